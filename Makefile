@@ -1,0 +1,77 @@
+# Every target sets up what it needs: `make verify` on a fresh checkout is enough. `make help` lists the targets.
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements.lock
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+
+# A stamp is written only after its whole step went well, so an interrupted step is done again from the start.
+DEPS := $(VENV)/.dependencies-installed
+READY := $(VENV)/.project-installed
+
+# What building the source distributions in the lock (pyspark) takes; installed first, from the same lock.
+BUILD_TOOLS := packaging|setuptools|wheel
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help verify deep test lint install lock clean java
+
+help: ## Show this list.
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+verify: java $(READY) ## Check the specification, the proofs and the reference implementation (the main job).
+	@$(BIN)/lockstep verify $(ARGS)
+
+deep: java $(READY) ## The same with the slower models as well.
+	@$(BIN)/lockstep verify --tier deep $(ARGS)
+
+test: java $(READY) ## Run the test-suite.
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(READY) ## Check style, formatting and types.
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy --strict
+
+install: $(READY) ## Set up .venv with the locked dependencies and the project itself.
+
+lock: ## Pin the newest allowed dependencies again (needs uv).
+	@printf 'setuptools\nwheel\n' | uv pip compile pyproject.toml - --extra dev --upgrade --quiet \
+		--universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header --output-file $(LOCK)
+
+clean: ## Remove .venv, build results and caches.
+	@rm -rf $(VENV) build dist .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db
+	@find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
+
+java:
+	@java=java; from=PATH; \
+	if [ -n "$${JAVA_HOME:-}" ]; then java="$$JAVA_HOME/bin/java"; from=JAVA_HOME; fi; \
+	found=$$("$$java" -version 2>&1 | sed -n 's/.*version "\([0-9][0-9]*\).*/\1/p' | head -n 1); \
+	if [ "$${found:-0}" -lt 17 ]; then \
+		echo "lockstep: Java 17 or newer is needed ($$from has $${found:-none});" \
+			"install a JDK, e.g. apt-get install openjdk-17-jre-headless, or set JAVA_HOME" >&2; \
+		exit 1; \
+	fi
+
+$(DEPS): $(LOCK)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "lockstep: Python 3.11 or newer is needed ($(PYTHON) is not); try make PYTHON=python3.12" >&2; \
+		exit 1; }
+	@echo "lockstep: creating $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV) || { \
+		echo "lockstep: $(PYTHON) could not create $(VENV) (Debian, Ubuntu: apt-get install python3-venv)" >&2; \
+		exit 1; }
+	@echo "lockstep: installing the locked dependencies (a minute or two, half a gigabyte; once)"
+	@awk '/^[a-z]/ { keep = /^($(BUILD_TOOLS))==/ } keep' $(LOCK) > $(VENV)/build-tools.lock
+	@$(PIP) install --no-deps --require-hashes -r $(VENV)/build-tools.lock
+	@$(PIP) install --no-build-isolation --require-hashes -r $(LOCK)
+	@touch $@
+
+$(READY): $(DEPS) pyproject.toml
+	@echo "lockstep: installing the project"
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,33 @@
+"""Where the files are that `lockstep` reads beside its own code."""
+
+from pathlib import Path
+
+
+class SpecNotFoundError(FileNotFoundError):
+    """No folder with the TLA+ modules is where a checkout or an installed wheel keeps it."""
+
+
+def spec_dir() -> Path:
+    """Find the folder that holds the TLA+ modules.
+
+    An installed wheel carries it inside the package, as `lockstep/_spec`; in a checkout, which is also what
+    an editable install uses, it is `spec` beside the source roots.
+
+    Returns:
+        The absolute path of a folder with at least one `.tla` file in it.
+
+    Raises:
+        SpecNotFoundError: Neither place has one; the message names both.
+    """
+    package = Path(__file__).resolve().parent
+    return _first_with_modules(package / "_spec", package.parent.parent / "spec")
+
+
+def _first_with_modules(*folders: Path) -> Path:
+    for folder in folders:
+        if any(folder.glob("*.tla")):
+            return folder
+    places = " nor in ".join(str(folder) for folder in folders)
+    raise SpecNotFoundError(
+        f"no TLA+ modules (*.tla) in {places}: install the wheel again, or work in a complete checkout"
+    )

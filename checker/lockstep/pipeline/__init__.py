@@ -1,0 +1,1 @@
+"""Checking many traces at once, on Spark."""

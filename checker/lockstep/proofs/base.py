@@ -1,0 +1,151 @@
+"""What every lemma shares: the record of a proof, and the one place where z3 is asked.
+
+A lemma is a claim over all values of its variables. z3 is asked for values that satisfy the assumptions and
+break the claim: none exist (`unsat`), and the claim is proved; some exist (`sat`), and they are the
+counterexample; z3 gave up (`unknown`, mostly for time), and nothing is known.
+
+A proof that could not have failed proves nothing, so a lemma comes with controls: neighbouring claims that
+are wrong, run by the same code, each of which has to be refuted.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import z3
+
+DEFAULT_TIMEOUT_MS = 30_000
+"""Milliseconds for one question to z3. The slowest takes about a second."""
+
+NODE_COUNTS = tuple(range(1, 10))
+"""The group sizes a lemma is proved for where it is not proved for every size."""
+
+
+class Verdict(StrEnum):
+    """What is known of a claim afterwards."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What one lemma says and what became of it."""
+
+    name: str
+    """The lemma's name, as `run_proofs` takes it."""
+    statement: str
+    """The claim in words, with everything it assumes."""
+    node_counts: tuple[int, ...] | None
+    """The group sizes it speaks of; `None` for every size."""
+    verdict: Verdict
+    """`PROVED` only if the claim is proved and every control refuted."""
+    seconds: float
+    """Wall time, controls included."""
+    counterexample: Mapping[str, Any] | None = None
+    """Of a refuted claim: the values that break it, JSON-like, with `node_count` among them."""
+    reason: str = ""
+    """Of an unknown verdict: why."""
+    controls: tuple["Proof", ...] = ()
+    """Wrong neighbours of the claim, each of which must be refuted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A claim for one group size, in z3's terms."""
+
+    node_count: int | None
+    """The number of nodes; `None` if the size is itself a variable."""
+    assumptions: Sequence[z3.BoolRef]
+    """What may be relied on."""
+    claim: z3.BoolRef
+    """What has to follow from it."""
+    read: Callable[[z3.ModelRef], Mapping[str, Any]]
+    """Turns z3's model of a counterexample into plain values."""
+
+
+def prove(
+    name: str,
+    statement: str,
+    node_counts: Iterable[int] | None,
+    questions: Iterable[Question],
+    timeout_ms: int,
+    controls: Sequence[Proof] = (),
+) -> Proof:
+    """Ask z3 question by question, up to the first that is not proved.
+
+    Args:
+        name: The lemma's name.
+        statement: The claim in words.
+        node_counts: The group sizes the questions cover; `None` for every size.
+        questions: What to ask; no question at all proves nothing.
+        timeout_ms: Milliseconds for each question, at least 1.
+        controls: Proofs of wrong neighbours. One that is not refuted makes a proved claim unknown.
+
+    Returns:
+        The proof, with the first counterexample if there is one.
+
+    Raises:
+        ValueError: The time-out is not positive.
+    """
+    if timeout_ms < 1:
+        raise ValueError(f"timeout_ms must be at least 1, not {timeout_ms}")
+    started = time.perf_counter()
+    undecided = Proof(
+        name=name,
+        statement=statement,
+        node_counts=None if node_counts is None else tuple(node_counts),
+        verdict=Verdict.UNKNOWN,
+        seconds=0.0,
+        controls=tuple(controls),
+    )
+    proof = _ask_all(undecided, questions, timeout_ms)
+    seconds = time.perf_counter() - started + sum(control.seconds for control in controls)
+    return replace(proof, seconds=seconds)
+
+
+def count(conditions: Iterable[z3.BoolRef]) -> z3.ArithRef:
+    """Count the conditions that hold, as an integer term of z3."""
+    return z3.Sum([z3.If(condition, 1, 0) for condition in conditions] or [z3.IntVal(0)])
+
+
+def integers(model: z3.ModelRef, terms: Iterable[z3.ArithRef]) -> list[int]:
+    """Read the values that a model gives to integer terms; a value it leaves open is filled in."""
+    return [model.eval(term, model_completion=True).as_long() for term in terms]
+
+
+def _ask_all(undecided: Proof, questions: Iterable[Question], timeout_ms: int) -> Proof:
+    asked = 0
+    for question in questions:
+        asked += 1
+        size = "every size" if question.node_count is None else f"{question.node_count} nodes"
+        # From assumptions that contradict each other everything follows, so first they must be met by
+        # something. (Two solvers: one that is asked again goes without z3's preprocessing, and takes three
+        # times as long.)
+        if _solver(timeout_ms, question.assumptions).check() != z3.sat:
+            return replace(undecided, reason=f"{size}: no values are known to meet the assumptions")
+        solver = _solver(timeout_ms, [*question.assumptions, z3.Not(question.claim)])
+        answer = solver.check()
+        if answer == z3.sat:
+            found = {"node_count": question.node_count, **question.read(solver.model())}
+            return replace(undecided, verdict=Verdict.REFUTED, counterexample=found)
+        if answer != z3.unsat:
+            return replace(undecided, reason=f"{size}: z3 gave up: {solver.reason_unknown()}")
+    if not asked:
+        return replace(undecided, reason="there was no question to ask")
+    for control in undecided.controls:
+        if control.verdict is not Verdict.REFUTED:
+            return replace(
+                undecided, reason=f"the control {control.name} is {control.verdict}, and must be refuted"
+            )
+    return replace(undecided, verdict=Verdict.PROVED)
+
+
+def _solver(timeout_ms: int, conditions: Iterable[z3.BoolRef]) -> z3.Solver:
+    solver = z3.Solver()
+    solver.set("timeout", timeout_ms)
+    solver.add(*conditions)
+    return solver

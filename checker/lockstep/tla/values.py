@@ -1,0 +1,479 @@
+"""The values of TLA+ as Python values, such that TLA+ equality is Python equality.
+
+=====================  =====================================================================
+TLA+                   Python
+=====================  =====================================================================
+integer                ``int`` (never ``bool``)
+boolean                ``bool``
+string                 ``str``
+model value            :class:`ModelValue`, interned, equal to itself alone
+set                    ``frozenset``, or a :class:`lockstep.tla.sets.LazySet`
+function on ``1..n``   ``tuple`` (sequences and tuples, and the function on the empty set)
+any other function     :class:`Fcn` (a record is a function on strings)
+=====================  =====================================================================
+
+Python alone confuses ``1`` with ``True``. Whatever looks a value up (equality, membership, application, the building
+of sets) therefore goes through this module, which raises :class:`TlaTypeError` where values cannot be compared,
+instead of answering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn, TypeAlias
+
+__all__ = [
+    "Fcn",
+    "ModelValue",
+    "TlaAssertionError",
+    "TlaError",
+    "TlaTypeError",
+    "Value",
+    "as_fcn",
+    "build_set",
+    "comparable",
+    "domain_of",
+    "eq",
+    "lookup",
+    "same_kind",
+    "sort_key",
+]
+
+Value: TypeAlias = Any
+
+
+class TlaError(Exception):
+    """An evaluation that has no value, such as ``Head(<<>>)``."""
+
+
+class TlaTypeError(TlaError):
+    """An operation on values of the wrong kind, such as ``1 = TRUE``."""
+
+
+class TlaAssertionError(TlaError):
+    """A false ``Assert`` of the TLC module."""
+
+
+class ModelValue:
+    """A model value: interned by name, equal to itself alone.
+
+    As in TLC, a name such as ``A_n1`` (one letter, then an underscore) makes a *typed* model value, which compares
+    only with model values of the same letter; an untyped one differs from every other value.
+    """
+
+    __slots__ = ("kind", "name")
+    _interned: dict[str, ModelValue] = {}  # noqa: RUF012 - the class's own table
+    name: str
+    kind: str
+
+    def __new__(cls, name: str) -> ModelValue:
+        found = cls._interned.get(name)
+        if found is None:
+            found = object.__new__(cls)
+            found.name = name
+            found.kind = name[0] if len(name) > 2 and name[1] == "_" else ""
+            cls._interned[name] = found
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ModelValue, (self.name,))
+
+    def __repr__(self) -> str:
+        return f"ModelValue({self.name!r})"
+
+
+class Fcn:
+    """A function whose domain is not ``1..n``; immutable, hashed once.
+
+    Build it with :func:`as_fcn`, which answers a ``tuple`` where the domain asks for one.
+    """
+
+    __slots__ = ("_hash", "d")
+    d: dict[Value, Value]
+    _hash: int | None
+
+    def __init__(self, table: dict[Value, Value]) -> None:
+        self.d = table
+        self._hash = None
+
+    def __hash__(self) -> int:
+        known = self._hash
+        if known is None:
+            known = self._hash = hash(frozenset(self.d.items()))
+        return known
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is Fcn:
+            return self.d == other.d
+        return NotImplemented
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Fcn, (self.d,))
+
+    def __repr__(self) -> str:
+        from lockstep.tla.text import format_value
+
+        return f"<{format_value(self)}>"
+
+    def apply(self, argument: Value) -> Value:
+        """Answer the function's value at ``argument``.
+
+        Raises:
+            TlaError: if ``argument`` is outside the domain.
+        """
+        kind = type(argument)
+        table = self.d
+        if kind is str or kind is ModelValue:
+            try:
+                return table[argument]
+            except KeyError:
+                outside(self, argument)
+        found = lookup(table, argument)
+        if found is None:
+            outside(self, argument)
+        return table[argument]
+
+
+def outside(function: Value, argument: Value) -> NoReturn:
+    """Raise the error of an application outside the domain."""
+    from lockstep.tla.text import format_value
+
+    text = format_value(function)
+    if len(text) > 400:
+        text = text[:400] + " ..."
+    raise TlaError(f"the function {text} is applied to {format_value(argument)}, which is not in its domain")
+
+
+def as_fcn(table: dict[Value, Value]) -> Value:
+    """Make a function of a table: a tuple if its domain is ``1..n``, a :class:`Fcn` otherwise."""
+    if not table:
+        return ()
+    size = len(table)
+    for key in table:
+        if type(key) is not int or not 0 < key <= size:
+            return Fcn(table)
+    return tuple([table[i] for i in range(1, size + 1)])
+
+
+def domain_of(function: Value) -> frozenset[Value]:
+    """Answer ``DOMAIN function``.
+
+    Raises:
+        TlaTypeError: if ``function`` is not a function.
+    """
+    if type(function) is tuple:
+        return frozenset(range(1, len(function) + 1))
+    if type(function) is Fcn:
+        return frozenset(function.d)
+    if hasattr(function, "domain"):
+        return function.domain  # type: ignore[no-any-return]  # a LazyFcn
+    wrong("DOMAIN of", "a function", function)
+
+
+def wrong(what: str, wanted: str, got: Value) -> NoReturn:
+    """Raise the error of an operand of the wrong kind."""
+    from lockstep.tla.text import format_value
+
+    raise TlaTypeError(f"{what} needs {wanted}, but was given {format_value(got)}")
+
+
+def _incomparable(left: Value, right: Value) -> NoReturn:
+    from lockstep.tla.text import format_value
+
+    raise TlaTypeError(f"{format_value(left)} and {format_value(right)} cannot be compared")
+
+
+def kind_of(value: Value) -> str:
+    """Name the kind of a value: two values of different kinds cannot be compared (model values aside)."""
+    kind = type(value)
+    if kind is int:
+        return "integer"
+    if kind is bool:
+        return "boolean"
+    if kind is str:
+        return "string"
+    if kind is tuple or kind is Fcn:
+        return "function"
+    if kind is frozenset:
+        return "set"
+    if kind is ModelValue:
+        return "model value"
+    label = getattr(value, "tla_kind", None)
+    if label is None:
+        raise TlaTypeError(f"{value!r} is not a TLA+ value")
+    return str(label)
+
+
+def eq(left: Value, right: Value) -> bool:
+    """Decide ``left = right``.
+
+    Raises:
+        TlaTypeError: if nothing shows the two to differ and they cannot be compared.
+    """
+    if left is right:
+        return True
+    kind = type(left)
+    if kind is type(right) and (kind is int or kind is str or kind is bool or kind is ModelValue):
+        if kind is ModelValue and left.kind != right.kind and left.kind and right.kind:
+            _incomparable(left, right)
+        return bool(left == right)
+    verdict = _compare(left, right)
+    if verdict is None:
+        _incomparable(left, right)
+    return verdict
+
+
+def comparable(left: Value, right: Value) -> bool:
+    """Tell whether ``left = right`` has an answer."""
+    return _compare(left, right) is not None
+
+
+def _compare(left: Value, right: Value) -> bool | None:
+    """Decide ``left = right`` in three values; None says that they cannot be compared.
+
+    One definite difference inside two functions decides that they differ, whatever their other components are.
+    """
+    if left is right:
+        return True
+    a, b = type(left), type(right)
+    if a is ModelValue or b is ModelValue:
+        return _compare_model(left, right)
+    if a is int or a is str or a is bool:
+        return bool(left == right) if a is b else None
+    if a is tuple and b is tuple:
+        return _compare_each(zip(left, right)) if len(left) == len(right) else False  # noqa: B905
+    if a is Fcn and b is Fcn:
+        return _compare_tables(left, right)
+    if (a is Fcn or a is tuple) and (b is Fcn or b is tuple):
+        return False
+    if a is frozenset and b is frozenset:
+        return _compare_sets(left, right)
+    return _compare_lazy(left, right)
+
+
+def _compare_model(left: Value, right: Value) -> bool | None:
+    for value, other in ((left, right), (right, left)):
+        if type(value) is ModelValue and value.kind and (type(other) is not ModelValue or other.kind not in ("", value.kind)):
+            return None
+    return False
+
+
+def _compare_each(pairs: Iterable[tuple[Value, Value]]) -> bool | None:
+    answer: bool | None = True
+    for left, right in pairs:
+        verdict = _compare(left, right)
+        if verdict is False:
+            return False
+        if verdict is None:
+            answer = None
+    return answer
+
+
+def _compare_tables(left: Fcn, right: Fcn) -> bool | None:
+    a, b = left.d, right.d
+    if len(a) != len(b):
+        return False
+    pairs = []
+    for key, value in a.items():
+        if key not in b:
+            return False
+        pairs.append((value, b[key]))
+    if type(next(iter(a))) is not str and not same_kind(frozenset(a), frozenset(b)):
+        return None
+    return _compare_each(pairs)
+
+
+def _compare_sets(left: frozenset[Value], right: frozenset[Value]) -> bool | None:
+    if left == right:
+        return True if same_kind(left, right) else None
+    if left and right and not _one_kind([*_sample(left), *_sample(right)]):
+        return None
+    return False
+
+
+def _compare_lazy(left: Value, right: Value) -> bool | None:
+    a, b = kind_of(left), kind_of(right)
+    if a != b:
+        return None
+    if a == "set":
+        if getattr(left, "finite", True) != getattr(right, "finite", True):
+            return False
+        return _compare(_forced(left), _forced(right))
+    return _compare(_forced(left), _forced(right))
+
+
+def _forced(value: Value) -> Value:
+    force: Callable[[], Value] | None = getattr(value, "force", None)
+    return value if force is None else force()
+
+
+def same_kind(left: Value, right: Value) -> bool:
+    """Tell whether two values that Python holds equal are equal in TLA+ too (``1`` and ``TRUE`` are not)."""
+    if left is right:
+        return True
+    a, b = type(left), type(right)
+    if a is not b:
+        return a not in (int, bool) and b not in (int, bool)
+    if a is tuple:
+        return all(map(same_kind, left, right))
+    if a is Fcn:
+        other = right.d
+        if any(not same_kind(value, other[key]) for key, value in left.d.items()):
+            return False
+        return type(next(iter(other))) is str or same_kind(frozenset(left.d), frozenset(other))
+    if a is frozenset:
+        return _same_members(left, right)
+    return True
+
+
+def _same_members(left: frozenset[Value], right: frozenset[Value]) -> bool:
+    for element in left:
+        kind = type(element)
+        if kind is str or kind is ModelValue:
+            continue
+        stored = _stored(right, element)
+        if stored is None or not same_kind(stored[0], element):
+            return False
+    return True
+
+
+class _Probe:
+    """Finds the element that a set or dict holds for an equal one."""
+
+    __slots__ = ("found", "value")
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self.found: tuple[Value] | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if self.value == other:
+            self.found = (other,)
+            return True
+        return False
+
+
+def _stored(container: Any, value: Value) -> tuple[Value] | None:
+    probe = _Probe(value)
+    return probe.found if probe in container else None
+
+
+def _sample(container: Iterable[Value]) -> list[Value]:
+    """Answer an element that is not a model value, as a list that is empty if there is none."""
+    for element in container:
+        if type(element) is not ModelValue:
+            return [element]
+    return []
+
+
+def lookup(container: Any, value: Value) -> tuple[Value] | None:
+    """Find the element of a set (or key of a dict) equal to ``value``.
+
+    Returns:
+        A 1-tuple with the element, or None if there is none.
+
+    Raises:
+        TlaTypeError: if ``value`` cannot be compared with the elements.
+    """
+    kind = type(value)
+    if kind is int or kind is str or kind is bool:
+        present = value in container
+        for element in container:
+            other = type(element)
+            if other is kind:
+                break
+            if other is not ModelValue or element.kind:
+                _incomparable(value, element)
+        else:
+            return None
+        return (value,) if present else None
+    if kind is ModelValue:
+        if value in container:
+            return (value,)
+        if value.kind:
+            for element in container:
+                eq(value, element)
+                break
+        return None
+    stored = _stored(container, value)
+    if stored is not None:
+        if not same_kind(stored[0], value):
+            _incomparable(stored[0], value)
+        return stored
+    for element in _sample(container):
+        if _compare(value, element) is None:
+            _incomparable(value, element)
+    return None
+
+
+def _one_kind(elements: Iterable[Value]) -> bool:
+    kinds = set(map(type, elements))
+    kinds.discard(ModelValue)
+    return len(kinds) < 2 or len({kind_of(element) for element in elements} - {"model value"}) < 2
+
+
+def build_set(elements: Iterable[Value]) -> frozenset[Value]:
+    """Build a set, refusing to mix what cannot be compared.
+
+    Raises:
+        TlaTypeError: if two elements cannot be compared.
+    """
+    listed = elements if type(elements) is list else list(elements)
+    result = frozenset(listed)
+    kinds = set(map(type, listed))
+    if len(kinds) == 1:
+        only = kinds.pop()
+        if only is int or only is str or only is bool:
+            return result
+    _check_mixture(listed, result)
+    return result
+
+
+def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
+    if not _one_kind(listed):
+        sample = _sample(listed)[0]
+        other = next(e for e in listed if type(e) is not ModelValue and kind_of(e) != kind_of(sample))
+        _incomparable(sample, other)
+    first = _sample(listed)
+    if first and len(listed) > 1:
+        for element in listed:
+            if element is not first[0] and _compare(first[0], element) is None:
+                _incomparable(first[0], element)
+    if len(result) != len(listed):
+        for element in listed:
+            stored = _stored(result, element)
+            if stored is not None and not same_kind(stored[0], element):
+                _incomparable(stored[0], element)
+
+
+_RANK = {bool: 0, int: 1, str: 2, ModelValue: 3, frozenset: 4, tuple: 5, Fcn: 5}
+
+
+def sort_key(value: Value) -> tuple[Any, ...]:
+    """Answer a key that sorts values deterministically: by kind, then size, then content."""
+    kind = type(value)
+    rank = _RANK.get(kind)
+    if rank is None:
+        return sort_key(_forced(value))
+    if rank < 3:
+        return (rank, value)
+    if kind is ModelValue:
+        return (rank, value.name)
+    if kind is frozenset:
+        return (rank, len(value), tuple(sorted(map(sort_key, value))))
+    if kind is tuple:
+        return (rank, len(value), tuple([(1, i + 1) for i in range(len(value))]), tuple(map(sort_key, value)))
+    keys = sorted(value.d, key=sort_key)
+    return (rank, len(keys), tuple(map(sort_key, keys)), tuple([sort_key(value.d[k]) for k in keys]))
+
+
+def ordered(elements: Iterable[Value]) -> Iterator[Value] | list[Value] | range:
+    """List a set in its deterministic order."""
+    if type(elements) is range:
+        return elements
+    return sorted(elements, key=sort_key)

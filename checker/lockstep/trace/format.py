@@ -1,0 +1,244 @@
+"""The trace format: one header line, one line an event, one end line (NDJSON).
+
+A trace tells which actions the nodes of a system took and what each node showed afterwards. It is compared
+with the spec and never written into the spec's state. The end line makes a file cut at a line break differ
+from a whole one.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import msgspec
+from msgspec import Meta
+
+FORMAT = "lockstep-trace/1"
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+MAX_INTEGER = 2**63 - 1
+MAX_DEPTH = 32
+
+#: The action of an event that is no step: the node only shows something.
+OBSERVE = "Observe"
+
+Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class Header(msgspec.Struct, tag="header", tag_field="kind", forbid_unknown_fields=True, frozen=True):
+    """What a trace was recorded from, and the spec that it is told in.
+
+    `constants` gives every constant of the spec that has a choice (flaw switches, grain); `spec_hash` is that
+    of the spec when the trace was written, or empty where the writer had none. `origin` is free text: where
+    the recording came from. `scenario` names the seed or plan that reproduces it.
+    """
+
+    format: str
+    system: Name
+    version: Name
+    spec: Name
+    nodes: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=64)]
+    constants: dict[str, bool | str | int]
+    spec_hash: str = ""
+    origin: str = ""
+    scenario: str = ""
+
+
+class Event(
+    msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields=True, frozen=True, omit_defaults=True
+):
+    """One step of one node, and what that node shows after it.
+
+    `action` is an action of the spec's Next, or "Observe"; `args` are its parameters by the spec's names;
+    `shows` is compared with the spec's Observe(node), objects key by key (a part may be shown), arrays
+    whole; `sent` are messages that must be under way afterwards. `seq`, `t_ms` (milliseconds) and `line`
+    (of the recording it was imported from) are not compared with the spec; `seq` must rise.
+    """
+
+    seq: Count
+    node: Name
+    action: Name
+    args: dict[str, Any] = {}
+    shows: dict[str, Any] = {}
+    sent: tuple[dict[str, Any], ...] = ()
+    t_ms: float | None = None
+    line: Count | None = None
+
+
+class End(msgspec.Struct, tag="end", tag_field="kind", forbid_unknown_fields=True, frozen=True):
+    """The last line: how many events stand before it."""
+
+    events: Count
+
+
+class TraceError(Exception):
+    """A trace is malformed: the message names the file, the line and, where there is one, the field."""
+
+    def __init__(self, source: str, line: int, problem: str) -> None:
+        """Name the file, the line (1 is the first) and the problem."""
+        super().__init__(f"{source}:{line}: {problem}")
+        self.source, self.line, self.problem = source, line, problem
+
+
+class Trace:
+    """A trace that is read while it is iterated: memory is that of one event.
+
+    `header` is read at once; iterating yields (line number, event) and raises TraceError where the file is
+    malformed, out of order, or ends before its end line.
+    """
+
+    def __init__(self, lines: Iterable[bytes], source: str) -> None:
+        """Read the header from `lines`; `source` names the file in messages."""
+        self.source = source
+        self._lines = enumerate(lines, start=1)
+        number, first = next(self._lines, (1, None))
+        if first is None:
+            raise TraceError(source, 1, "the file is empty: a trace starts with a header line")
+        header = _decode(first, source, number)
+        if not isinstance(header, Header):
+            raise TraceError(source, number, "field `kind`: the first line must be a header")
+        if header.format != FORMAT:
+            raise TraceError(source, number, f"field `format`: {header.format!r} is not {FORMAT!r}")
+        if len(set(header.nodes)) != len(header.nodes):
+            raise TraceError(source, number, "field `nodes`: a node is named twice")
+        self.header = header
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        """Yield (line number, event) up to the end line, which must be there and be right."""
+        count, last_seq, number = 0, -1, 1
+        for number, line in self._lines:
+            item = _decode(line, self.source, number)
+            if isinstance(item, Event):
+                if item.node not in self.header.nodes:
+                    raise TraceError(self.source, number, f"field `node`: {item.node!r} is not in the header")
+                if item.seq <= last_seq:
+                    raise TraceError(
+                        self.source, number, f"field `seq`: {item.seq} does not rise above {last_seq}"
+                    )
+                count, last_seq = count + 1, item.seq
+                yield number, item
+                continue
+            if isinstance(item, Header):
+                raise TraceError(self.source, number, "field `kind`: a second header")
+            self._check_end(item, number, count)
+            return
+        raise TraceError(self.source, number, "the file is truncated: it has no end line")
+
+    def _check_end(self, end: End, number: int, count: int) -> None:
+        if end.events != count:
+            problem = f"field `events`: the end line counts {end.events} events, the file has {count}"
+            raise TraceError(self.source, number, problem)
+        extra = next(self._lines, None)
+        if extra is not None:
+            raise TraceError(self.source, extra[0], "there is more after the end line")
+
+
+_decoder: msgspec.json.Decoder[Header | Event | End] = msgspec.json.Decoder(Header | Event | End)
+_encoder = msgspec.json.Encoder()
+
+
+def _decode(line: bytes, source: str, number: int) -> Header | Event | End:
+    if not line.endswith(b"\n"):
+        raise TraceError(source, number, "the file is truncated: this line does not end")
+    try:
+        item = _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise TraceError(source, number, _explained(error)) from error
+    if isinstance(item, Event):
+        for field, value in (("args", item.args), ("shows", item.shows), ("sent", item.sent)):
+            problem = _unreasonable(value, field, MAX_DEPTH)
+            if problem:
+                raise TraceError(source, number, problem)
+    return item
+
+
+def _explained(error: Exception) -> str:
+    """Turn msgspec's `... - at `$.field`` into our words: the field first."""
+    text = str(error)
+    problem, found, path = text.partition(" - at `$")
+    if found:
+        return f"field `{path.rstrip('`').lstrip('.') or 'kind'}`: {problem}"
+    if "unknown field" in text:
+        return f"field `{text.split('`')[1]}`: unknown field"
+    if "missing required field" in text:
+        return f"field `{text.split('`')[1]}`: missing"
+    return f"not a line of a trace: {text}"
+
+
+def _unreasonable(value: Any, path: str, depth: int) -> str | None:
+    """Return what is wrong with a free-form value: a fraction, a huge number, deep nesting."""
+    if depth == 0:
+        return f"field `{path}`: nested deeper than {MAX_DEPTH} levels"
+    if isinstance(value, float):
+        return f"field `{path}`: {value} is no integer of 64 bits"
+    if isinstance(value, int) and not -1 <= value <= MAX_INTEGER:
+        return f"field `{path}`: {value} is not between -1 and {MAX_INTEGER}"
+    parts: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, dict):
+        parts = ((f"{path}.{key}", part) for key, part in value.items())
+    elif isinstance(value, list | tuple):
+        parts = ((f"{path}[{index}]", part) for index, part in enumerate(value))
+    return next((p for p in (_unreasonable(v, k, depth - 1) for k, v in parts) if p), None)
+
+
+def read_trace(path: Path | str) -> Trace:
+    """Open the trace at `path`; its events are read while it is iterated.
+
+    Raises TraceError where the file is malformed and OSError where it cannot be read.
+    """
+    return Trace(_file_lines(Path(path)), str(path))
+
+
+def _file_lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from _bounded_lines(file, str(path))
+
+
+def _bounded_lines(file: BinaryIO, source: str) -> Iterator[bytes]:
+    number = 0
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(line) > MAX_LINE_BYTES:
+            raise TraceError(source, number, f"a line of more than {MAX_LINE_BYTES} bytes")
+        yield line
+
+
+def trace_lines(header: Header, events: Iterable[Event]) -> Iterator[bytes]:
+    """Yield the lines of a trace: header, events, end."""
+    yield _encoder.encode(header) + b"\n"
+    count = 0
+    for event in events:
+        yield _encoder.encode(event) + b"\n"
+        count += 1
+    yield _encoder.encode(End(events=count)) + b"\n"
+
+
+def write_trace(path: Path | str, header: Header, events: Iterable[Event]) -> int:
+    """Write a trace to `path` whole or not at all; return how many events it has.
+
+    The lines go to a file beside it that is renamed at the end, so that an interruption leaves no part of it.
+    """
+    path = Path(path)
+    partial = path.with_name(path.name + ".partial")
+    count = -2
+    try:
+        with partial.open("wb") as file:
+            for line in trace_lines(header, events):
+                file.write(line)
+                count += 1
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return count
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a line of a trace, which names the fields that are not compared."""
+    schema = msgspec.json.schema(Header | Event | End)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = FORMAT
+    schema["description"] = (
+        "One line of a trace. Not compared with the spec: t_ms, line and seq (which must rise) of an event; "
+        "system, version, spec_hash, origin and scenario of a header."
+    )
+    return schema

@@ -1,0 +1,787 @@
+------------------------------ MODULE DLedger -------------------------------
+(***************************************************************************)
+(* Log replication of OpenMessaging DLedger 0.2.7, the coarse grain.       *)
+(*                                                                         *)
+(* A leader keeps one EntryDispatcher for each peer.  It is in one of four *)
+(* states: COMPARE looks for the last entry both logs hold, TRUNCATE cuts  *)
+(* what the follower holds beyond it, APPEND pushes entries, COMMIT tells  *)
+(* the committed index when there is nothing to push.  The follower's      *)
+(* EntryHandler obeys these requests; the leader's QuorumAckChecker turns  *)
+(* the watermarks of the peers into a committed index.                     *)
+(*                                                                         *)
+(* Grain.  A request is handled when it is received: the queues of the     *)
+(* EntryHandler are part of the network.  A pass of QuorumAckChecker is    *)
+(* one step.  An election is one step (AtomicElection), or a step for each *)
+(* raised term, vote, leader and follower (the grain of recorded roles),   *)
+(* in which the vote and heartbeat messages themselves are left out.       *)
+(*                                                                         *)
+(* Left out: batches, client futures, the state machine, quotas, disk      *)
+(* sizes, expiry of old files, leadership transfer, loss of unforced       *)
+(* writes.  spec/README.md tells what each omission can hide.              *)
+(*                                                                         *)
+(* Indexes are DLedger's: the first entry is 0, and -1 means none.         *)
+(* Each handler is a pure operator on the record of one node; an action is *)
+(* a guard, a handler, and what it sends.  Given a state, an action and    *)
+(* its parameters there is at most one successor.                          *)
+(***************************************************************************)
+EXTENDS Quorum
+
+CONSTANTS
+    Node,            \* the members of the group
+    Value,           \* what a client may append
+    NoNode,          \* no leader, no vote: null in the code
+    AtomicElection,  \* TRUE: ElectLeader; FALSE: NextTerm, SetCurrVoteFor, ChangeToLeader, ...
+    Fifo             \* TRUE: a channel delivers in order; FALSE: in any order
+
+\* The flaws: each is "published" (as the code is) or "repaired".
+CONSTANTS
+    PriorTermCommit, \* D1  entries of earlier terms commit by counting watermarks
+    TruncatedTail,   \* D5  what TRUNCATE cuts comes back after a restart
+    PushTermCheck    \* D2  COMPARE and COMMIT are obeyed whatever their term and leader
+
+ASSUME /\ IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
+       /\ AtomicElection \in BOOLEAN /\ Fifo \in BOOLEAN
+       /\ {PriorTermCommit, TruncatedTail, PushTermCheck} \subseteq {"published", "repaired"}
+
+VARIABLES
+    node,     \* [n \in Node -> NodeState(n)]      everything one node knows
+    network,  \* [Node -> [Node -> Channel]]      network[src][dst]: messages under way
+    elected   \* SUBSET [term: Nat, leader: Node] who was elected when; {} if AtomicElection
+
+vars == <<node, network, elected>>
+
+Peers(n) == Node \ {n}
+
+-----------------------------------------------------------------------------
+(* The log of a node: its only accessors.                                  *)
+
+BeginIndex(log)  == IF log = << >> THEN -1 ELSE 0
+EndIndex(log)    == Len(log) - 1
+HasEntry(log, i) == 0 <= i /\ i <= EndIndex(log)
+Entry(log, i)    == log[i + 1]
+UpTo(log, i)     == SubSeq(log, 1, i + 1)
+TermAt(log, i)   == IF HasEntry(log, i) THEN Entry(log, i).term ELSE -1
+EndTerm(log)     == TermAt(log, EndIndex(log))
+
+EntryAt(n, i)    == Entry(node[n].log, i)
+
+\* The entries that n holds and regards as committed.
+CommittedEnd(n)  == Min({node[n].committedIndex, EndIndex(node[n].log)})
+
+-----------------------------------------------------------------------------
+(* Types.                                                                  *)
+
+Role      == {"LEADER", "FOLLOWER", "CANDIDATE", "DOWN"}
+Index     == Nat \cup {-1}
+LogEntry  == [term: Nat, value: Value]
+
+Dispatcher == [type: {"COMPARE", "TRUNCATE", "APPEND"},
+               term: Index,           \* of the leadership it serves; -1 before the first
+               compareIndex: Index,   \* being compared, -1: start from the end
+               truncateIndex: Index,  \* to be sent by DoTruncate, -1: none
+               writeIndex: Index,     \* next to push
+               awaiting: {"NOTHING", "COMPARE", "TRUNCATE"}] \* the RPC its thread waits for
+
+NodeState(n) ==
+             [role: Role,
+              currTerm: Nat,                      \* durable, with currVoteFor
+              currVoteFor: Node \cup {NoNode},
+              votes: SUBSET Node,                 \* who accepted this candidate in currTerm
+              leaderId: Node \cup {NoNode},
+              log: Seq(LogEntry),                 \* durable
+              tail: Seq(LogEntry),                \* cut by TRUNCATE, still in the file behind log
+              committedIndex: Index,
+              checkPoint: Index,                  \* the durable copy of committedIndex
+              dispatchers: [Peers(n) -> Dispatcher],
+              peerWaterMarks: [Node -> Index],    \* of currTerm
+              lastQuorumIndex: Index]
+
+InitDispatcher == [type |-> "COMPARE", term |-> -1, compareIndex |-> -1, truncateIndex |-> -1,
+                   writeIndex |-> -1, awaiting |-> "NOTHING"]
+
+NoMarks == [p \in Node |-> -1]
+
+InitNode(n) == [role |-> "CANDIDATE", currTerm |-> 0, currVoteFor |-> NoNode, votes |-> {},
+                leaderId |-> NoNode, log |-> << >>, tail |-> << >>, committedIndex |-> -1,
+                checkPoint |-> -1, dispatchers |-> [p \in Peers(n) |-> InitDispatcher],
+                peerWaterMarks |-> NoMarks, lastQuorumIndex |-> -1]
+
+-----------------------------------------------------------------------------
+(* The network.  A channel is a sequence (Fifo) or a bag: [message -> how  *)
+(* many copies].  A request is `awaited` while its caller would still take *)
+(* the answer; a caller that gave up ignores late answers.                 *)
+
+EmptyChannel   == << >>
+Deliverable(c) == IF ~Fifo THEN DOMAIN c ELSE IF c = << >> THEN {} ELSE {Head(c)}
+
+Put(c, m) == IF Fifo THEN Append(c, m)
+             ELSE [x \in DOMAIN c \cup {m} |-> (IF x \in DOMAIN c THEN c[x] ELSE 0)
+                                               + (IF x = m THEN 1 ELSE 0)]
+
+Take(c, m) == IF Fifo THEN Tail(c)
+              ELSE IF c[m] > 1 THEN [c EXCEPT ![m] = @ - 1]
+              ELSE [x \in DOMAIN c \ {m} |-> c[x]]
+
+Twice(c, m) == IF Fifo THEN <<m>> \o c ELSE [c EXCEPT ![m] = @ + 1]
+
+Inbox(n) == UNION {Deliverable(network[p][n]) : p \in Peers(n)}
+
+Sent(net, m)     == [net EXCEPT ![m.src][m.dst] = Put(@, m)]
+Received(net, m) == [net EXCEPT ![m.src][m.dst] = Take(@, m)]
+
+\* Is a copy of m under way?  (What a recording of a sent message shows.)
+InFlight(m) ==
+    LET c == network[m.src][m.dst] IN
+    IF Fifo THEN \E k \in 1..Len(c) : c[k] = m ELSE m \in DOMAIN c
+
+\* The requests of c that `Gone` holds for are no longer awaited.
+NotAwaited(c, Gone(_)) ==
+    LET After(m) == IF m.kind = "request" /\ Gone(m) THEN [m EXCEPT !.awaited = FALSE] ELSE m IN
+    IF Fifo THEN [k \in 1..Len(c) |-> After(c[k])]
+    ELSE [x \in {After(m) : m \in DOMAIN c} |->
+            LET Count(m) == IF m \in DOMAIN c /\ After(m) = x THEN c[m] ELSE 0
+                twin     == IF x.kind = "request" THEN [x EXCEPT !.awaited = TRUE] ELSE x
+            IN  IF twin = x THEN Count(x) ELSE Count(x) + Count(twin)]
+
+\* The answers in c that `Gone` holds for are ignored when they arrive.
+WithoutAnswers(c, Gone(_)) ==
+    LET Stays(m) == ~(m.kind = "response" /\ Gone(m)) IN
+    IF Fifo THEN SelectSeq(c, Stays) ELSE [m \in {x \in DOMAIN c : Stays(x)} |-> c[m]]
+
+\* n takes no more answers from `peer` to the requests that `Gone` holds for.
+Abandon(net, n, peer, Gone(_)) ==
+    [net EXCEPT ![n][peer] = NotAwaited(@, Gone), ![peer][n] = WithoutAnswers(@, Gone)]
+
+Request(n, peer, s, type, index) ==
+    [kind |-> "request", type |-> type, src |-> n, dst |-> peer,
+     term |-> s.dispatchers[peer].term, index |-> index, entry |-> Entry(s.log, index),
+     commitIndex |-> s.committedIndex, awaited |-> TRUE]
+
+CommitRequest(n, peer, s) ==
+    [kind |-> "request", type |-> "COMMIT", src |-> n, dst |-> peer,
+     term |-> s.dispatchers[peer].term, commitIndex |-> s.committedIndex, awaited |-> FALSE]
+
+\* EntryHandler.buildResponse: the term is an echo, the indexes are those of s.
+Response(n, m, s, code) ==
+    [kind |-> "response", type |-> m.type, src |-> n, dst |-> m.src, term |-> m.term,
+     index |-> m.index, code |-> code,
+     beginIndex |-> BeginIndex(s.log), endIndex |-> EndIndex(s.log)]
+
+-----------------------------------------------------------------------------
+(* Bounds and faults.  TRUE here; a model overrides them.                  *)
+
+MayElect(n)        == TRUE  \* n may stand for election
+MayStepDown(n)     == TRUE  \* n may lose its leader, or its leadership, by time
+MayAppend(n)       == TRUE  \* a client may append at n
+MaySend(n, peer)   == TRUE  \* one more request may be under way
+MayLose(n)         == TRUE  \* messages to n may be lost
+MayDuplicate(n)    == TRUE  \* messages to n may be delivered twice
+MayTimeOut(n)      == TRUE  \* an RPC of n may time out
+MayCrash(n)        == TRUE
+MayCheckPoint(n)   == TRUE
+
+-----------------------------------------------------------------------------
+(* Steps.  Step: one node changes.  Send, Answer: and messages move.       *)
+
+Step(n, s) ==
+    /\ node' = [node EXCEPT ![n] = s]
+    /\ UNCHANGED <<network, elected>>
+
+Send(n, s, m) ==
+    /\ node' = [node EXCEPT ![n] = s]
+    /\ network' = Sent(network, m)
+    /\ UNCHANGED elected
+
+\* n handles the request m, is left as s, and its answer was built from `shown`.
+Answer(n, m, s, shown, code) ==
+    /\ node' = [node EXCEPT ![n] = s]
+    /\ network' = IF m.awaited
+                  THEN Sent(Received(network, m), Response(n, m, shown, code))
+                  ELSE Received(network, m)
+    /\ UNCHANGED elected
+
+IsRequest(m, type)  == m.kind = "request" /\ m.type = type
+IsResponse(m, type) == m.kind = "response" /\ m.type = type
+
+-----------------------------------------------------------------------------
+(* Elections.                                                              *)
+
+\* DLedgerLeaderElector.handleVote: the log rule.  Does q accept the log of c?
+LogIsFresh(c, q) ==
+    \/ EndTerm(c.log) > EndTerm(q.log)
+    \/ EndTerm(c.log) = EndTerm(q.log) /\ EndIndex(c.log) >= EndIndex(q.log)
+
+\* A node enters a term it was not in: its vote and its watermarks are of the past.
+InTerm(s, term) ==
+    IF term = s.currTerm THEN s
+    ELSE [s EXCEPT !.currTerm = term, !.currVoteFor = NoNode, !.votes = {},
+                   !.peerWaterMarks = NoMarks]
+
+Follow(s, term, leader) ==
+    [InTerm(s, term) EXCEPT !.role = "FOLLOWER", !.leaderId = leader]
+
+Lead(n, s, term) ==
+    [InTerm(s, term) EXCEPT !.role = "LEADER", !.leaderId = n, !.currVoteFor = n]
+
+\* ACTION ElectLeader: n wins the votes of a quorum in a new term, which then follows it.
+\* Source: DLedgerLeaderElector.maintainAsCandidate, handleVote, as one step.
+ElectLeader(n) ==
+    \E voters \in SUBSET Node :
+    LET term == 1 + Max({node[q].currTerm : q \in voters}) IN
+    /\ AtomicElection
+    /\ MayElect(n)
+    /\ n \in voters
+    /\ IsQuorum(voters, Node)
+    /\ \A q \in voters : node[q].role # "DOWN" /\ LogIsFresh(node[n], node[q])
+    /\ node' = [q \in Node |->
+                  IF q = n THEN Lead(n, node[n], term)
+                  ELSE IF q \in voters
+                  THEN [Follow(node[q], term, n) EXCEPT !.currVoteFor = n]
+                  ELSE node[q]]
+    /\ UNCHANGED <<network, elected>>
+
+\* ACTION ChangeToCandidate: n loses its leader or its leadership.
+\* Source: MemberState.changeToCandidate; the term is raised later, by NextTerm.
+ChangeToCandidate(n) ==
+    /\ MayStepDown(n)
+    /\ node[n].role \in {"LEADER", "FOLLOWER", "CANDIDATE"}
+    /\ Step(n, [node[n] EXCEPT !.role = "CANDIDATE", !.leaderId = NoNode])
+
+\* ACTION NextTerm: a candidate raises its term, to the next one or to one it heard of.
+\* Source: MemberState.nextTerm.  Terms heard of are those some node is in.
+NextTerm(n) ==
+    \E term \in {node[n].currTerm + 1} \cup {node[q].currTerm : q \in Node} :
+    /\ ~AtomicElection
+    /\ MayElect(n)
+    /\ node[n].role = "CANDIDATE"
+    /\ term > node[n].currTerm
+    /\ Step(n, InTerm(node[n], term))
+
+\* ACTION SetCurrVoteFor: n accepts the candidate in its term.
+\* Source: DLedgerLeaderElector.handleVote, the branch that ends in ACCEPT; roles are not checked.
+SetCurrVoteFor(n) ==
+    \E candidate \in Node :
+    /\ ~AtomicElection
+    /\ node[n].role # "DOWN"
+    /\ node[candidate].role = "CANDIDATE"
+    /\ node[n].currTerm = node[candidate].currTerm
+    /\ node[n].currVoteFor \in {NoNode, candidate}
+    /\ node[n].leaderId = NoNode
+    /\ LogIsFresh(node[candidate], node[n])
+    /\ LET votedFor == [node EXCEPT ![n].currVoteFor = candidate]
+       IN  node' = [votedFor EXCEPT ![candidate].votes = @ \cup {n}]
+    /\ UNCHANGED <<network, elected>>
+
+\* ACTION ChangeToLeader: a candidate that a quorum accepted becomes the leader of its term.
+\* Source: MemberState.changeToLeader.
+ChangeToLeader(n) ==
+    /\ ~AtomicElection
+    /\ node[n].role = "CANDIDATE"
+    /\ IsQuorum(node[n].votes, Node)
+    /\ node' = [node EXCEPT ![n].role = "LEADER", ![n].leaderId = n]
+    /\ elected' = elected \cup {[term |-> node[n].currTerm, leader |-> n]}
+    /\ UNCHANGED network
+
+\* ACTION ChangeToFollower: n follows the leader of a term, its own or a higher one.
+\* Source: DLedgerLeaderElector.handleHeartBeat; MemberState.changeToFollower.
+\* With votes message by message a heartbeat may be late: the leader may lead no more.
+ChangeToFollower(n) ==
+    \E leader \in Peers(n) :
+    /\ node[n].role # "DOWN"
+    /\ IF AtomicElection
+       THEN /\ node[leader].role = "LEADER"
+            /\ node[leader].currTerm >= node[n].currTerm
+            /\ node[n].leaderId # leader \/ node[leader].currTerm > node[n].currTerm
+            /\ Step(n, Follow(node[n], node[leader].currTerm, leader))
+       ELSE /\ node[n].role = "CANDIDATE"
+            /\ [term |-> node[n].currTerm, leader |-> leader] \in elected
+            /\ Step(n, Follow(node[n], node[n].currTerm, leader))
+
+-----------------------------------------------------------------------------
+(* The store.                                                              *)
+
+\* DLedgerMmapFileStore.updateCommittedIndex: its tests in its order.  A higher term passes; the
+\* old value is a floor; the clamp to the end comes last, and so may lower what was past the end.
+UpdateCommittedIndex(s, term, newIndex) ==
+    IF \/ newIndex = -1
+       \/ EndIndex(s.log) = -1
+       \/ term < s.currTerm
+       \/ newIndex = s.committedIndex
+    THEN s
+    ELSE IF newIndex < s.committedIndex \/ newIndex < BeginIndex(s.log)
+    THEN s
+    ELSE [s EXCEPT !.committedIndex = Min({newIndex, EndIndex(s.log)})]
+
+\* Appending writes over the first entry of the tail, if there is one.
+StoreEntry(s, entry) ==
+    [s EXCEPT !.log = Append(@, entry), !.tail = IF @ = << >> THEN @ ELSE Tail(@)]
+
+\* DLedgerMmapFileStore.truncate: keep an equal entry, write any other; the end is index.
+\* Only the write position moves, so what lay behind it stays in the file.
+TruncateStore(s, index, entry) ==
+    LET file == s.log \o s.tail
+        rest == SubSeq(file, index + 2, Len(file))
+    IN  [s EXCEPT !.log = Append(UpTo(s.log, index - 1), entry),
+                  !.tail = IF TruncatedTail = "published" THEN rest ELSE << >>]
+
+-----------------------------------------------------------------------------
+(* The leader: EntryDispatcher.                                            *)
+
+\* DLedgerEntryPusher.updatePeerWaterMark: a watermark only grows.
+UpdatePeerWaterMark(s, peer, term, index) ==
+    IF term = s.currTerm /\ s.peerWaterMarks[peer] < index
+    THEN [s EXCEPT !.peerWaterMarks[peer] = index]
+    ELSE s
+
+\* changeState(COMPARE): compareIndex starts anew only when APPEND is left.
+ToCompare(d) ==
+    [d EXCEPT !.type = "COMPARE",
+              !.compareIndex = IF d.type = "APPEND" THEN -1 ELSE @,
+              !.truncateIndex = -1]
+
+ToTruncate(d, index) ==
+    [d EXCEPT !.type = "TRUNCATE", !.compareIndex = -1, !.truncateIndex = index]
+
+ToAppend(s, peer, index) ==
+    LET marked == UpdatePeerWaterMark(s, peer, s.dispatchers[peer].term, index)
+    IN  [marked EXCEPT !.dispatchers[peer] =
+            [@ EXCEPT !.type = "APPEND", !.compareIndex = -1, !.truncateIndex = -1,
+                      !.writeIndex = index + 1]]
+
+\* EntryDispatcher.checkAndFreshState: a dispatcher of another term starts with COMPARE.
+CheckAndFreshState(s, peer) ==
+    IF s.dispatchers[peer].term = s.currTerm THEN s
+    ELSE [s EXCEPT !.dispatchers[peer] = [ToCompare(@) EXCEPT !.term = s.currTerm]]
+
+Awaits(s, peer, type) == s.dispatchers[peer].awaiting = type
+
+\* ACTION AppendAsLeader: the leader stores a client's entry and marks it as its own.
+\* Source: DLedgerMmapFileStore.appendAsLeader, DLedgerEntryPusher.waitAck.
+AppendAsLeader(n) ==
+    \E value \in Value :
+    LET s == node[n]
+        t == StoreEntry(s, [term |-> s.currTerm, value |-> value])
+    IN  /\ s.role = "LEADER"
+        /\ MayAppend(n)
+        /\ Step(n, UpdatePeerWaterMark(t, n, s.currTerm, EndIndex(t.log)))
+
+\* ACTION DoCompare: the leader asks whether the peer holds the entry at compareIndex.
+\* Source: EntryDispatcher.doCompare, up to the push.
+DoCompare(n) ==
+    \E peer \in Peers(n) :
+    LET s       == CheckAndFreshState(node[n], peer)
+        d       == s.dispatchers[peer]
+        end     == EndIndex(s.log)
+        revised == IF d.compareIndex > end \/ d.compareIndex < BeginIndex(s.log) THEN end
+                   ELSE d.compareIndex
+        t       == [s EXCEPT !.dispatchers[peer] =
+                       [d EXCEPT !.compareIndex = revised, !.awaiting = "COMPARE"]]
+    IN  /\ s.role = "LEADER"
+        /\ d.type \in {"COMPARE", "TRUNCATE"}
+        /\ d.truncateIndex = -1
+        /\ Awaits(s, peer, "NOTHING")
+        /\ end # -1
+        /\ MaySend(n, peer)
+        /\ Send(n, t, Request(n, peer, t, "COMPARE", revised))
+
+\* What a COMPARE answer leads to: the six outcomes of EntryDispatcher.doCompare.
+AfterCompare(s, peer, m) ==
+    LET d     == s.dispatchers[peer]
+        begin == BeginIndex(s.log)
+        \* The peer does not hold the entry: compare further down, or cut all.
+        Down(index) == IF index < begin THEN [s EXCEPT !.dispatchers[peer] = ToTruncate(d, begin)]
+                       ELSE [s EXCEPT !.dispatchers[peer].compareIndex = index]
+    IN  IF m.code \notin {"SUCCESS", "INCONSISTENT_STATE"}
+        THEN [s EXCEPT !.dispatchers[peer] = ToCompare(@)]
+        ELSE IF m.code = "SUCCESS"
+        THEN IF m.endIndex = d.compareIndex
+             THEN ToAppend(s, peer, d.compareIndex)
+             ELSE [s EXCEPT !.dispatchers[peer] = ToTruncate(d, d.compareIndex)]
+        ELSE IF m.endIndex < begin \/ m.beginIndex > EndIndex(s.log)  \* the logs do not meet
+        THEN [s EXCEPT !.dispatchers[peer] = ToTruncate(d, begin)]
+        ELSE IF d.compareIndex < m.beginIndex
+        THEN [s EXCEPT !.dispatchers[peer] = ToTruncate(d, begin)]
+        ELSE IF d.compareIndex > m.endIndex
+        THEN Down(m.endIndex)
+        ELSE Down(d.compareIndex - 1)
+
+\* ACTION HandleCompareResponse: the dispatcher learns what the peer answered.
+\* Source: EntryDispatcher.doCompare, from the answer on.
+HandleCompareResponse(n) ==
+    \E m \in Inbox(n) :
+    LET s        == node[n]
+        answered == [s EXCEPT !.dispatchers[m.src].awaiting = "NOTHING"]
+    IN  /\ s.role # "DOWN"
+        /\ IsResponse(m, "COMPARE")
+        /\ Awaits(s, m.src, "COMPARE")
+        /\ node' = [node EXCEPT ![n] = AfterCompare(answered, m.src, m)]
+        /\ network' = Received(network, m)
+        /\ UNCHANGED elected
+
+\* ACTION DoTruncate: the leader tells the peer where its log must end.
+\* Source: EntryDispatcher.doTruncate, up to the push.
+DoTruncate(n) ==
+    \E peer \in Peers(n) :
+    LET s == node[n]
+        d == s.dispatchers[peer]
+        t == [s EXCEPT !.dispatchers[peer].awaiting = "TRUNCATE"]
+    IN  /\ s.role # "DOWN"
+        /\ d.type = "TRUNCATE"
+        /\ d.truncateIndex # -1
+        /\ HasEntry(s.log, d.truncateIndex)
+        /\ Awaits(s, peer, "NOTHING")
+        /\ MaySend(n, peer)
+        /\ Send(n, t, Request(n, peer, t, "TRUNCATE", d.truncateIndex))
+
+\* ACTION HandleTruncateResponse: success opens APPEND, anything else begins again.
+\* Source: EntryDispatcher.doTruncate, from the answer on; doWork's handler of exceptions.
+HandleTruncateResponse(n) ==
+    \E m \in Inbox(n) :
+    LET s        == node[n]
+        answered == [s EXCEPT !.dispatchers[m.src].awaiting = "NOTHING"]
+    IN  /\ s.role # "DOWN"
+        /\ IsResponse(m, "TRUNCATE")
+        /\ Awaits(s, m.src, "TRUNCATE")
+        /\ node' = [node EXCEPT ![n] =
+                      IF m.code = "SUCCESS" THEN ToAppend(answered, m.src, m.index)
+                      ELSE [answered EXCEPT !.dispatchers[m.src] = ToCompare(@)]]
+        /\ network' = Received(network, m)
+        /\ UNCHANGED elected
+
+\* The dispatcher of n for peer is in its loop in APPEND.
+Appending(n, peer) ==
+    LET d == node[n].dispatchers[peer] IN
+    /\ node[n].role = "LEADER"
+    /\ d.term = node[n].currTerm
+    /\ d.type = "APPEND"
+    /\ Awaits(node[n], peer, "NOTHING")
+    /\ MaySend(n, peer)
+
+\* ACTION DoAppend: the leader pushes the entry at writeIndex.
+\* Source: EntryDispatcher.doAppend, doAppendInner.
+DoAppend(n) ==
+    \E peer \in Peers(n) :
+    LET s     == node[n]
+        index == s.dispatchers[peer].writeIndex
+        t     == [s EXCEPT !.dispatchers[peer].writeIndex = index + 1]
+    IN  /\ Appending(n, peer)
+        /\ HasEntry(s.log, index)
+        /\ Send(n, t, Request(n, peer, t, "APPEND", index))
+
+\* ACTION DoCheckAppendResponse: the leader pushes the first unanswered entry once more.
+\* Source: EntryDispatcher.doCheckAppendResponse.
+DoCheckAppendResponse(n) ==
+    \E peer \in Peers(n) :
+    LET s     == node[n]
+        index == s.peerWaterMarks[peer] + 1
+    IN  /\ Appending(n, peer)
+        /\ s.dispatchers[peer].writeIndex > EndIndex(s.log)
+        /\ index < s.dispatchers[peer].writeIndex
+        /\ HasEntry(s.log, index)
+        /\ Send(n, s, Request(n, peer, s, "APPEND", index))
+
+\* ACTION HandleAppendResponse: a stored entry raises the peer's watermark; an inconsistent one
+\* sends the dispatcher back to COMPARE, whatever it is doing.
+\* Source: EntryDispatcher.doAppendInner, the callback.
+HandleAppendResponse(n) ==
+    \E m \in Inbox(n) :
+    LET s == node[n] IN
+    /\ s.role # "DOWN"
+    /\ IsResponse(m, "APPEND")
+    /\ node' = [node EXCEPT ![n] =
+                  IF m.code = "SUCCESS" THEN UpdatePeerWaterMark(s, m.src, m.term, m.index)
+                  ELSE [s EXCEPT !.dispatchers[m.src] = ToCompare(@)]]
+    /\ network' = Received(network, m)
+    /\ UNCHANGED elected
+
+\* ACTION DoCommit: nothing to push, so the leader tells its committed index.
+\* Source: EntryDispatcher.doCommit; the answer is ignored.
+DoCommit(n) ==
+    \E peer \in Peers(n) :
+    /\ Appending(n, peer)
+    /\ node[n].dispatchers[peer].writeIndex > EndIndex(node[n].log)
+    /\ Send(n, node[n], CommitRequest(n, peer, node[n]))
+
+\* ACTION PushTimeOut: a COMPARE or TRUNCATE gets no answer, and its dispatcher begins again.
+\* Source: EntryDispatcher.doWork's handler of exceptions; a late answer is ignored.
+PushTimeOut(n) ==
+    \E peer \in Peers(n) :
+    LET s       == node[n]
+        waiting == s.dispatchers[peer].awaiting
+        t       == [s EXCEPT !.dispatchers[peer] = [ToCompare(@) EXCEPT !.awaiting = "NOTHING"]]
+        Gone(m) == m.type = waiting
+    IN  /\ MayTimeOut(n)
+        /\ s.role # "DOWN"
+        /\ waiting # "NOTHING"
+        /\ node' = [node EXCEPT ![n] = t]
+        /\ network' = Abandon(network, n, peer, Gone)
+        /\ UNCHANGED elected
+
+-----------------------------------------------------------------------------
+(* The leader: QuorumAckChecker.                                           *)
+
+\* D1.  Published: any entry that a quorum stores.  Repaired (0.4.0): one of the leader's own term.
+QuorumIndex(s) ==
+    LET index == QuorumIndexBySorting(s.peerWaterMarks) IN
+    IF PriorTermCommit = "published" \/ TermAt(s.log, index) = s.currTerm THEN index ELSE -1
+
+\* ACTION QuorumAckChecker: the leader commits what a quorum stores.
+\* Source: QuorumAckChecker.doWork.
+QuorumAckChecker(n) ==
+    LET s == node[n]
+        q == QuorumIndex(s)
+    IN  /\ s.role = "LEADER"
+        /\ Step(n, [UpdateCommittedIndex(s, s.currTerm, q) EXCEPT !.lastQuorumIndex = q])
+
+\* ACTION RefreshOwnWaterMark: the leader marks all it stores as its own, once a second.
+\* Source: QuorumAckChecker.doWork, beside the leak check.
+RefreshOwnWaterMark(n) ==
+    LET s == node[n] IN
+    /\ s.role = "LEADER"
+    /\ Step(n, UpdatePeerWaterMark(s, n, s.currTerm, EndIndex(s.log)))
+
+-----------------------------------------------------------------------------
+(* The follower: EntryHandler, which works only while its node follows.    *)
+
+Handles(n, m, type) == node[n].role = "FOLLOWER" /\ IsRequest(m, type)
+
+FromItsLeader(s, m) == m.term = s.currTerm /\ m.src = s.leaderId
+
+\* D2.  Published: COMPARE and COMMIT are obeyed whatever their term and leader.
+Obeys(s, m) == PushTermCheck = "published" \/ FromItsLeader(s, m)
+
+\* ACTION HandleDoCompare: does the follower hold this entry?
+\* Source: EntryHandler.handleDoCompare.
+HandleDoCompare(n) ==
+    \E m \in Inbox(n) :
+    LET s     == node[n]
+        equal == HasEntry(s.log, m.index) /\ Entry(s.log, m.index) = m.entry
+    IN  /\ Handles(n, m, "COMPARE")
+        /\ Answer(n, m, s, s, CASE ~Obeys(s, m) -> "INCONSISTENT_TERM"
+                                [] Obeys(s, m) /\ equal -> "SUCCESS"
+                                [] Obeys(s, m) /\ ~equal -> "INCONSISTENT_STATE")
+
+\* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
+\* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate.
+HandleDoTruncate(n) ==
+    \E m \in Inbox(n) :
+    LET s == node[n]
+        t == TruncateStore(s, m.index, m.entry)
+    IN  /\ Handles(n, m, "TRUNCATE")
+        /\ IF FromItsLeader(s, m) /\ m.index <= EndIndex(s.log) + 1
+           THEN Answer(n, m, UpdateCommittedIndex(t, m.term, m.commitIndex), t, "SUCCESS")
+           ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
+
+\* ACTION HandleDoAppend: the follower stores the next entry.  The entry before is not checked.
+\* Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
+HandleDoAppend(n) ==
+    \E m \in Inbox(n) :
+    LET s == node[n]
+        t == StoreEntry(s, m.entry)
+    IN  /\ Handles(n, m, "APPEND")
+        /\ m.index = EndIndex(s.log) + 1
+        /\ IF FromItsLeader(s, m)
+           THEN Answer(n, m, UpdateCommittedIndex(t, m.term, m.commitIndex), t, "SUCCESS")
+           ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
+
+\* ACTION CheckAppendFuture: an entry is not the next one.  One that is stored already is compared
+\* (fall behind); for one beyond a gap the leader is told to compare (fast forward), and the entry
+\* stays in the queue, its answer given.
+\* Source: EntryHandler.checkAppendFuture.
+CheckAppendFuture(n) ==
+    \E m \in Inbox(n) :
+    LET s       == node[n]
+        equal   == HasEntry(s.log, m.index) /\ Entry(s.log, m.index) = m.entry
+        waiting == [m EXCEPT !.awaited = FALSE]
+        queued  == Sent(Received(network, m), waiting)
+    IN  /\ Handles(n, m, "APPEND")
+        /\ \/ /\ m.index <= EndIndex(s.log)
+              /\ Answer(n, m, s, s, IF equal THEN "SUCCESS" ELSE "INCONSISTENT_STATE")
+           \/ /\ m.index > EndIndex(s.log) + 1
+              /\ m.awaited
+              /\ network' = Sent(queued, Response(n, m, s, "INCONSISTENT_STATE"))
+              /\ UNCHANGED <<node, elected>>
+
+\* ACTION HandleDoCommit: the follower learns the leader's committed index.
+\* Source: EntryHandler.handleDoCommit.
+HandleDoCommit(n) ==
+    \E m \in Inbox(n) :
+    LET s == node[n] IN
+    /\ Handles(n, m, "COMMIT")
+    /\ Answer(n, m, IF Obeys(s, m) THEN UpdateCommittedIndex(s, m.term, m.commitIndex) ELSE s,
+              s, "SUCCESS")
+
+-----------------------------------------------------------------------------
+(* The environment.                                                        *)
+
+\* ACTION PersistCheckPoint: committedIndex goes to the checkpoint file.
+\* Source: DLedgerMmapFileStore.persistCheckPoint.
+PersistCheckPoint(n) ==
+    /\ MayCheckPoint(n)
+    /\ node[n].role # "DOWN"
+    /\ Step(n, [node[n] EXCEPT !.checkPoint = node[n].committedIndex])
+
+\* ACTION Crash: the process dies, what it wrote survives (kill -9).
+\* committedIndex keeps its last value while the node is down: it is what it told others.
+Crash(n) ==
+    LET s == node[n]
+        All(m) == TRUE
+        \* No one at n waits for an answer any more.
+        Silent(p, q) == IF p = n THEN NotAwaited(network[p][q], All)
+                        ELSE IF q = n THEN WithoutAnswers(network[p][q], All)
+                        ELSE network[p][q]
+    IN  /\ MayCrash(n)
+        /\ s.role # "DOWN"
+        /\ node' = [node EXCEPT ![n] =
+                      [InitNode(n) EXCEPT !.role = "DOWN", !.currTerm = s.currTerm,
+                                          !.currVoteFor = s.currVoteFor, !.log = s.log,
+                                          !.tail = s.tail, !.checkPoint = s.checkPoint,
+                                          !.committedIndex = s.committedIndex]]
+        /\ network' = [p \in Node |-> [q \in Peers(p) |-> Silent(p, q)]]
+        /\ UNCHANGED elected
+
+\* The scan of the data file goes on behind the old end while terms do not fall.
+Resurrectable(s) ==
+    {k \in 0..Len(s.tail) :
+       \A j \in 1..k : s.tail[j].term >= (IF j = 1 THEN EndTerm(s.log) ELSE s.tail[j - 1].term)}
+
+\* ACTION Restart: recovery takes `resurrected` entries of the tail for entries of the log, and
+\* replays the checkpoint through updateCommittedIndex.
+\* Source: DLedgerMmapFileStore.recover.
+Restart(n) ==
+    \E resurrected \in Resurrectable(node[n]) :
+    LET s == node[n]
+        t == [s EXCEPT !.role = "CANDIDATE", !.committedIndex = -1, !.tail = << >>,
+                       !.log = @ \o SubSeq(s.tail, 1, resurrected)]
+    IN  /\ s.role = "DOWN"
+        /\ Step(n, UpdateCommittedIndex(t, s.currTerm, s.checkPoint))
+
+\* ACTION Lose: a message to n is lost, or cleared from its queues.
+Lose(n) ==
+    \E m \in Inbox(n) :
+    /\ MayLose(n)
+    /\ network' = Received(network, m)
+    /\ UNCHANGED <<node, elected>>
+
+\* ACTION Duplicate: a message to n will be delivered twice.
+Duplicate(n) ==
+    \E m \in Inbox(n) :
+    /\ MayDuplicate(n)
+    /\ network' = [network EXCEPT ![m.src][n] = Twice(@, m)]
+    /\ UNCHANGED <<node, elected>>
+
+-----------------------------------------------------------------------------
+Init ==
+    /\ node = [n \in Node |-> InitNode(n)]
+    /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
+    /\ elected = {}
+
+Next ==
+    \/ \E n \in Node : ElectLeader(n)
+    \/ \E n \in Node : ChangeToCandidate(n)
+    \/ \E n \in Node : NextTerm(n)
+    \/ \E n \in Node : SetCurrVoteFor(n)
+    \/ \E n \in Node : ChangeToLeader(n)
+    \/ \E n \in Node : ChangeToFollower(n)
+    \/ \E n \in Node : AppendAsLeader(n)
+    \/ \E n \in Node : DoCompare(n)
+    \/ \E n \in Node : HandleCompareResponse(n)
+    \/ \E n \in Node : DoTruncate(n)
+    \/ \E n \in Node : HandleTruncateResponse(n)
+    \/ \E n \in Node : DoAppend(n)
+    \/ \E n \in Node : DoCheckAppendResponse(n)
+    \/ \E n \in Node : HandleAppendResponse(n)
+    \/ \E n \in Node : DoCommit(n)
+    \/ \E n \in Node : PushTimeOut(n)
+    \/ \E n \in Node : QuorumAckChecker(n)
+    \/ \E n \in Node : RefreshOwnWaterMark(n)
+    \/ \E n \in Node : HandleDoCompare(n)
+    \/ \E n \in Node : HandleDoTruncate(n)
+    \/ \E n \in Node : HandleDoAppend(n)
+    \/ \E n \in Node : CheckAppendFuture(n)
+    \/ \E n \in Node : HandleDoCommit(n)
+    \/ \E n \in Node : PersistCheckPoint(n)
+    \/ \E n \in Node : Crash(n)
+    \/ \E n \in Node : Restart(n)
+    \/ \E n \in Node : Lose(n)
+    \/ \E n \in Node : Duplicate(n)
+
+Spec == Init /\ [][Next]_vars
+
+-----------------------------------------------------------------------------
+(* What a trace may show of a node after an event, by the trace's names.   *)
+
+Observe(n) ==
+    LET s == node[n] IN
+    [role             |-> s.role,
+     currTerm         |-> s.currTerm,
+     currVoteFor      |-> s.currVoteFor,
+     leaderId         |-> s.leaderId,
+     ledgerBeginIndex |-> BeginIndex(s.log),
+     ledgerEndIndex   |-> EndIndex(s.log),
+     ledgerEndTerm    |-> EndTerm(s.log),
+     committedIndex   |-> s.committedIndex,
+     checkPoint       |-> s.checkPoint,
+     lastQuorumIndex  |-> s.lastQuorumIndex,
+     log              |-> s.log,
+     peerWaterMarks   |-> s.peerWaterMarks,
+     dispatchers      |-> s.dispatchers]
+
+-----------------------------------------------------------------------------
+(* Invariants.                                                             *)
+
+\* INV TypeOK: every variable has its type.
+TypeOK ==
+    /\ \A n \in Node : node[n] \in NodeState(n)
+    /\ \A n \in Node : \A p \in Peers(n) : \A m \in Deliverable(network[n][p]) :
+         m.src = n /\ m.dst = p /\ m.kind \in {"request", "response"}
+    /\ \A e \in elected : e.term \in Nat /\ e.leader \in Node
+
+\* INV IndexOrder: lastQuorumIndex <= committedIndex <= ledgerEndIndex.
+\* Source: the order that the articles on DLedger state.
+IndexOrder ==
+    \A n \in Node : /\ node[n].lastQuorumIndex <= node[n].committedIndex
+                    /\ node[n].committedIndex <= EndIndex(node[n].log)
+
+\* INV ElectionSafety: at most one leader in a term.
+\* Source: Raft, Figure 3.
+ElectionSafety ==
+    /\ \A n, m \in Node : (/\ node[n].role = "LEADER" /\ node[m].role = "LEADER"
+                           /\ node[n].currTerm = node[m].currTerm) => n = m
+    /\ \A e, f \in elected : e.term = f.term => e.leader = f.leader
+
+\* INV LogMatching: logs that hold the same entry at an index hold the same entries before it.
+\* Source: Raft, Figure 3.  Entries are compared whole; stepping down one index is enough, since
+\* the entry before is then such an entry itself.
+LogMatching ==
+    \A n, m \in Node : \A i \in 1..Min({EndIndex(node[n].log), EndIndex(node[m].log)}) :
+       EntryAt(n, i) = EntryAt(m, i) => EntryAt(n, i - 1) = EntryAt(m, i - 1)
+
+\* INV LeaderCompleteness: a leader holds every entry that was committed up to its term.
+\* Source: Raft, Figure 3.
+LeaderCompleteness ==
+    \A l, n \in Node :
+       (node[l].role = "LEADER" /\ node[n].currTerm <= node[l].currTerm) =>
+          /\ CommittedEnd(n) <= EndIndex(node[l].log)
+          /\ \A i \in 0..CommittedEnd(n) : EntryAt(l, i) = EntryAt(n, i)
+
+\* INV StateMachineSafety: no two nodes have different entries committed at one index.
+\* Source: Raft, Figure 3.
+StateMachineSafety ==
+    \A n, m \in Node : \A i \in 0..Min({CommittedEnd(n), CommittedEnd(m)}) :
+       EntryAt(n, i) = EntryAt(m, i)
+
+-----------------------------------------------------------------------------
+(* Properties of steps.                                                    *)
+
+\* PROP CommittedEntriesStayProp: no step changes or removes an entry that its node had committed.
+CommittedEntriesStayProp ==
+    [][\A n \in Node : \A i \in 0..CommittedEnd(n) :
+         HasEntry(node'[n].log, i) /\ Entry(node'[n].log, i) = EntryAt(n, i)]_vars
+
+\* PROP RecoveryKeepsLogProp: a node comes back with the log it went down with.
+RecoveryKeepsLogProp ==
+    [][\A n \in Node : (node[n].role = "DOWN" /\ node'[n].role # "DOWN")
+                          => node'[n].log = node[n].log]_vars
+
+=============================================================================
