@@ -23,6 +23,19 @@ def spec_dir() -> Path:
     return _first_with_modules(package / "_spec", package.parent.parent / "spec")
 
 
+def traces_dir() -> Path:
+    """Find the folder that holds the recordings and their manifest: `_traces` in a wheel, `traces` in a checkout.
+
+    Raises:
+        FileNotFoundError: Neither place has a manifest.
+    """
+    package = Path(__file__).resolve().parent
+    for folder in (package / "_traces", package.parent.parent / "traces"):
+        if (folder / "manifest.toml").is_file():
+            return folder
+    raise FileNotFoundError("no recordings (traces/manifest.toml): work in a complete checkout")
+
+
 def _first_with_modules(*folders: Path) -> Path:
     for folder in folders:
         if any(folder.glob("*.tla")):

@@ -1,1 +1,1 @@
-"""Checking many traces at once, on Spark."""
+"""Fleets and corpora of traces, checked by Spark."""

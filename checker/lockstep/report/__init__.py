@@ -1,0 +1,1 @@
+"""Reports: they show verdicts and compute none."""

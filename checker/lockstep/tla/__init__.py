@@ -1,0 +1,1 @@
+"""TLA+ in Python: SANY's syntax tree, compiled to Python, as a specification that checks steps in-process."""

@@ -251,7 +251,15 @@ def children(expr: Expr) -> Iterator[Expr]:
         yield expr.body
 
 
-_BUILTIN_NAMES = {"\\neg": "\\lnot", "/=": "#", "\\leq": "\\leq", "\\times": "\\X"}
+_BUILTIN_NAMES = {
+    "\\neg": "\\lnot",
+    "/=": "#",
+    "\\union": "\\cup",
+    "\\intersect": "\\cap",
+    "$ConjList": "\\land",
+    "$DisjList": "\\lor",
+    "$RcdSelect": "$FcnApply",
+}
 
 
 class _Reader:
@@ -378,7 +386,8 @@ class _Reader:
 
     def operator_arg(self, node: ElementTree.Element, loc: Location) -> OperatorArg:
         uid = int(_text(node, "argument/*/UID"))
-        return OperatorArg(uid, self.builtins.get(uid), loc)
+        name = self.builtins.get(uid)
+        return OperatorArg(uid, None if name is None else _BUILTIN_NAMES.get(name, name), loc)
 
     def substituted(self, node: ElementTree.Element, loc: Location) -> Substituted:
         pairs = [

@@ -22,6 +22,7 @@ One `[[model]]` table for each model:
 from __future__ import annotations
 
 import re
+import threading
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -198,6 +199,7 @@ def run_model(
     java: Path | None = None,
     jar: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    cancel: threading.Event | None = None,
 ) -> TlcResult:
     """Run one model of a manifest as its entry says, within its budget.
 
@@ -219,6 +221,7 @@ def run_model(
         java=java,
         jar=jar,
         on_progress=on_progress,
+        cancel=cancel,
     )
 
 

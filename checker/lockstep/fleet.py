@@ -1,0 +1,60 @@
+"""Simulated clusters as traces: the reference under a fault plan, told in the trace format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from lockstep.trace.format import FORMAT, Event, Header, write_trace
+from raftref.simulation import FaultPlan, constants, load_plan, simulate
+
+_REPAIRED = {"PriorTermCommit": "repaired", "TruncatedTail": "repaired", "PushTermCheck": "repaired"}
+
+#: The plans by name. `ordered` and `five` run every repair over channels that keep the order, and no property
+#: may fail; `published` is the code as it is, over channels that do not: it conforms, and properties may fail.
+PLANS: dict[str, dict[str, Any]] = {
+    "ordered": {"nodes": 3, "fifo": True, "switches": _REPAIRED},
+    "five": {"nodes": 5, "fifo": True, "max_down": 2, "switches": _REPAIRED},
+    "published": {"nodes": 3, "fifo": False},
+}
+
+#: The plans that `verify` runs.
+VERIFIED = ("ordered", "five")
+
+
+def fault_plan(name: str, events: int) -> FaultPlan:
+    """Return a plan of PLANS, or the one in the file `name`, with so many events.
+
+    Raises PlanError where the file is no plan and OSError where it cannot be read.
+    """
+    plan = FaultPlan.from_dict(PLANS[name]) if name in PLANS else load_plan(Path(name))
+    return replace(plan, events=events)
+
+
+def write_cluster(folder: Path, name: str, seed: int, events: int) -> Path:
+    """Simulate one cluster and write its trace into `folder`; return the file.
+
+    A plan, a seed and a version of this package reproduce the trace to the byte.
+    """
+    plan = fault_plan(name, events)
+    path = folder / f"{Path(name).stem}-{seed}.trace.ndjson"
+    header = Header(
+        format=FORMAT,
+        system="raftref",
+        version=version("lockstep-raft"),
+        spec="DLedger",
+        nodes=plan.node_ids,
+        constants=constants(plan),
+        origin="simulation of the Python reference",
+        scenario=f"plan {name}, seed {seed}, {events} events",
+    )
+    write_trace(path, header, _events(seed, plan))
+    return path
+
+
+def _events(seed: int, plan: FaultPlan) -> Iterator[Event]:
+    for event in simulate(seed, plan):
+        yield Event(**{**event, "sent": tuple(event.get("sent", ()))})

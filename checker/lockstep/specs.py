@@ -1,0 +1,68 @@
+"""The spec a trace is told in: DLedger.tla, compiled with the constants of the trace's header."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from lockstep.observe import NO_NODE
+from lockstep.paths import spec_dir
+from lockstep.tla.sets import STRING
+from lockstep.tla.spec import Spec, load_spec
+from lockstep.trace.format import Header, TraceError
+
+Switches = Mapping[str, bool | str | int]
+
+
+
+def trace_cfg() -> Path:
+    """Return the cfg that names Init, Next and the properties that traces are checked for."""
+    return spec_dir() / "Trace.cfg"
+
+
+def spec_key(header: Header, switches: Switches) -> tuple[object, ...]:
+    """Return what decides the spec of a trace: the same key, the same compiled spec."""
+    chosen = {**header.constants, **switches}
+    return (header.spec, tuple(sorted(header.nodes)), tuple(sorted(chosen.items())))
+
+
+def trace_spec(header: Header, source: str, switches: Switches | None = None) -> Spec:
+    """Compile the spec for a trace.
+
+    Arguments: `header` and `source` of the trace; `switches`, constants that replace the header's, as when a
+    recording of the published system is held against the repaired spec.
+    Raises TraceError, naming the field, where the header names another spec or another set of constants.
+    """
+    if header.spec != "DLedger":
+        raise TraceError(source, 1, f"field `spec`: there is no spec {header.spec!r}; there is DLedger")
+    chosen = {**header.constants, **(switches or {})}
+    constants = {
+        "Node": frozenset(header.nodes),
+        "Value": STRING,
+        "NoNode": NO_NODE,
+        **chosen,
+    }
+    _check_names(chosen, source)
+    return load_spec(spec_dir() / "DLedger.tla", trace_cfg(), constants=constants)
+
+
+#: The constants with a choice, and what may be chosen.
+CHOICES: dict[str, tuple[bool | str, ...]] = {
+    "AtomicElection": (False, True),
+    "Fifo": (False, True),
+    "PriorTermCommit": ("published", "repaired"),
+    "TruncatedTail": ("published", "repaired"),
+    "PushTermCheck": ("published", "repaired"),
+}
+
+
+def _check_names(chosen: Mapping[str, object], source: str) -> None:
+    for name, values in CHOICES.items():
+        if name not in chosen:
+            raise TraceError(source, 1, f"field `constants.{name}`: missing")
+        if not any(type(chosen[name]) is type(value) and chosen[name] == value for value in values):
+            allowed = " or ".join(map(repr, values))
+            raise TraceError(source, 1, f"field `constants.{name}`: {chosen[name]!r} is not {allowed}")
+    for name in chosen:
+        if name not in CHOICES:
+            raise TraceError(source, 1, f"field `constants.{name}`: the spec has no such constant")

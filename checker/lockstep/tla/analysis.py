@@ -1,0 +1,392 @@
+"""Facts about the definitions of a specification, which decide how each is compiled.
+
+All are fixed points over the definitions, so recursion is no special case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lockstep.tla.cfg import Cfg
+from lockstep.tla.syntax import (
+    STANDARD_MODULES,
+    At,
+    Bind,
+    Builtin,
+    Call,
+    Declaration,
+    Definition,
+    Expr,
+    Let,
+    Location,
+    Number,
+    OperatorArg,
+    String,
+    Tree,
+)
+from lockstep.tla.values import ModelValue, Value
+
+__all__ = ["BOOLEAN_BUILTINS", "CompileError", "Facts", "Program"]
+
+
+class CompileError(Exception):
+    """A construct outside the supported language, or a name that is missing; the message names module and line."""
+
+    def __init__(self, message: str, loc: Location | None = None) -> None:
+        super().__init__(message if loc is None else f"{loc.module}.tla:{loc.line}: {message}")
+        self.loc = loc
+
+
+COMPARISONS = frozenset({"=", "#", "\\in", "\\notin", "\\subseteq"})
+BOOLEAN_BUILTINS = COMPARISONS | {
+    "TRUE",
+    "FALSE",
+    "\\land",
+    "\\lor",
+    "\\lnot",
+    "=>",
+    "\\equiv",
+    "$BoundedExists",
+    "$BoundedForall",
+    "UNCHANGED",
+    "ENABLED",
+}
+_LAZY_AFTER_FIRST = frozenset({"\\land", "\\lor", "=>", "$Case"})
+
+
+@dataclass
+class Facts:
+    """What is known of one definition.
+
+    Attributes:
+        reads_now: it mentions variables of the current state.
+        reads_next: it mentions variables of the next state.
+        strict: the parameters certainly evaluated whenever the body is.
+        primed: the parameters that occur under a prime (or UNCHANGED, ENABLED), here or in what is called.
+        boolean: its value is TRUE or FALSE, if it has one.
+        branches: as a conjunct of an action it may hold in several ways (it has a disjunction or an exists).
+    """
+
+    reads_now: bool = False
+    reads_next: bool = False
+    strict: frozenset[int] = frozenset()
+    primed: frozenset[int] = frozenset()
+    boolean: bool = True
+    branches: bool = False
+
+
+@dataclass
+class Program:
+    """A tree together with a configuration.
+
+    Attributes:
+        tree: the syntax tree, its instances resolved.
+        cfg: the configuration.
+        replaced: what stands for a symbol, by configuration: another symbol.
+        values: values given to symbols by the configuration.
+        facts: per definition.
+    """
+
+    tree: Tree
+    cfg: Cfg
+    replaced: dict[int, int] = field(default_factory=dict)
+    values: dict[int, Value] = field(default_factory=dict)
+    facts: dict[int, Facts] = field(default_factory=dict)
+    top: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        root = self.tree.modules[self.tree.root]
+        self.top = {self.tree.name_of(uid): uid for uid in root.symbols}
+        self._apply_cfg()
+        self._solve()
+
+    # ---- The configuration ----
+
+    def _apply_cfg(self) -> None:
+        for name, value in self.cfg.constants.items():
+            if name not in self.top and value is ModelValue(name):
+                continue  # `n1 = n1` without a declaration: it only says that n1 is a model value
+            self.values[self._configured(name)] = value
+        for name, other in self.cfg.substitutions.items():
+            self.replaced[self._configured(name)] = self._named(other)
+        for (module, name), other in self.cfg.module_substitutions.items():
+            if module not in self.tree.modules:
+                raise CompileError(f"the configuration names the module {module}, which is not used")
+            symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
+            if name not in symbols:
+                raise CompileError(f"the configuration replaces {name}, which {module} does not have")
+            self.replaced[symbols[name]] = self._named(other)
+
+    def _configured(self, name: str) -> int:
+        if name not in self.top:
+            raise CompileError(f"the configuration gives {name}, which {self.tree.root} does not have")
+        return self.top[name]
+
+    def _named(self, name: str) -> int:
+        if name not in self.top:
+            raise CompileError(f"the configuration names {name}, which {self.tree.root} does not have")
+        return self.top[name]
+
+    def constants(self) -> Iterable[Declaration]:
+        """List the declared constants of the root module."""
+        for uid in self.tree.modules[self.tree.root].symbols:
+            declared = self.tree.declarations.get(uid)
+            if declared is not None and not declared.is_variable:
+                yield declared
+
+    def variables(self) -> list[Declaration]:
+        """List the variables of the root module in their order of declaration."""
+        symbols = self.tree.modules[self.tree.root].symbols
+        found = [self.tree.declarations[uid] for uid in symbols if uid in self.tree.declarations]
+        return sorted([d for d in found if d.is_variable], key=lambda d: d.uid)
+
+    def target(self, uid: int) -> int:
+        """Answer the symbol that a use of ``uid`` means."""
+        return self.replaced.get(uid, uid)
+
+    def definition(self, uid: int) -> Definition | None:
+        """Answer the definition that a use of ``uid`` means, if it means one."""
+        uid = self.target(uid)
+        return None if uid in self.values else self.tree.definitions.get(uid)
+
+    def standard(self, definition: Definition) -> tuple[str, str] | None:
+        """Answer (module, name) for a definition of a standard module."""
+        module = definition.loc.module
+        return (module, definition.name) if module in STANDARD_MODULES else None
+
+    # ---- Fixed points ----
+
+    def _solve(self) -> None:
+        definitions = self.tree.definitions
+        for uid, definition in definitions.items():
+            self.facts[uid] = Facts(strict=frozenset(definition.params))
+        pending = [d for d in definitions.values() if self.standard(d) is None or d.loc.module == "Bags"]
+        changed = True
+        while changed:
+            changed = False
+            for definition in pending:
+                fresh = self._examine(definition)
+                if fresh != self.facts[definition.uid]:
+                    self.facts[definition.uid] = fresh
+                    changed = True
+
+    def _examine(self, definition: Definition) -> Facts:
+        body = definition.body
+        now, nxt = self.reads(body)
+        own = frozenset(definition.params)
+        return Facts(
+            reads_now=now,
+            reads_next=nxt,
+            strict=self.strict(body) & own,
+            primed=self.primed(body) & own,
+            boolean=self.is_boolean(body),
+            branches=self.branches(body),
+        )
+
+    def reads(self, expr: Expr, primed: bool = False) -> tuple[bool, bool]:
+        """Tell whether an expression reads variables of the current state, and of the next."""
+        if isinstance(expr, (Call, OperatorArg)):
+            now, nxt = self._symbol_reads(expr.op, primed)
+            args = expr.args if isinstance(expr, Call) else ()
+        elif isinstance(expr, Builtin):
+            now = nxt = expr.name in ("UNCHANGED", "$SquareAct", "$AngleAct")
+            if expr.name == "ENABLED":
+                return self.reads(expr.args[0])[0] or self.reads(expr.args[0])[1], False
+            primed = primed or expr.name == "'"
+            args = expr.args
+        else:
+            now = nxt = False
+            args = tuple(self._parts(expr))
+        for arg in args:
+            if now and nxt:
+                break
+            more_now, more_next = self.reads(arg, primed)
+            now, nxt = now or more_now, nxt or more_next
+        return now, nxt
+
+    def _symbol_reads(self, uid: int, primed: bool) -> tuple[bool, bool]:
+        uid = self.target(uid)
+        declared = self.tree.declarations.get(uid)
+        if declared is not None:
+            return (declared.is_variable and not primed, declared.is_variable and primed)
+        facts = self.facts.get(uid)
+        if facts is None or uid in self.values:
+            return False, False
+        if primed:
+            return False, facts.reads_now or facts.reads_next
+        return facts.reads_now, facts.reads_next
+
+    def _parts(self, expr: Expr) -> Iterable[Expr]:
+        if isinstance(expr, Bind):
+            for bound in expr.bounds:
+                if bound.domain is not None:
+                    yield bound.domain
+            yield expr.body
+        elif isinstance(expr, Let):
+            yield expr.body
+        elif isinstance(expr, (Call, Builtin)):
+            yield from expr.args
+
+    def is_constant(self, expr: Expr) -> bool:
+        """Tell whether an expression reads no variable."""
+        return self.reads(expr) == (False, False)
+
+    def strict(self, expr: Expr) -> frozenset[int]:
+        """List the parameters (and LET names) certainly evaluated whenever an expression is."""
+        none: frozenset[int] = frozenset()
+        if isinstance(expr, Call):
+            return self._strict_call(expr)
+        if isinstance(expr, Builtin):
+            return self._strict_builtin(expr)
+        if isinstance(expr, Bind):
+            domain = expr.bounds[0].domain
+            return none if domain is None else self.strict(domain)
+        if isinstance(expr, Let):
+            inner = self.strict(expr.body)
+            for uid in reversed(expr.definitions):
+                definition = self.tree.definitions[uid]
+                if uid in inner and not definition.params:
+                    inner |= self.strict(definition.body)
+            return inner
+        return none
+
+    def _strict_call(self, expr: Call) -> frozenset[int]:
+        definition = self.definition(expr.op)
+        if definition is None:
+            first = frozenset({expr.op}) if expr.op in self.tree.params else frozenset()
+            return first.union(*map(self.strict, expr.args))
+        if self.standard(definition) is not None:
+            return frozenset[int]().union(*map(self.strict, expr.args))
+        result = frozenset({expr.op})
+        facts = self.facts[definition.uid]
+        for param, arg in zip(definition.params, expr.args, strict=True):
+            if param in facts.strict:
+                result |= self.strict(arg)
+        return result
+
+    def _strict_builtin(self, expr: Builtin) -> frozenset[int]:
+        none: frozenset[int] = frozenset()
+        args = expr.args
+        if expr.name in _LAZY_AFTER_FIRST:
+            return self.strict(args[0]) if args else none
+        if expr.name == "$Pair":  # a CASE arm: only its guard
+            return self.strict(args[0])
+        if expr.name == "$IfThenElse":
+            return self.strict(args[0]) | (self.strict(args[1]) & self.strict(args[2]))
+        if expr.name in ("$RcdConstructor", "$SetOfRcds"):
+            pairs = [arg.args[1] for arg in args if isinstance(arg, Builtin)]
+            return none.union(*map(self.strict, pairs))
+        if expr.name == "$Except":
+            return self.strict(args[0])
+        if expr.name in ("ENABLED", "UNCHANGED", "'", "[]", "<>", "$SquareAct", "$WF", "$SF"):
+            return none
+        return none.union(*map(self.strict, args))
+
+    def primed(self, expr: Expr, under: bool = False) -> frozenset[int]:
+        """List the parameters that occur under a prime."""
+        found: frozenset[int] = frozenset()
+        if isinstance(expr, (Call, OperatorArg)):
+            if under and expr.op in self.tree.params:
+                found |= {expr.op}
+            if isinstance(expr, Call):
+                found |= self._primed_call(expr, under)
+            return found
+        if isinstance(expr, Builtin):
+            under = under or expr.name in ("'", "UNCHANGED", "ENABLED", "$SquareAct")
+        if isinstance(expr, Let):
+            for uid in expr.definitions:
+                found |= self.primed(self.tree.definitions[uid].body, under)
+        for part in self._parts(expr):
+            found |= self.primed(part, under)
+        return found
+
+    def _primed_call(self, expr: Call, under: bool) -> frozenset[int]:
+        found: frozenset[int] = frozenset()
+        definition = self.definition(expr.op)
+        inside = self.facts[definition.uid].primed if definition is not None else frozenset()
+        for index, arg in enumerate(expr.args):
+            flagged = definition is not None and definition.params[index] in inside
+            found |= self.primed(arg, under or flagged)
+        return found
+
+    def is_boolean(self, expr: Expr) -> bool:
+        """Tell whether an expression has no value but TRUE and FALSE."""
+        if isinstance(expr, Builtin):
+            if expr.name == "$IfThenElse":
+                return self.is_boolean(expr.args[1]) and self.is_boolean(expr.args[2])
+            if expr.name == "$Case":
+                return all(self.is_boolean(arm.args[1]) for arm in expr.args if isinstance(arm, Builtin))
+            return expr.name in BOOLEAN_BUILTINS
+        if isinstance(expr, Bind):
+            return expr.name in BOOLEAN_BUILTINS
+        if isinstance(expr, Let):
+            return self.is_boolean(expr.body)
+        if isinstance(expr, Call):
+            definition = self.definition(expr.op)
+            if definition is None:
+                return type(self.values.get(self.target(expr.op))) is bool
+            known = self.standard(definition)
+            if known is not None:
+                return known[1] in ("<", ">", "\\leq", "\\geq", "IsFiniteSet", "Assert", "Print", "PrintT")
+            return self.facts[definition.uid].boolean
+        return False
+
+    def branches(self, expr: Expr) -> bool:
+        """Tell whether TLC may take a conjunct in several ways: it has a disjunction, or an exists."""
+        if isinstance(expr, Builtin):
+            if expr.name == "\\lor":
+                return True
+            if expr.name == "\\land":
+                return any(map(self.branches, expr.args))
+            if expr.name == "$IfThenElse":
+                return any(map(self.branches, expr.args[1:]))
+            if expr.name == "$Case":
+                return any(self.branches(arm.args[1]) for arm in expr.args if isinstance(arm, Builtin))
+            return False
+        if isinstance(expr, Bind):
+            if expr.name == "$BoundedForall":
+                return self.branches(expr.body)
+            return expr.name == "$BoundedExists"
+        if isinstance(expr, Let):
+            return self.branches(expr.body)
+        if isinstance(expr, Call):
+            definition = self.definition(expr.op)
+            if definition is None or self.standard(definition) is not None:
+                return False
+            return self.facts[definition.uid].branches
+        return False
+
+    def is_atomic(self, expr: Expr) -> bool:
+        """Tell whether evaluating an expression can neither fail nor cost much."""
+        if isinstance(expr, (Number, String)):
+            return True
+        if isinstance(expr, Call) and not expr.args:
+            uid = self.target(expr.op)
+            return uid in self.values or uid in self.tree.declarations or uid in self.tree.params
+        if isinstance(expr, Builtin):
+            return expr.name in ("TRUE", "FALSE", "BOOLEAN") or (
+                expr.name in ("$Tuple", "$SetEnumerate") and not expr.args
+            )
+        return isinstance(expr, At)
+
+    def assigned_value(self, name: str) -> Value:
+        """Answer the value of a constant, by name.
+
+        Raises:
+            CompileError: if it has none.
+        """
+        uid = self.top.get(name)
+        if uid is None or uid not in self.values:
+            raise CompileError(f"the constant {name} has no value")
+        return self.values[uid]
+
+    def model_values(self) -> list[str]:
+        """List the names of all model values the configuration mentions."""
+        found: set[str] = set()
+        for value in self.values.values():
+            parts = value if isinstance(value, frozenset) else (value,)
+            found.update(part.name for part in parts if isinstance(part, ModelValue))
+        return sorted(found)
+
+

@@ -1,0 +1,933 @@
+"""Expressions of TLA+ to Python: one function a definition.
+
+An expression becomes a Python expression; what Python cannot say in one (a LET, a local operator) is hoisted into
+statements before it, but never across a point where TLA+ would not evaluate it (a later conjunct, a branch of an IF,
+the body of a quantifier).
+
+How a definition's parameters are passed: a parameter that is certainly evaluated is passed as a value, an operator as
+a Python function, and any other as a function without arguments, so that ``F(1 \\div 0)`` fails only where TLC's lazy
+evaluation does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from lockstep.tla.analysis import CompileError, Program
+from lockstep.tla.emit import Block, Names, python_name
+from lockstep.tla.instances import walk
+from lockstep.tla.standard import STANDARD, STANDARD_VALUES
+from lockstep.tla.syntax import (
+    At,
+    Bind,
+    Bound,
+    Builtin,
+    Call,
+    Declaration,
+    Definition,
+    Expr,
+    Let,
+    Location,
+    Number,
+    OperatorArg,
+    String,
+)
+
+__all__ = ["NEXT", "NOW", "Compiler", "Context", "Function"]
+
+NOW, NEXT = "_s", "_t"
+
+
+@dataclass(frozen=True)
+class ValueBinding:
+    """A name bound to a value: a bound variable, or an argument passed as a value."""
+
+    code: str
+
+
+@dataclass(frozen=True)
+class ThunkBinding:
+    """A parameter whose argument is computed by calling it."""
+
+    code: str
+
+
+@dataclass(frozen=True)
+class OperatorBinding:
+    """A parameter that is an operator: a Python function of values."""
+
+    code: str
+
+
+@dataclass(frozen=True)
+class LetBinding:
+    """A LET definition: its Python name, and whether that is called for the value."""
+
+    code: str
+    called: bool
+    definition: Definition
+    scope: Context
+
+
+@dataclass(frozen=True)
+class InlineBinding:
+    """A parameter replaced by its argument, unevaluated, where a function cannot carry it."""
+
+    expr: Expr
+    scope: Context
+
+
+Binding = ValueBinding | ThunkBinding | OperatorBinding | LetBinding | InlineBinding
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where an expression stands.
+
+    Attributes:
+        env: what parameters, bound variables and LET names mean, by unique id.
+        now: the Python name of the state that unprimed variables refer to, if there is one.
+        next: the Python name of the state that primed variables refer to, if there is one.
+        at: the Python names that ``@`` may mean, innermost last.
+        names: hands out local names in the function being written.
+    """
+
+    env: dict[int, Binding]
+    now: str | None
+    next: str | None
+    at: tuple[str, ...]
+    names: Names
+
+    def bind(self, bindings: dict[int, Binding]) -> Context:
+        """Answer this context with more names bound."""
+        return replace(self, env={**self.env, **bindings})
+
+    def primed(self, loc: Location) -> Context:
+        """Answer the context under a prime."""
+        if self.next is None:
+            raise CompileError("a prime where there is no next state", loc)
+        return replace(self, now=self.next, next=None)
+
+    def of_states(self, other: Context) -> Context:
+        """Answer this context, referring to the states of another."""
+        return replace(self, now=other.now, next=other.next, names=other.names)
+
+
+@dataclass
+class Function:
+    """A generated function.
+
+    Attributes:
+        name: its Python name.
+        text: its source.
+        loc: the definition's location.
+    """
+
+    name: str
+    text: str
+    loc: Location
+
+
+@dataclass
+class Compiler:
+    """Compiles the definitions of a program on demand.
+
+    Attributes:
+        program: what to compile.
+        debug: whether a CHOOSE must have one witness only.
+        functions: the functions written so far, by key.
+        globals: the names of the generated module.
+        names_of: the global name of each key.
+        conjuncts: the conjuncts that explanations name, numbered.
+        write_enabled: compiles ENABLED of an action.
+    """
+
+    program: Program
+    debug: bool = False
+    functions: dict[object, Function] = field(default_factory=dict)
+    globals: Names = field(default_factory=Names)
+    names_of: dict[object, str] = field(default_factory=dict)
+    conjuncts: dict[Location, int] = field(default_factory=dict)
+    write_enabled: Callable[[Expr, Context, Block], str] | None = None
+
+    def __post_init__(self) -> None:
+        tree = self.program.tree
+        self.variables = {d.uid: python_name(d.name) for d in self.program.variables()}
+        self.reserved = {python_name(tree.name_of(u)) for m in tree.modules.values() for u in m.symbols}
+        self.inlining: list[int] = []
+
+    # ---- Definitions ----
+
+    def context(self, now: str | None, nxt: str | None) -> Context:
+        """Answer the context of a new function."""
+        return Context({}, now, nxt, (), Names(self.reserved))
+
+    def name_for(self, key: object, wanted: str) -> str:
+        """Answer the global name for a key, the same each time."""
+        if key not in self.names_of:
+            self.names_of[key] = self.globals.fresh(python_name(wanted))
+        return self.names_of[key]
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Forget the functions written within if it fails, since they may call one that was not."""
+        before = dict(self.functions)
+        try:
+            yield
+        except CompileError:
+            self.functions = before
+            raise
+
+    def value_function(self, definition: Definition) -> str:
+        """Compile a definition as a function that answers its value, unless that is done; answer its name."""
+        key = ("value", definition.uid)
+        name = self.name_for(key, definition.name)
+        if key not in self.functions:
+            self.functions[key] = Function(name, "", definition.loc)
+            try:
+                self.functions[key].text = self._value_text(name, definition)
+            except CompileError:
+                del self.functions[key]
+                raise
+        return name
+
+    def _value_text(self, name: str, definition: Definition) -> str:
+        facts = self.program.facts[definition.uid]
+        now, nxt = NOW if facts.reads_now else None, NEXT if facts.reads_next else None
+        scope, params = self.bind_params(definition, self.context(now, nxt))
+        body = Block()
+        body.emit(f"return {self.expr(definition.body, scope, body)}")
+        head = Block()
+        if not params and now is None and nxt is None:
+            head.emit("@_Lazy")
+        states = [state for state in (now, nxt) if state is not None]
+        head.nest(f"def {name}({', '.join([*states, *params])}):  # {definition.loc}", body)
+        return "\n".join(head.lines)
+
+    def bind_params(self, definition: Definition, scope: Context) -> tuple[Context, list[str]]:
+        """Bind the parameters of a definition as its function receives them."""
+        bindings: dict[int, Binding] = {}
+        params = []
+        for uid in definition.params:
+            param = self.program.tree.params[uid]
+            name = scope.names.fresh(python_name(param.name))
+            params.append(name)
+            if param.arity:
+                bindings[uid] = OperatorBinding(name)
+            elif uid in self.program.facts[definition.uid].strict:
+                bindings[uid] = ValueBinding(name)
+            else:
+                bindings[uid] = ThunkBinding(name)
+        return scope.bind(bindings), params
+
+    def protocol(self, definition: Definition) -> str:
+        """Describe how each parameter is passed: ``v`` a value, ``l`` lazily, ``o`` an operator."""
+        strict = self.program.facts[definition.uid].strict
+        arities = [self.program.tree.params[uid].arity for uid in definition.params]
+        return "".join(
+            "o" if arity else "v" if uid in strict else "l"
+            for uid, arity in zip(definition.params, arities, strict=True)
+        )
+
+    def conjunct(self, loc: Location) -> int:
+        """Answer the number of a conjunct in the table that explanations use."""
+        return self.conjuncts.setdefault(loc, len(self.conjuncts))
+
+    # ---- Expressions ----
+
+    def expr(self, expr: Expr, scope: Context, block: Block) -> str:
+        """Compile an expression: answer Python for its value, after hoisting statements into a block."""
+        if isinstance(expr, Number):
+            return str(expr.value) if expr.value >= 0 else f"({expr.value})"
+        if isinstance(expr, String):
+            return repr(expr.value)
+        if isinstance(expr, Call):
+            return self.call(expr, scope, block)
+        if isinstance(expr, Builtin):
+            return self.builtin(expr, scope, block)
+        if isinstance(expr, Bind):
+            return self.bind(expr, scope, block)
+        if isinstance(expr, Let):
+            return self.expr(expr.body, self.let(expr, scope, block), block)
+        if isinstance(expr, At):
+            if not scope.at:
+                raise CompileError("@ outside EXCEPT", expr.loc)
+            return scope.at[-1]
+        raise CompileError(f"{type(expr).__name__} cannot be a value", expr.loc)
+
+    def test(self, expr: Expr, scope: Context, block: Block) -> str:
+        """Compile a formula: like :meth:`expr`, checked to be TRUE or FALSE."""
+        code = self.expr(expr, scope, block)
+        return code if self.is_boolean(expr, scope) else f"_boolean({code})"
+
+    def is_boolean(self, expr: Expr, scope: Context) -> bool:
+        """Tell whether an expression is known to be TRUE or FALSE."""
+        if isinstance(expr, Call) and isinstance(scope.env.get(expr.op), InlineBinding):
+            return False
+        return self.program.is_boolean(expr)
+
+    def delayed(self, expr: Expr, scope: Context, block: Block, params: str = "", *, test: bool = False) -> str:
+        """Compile an expression as a Python function of ``params``."""
+        inner = Block()
+        code = self.test(expr, scope, inner) if test else self.expr(expr, scope, inner)
+        if not inner.lines:
+            return f"lambda {params}: {code}" if params else f"lambda: {code}"
+        inner.emit(f"return {code}")
+        name = scope.names.fresh("_f")
+        block.nest(f"def {name}({params}):", inner)
+        return name
+
+    # ---- Uses of symbols ----
+
+    def call(self, expr: Call, scope: Context, block: Block) -> str:
+        """Compile the use of a symbol."""
+        binding = scope.env.get(expr.op)
+        if binding is not None:
+            return self.bound_use(expr, binding, scope, block)
+        uid = self.program.target(expr.op)
+        if uid in self.program.values:
+            return self.constant(uid)
+        declared = self.program.tree.declarations.get(uid)
+        if declared is not None:
+            return self.declared_use(declared, expr, scope)
+        definition = self.program.tree.definitions.get(uid)
+        if definition is None:
+            raise CompileError(f"{self.program.tree.name_of(uid)} is not bound here", expr.loc)
+        known = self.program.standard(definition)
+        if known is not None and (known in STANDARD or known in STANDARD_VALUES):
+            return self.standard_use(known, expr, scope, block)
+        if known is not None and known[0] != "Bags":
+            raise CompileError(f"{known[1]} of the module {known[0]} is not supported", expr.loc)
+        return self.defined_use(definition, expr, scope, block)
+
+    def constant(self, uid: int) -> str:
+        """Answer the global name of a symbol that the configuration gives a value."""
+        return self.name_for(("constant", uid), self.program.tree.name_of(uid))
+
+    def declared_use(self, declared: Declaration, expr: Expr, scope: Context) -> str:
+        if not declared.is_variable:
+            raise CompileError(f"the constant {declared.name} has no value", expr.loc)
+        if declared.uid not in self.variables:
+            raise CompileError(f"{declared.name} is a variable of a module that is not instanced here", expr.loc)
+        if scope.now is None:
+            raise CompileError(f"the variable {declared.name} where there is no state", expr.loc)
+        return f"{scope.now}.{self.variables[declared.uid]}"
+
+    def bound_use(self, expr: Call, binding: Binding, scope: Context, block: Block) -> str:
+        if isinstance(binding, ValueBinding):
+            return binding.code
+        if isinstance(binding, ThunkBinding):
+            return f"{binding.code}()"
+        if isinstance(binding, OperatorBinding):
+            args = [self.expr(arg, scope, block) for arg in expr.args]
+            return f"{binding.code}({', '.join(args)})"
+        if isinstance(binding, InlineBinding):
+            if isinstance(binding.expr, OperatorArg):
+                return self.inline_operator(binding.expr, expr, scope, binding.scope, block)
+            return self.expr(binding.expr, self.inline_scope(binding, scope), block)
+        return self.let_use(expr, binding, scope, block)
+
+    def inline_scope(self, binding: InlineBinding, scope: Context) -> Context:
+        """Answer the context for an inlined argument; a prime around the parameter reaches into it."""
+        return binding.scope.of_states(scope)
+
+    def inline_operator(
+        self, operator: OperatorArg, expr: Call, scope: Context, outer: Context, block: Block
+    ) -> str:
+        if operator.builtin is not None:
+            return self.builtin(Builtin(operator.builtin, expr.args, expr.loc), scope, block)
+        inline: dict[int, Binding] = {}
+        definition = self.program.definition(operator.op)
+        if operator.op not in outer.env and definition is not None and definition.name == "LAMBDA":
+            for param, arg in zip(definition.params, expr.args, strict=True):
+                inline[param] = InlineBinding(arg, scope)
+            return self.expr(definition.body, outer.of_states(scope).bind(inline), block)
+        if operator.op in outer.env:
+            return self.bound_use(expr, outer.env[operator.op], scope, block)
+        return self.call(replace(expr, op=operator.op), scope, block)
+
+    def let_use(self, expr: Call, binding: LetBinding, scope: Context, block: Block) -> str:
+        definition = binding.definition
+        flexible = any(self.program.reads(definition.body))
+        if flexible and (scope.now, scope.next) != (binding.scope.now, binding.scope.next):
+            return self.inline(definition, expr, binding.scope.of_states(scope), scope, block)
+        if self.must_inline(definition, expr, scope):
+            return self.inline(definition, expr, binding.scope, scope, block)
+        if not definition.params:
+            return f"{binding.code}()" if binding.called else binding.code
+        args = self.arguments(definition, expr, scope, block)
+        return f"{binding.code}({', '.join(args)})"
+
+    def defined_use(self, definition: Definition, expr: Call, scope: Context, block: Block) -> str:
+        if self.must_inline(definition, expr, scope):
+            return self.inline(definition, expr, replace(scope, env={}, at=()), scope, block)
+        args = self.arguments(definition, expr, scope, block)
+        name = self.value_function(definition)
+        return f"{name}({', '.join([*self.states(definition, scope, expr.loc), *args])})"
+
+    def states(self, definition: Definition, scope: Context, loc: Location) -> list[str]:
+        """Answer the states that a definition's function wants, as they are called here."""
+        facts = self.program.facts[definition.uid]
+        found = []
+        for wanted, state in ((facts.reads_now, scope.now), (facts.reads_next, scope.next)):
+            if wanted:
+                if state is None:
+                    raise CompileError(f"{definition.name} needs a state that there is not here", loc)
+                found.append(state)
+        return found
+
+    def must_inline(self, definition: Definition, expr: Call, scope: Context) -> bool:
+        """Tell whether a use cannot be a function call: a prime inside reaches into an argument."""
+        primed = self.program.facts[definition.uid].primed
+        return bool(primed) and any(
+            param in primed and not self.is_rigid(arg, scope)
+            for param, arg in zip(definition.params, expr.args, strict=True)
+        )
+
+    def is_rigid(self, expr: Expr, scope: Context) -> bool:
+        """Tell whether a prime around an expression changes nothing."""
+        if not self.program.is_constant(expr):
+            return False
+        for part in walk(expr, self.program.tree):
+            if isinstance(part, (Call, OperatorArg)):
+                binding = scope.env.get(part.op)
+                if isinstance(binding, InlineBinding) and not self.is_rigid(binding.expr, binding.scope):
+                    return False
+        return True
+
+    def inline(self, definition: Definition, expr: Call, inside: Context, scope: Context, block: Block) -> str:
+        with self.inlined(definition, expr.loc):
+            bindings: dict[int, Binding] = {
+                param: InlineBinding(arg, scope) for param, arg in zip(definition.params, expr.args, strict=True)
+            }
+            return self.expr(definition.body, inside.bind(bindings), block)
+
+    @contextmanager
+    def inlined(self, definition: Definition, loc: Location) -> Iterator[None]:
+        """Guard against inlining without end."""
+        if self.inlining.count(definition.uid) > 4:
+            raise CompileError(f"{definition.name} is recursive and primes its own argument", loc)
+        self.inlining.append(definition.uid)
+        try:
+            yield
+        finally:
+            self.inlining.pop()
+
+    def arguments(self, definition: Definition, expr: Call, scope: Context, block: Block) -> list[str]:
+        """Compile the arguments of a use, each as the definition's function wants it."""
+        how = self.protocol(definition)
+        return [
+            self.operator(arg, scope, block)
+            if kind == "o"
+            else self.expr(arg, scope, block)
+            if kind == "v"
+            else self.thunk(arg, scope, block)
+            for kind, arg in zip(how, expr.args, strict=True)
+        ]
+
+    def thunk(self, expr: Expr, scope: Context, block: Block) -> str:
+        """Compile an expression as a function without arguments, computed at most once."""
+        if isinstance(expr, Call):
+            binding = scope.env.get(expr.op)
+            if isinstance(binding, ThunkBinding):
+                return binding.code
+        code = self.delayed(expr, scope, block)
+        if self.program.is_atomic(expr) or self.unstable(expr, scope):
+            return code
+        return f"_Lazy({code})"
+
+    def unstable(self, expr: Expr, scope: Context) -> bool:
+        """Tell whether a value may change during an evaluation: it reads a state under construction."""
+        now, nxt = self.program.reads(expr)
+        if (now and scope.now == NEXT) or (nxt and scope.next == NEXT):
+            return True
+        return any(isinstance(binding, InlineBinding) for binding in scope.env.values())
+
+    def operator(self, expr: Expr, scope: Context, block: Block) -> str:
+        """Compile an operator passed as an argument, as a Python function of values."""
+        if not isinstance(expr, OperatorArg):
+            raise CompileError("an operator is expected as argument", expr.loc)
+        if expr.builtin is not None:
+            return self.builtin_operator(expr, scope)
+        binding = scope.env.get(expr.op)
+        if isinstance(binding, OperatorBinding):
+            return binding.code
+        if isinstance(binding, InlineBinding):
+            return self.operator(binding.expr, binding.scope.of_states(scope), block)
+        if isinstance(binding, LetBinding):
+            definition = binding.definition
+        else:
+            found = self.program.definition(expr.op)
+            if found is None:
+                raise CompileError(f"{self.program.tree.name_of(expr.op)} cannot be passed", expr.loc)
+            definition = found
+        if definition.name == "LAMBDA":
+            return self.lambda_(definition, scope, block)
+        return self.wrapped_operator(definition, expr, scope, block)
+
+    def lambda_(self, definition: Definition, scope: Context, block: Block) -> str:
+        inner, params = self.bind_values(definition.params, scope)
+        return f"({self.delayed(definition.body, inner, block, ', '.join(params))})"
+
+    def bind_values(self, uids: Sequence[int], scope: Context) -> tuple[Context, list[str]]:
+        """Bind names to values."""
+        bindings: dict[int, Binding] = {}
+        params = []
+        for uid in uids:
+            param = self.program.tree.params[uid]
+            name = scope.names.fresh(python_name(param.name))
+            params.append(name)
+            bindings[uid] = OperatorBinding(name) if param.arity else ValueBinding(name)
+        return scope.bind(bindings), params
+
+    def wrapped_operator(self, definition: Definition, expr: OperatorArg, scope: Context, block: Block) -> str:
+        """Pass a definition: as a function of values that calls it."""
+        names = [scope.names.fresh("_a") for _ in definition.params]
+        uids = [self.program.tree.fresh_uid() for _ in names]
+        bound = scope.bind({uid: ValueBinding(name) for uid, name in zip(uids, names, strict=True)})
+        args: tuple[Expr, ...] = tuple(Call(uid, (), expr.loc) for uid in uids)
+        code = self.expr(Call(expr.op, args, expr.loc), bound, block)
+        return f"(lambda {', '.join(names)}: {code})"
+
+    def builtin_operator(self, expr: OperatorArg, scope: Context) -> str:
+        uids = [self.program.tree.fresh_uid() for _ in range(2)]
+        arity = 1 if expr.builtin in ("SUBSET", "UNION", "DOMAIN", "\\lnot") else 2
+        names = [scope.names.fresh("_a") for _ in range(arity)]
+        bound = scope.bind({uid: ValueBinding(name) for uid, name in zip(uids, names, strict=False)})
+        args: tuple[Expr, ...] = tuple(Call(uid, (), expr.loc) for uid in uids[:arity])
+        code = self.expr(Builtin(str(expr.builtin), args, expr.loc), bound, Block())
+        return f"(lambda {', '.join(names)}: {code})"
+
+    # ---- LET ----
+
+    def let(self, expr: Let, scope: Context, block: Block) -> Context:
+        """Compile the definitions of a LET into a block; answer the context of its body."""
+        needed = self.program.strict(expr.body)
+        for uid in reversed(expr.definitions):
+            definition = self.program.tree.definitions[uid]
+            if uid in needed and not definition.params:
+                needed |= self.program.strict(definition.body)
+        env = dict(scope.env)
+        inner = replace(scope, env=env)
+        for uid in expr.definitions:
+            definition = self.program.tree.definitions[uid]
+            name = scope.names.fresh(python_name(definition.name.rpartition("!")[2]))
+            eager = uid in needed and not definition.params and not definition.recursive
+            called = not eager and not definition.params
+            env[uid] = LetBinding(name, called, definition, inner)
+            self.let_definition(definition, name, eager, inner, block)
+        return inner
+
+    def let_definition(self, definition: Definition, name: str, eager: bool, scope: Context, block: Block) -> None:
+        """Write one LET definition; one that cannot be written here is compiled where it is used."""
+        if self.action_only(definition):
+            return
+        if definition.params:
+            inner, params = self.bind_params(definition, scope)
+            body = Block()
+            body.emit(f"return {self.expr(definition.body, inner, body)}")
+            block.nest(f"def {name}({', '.join(params)}):", body)
+        elif eager:
+            block.emit(f"{name} = {self.expr(definition.body, scope, block)}")
+        else:
+            block.emit(f"{name} = {self.thunk(definition.body, scope, block)}")
+
+    def action_only(self, definition: Definition) -> bool:
+        """Tell whether a LET definition is an action, to be inlined where an action uses it."""
+        return False
+
+    # ---- Constructs of the language ----
+
+    def builtin(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile a construct without bound variables."""
+        simple = _SIMPLE.get(expr.name)
+        if simple is not None:
+            return f"{simple}({', '.join(self.expr(arg, scope, block) for arg in expr.args)})"
+        special = _SPECIAL.get(expr.name)
+        if special is None:
+            raise CompileError(f"{expr.name.strip('$<>') or expr.name} is not supported", expr.loc)
+        return special(self, expr, scope, block)
+
+    def truth(self, expr: Builtin, scope: Context, block: Block) -> str:
+        return {"TRUE": "True", "FALSE": "False", "BOOLEAN": "_BOOLEAN", "STRING": "_STRING"}[expr.name]
+
+    def conjunction(self, expr: Builtin, scope: Context, block: Block) -> str:
+        return self.junction(list(expr.args), scope, block, "and")
+
+    def disjunction(self, expr: Builtin, scope: Context, block: Block) -> str:
+        return self.junction(list(expr.args), scope, block, "or")
+
+    def implication(self, expr: Builtin, scope: Context, block: Block) -> str:
+        negated = Builtin("\\lnot", (expr.args[0],), expr.args[0].loc)
+        return self.junction([negated, expr.args[1]], scope, block, "or")
+
+    def junction(self, parts: list[Expr], scope: Context, block: Block, word: str) -> str:
+        """Compile ``and`` or ``or``; a part that needs statements makes it a chain of ifs."""
+        compiled = []
+        for part in parts:
+            inner = Block()
+            compiled.append((inner, self.test(part, scope, inner)))
+        if len(compiled) == 1:
+            block.extend(compiled[0][0])
+            return compiled[0][1]
+        if not any(inner.lines for inner, _ in compiled[1:]):
+            block.extend(compiled[0][0])
+            return "(" + f" {word} ".join(code for _, code in compiled) + ")"
+        verdict = scope.names.fresh("_v")
+        block.emit(f"{verdict} = {word == 'or'}")
+        chain = Block()
+        chain.emit(f"{verdict} = {word == 'and'}")
+        for inner, code in reversed(compiled):
+            outer = Block()
+            outer.extend(inner)
+            outer.nest(f"if {code}:" if word == "and" else f"if not {code}:", chain)
+            chain = outer
+        block.extend(chain)
+        return verdict
+
+    def negation(self, expr: Builtin, scope: Context, block: Block) -> str:
+        inner = expr.args[0]
+        if isinstance(inner, Builtin) and inner.name == "\\lnot":
+            return self.test(inner.args[0], scope, block)
+        return f"(not {self.test(inner, scope, block)})"
+
+    def equivalence(self, expr: Builtin, scope: Context, block: Block) -> str:
+        left, right = (self.test(arg, scope, block) for arg in expr.args)
+        return f"({left} is {right})"
+
+    def membership(self, expr: Builtin, scope: Context, block: Block) -> str:
+        code = self.member_of(self.expr(expr.args[0], scope, block), expr.args[1], scope, block)
+        return code if expr.name == "\\in" else f"(not {code})"
+
+    def member_of(self, value: str, domain: Expr, scope: Context, block: Block) -> str:
+        """Compile a membership test of a Python expression."""
+        limits = self.limits(domain)
+        if limits is not None:
+            low, high = (self.expr(limit, scope, block) for limit in limits)
+            return f"_within({value}, {low}, {high})"
+        return f"_member({value}, {self.expr(domain, scope, block)})"
+
+    def limits(self, domain: Expr) -> tuple[Expr, ...] | None:
+        """Answer a and b of a domain ``a..b``."""
+        if isinstance(domain, Call) and len(domain.args) == 2:
+            definition = self.program.definition(domain.op)
+            if definition is not None and self.program.standard(definition) == ("Naturals", ".."):
+                return domain.args
+        return None
+
+    def conditional(self, expr: Builtin, scope: Context, block: Block) -> str:
+        test = self.test(expr.args[0], scope, block)
+        yes, no = Block(), Block()
+        then, other = self.expr(expr.args[1], scope, yes), self.expr(expr.args[2], scope, no)
+        if not yes.lines and not no.lines:
+            return f"({then} if {test} else {other})"
+        value = scope.names.fresh("_v")
+        yes.emit(f"{value} = {then}")
+        no.emit(f"{value} = {other}")
+        block.nest(f"if {test}:", yes)
+        block.nest("else:", no)
+        return value
+
+    def case(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile CASE as nested conditionals; without a true guard it is an error."""
+        return self.expr(self.case_as_if(expr), scope, block)
+
+    def case_as_if(self, expr: Builtin) -> Expr:
+        """Rewrite a CASE as nested IFs."""
+        result: Expr = Builtin("<no case>", (), expr.loc)
+        for arm in reversed(expr.args):
+            assert isinstance(arm, Builtin)
+            guard, value = arm.args
+            if isinstance(guard, String) and guard.value == "$Other":
+                result = value
+            else:
+                result = Builtin("$IfThenElse", (guard, value, result), arm.loc)
+        return result
+
+    def no_case(self, expr: Builtin, scope: Context, block: Block) -> str:
+        return f"_no_case({str(expr.loc)!r})"
+
+    def set_enumeration(self, expr: Builtin, scope: Context, block: Block) -> str:
+        codes = [self.expr(arg, scope, block) for arg in expr.args]
+        if len(codes) < 2 or all(isinstance(arg, String) for arg in expr.args):
+            return f"frozenset(({', '.join(codes)}{',' if codes else ''}))"
+        return f"_build_set([{', '.join(codes)}])"
+
+    def tuple_(self, expr: Builtin, scope: Context, block: Block) -> str:
+        codes = [self.expr(arg, scope, block) for arg in expr.args]
+        return f"({', '.join(codes)}{',' if len(codes) == 1 else ''})"
+
+    def record(self, expr: Builtin, scope: Context, block: Block) -> str:
+        return f"_Fcn({{{self.fields(expr, scope, block)}}})"
+
+    def record_set(self, expr: Builtin, scope: Context, block: Block) -> str:
+        return f"_RcdSet({{{self.fields(expr, scope, block)}}})"
+
+    def fields(self, expr: Builtin, scope: Context, block: Block) -> str:
+        codes = []
+        for pair in expr.args:
+            assert isinstance(pair, Builtin)
+            name, value = pair.args
+            codes.append(f"{self.expr(name, scope, block)}: {self.expr(value, scope, block)}")
+        return ", ".join(codes)
+
+    def prime(self, expr: Builtin, scope: Context, block: Block) -> str:
+        return self.expr(expr.args[0], scope.primed(expr.loc), block)
+
+    def unchanged(self, expr: Builtin, scope: Context, block: Block) -> str:
+        before = self.expr(expr.args[0], scope, block)
+        after = self.expr(expr.args[0], scope.primed(expr.loc), block)
+        return f"_eq({after}, {before})"
+
+    def square_action(self, expr: Builtin, scope: Context, block: Block) -> str:
+        unchanged = Builtin("UNCHANGED", (expr.args[1],), expr.loc)
+        return self.junction([expr.args[0], unchanged], scope, block, "or")
+
+    def enabled(self, expr: Builtin, scope: Context, block: Block) -> str:
+        if self.write_enabled is None or scope.now is None:
+            raise CompileError("ENABLED is not supported here", expr.loc)
+        return self.write_enabled(expr.args[0], scope, block)
+
+    def except_(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``[f EXCEPT !path = value, ...]``: one update after the other."""
+        code = self.expr(expr.args[0], scope, block)
+        for pair in expr.args[1:]:
+            assert isinstance(pair, Builtin)
+            path, value = pair.args
+            assert isinstance(path, Builtin)
+            keys = ", ".join(self.expr(key, scope, block) for key in path.args) + ","
+            if not _mentions_at(value):
+                code = f"_put({code}, ({keys}), {self.expr(value, scope, block)})"
+                continue
+            at = scope.names.fresh("at")
+            update = self.delayed(value, replace(scope, at=(*scope.at, at)), block, at)
+            code = f"_except({code}, ({keys}), {update})"
+        return code
+
+    # ---- Constructs that bind variables ----
+
+    def bind(self, expr: Bind, scope: Context, block: Block) -> str:
+        """Compile a construct that binds variables."""
+        write = _BINDERS.get(expr.name)
+        if write is None:
+            raise CompileError(f"{expr.name.strip('$')} is not supported", expr.loc)
+        return write(self, expr, scope, block)
+
+    def loops(self, bounds: Sequence[Bound], scope: Context, block: Block) -> tuple[Context, str, list[str]]:
+        """Compile bounds as the ``for`` clauses of a comprehension; answer the variables too."""
+        clauses, inner = [], scope
+        names: list[str] = []
+        for bound in bounds:
+            if bound.domain is None:
+                raise CompileError("a quantifier without a bound is not supported", _loc_of(bounds))
+            domain = self.iterable(bound.domain, scope, block)
+            inner, fresh = self.bind_values(bound.params, inner)
+            names.extend(fresh)
+            if bound.is_tuple:
+                clauses.append(f"for {', '.join(fresh)}{',' * (len(fresh) == 1)} in _tuples({domain}, {len(fresh)})")
+            else:
+                clauses.extend(f"for {name} in {domain}" for name in fresh)
+        return inner, " ".join(clauses), names
+
+    def iterable(self, domain: Expr, scope: Context, block: Block) -> str:
+        """Compile a domain for iterating over it in any order."""
+        limits = self.limits(domain)
+        if limits is not None:
+            low, high = (self.expr(limit, scope, block) for limit in limits)
+            return f"_span({low}, {high})"
+        code = self.expr(domain, scope, block)
+        if isinstance(domain, Builtin) and domain.name in ("$SetEnumerate", "DOMAIN"):
+            return code
+        return f"_listed({code})"
+
+    def body_call(self, expr: Expr, scope: Context, names: list[str], block: Block, *, test: bool) -> str:
+        """Compile the body of a comprehension; one that needs statements becomes a local function."""
+        inner = Block()
+        code = self.test(expr, scope, inner) if test else self.expr(expr, scope, inner)
+        if not inner.lines:
+            return code
+        inner.emit(f"return {code}")
+        name = scope.names.fresh("_f")
+        block.nest(f"def {name}({', '.join(names)}):", inner)
+        return f"{name}({', '.join(names)})"
+
+    def quantifier(self, expr: Bind, scope: Context, block: Block) -> str:
+        inner, clauses, names = self.loops(expr.bounds, scope, block)
+        body = self.body_call(expr.body, inner, names, block, test=True)
+        return f"{'any' if expr.name == '$BoundedExists' else 'all'}({body} {clauses})"
+
+    def set_map(self, expr: Bind, scope: Context, block: Block) -> str:
+        inner, clauses, names = self.loops(expr.bounds, scope, block)
+        body = self.body_call(expr.body, inner, names, block, test=False)
+        return f"_build_set([{body} {clauses}])"
+
+    def set_filter(self, expr: Bind, scope: Context, block: Block) -> str:
+        bound = expr.bounds[0]
+        assert bound.domain is not None
+        if self.may_be_infinite(bound.domain) and not bound.is_tuple:
+            inner, names = self.bind_values(bound.params, scope)
+            domain = self.expr(bound.domain, scope, block)
+            return f"_set_filter({domain}, {self.delayed(expr.body, inner, block, names[0], test=True)})"
+        inner, clauses, names = self.loops(expr.bounds, scope, block)
+        body = self.body_call(expr.body, inner, names, block, test=True)
+        element = f"({', '.join(names)}{',' * (len(names) == 1)})" if bound.is_tuple else names[0]
+        return f"frozenset([{element} {clauses} if {body}])"
+
+    def may_be_infinite(self, domain: Expr) -> bool:
+        """Tell whether a domain may be an infinite set."""
+        if self.limits(domain) is not None:
+            return False
+        if isinstance(domain, Builtin):
+            return domain.name in ("STRING", "\\cup", "\\", "$SetOfFcns", "$SetOfRcds", "$CartesianProd", "UNION")
+        if isinstance(domain, Call):
+            return self.program.target(domain.op) not in self.program.values
+        return False
+
+    def function(self, expr: Bind, scope: Context, block: Block) -> str:
+        """Compile ``[x \\in S |-> e]``; with several variables the arguments are tuples."""
+        count = sum(len(bound.params) for bound in expr.bounds)
+        first = expr.bounds[0]
+        if count == 1 and not first.is_tuple and first.domain is not None:
+            if self.limits(first.domain) is not None or self.may_be_infinite(first.domain):
+                return self.function_of_one(expr, first.domain, scope, block)
+        inner, clauses, names = self.loops(expr.bounds, scope, block)
+        body = self.body_call(expr.body, inner, names, block, test=False)
+        key = names[0] if count == 1 and not first.is_tuple else f"({', '.join(names)}{',' * (count == 1)})"
+        return f"_as_fcn({{{key}: {body} {clauses}}})"
+
+    def function_of_one(self, expr: Bind, domain: Expr, scope: Context, block: Block) -> str:
+        limits = self.limits(domain)
+        code = self.iterable(domain, scope, block) if limits else self.expr(domain, scope, block)
+        inner, names = self.bind_values(expr.bounds[0].params, scope)
+        return f"_function({code}, {self.delayed(expr.body, inner, block, names[0])})"
+
+    def recursive_function(self, expr: Bind, scope: Context, block: Block) -> str:
+        inner, (own,) = self.bind_values(expr.bounds[0].params, scope)
+        bounds = expr.bounds[1:]
+        count = sum(len(bound.params) for bound in bounds)
+        inner, names = self.bind_values([uid for bound in bounds for uid in bound.params], inner)
+        domains = [bound.domain for bound in bounds for _ in (bound.params if not bound.is_tuple else (0,))]
+        codes = [self.expr(domain, scope, block) for domain in domains if domain is not None]
+        domain = codes[0] if len(codes) == 1 else f"_Product({', '.join(codes)})"
+        if count == 1 and not bounds[0].is_tuple:
+            return f"_recursive_function({domain}, {self.delayed(expr.body, inner, block, f'{own}, {names[0]}')})"
+        body = self.delayed(expr.body, inner, block, ", ".join([own, *names]))
+        return f"_recursive_function({domain}, (lambda _g, _x, _b={body}: _b(_g, *_x)))"
+
+    def choose(self, expr: Bind, scope: Context, block: Block) -> str:
+        bound = expr.bounds[0]
+        if bound.domain is None:
+            raise CompileError("CHOOSE without a bound is not supported: replace it in the configuration", expr.loc)
+        domain = self.iterable(bound.domain, scope, block)
+        inner, names = self.bind_values(bound.params, scope)
+        test = self.delayed(expr.body, inner, block, ", ".join(names), test=True)
+        if bound.is_tuple:
+            test = f"lambda _x, _b={test}: _b(*_untuple(_x, {len(names)}))"
+        return f"_choose({domain}, {test}, {self.debug}, {str(expr.loc)!r})"
+
+    # ---- Standard modules ----
+
+    def standard_use(self, known: tuple[str, str], expr: Call, scope: Context, block: Block) -> str:
+        if known in STANDARD_VALUES:
+            return STANDARD_VALUES[known]
+        function, how, inline = STANDARD[known]
+        args = [
+            self.operator(arg, scope, block) if kind == "o" else self.expr(arg, scope, block)
+            for kind, arg in zip(how, expr.args, strict=True)
+        ]
+        if inline and all(map(self.is_integer, expr.args)):
+            return f"({args[0]} {inline} {args[1]})"
+        return f"{function}({', '.join(args)})"
+
+    def is_integer(self, expr: Expr) -> bool:
+        """Tell whether an expression is known to be an integer, if it has a value."""
+        if isinstance(expr, Number):
+            return True
+        if isinstance(expr, Call):
+            definition = self.program.definition(expr.op)
+            if definition is None:
+                return type(self.program.values.get(self.program.target(expr.op))) is int
+            known = self.program.standard(definition)
+            if known is not None:
+                return known[1] in ("+", "-", "*", "\\div", "%", "^", "-.", "Len", "Cardinality")
+        return False
+
+
+def _mentions_at(expr: Expr) -> bool:
+    """Tell whether an EXCEPT's new value uses its own ``@``."""
+    if isinstance(expr, At):
+        return True
+    if isinstance(expr, Builtin):
+        if expr.name == "$Except":
+            # An inner @ is the inner EXCEPT's own, but its base and its path are still outside.
+            outside = [expr.args[0], *[pair.args[0] for pair in expr.args[1:] if isinstance(pair, Builtin)]]
+            return any(map(_mentions_at, outside))
+        return any(map(_mentions_at, expr.args))
+    if isinstance(expr, Call):
+        return any(map(_mentions_at, expr.args))
+    if isinstance(expr, Bind):
+        domains = [bound.domain for bound in expr.bounds if bound.domain is not None]
+        return any(map(_mentions_at, [*domains, expr.body]))
+    # A LET may use @ in its definitions; assume that it does.
+    return isinstance(expr, (Let, OperatorArg))
+
+
+def _loc_of(bounds: Sequence[Bound]) -> Location | None:
+    return next((bound.domain.loc for bound in bounds if bound.domain is not None), None)
+
+
+Writer = Callable[[Compiler, Builtin, Context, Block], str]
+Binder = Callable[[Compiler, Bind, Context, Block], str]
+
+_SIMPLE = {
+    "=": "_eq",
+    "#": "_ne",
+    "\\subseteq": "_subseteq",
+    "\\cup": "_cup",
+    "\\cap": "_cap",
+    "\\": "_minus",
+    "SUBSET": "_PowerSet",
+    "UNION": "_big_union",
+    "DOMAIN": "_domain_of",
+    "$FcnApply": "_apply",
+    "$CartesianProd": "_Product",
+    "$SetOfFcns": "_FcnSet",
+}
+_SPECIAL: dict[str, Writer] = {
+    "TRUE": Compiler.truth,
+    "FALSE": Compiler.truth,
+    "BOOLEAN": Compiler.truth,
+    "STRING": Compiler.truth,
+    "\\land": Compiler.conjunction,
+    "\\lor": Compiler.disjunction,
+    "\\lnot": Compiler.negation,
+    "=>": Compiler.implication,
+    "\\equiv": Compiler.equivalence,
+    "\\in": Compiler.membership,
+    "\\notin": Compiler.membership,
+    "$IfThenElse": Compiler.conditional,
+    "$Case": Compiler.case,
+    "<no case>": Compiler.no_case,
+    "$SetEnumerate": Compiler.set_enumeration,
+    "$Tuple": Compiler.tuple_,
+    "$RcdConstructor": Compiler.record,
+    "$SetOfRcds": Compiler.record_set,
+    "$Except": Compiler.except_,
+    "'": Compiler.prime,
+    "UNCHANGED": Compiler.unchanged,
+    "$SquareAct": Compiler.square_action,
+    "ENABLED": lambda compiler, expr, scope, block: compiler.enabled(expr, scope, block),
+}
+_BINDERS: dict[str, Binder] = {
+    "$BoundedExists": Compiler.quantifier,
+    "$BoundedForall": Compiler.quantifier,
+    "$SetOfAll": Compiler.set_map,
+    "$SubsetOf": Compiler.set_filter,
+    "$FcnConstructor": Compiler.function,
+    "$RecursiveFcnSpec": Compiler.recursive_function,
+    "$NonRecursiveFcnSpec": Compiler.function,
+    "$BoundedChoose": Compiler.choose,
+    "$UnboundedChoose": Compiler.choose,
+}

@@ -1,0 +1,140 @@
+"""Why an action is not enabled: for each branch, its first conjunct that is false."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lockstep.tla.syntax import Location
+from lockstep.tla.text import format_value
+from lockstep.tla.values import TlaError, Value
+
+__all__ = ["Branch", "Conjunct", "Explanation", "Tracer"]
+
+
+@dataclass(frozen=True)
+class Conjunct:
+    """A conjunct of an action: where it stands, and its text."""
+
+    loc: Location
+    text: str
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A way through an action that ends in a false conjunct.
+
+    Attributes:
+        held: the conjuncts before it, all true, in order.
+        failed: the conjunct that is false.
+        left: the left side's value, as a 1-tuple, if the conjunct is a comparison.
+        right: the right side's value, likewise.
+        bound: the variables that quantifiers within the action had bound.
+        error: what evaluation said, if the conjunct has no value.
+    """
+
+    held: tuple[Conjunct, ...]
+    failed: Conjunct
+    left: tuple[Value] | None
+    right: tuple[Value] | None
+    bound: tuple[tuple[str, Value], ...]
+    error: str | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{self.failed.loc}: {' '.join(self.failed.text.split())}"]
+        if self.left is not None and self.right is not None:
+            lines.append(f"  left:  {format_value(self.left[0])}")
+            lines.append(f"  right: {format_value(self.right[0])}")
+        lines.extend(f"  with {name} = {format_value(value)}" for name, value in self.bound)
+        if self.error is not None:
+            lines.append(f"  error: {self.error}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The verdict on an action in a state.
+
+    Attributes:
+        action: the action's name.
+        args: its arguments.
+        enabled: whether it has a successor after all.
+        branches: the false branches: longest true prefix first, then in source order.
+    """
+
+    action: str
+    args: dict[str, Value]
+    enabled: bool
+    branches: tuple[Branch, ...]
+
+    def __str__(self) -> str:
+        args = ", ".join(f"{name} = {format_value(value)}" for name, value in self.args.items())
+        head = f"{self.action}({args}) is {'enabled' if self.enabled else 'not enabled'}"
+        return "\n".join([head, *map(str, self.branches)])
+
+
+class Tracer:
+    """Collects, from the traced form of an action, the branches that end in a false conjunct."""
+
+    def __init__(self, conjuncts: list[list[Any]]) -> None:
+        self.conjuncts = conjuncts
+        self.stack: list[int | dict[str, Value]] = []
+        self.found: list[tuple[int, int, Branch]] = []
+
+    def _conjunct(self, number: int) -> Conjunct:
+        *place, text = self.conjuncts[number]
+        return Conjunct(Location(*place), text)
+
+    def test(self, number: int, holds: bool) -> bool:
+        """Note the verdict on a conjunct without sides."""
+        return self._note(number, holds, None, None)
+
+    def compare(self, number: int, holds: bool, left: Value, right: Value) -> bool:
+        """Note the verdict on a comparison."""
+        return self._note(number, holds, (left,), (right,))
+
+    def _note(self, number: int, holds: bool, left: tuple[Value] | None, right: tuple[Value] | None) -> bool:
+        if holds:
+            self.stack.append(number)
+        else:
+            self._fail(number, left, right)
+        return holds
+
+    def _fail(
+        self, number: int, left: tuple[Value] | None, right: tuple[Value] | None, error: str | None = None
+    ) -> None:
+        held = tuple(self._conjunct(entry) for entry in self.stack if isinstance(entry, int))
+        bound = tuple(pair for entry in self.stack if isinstance(entry, dict) for pair in entry.items())
+        branch = Branch(held, self._conjunct(number), left, right, bound, error)
+        self.found.append((-len(held), len(self.found), branch))
+
+    def bind(self, **values: Value) -> None:
+        """Note what a quantifier binds."""
+        self.stack.append(values)
+
+    def release(self) -> None:
+        """Leave the innermost conjunct or quantifier."""
+        self.stack.pop()
+
+    def domain(self, number: int, values: Any) -> Iterator[Value]:
+        """List a quantifier's domain; an empty one ends the branch."""
+        listed = list(values)
+        if not listed:
+            self._fail(number, None, None, "there is no element to choose")
+        yield from listed
+
+    def branches(self) -> tuple[Branch, ...]:
+        """Answer the branches in their order."""
+        ordered = sorted(self.found, key=lambda entry: (entry[0], _place(entry[2]), entry[1]))
+        return tuple(entry[2] for entry in ordered)
+
+    def broke(self, error: TlaError) -> None:
+        """Note that evaluation stopped with an error."""
+        if self.conjuncts:
+            last = [entry for entry in self.stack if isinstance(entry, int)]
+            self._fail(last[-1] if last else 0, None, None, f"evaluation stops here or after it: {error}")
+
+
+def _place(branch: Branch) -> tuple[int, int]:
+    return (branch.failed.loc.line, branch.failed.loc.column)

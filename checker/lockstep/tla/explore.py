@@ -1,0 +1,203 @@
+"""Breadth-first search of a specification's states, counting as TLC counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lockstep.tla.spec import Spec, strictly_equal
+from lockstep.tla.state import State
+from lockstep.tla.values import Value
+
+__all__ = ["Edge", "Exploration", "Step", "Violation", "explore"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a trace: the action and its arguments (None and none for the initial state), and where it leads."""
+
+    action: str | None
+    args: dict[str, Value]
+    state: State
+
+
+@dataclass(frozen=True)
+class Violation:
+    """What a search found wrong.
+
+    Attributes:
+        kind: ``invariant``, ``action property``, ``initial property`` or ``deadlock``.
+        name: which; empty for a deadlock.
+        trace: a shortest way there, from an initial state.
+    """
+
+    kind: str
+    name: str
+    trace: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A step between two distinct states, by their numbers."""
+
+    source: int
+    action: str
+    args: dict[str, Value]
+    target: int
+
+
+@dataclass
+class Exploration:
+    """The result of a search.
+
+    Attributes:
+        generated: the states generated: all initial states and all successors, repetitions included.
+        depth: the number of levels, as TLC reports it; the initial states are the first.
+        complete: whether all reachable states were seen.
+        states: the distinct states, in the order they were found.
+        edges: the steps, if they were asked for; parallel ones are kept.
+        violation: the first violation, if any.
+    """
+
+    generated: int = 0
+    depth: int = 0
+    complete: bool = False
+    states: list[State] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    violation: Violation | None = None
+
+    @property
+    def distinct(self) -> int:
+        """The number of distinct states."""
+        return len(self.states)
+
+
+class _Search:
+    def __init__(self, spec: Spec, keep_edges: bool, check_deadlock: bool, max_states: int | None) -> None:
+        self.spec = spec
+        self.keep_edges = keep_edges
+        self.check_deadlock = check_deadlock
+        self.max_states = max_states
+        self.result = Exploration()
+        self.numbers: dict[State, int] = {}
+        self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
+
+    def run(self) -> Exploration:
+        result = self.result
+        frontier = self.start()
+        while frontier and result.violation is None:
+            result.depth += 1
+            found: list[int] = []
+            for number in frontier:
+                if not self.expand(number, found):
+                    return result
+            frontier = found
+        result.complete = result.violation is None
+        return result
+
+    def start(self) -> list[int]:
+        found: list[int] = []
+        for state in self.spec.initial_states():
+            self.result.generated += 1
+            for name, holds in self.spec.initial_properties.items():
+                if not holds(state):
+                    self.violated("initial property", name, [Step(None, {}, state)])
+                    return found
+            self.visit(state, self.spec.constraint(state), -1, None, {}, found)
+            if self.result.violation is not None:
+                return found
+        return found
+
+    def visit(
+        self,
+        state: State,
+        in_model: bool,
+        parent: int,
+        action: str | None,
+        args: dict[str, Value],
+        found: list[int],
+    ) -> int | None:
+        """Take a generated state in; answer its number, if it is one of the model's."""
+        number = self.numbers.get(state)
+        if number is not None:
+            strictly_equal(self.result.states[number], state)
+            return number
+        if in_model:
+            number = self.numbers[state] = len(self.result.states)
+            self.result.states.append(state)
+            self.parents.append((parent, action, args))
+            found.append(number)
+        for name, holds in self.spec.invariants.items():
+            if not holds(state):
+                self.violated("invariant", name, [*self.trace(parent), Step(action, args, state)])
+                break
+        return number
+
+    def expand(self, number: int, found: list[int]) -> bool:
+        """Generate the successors of a state; answer whether the search goes on."""
+        spec, result = self.spec, self.result
+        state = result.states[number]
+        deadlocked = True
+        for action, args, after in spec.successors(state):
+            result.generated += 1
+            deadlocked = False
+            in_model = spec.constraint(after) and spec.action_constraint(state, after)
+            target = self.visit(after, in_model, number, action, args, found)
+            if self.keep_edges and in_model and target is not None:
+                result.edges.append(Edge(number, action, args, target))
+            if result.violation is None:
+                self.check_step(number, state, action, args, after)
+            if result.violation is not None:
+                return False
+        if deadlocked and self.check_deadlock:
+            self.violated("deadlock", "", self.trace(number))
+            return False
+        return self.max_states is None or len(result.states) < self.max_states
+
+    def check_step(self, number: int, state: State, action: str, args: dict[str, Value], after: State) -> None:
+        for name, holds in self.spec.action_properties.items():
+            if not holds(state, after):
+                self.violated("action property", name, [*self.trace(number), Step(action, args, after)])
+                return
+
+    def violated(self, kind: str, name: str, trace: list[Step]) -> None:
+        self.result.violation = Violation(kind, name, tuple(trace))
+
+    def trace(self, number: int) -> list[Step]:
+        """Answer a shortest way from an initial state to a state."""
+        steps: list[Step] = []
+        while number >= 0:
+            parent, action, args = self.parents[number]
+            steps.append(Step(action, args, self.result.states[number]))
+            number = parent
+        steps.reverse()
+        return steps
+
+
+def explore(
+    spec: Spec,
+    *,
+    keep_edges: bool = False,
+    check_deadlock: bool | None = None,
+    max_states: int | None = None,
+) -> Exploration:
+    """Search all reachable states, breadth first, until one violates something.
+
+    Constraints work as in TLC: a state outside them is generated, counted and checked, but is not a distinct state and
+    has no successors.
+
+    Args:
+        spec: the specification.
+        keep_edges: whether to keep the steps.
+        check_deadlock: whether a state without successors is a violation; the configuration decides if None.
+        max_states: stop after the state whose successors make this many distinct ones.
+
+    Returns:
+        Counts, states, edges and the violation.
+
+    Raises:
+        TlaError: if evaluation fails.
+    """
+    deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
+    return _Search(spec, keep_edges, deadlock, max_states).run()
+
+

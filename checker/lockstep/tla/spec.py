@@ -1,0 +1,445 @@
+"""A compiled specification: the one way the rest of the checker looks at TLA+.
+
+>>> spec = load_spec("spec/models/MCDLedger.tla", "spec/models/replication.cfg")    # doctest: +SKIP
+>>> state = next(spec.initial_states())                                             # doctest: +SKIP
+>>> after = spec.step(state, "ElectLeader", {"n": n1, "voters": frozenset({n1})})   # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lockstep.tla import sany
+from lockstep.tla.analysis import CompileError, Program
+from lockstep.tla.cfg import Cfg, parse_cfg
+from lockstep.tla.explain import Explanation, Tracer
+from lockstep.tla.generate import COMPILER_VERSION, MARKER, generate
+from lockstep.tla.instances import resolve_instances
+from lockstep.tla.state import State, state_of
+from lockstep.tla.syntax import STANDARD_MODULES, Location, read_tree
+from lockstep.tla.text import format_value
+from lockstep.tla.values import ModelValue, TlaError, TlaTypeError, Value
+
+__all__ = [
+    "ActionInfo",
+    "AmbiguousStep",
+    "CompileError",
+    "Spec",
+    "load_spec",
+]
+
+
+class AmbiguousStep(TlaError):
+    """An action with given arguments has two different successors."""
+
+
+@dataclass(frozen=True)
+class ActionInfo:
+    """A named action of the next-state relation.
+
+    Attributes:
+        name: its name.
+        params: the names of its parameters, in order.
+        labels: the names that TLC gives its edges: its own, unless a constant quantifier makes TLC enter further.
+        loc: where it is defined.
+    """
+
+    name: str
+    params: tuple[str, ...]
+    labels: tuple[str, ...]
+    loc: Location
+
+
+class Spec:
+    """A specification, compiled; it needs no Java and can be pickled.
+
+    Attributes:
+        source: the Python text it was compiled to, from which :meth:`from_source` makes it again.
+        name: the root module.
+        variables: the variables, in the order of a state.
+        spec_hash: identifies modules, configuration and compiler.
+        actions: the actions by name.
+        constants: the values of the constants.
+        definitions: where each definition of the root module stands.
+        model_values: the model values of the configuration, by name.
+        unchecked: properties (by name) with parts that are not checked here (liveness), and where they stand.
+        check_deadlock: whether the configuration leaves deadlock an error.
+        symmetry: the configuration's SYMMETRY; it is not applied.
+        view: the configuration's VIEW; it is not applied.
+    """
+
+    def __init__(self, source: str) -> None:
+        """Make a specification of its generated source; see :func:`load_spec` and :meth:`from_source`."""
+        self.source = source
+        fast, marker, slow = source.partition(MARKER)
+        if not marker:
+            raise ValueError("this is not the source of a compiled specification")
+        self._slow_text = slow
+        self._module: dict[str, Any] = {"__name__": "lockstep_compiled_spec"}
+        exec(compile(fast, "<compiled TLA+>", "exec"), self._module)
+        meta = self._meta = self._module["META"]
+        self.name: str = meta["name"]
+        self.spec_hash: str = meta["spec_hash"]
+        self.variables: tuple[str, ...] = tuple(meta["variables"])
+        self.actions: dict[str, ActionInfo] = {
+            name: ActionInfo(name, tuple(a["params"]), tuple(a["labels"]), Location(*a["loc"]))
+            for name, a in meta["actions"].items()
+        }
+        self.constants: dict[str, Value] = {name: self._module[py] for name, py in meta["constants"].items()}
+        self.definitions = {name: Location(*entry[4]) for name, entry in meta["definitions"].items()}
+        self.model_values: dict[str, ModelValue] = {name: ModelValue(name) for name in meta["model_values"]}
+        self.unchecked: dict[str, list[str]] = meta["unchecked"]
+        self.check_deadlock: bool = meta["check_deadlock"]
+        self.symmetry: str | None = meta["symmetry"]
+        self.view: str | None = meta["view"]
+        self._next = {name: self._module[a["next"]] for name, a in meta["actions"].items()}
+        self._step = {
+            name: (self._module[a["step"]], tuple(a["params"])) for name, a in meta["actions"].items()
+        }
+        self._constraints = [self._module[py] for py in meta["constraints"]]
+        self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
+        self.state_class: type[State] = self._module["State"]
+
+    @classmethod
+    def from_source(cls, text: str) -> Spec:
+        """Make a specification of the text another's ``source`` is.
+
+        Raises:
+            ValueError: if the text is none.
+        """
+        return cls(text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Spec, (self.source,))
+
+    def __repr__(self) -> str:
+        return f"<Spec {self.name} {self.spec_hash[:12]}>"
+
+    # ---- States ----
+
+    def state(self, values: Mapping[str, Value]) -> State:
+        """Make a state of the values of all variables.
+
+        Raises:
+            KeyError: if a variable is missing, or one is unknown.
+        """
+        return state_of(self.variables, values)
+
+    def initial_states(self) -> Iterator[State]:
+        """List the initial states as TLC generates them: one may come several times.
+
+        Raises:
+            TlaError: if the specification has no initial predicate, or evaluation fails.
+        """
+        if self._meta["init"] is None:
+            raise TlaError(f"{self.name} has no initial predicate")
+        found: Iterator[State] = self._module[self._meta["init"]]()
+        return found
+
+    def successors(self, state: State) -> Iterator[tuple[str, dict[str, Value], State]]:
+        """List the successors of a state as TLC generates them.
+
+        Args:
+            state: a state.
+
+        Yields:
+            The action's name, its arguments by name, and the next state; the same may come several times.
+        """
+        for name, generate_next in self._next.items():
+            params = self.actions[name].params
+            for args, after in generate_next(state):
+                yield name, dict(zip(params, args, strict=True)), after
+
+    def enabled(self, state: State) -> Iterator[tuple[str, dict[str, Value]]]:
+        """List the actions that are enabled in a state, each with each arguments once.
+
+        Args:
+            state: a state.
+
+        Yields:
+            The action's name and its arguments by name.
+        """
+        for name, generate_next in self._next.items():
+            params = self.actions[name].params
+            seen: set[tuple[Value, ...]] = set()
+            for args, _after in generate_next(state):
+                if args not in seen:
+                    seen.add(args)
+                    yield name, dict(zip(params, args, strict=True))
+
+    def step(self, state: State, action: str, args: Mapping[str, Value]) -> State | None:
+        """Take a step.
+
+        Args:
+            state: a state.
+            action: the action's name.
+            args: its arguments by name; all of them. They are tested for being in the domains of their quantifiers.
+
+        Returns:
+            The next state, or None if the action is not enabled with these arguments.
+
+        Raises:
+            KeyError: if there is no such action.
+            TypeError: if the arguments are not those of the action.
+            AmbiguousStep: if there are two different next states.
+            TlaError: if evaluation fails.
+        """
+        function, params = self._step[action]
+        found: State | None = None
+        for after in function(state, *self._arguments(action, params, args)):
+            if found is None:
+                found = after
+            elif after != found:
+                raise AmbiguousStep(f"{action} has two successors for the same arguments")
+        return found
+
+    def _arguments(self, action: str, params: tuple[str, ...], args: Mapping[str, Value]) -> list[Value]:
+        if len(args) != len(params) or any(name not in args for name in params):
+            raise TypeError(f"{action} takes ({', '.join(params)}), not ({', '.join(args)})")
+        return [args[name] for name in params]
+
+    def explain(self, state: State, action: str, args: Mapping[str, Value]) -> Explanation:
+        """Say why an action is not enabled: per branch, its first false conjunct.
+
+        Args:
+            state: a state.
+            action: the action's name.
+            args: its arguments by name.
+
+        Returns:
+            The explanation.
+
+        Raises:
+            KeyError: if there is no such action.
+            TypeError: if the arguments are not those of the action.
+        """
+        params = self.actions[action].params
+        given = self._arguments(action, params, args)
+        module = self._traced
+        tracer = Tracer(module["CONJUNCTS"])
+        function = module[self._meta["actions"][action]["why"]]
+        enabled = False
+        try:
+            for _after in function(tracer, state, *given):
+                enabled = True
+        except TlaError as error:
+            tracer.broke(error)
+        return Explanation(action, dict(args), enabled, tracer.branches())
+
+    @cached_property
+    def _traced(self) -> dict[str, Any]:
+        exec(compile(self._slow_text, "<compiled TLA+, traced>", "exec"), self._module)
+        return self._module
+
+    # ---- Formulas ----
+
+    @cached_property
+    def invariants(self) -> dict[str, Callable[[State], bool]]:
+        """The configuration's invariants (and properties of the form ``[]P``) by name."""
+        return {name: self._module[py] for name, py in self._meta["invariants"].items()}
+
+    @cached_property
+    def action_properties(self) -> dict[str, Callable[[State, State], bool]]:
+        """The configuration's properties of the form ``[][A]_v``, by name."""
+        table = self._meta["action_properties"]
+        return {name: _all_of([self._module[py] for py in names]) for name, names in table.items()}
+
+    @cached_property
+    def initial_properties(self) -> dict[str, Callable[[State], bool]]:
+        """What the configuration's properties ask of the first state (as a refinement does), by name."""
+        table = self._meta["initial_properties"]
+        return {name: _all_of([self._module[py] for py in names]) for name, names in table.items()}
+
+    def constraint(self, state: State) -> bool:
+        """Tell whether the configuration's state constraints hold."""
+        return all(holds(state) for holds in self._constraints)
+
+    def action_constraint(self, state: State, after: State) -> bool:
+        """Tell whether the configuration's action constraints hold of a step."""
+        return all(holds(state, after) for holds in self._action_constraints)
+
+    def false_assumptions(self) -> list[Location]:
+        """List the ASSUMEs that are false."""
+        return [Location(*loc) for py, loc in self._meta["assumptions"] if not self._module[py](None)]
+
+    def evaluate(self, name: str, state: State | None = None, *args: Value, after: State | None = None) -> Value:
+        """Evaluate a definition or constant of the root module by name.
+
+        Args:
+            name: its name.
+            state: the state that unprimed variables refer to; None will do for a constant.
+            *args: its arguments: values, or Python functions of values for operators.
+            after: the state that primed variables refer to.
+
+        Returns:
+            The value.
+
+        Raises:
+            KeyError: if there is no such definition.
+            CompileError: if the definition is outside the supported language.
+            TypeError: if a state is needed, or the arguments are too many or too few.
+            TlaError: if evaluation fails.
+        """
+        if name in self.constants:
+            return self.constants[name]
+        if name in self._meta["uncompiled"]:
+            raise CompileError(self._meta["uncompiled"][name])
+        function, how, reads_now, reads_next, _loc = self._meta["definitions"][name]
+        if len(args) != len(how):
+            raise TypeError(f"{name} takes {len(how)} arguments, not {len(args)}")
+        states = [s for s, wanted in ((state, reads_now), (after, reads_next)) if wanted]
+        if None in states:
+            raise TypeError(f"{name} needs a {'next ' if reads_next and after is None else ''}state")
+        given = [_constantly(arg) if kind == "l" else arg for kind, arg in zip(how, args, strict=True)]
+        value: Value = self._module[function](*states, *given)
+        return value
+
+
+def _constantly(value: Value) -> Callable[[], Value]:
+    return lambda: value
+
+
+def _all_of(tests: list[Callable[..., bool]]) -> Callable[..., bool]:
+    if len(tests) == 1:
+        return tests[0]
+    return lambda *states: all(test(*states) for test in tests)
+
+
+# ---- Loading -------------------------------------------------------------------------------------------------------
+
+
+def load_spec(
+    tla_path: str | Path,
+    cfg_path: str | Path | None = None,
+    *,
+    constants: Mapping[str, Value] | None = None,
+    cache_dir: str | Path | None = None,
+    debug: bool = False,
+    search_path: Iterable[str | Path] = (),
+    java: str | None = None,
+    jar: str | Path | None = None,
+) -> Spec:
+    """Load a specification: from the cache, or by SANY and the compiler.
+
+    Args:
+        tla_path: the root module's file.
+        cfg_path: TLC's configuration; none if None, and then Init and Next are found by name.
+        constants: values for constants, besides or instead of the configuration's.
+        cache_dir: where compiled specifications are kept; ``$XDG_CACHE_HOME/lockstep`` if None.
+        debug: refuse a CHOOSE with more than one witness.
+        search_path: directories with further modules; the root module's and its parent are always searched.
+        java: the Java launcher.
+        jar: ``tla2tools.jar``.
+
+    Returns:
+        The specification. Once cached, loading it needs no Java.
+
+    Raises:
+        SanyError: if SANY refuses a module, or cannot be run.
+        CfgError: if the configuration cannot be read.
+        CompileError: if something needed is outside the supported language.
+        OSError: if a file cannot be read.
+    """
+    root = Path(tla_path)
+    directories = [root.resolve().parent, root.resolve().parent.parent, *map(Path, search_path)]
+    cfg_text = Path(cfg_path).read_text(encoding="utf-8") if cfg_path is not None else ""
+    cfg = parse_cfg(cfg_text, str(cfg_path))
+    given = dict(constants or {})
+    for name, value in given.items():
+        cfg.substitutions.pop(name, None)
+        cfg.constants[name] = value
+    modules = _project_modules(root, directories)
+    spec_hash = _hash(modules, root.stem, cfg_text, given, debug)
+    cached = _cache_file(cache_dir, root.stem, spec_hash)
+    if cached.is_file():
+        return Spec(cached.read_text(encoding="utf-8"))
+    xml = sany.export(root, java=java, jar=jar, search_path=directories[1:])
+    source = _compile(xml, cfg, modules, debug, spec_hash)
+    _write_atomically(cached, source)
+    return Spec(source)
+
+
+def _compile(xml: bytes, cfg: Cfg, modules: dict[str, str], debug: bool, spec_hash: str) -> str:
+    tree = read_tree(xml)
+    resolve_instances(tree)
+    return generate(Program(tree, cfg), modules, debug=debug, spec_hash=spec_hash)
+
+
+
+def _project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
+    """Read all modules of the project: the root, and what it mentions that lies in the directories.
+
+    A word too many does no harm: this decides only what the hash covers, and whose text explanations can quote.
+    """
+    texts = {root.stem: root.read_text(encoding="utf-8")}
+    pending = [root.stem]
+    while pending:
+        for word in sorted(set(re.findall(r"\b\w+\b", texts[pending.pop()]))):
+            if word in texts or word in STANDARD_MODULES:
+                continue
+            found = next((d / f"{word}.tla" for d in directories if (d / f"{word}.tla").is_file()), None)
+            if found is not None:
+                texts[word] = found.read_text(encoding="utf-8")
+                pending.append(word)
+    return texts
+
+
+def _hash(modules: dict[str, str], root: str, cfg_text: str, constants: dict[str, Value], debug: bool) -> str:
+    digest = hashlib.sha256()
+    given = sorted((name, format_value(value)) for name, value in constants.items())
+    for part in (COMPILER_VERSION, _own_code(), root, cfg_text, repr(given), repr(debug)):
+        digest.update(f"{len(part)}:{part}".encode())
+    for name in sorted(modules):
+        digest.update(f"{name}:{len(modules[name])}:{modules[name]}".encode())
+    return digest.hexdigest()
+
+
+def _own_code() -> str:
+    """Answer what identifies the compiler itself: a changed compiler must not read an old cache."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _cache_file(cache_dir: str | Path | None, name: str, spec_hash: str) -> Path:
+    if cache_dir is None:
+        base = os.environ.get("XDG_CACHE_HOME")
+        cache_dir = (Path(base) if base else Path.home() / ".cache") / "lockstep"
+    return Path(cache_dir) / f"{name}-{spec_hash[:32]}.py"
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    """Write a file so that no reader sees a part of it; a cache that cannot be written is no error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    except OSError:
+        return
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def strictly_equal(left: State, right: State) -> bool:
+    """Tell whether two states that Python holds equal are equal in TLA+.
+
+    Raises:
+        TlaTypeError: if they cannot be compared.
+    """
+    from lockstep.tla.values import same_kind
+
+    if not all(map(same_kind, left, right)):
+        raise TlaTypeError(f"two states differ in kind only:\n{left}\nand\n{right}")
+    return left == right

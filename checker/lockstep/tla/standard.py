@@ -1,0 +1,48 @@
+"""The operators of the standard modules, by (module, name).
+
+Each names its function in :mod:`lockstep.tla.runtime` (as generated code imports it), says of each argument whether
+it is a value (``v``) or an operator (``o``), and may give Python's own operator for arguments known to be integers.
+"""
+
+from __future__ import annotations
+
+__all__ = ["STANDARD", "STANDARD_VALUES"]
+
+STANDARD_VALUES: dict[tuple[str, str], str] = {
+    ("Naturals", "Nat"): "_NAT",
+    ("Integers", "Int"): "_INT",
+}
+
+STANDARD: dict[tuple[str, str], tuple[str, str, str]] = {
+    ("Naturals", "+"): ("_add", "vv", "+"),
+    ("Naturals", "-"): ("_sub", "vv", "-"),
+    ("Naturals", "*"): ("_mul", "vv", "*"),
+    ("Naturals", "^"): ("_power", "vv", ""),
+    ("Naturals", "<"): ("_lt", "vv", "<"),
+    ("Naturals", ">"): ("_gt", "vv", ">"),
+    ("Naturals", "\\leq"): ("_le", "vv", "<="),
+    ("Naturals", "\\geq"): ("_ge", "vv", ">="),
+    ("Naturals", "%"): ("_mod", "vv", ""),
+    ("Naturals", "\\div"): ("_div", "vv", ""),
+    ("Naturals", ".."): ("_interval", "vv", ""),
+    ("Integers", "-."): ("_neg", "v", ""),
+    ("Sequences", "Seq"): ("_SeqSet", "v", ""),
+    ("Sequences", "Len"): ("_length", "v", ""),
+    ("Sequences", "\\o"): ("_concatenate", "vv", ""),
+    ("Sequences", "Append"): ("_append", "vv", ""),
+    ("Sequences", "Head"): ("_head", "v", ""),
+    ("Sequences", "Tail"): ("_tail", "v", ""),
+    ("Sequences", "SubSeq"): ("_sub_seq", "vvv", ""),
+    ("Sequences", "SelectSeq"): ("_select_seq", "vo", ""),
+    ("FiniteSets", "IsFiniteSet"): ("_is_finite_set", "v", ""),
+    ("FiniteSets", "Cardinality"): ("_cardinality", "v", ""),
+    ("TLC", "Assert"): ("_tlc_assert", "vv", ""),
+    ("TLC", "Print"): ("_tlc_print", "vv", ""),
+    ("TLC", "PrintT"): ("_tlc_print_t", "v", ""),
+    ("TLC", ":>"): ("_single", "vv", ""),
+    ("TLC", "@@"): ("_merge", "vv", ""),
+    ("TLC", "Permutations"): ("_permutations", "v", ""),
+    ("TLC", "SortSeq"): ("_sort_seq", "vo", ""),
+    ("TLC", "ToString"): ("_to_string", "v", ""),
+    ("TLC", "TLCEval"): ("_frozen", "v", ""),
+}

@@ -1,0 +1,95 @@
+"""States: immutable tuples of values, in the order of VARIABLES, with access by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+from lockstep.tla.emit import python_name
+from lockstep.tla.text import format_value
+from lockstep.tla.values import Value
+
+__all__ = ["State", "state_class"]
+
+
+class State(tuple[Value, ...]):
+    """A state: hashable, picklable, comparable; ``state.x`` and ``state["x"]`` are the variable x.
+
+    Each list of variables has its own subclass, from :func:`state_class`.
+    """
+
+    __slots__ = ()
+    variables: tuple[str, ...] = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            try:
+                key = self.variables.index(key)
+            except ValueError:
+                raise KeyError(key) from None
+        return tuple.__getitem__(self, key)
+
+    def as_dict(self) -> dict[str, Value]:
+        """Answer the variables and their values."""
+        return dict(zip(self.variables, self, strict=True))
+
+    def replace(self, **changes: Value) -> State:
+        """Answer this state with some variables changed.
+
+        Raises:
+            KeyError: if there is no such variable.
+        """
+        table = self.as_dict()
+        for name in changes:
+            if name not in table:
+                raise KeyError(name)
+        return type(self)(tuple({**table, **changes}.values()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (self.variables, tuple(self)))
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __str__(self) -> str:
+        return "\n".join(f"/\\ {name} = {format_value(value)}" for name, value in self.as_dict().items())
+
+
+_CLASSES: dict[tuple[str, ...], type[State]] = {}
+
+
+def state_class(variables: Sequence[str]) -> type[State]:
+    """Answer the class of states with these variables, the same class each time."""
+    names = tuple(variables)
+    known = _CLASSES.get(names)
+    if known is None:
+        body: dict[str, Any] = {"__slots__": (), "variables": names, "__doc__": f"A state of {', '.join(names)}."}
+        for index, name in enumerate(names):
+            body[python_name(name)] = _field(index)
+        known = _CLASSES[names] = type("State", (State,), body)
+    return known
+
+
+def _field(index: int) -> Any:
+    try:
+        from collections import _tuplegetter  # type: ignore[attr-defined]  # what namedtuple uses: C speed
+    except ImportError:
+        return property(itemgetter(index))
+    return _tuplegetter(index, "A variable of the specification.")
+
+
+def _rebuild(variables: tuple[str, ...], values: tuple[Value, ...]) -> State:
+    return state_class(variables)(values)
+
+
+def state_of(variables: Sequence[str], values: Mapping[str, Value]) -> State:
+    """Make a state of values by name.
+
+    Raises:
+        KeyError: if a variable has no value, or a value no variable.
+    """
+    for name in values:
+        if name not in variables:
+            raise KeyError(name)
+    return state_class(variables)(tuple(values[name] for name in variables))

@@ -1,0 +1,5 @@
+"""Recordings of the real DLedger (Java), imported as traces of spec/DLedger.tla."""
+
+from lockstep.trace.dledger.importer import Imported, Summary, import_lines, import_recording
+
+__all__ = ["Imported", "Summary", "import_lines", "import_recording"]

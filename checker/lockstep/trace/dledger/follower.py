@@ -1,0 +1,145 @@
+"""The lines of a follower: its queues, and its EntryHandler, a thread that takes one request after another.
+
+What it does with one request is several lines (take, store, answer, committed index) and one step, which
+takes effect at the store's line; one that changes no log takes effect where it is answered.
+"""
+
+from lockstep.trace.dledger.lines import Handler, Line, RecvPush, RespPush, Store
+from lockstep.trace.dledger.placement import Step
+from lockstep.trace.dledger.wire import Message, Rpc, answer_record, request_body
+from lockstep.trace.dledger.world import OF_LOG, Handling, Node, World, shown_by_thread, shown_of_log
+
+THREAD = "EntryHandler"
+
+
+def recv_push(world: World, line: RecvPush) -> None:
+    """A request arrives: it must be what was sent. It takes effect when it is handled."""
+    rpc = world.rpc(line, line.mid, follower=line.node)
+    for name, value in request_body(line).items():
+        if rpc.body[name] != value:
+            raise world.problem(line, "mid", f"push {line.mid} was sent with {name} {rpc.body[name]!r}")
+
+
+def handler(world: World, line: Handler) -> None:
+    """Requests enter the follower's queues and leave them, handled or not."""
+    if line.op == "clear":
+        for index, mid in line.lost or ():
+            rpc = world.rpc(line, mid, follower=line.node, type="APPEND", index=index)
+            world.lose_request(line, rpc, queued=True)
+            rpc.queued = False
+        return
+    rpc = world.rpc(line, line.mid, follower=line.node, type=line.type, index=line.index)
+    if line.op == "enqueue":
+        rpc.queued = True
+    elif line.op == "repeated":
+        world.lose_request(line, rpc)
+    else:
+        _take(world, line, rpc)
+
+
+def _take(world: World, line: Handler, rpc: Rpc) -> None:
+    node = world.node(line)
+    assert line.st
+    was_queued, rpc.queued = rpc.queued, False
+    if rpc.type == "APPEND" and line.done and not was_queued:
+        world.observe(line)  # CheckAppendFuture told it at the answer
+    elif rpc.type == "APPEND" and line.done and rpc.body["index"] <= line.st.end:
+        _handle(world, line, node, rpc, "CheckAppendFuture")
+    else:
+        world.observe(line)
+        node.handling = Handling(rpc)
+
+
+def _handle(world: World, line: Line, node: Node, rpc: Rpc, action: str) -> tuple[Step, Message | None]:
+    """Begin the step in which the follower handles `rpc`, and its answer if the spec sends one."""
+    request = rpc.request(queued=True)
+    step = world.step(line, node, action, thread=THREAD, m=request)
+    node.role.read(step, lambda now: now.role == "FOLLOWER")
+    world.take(rpc, step)
+    answer: Message | None = {} if request["awaited"] else None
+    if answer is not None:
+        rpc.answers.append(answer)
+    rpc.answered_early = False
+    return step, answer
+
+
+def store(world: World, line: Store) -> None:
+    """The EntryHandler writes to the log, or moves the committed index."""
+    node = world.node(line)
+    handling = node.handling
+    if handling is None:
+        raise world.problem(line, "op", "no request was taken that could lead to this")
+    if line.op == "updateCommittedIndex":
+        _commit(world, line, node, handling)
+    elif not handling.rpc.holds(line):
+        raise world.problem(line, "index", f"this is not the entry of push {handling.rpc.mid}")
+    elif line.ok:
+        action = "HandleDoTruncate" if line.op == "truncate" else "HandleDoAppend"
+        step, handling.answer = _handle(world, line, node, handling.rpc, action)
+        handling.step = step
+        node.end.write(step, line.st.end)
+        step.changes |= OF_LOG
+        step.shows = shown_of_log(line.st)
+        step.shows |= {"role": "FOLLOWER", "currTerm": line.leaderTerm, "leaderId": line.leaderId}
+        del step.shows["committedIndex"]  # may change with the next lines
+    else:
+        handling.failed_at = line
+
+
+def _commit(world: World, line: Store, node: Node, handling: Handling) -> None:
+    if handling.step is None:
+        handling.step, handling.answer = _handle(world, line, node, handling.rpc, "HandleDoCommit")
+    else:
+        world.observe(line)
+    step = handling.step
+    step.shows["committedIndex"] = line.st.committed
+    step.settled = line.number
+    if line.st.committed != line.pre.committed:
+        step.changes.add("committedIndex")
+        step.late.add("committedIndex")
+        node.committed.write(step, line.st.committed)
+
+
+def resp_push(world: World, line: RespPush) -> None:
+    """The answer to the request taken last, or to one that still waits in the queue, or a refusal."""
+    told = {"type": line.type, "index": line.index, "term": line.term}
+    rpc = world.rpc(line, line.mid, follower=line.node, caller=line.to, **told)
+    node = world.node(line)
+    handling = node.handling
+    if handling and handling.rpc is rpc and line.by == THREAD:
+        _answer_taken(world, line, node, handling)
+    elif rpc.type == "APPEND" and rpc.queued and line.by == THREAD:
+        _answer_queued(world, line, node, rpc)
+    elif line.code != "REPEATED_PUSH":
+        world.lose_request(line, rpc)  # refused before it was queued, which the spec does not know
+
+
+def _answer_taken(world: World, line: RespPush, node: Node, handling: Handling) -> None:
+    if handling.step is None:
+        action = f"HandleDo{handling.rpc.type.capitalize()}"
+        handling.step, handling.answer = _handle(
+            world, handling.failed_at or line, node, handling.rpc, action
+        )
+        handling.step.shows = shown_by_thread(node, line.st)
+    else:
+        world.observe(line)
+        handling.step.shows.setdefault("committedIndex", line.st.committed)
+    _send(handling.step, handling.answer, handling.rpc, line)
+
+
+def _answer_queued(world: World, line: RespPush, node: Node, rpc: Rpc) -> None:
+    """CheckAppendFuture: falls behind and leaves the queue, or lies beyond a gap and stays in it."""
+    stays = rpc.body["index"] > line.st.end
+    step, answer = _handle(world, line, node, rpc, "CheckAppendFuture")
+    step.shows = shown_by_thread(node, line.st)
+    _send(step, answer, rpc, line)
+    rpc.queued = stays
+    if stays:
+        rpc.copies += 1
+        rpc.answered_early = True
+
+
+def _send(step: Step, answer: Message | None, rpc: Rpc, line: RespPush) -> None:
+    if answer is not None:
+        answer.update(answer_record(rpc, line))
+        step.sent = [dict(answer)]

@@ -1,0 +1,162 @@
+"""The main job: models, lemmas, a fleet of simulated clusters and recordings, each with a verdict."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lockstep.conformance import TraceVerdict
+from lockstep.fleet import VERIFIED, write_cluster
+from lockstep.models import manifest, run_models
+from lockstep.paths import traces_dir
+from lockstep.pipeline.check import check_with_spark
+from lockstep.pipeline.session import spark_session
+from lockstep.proofs import run_proofs
+from lockstep.proofs import Verdict as ProofVerdict
+from lockstep.recordings import Recording, found_text, load_recordings, mismatches
+from lockstep.report.text import finding_text, table
+from lockstep.tlc import find_java, find_tla2tools
+from lockstep.trace.dledger import import_recording
+from lockstep.trace.format import write_trace
+from lockstep.verdict import Verdict, worst
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Job:
+    """What `verify` is asked to do, and the verdicts so far.
+
+    `tier` chooses the models, `seeds` how many clusters of each plan are simulated, `master` the Spark
+    cluster, `parallel` how many TLC processes run at once; `say` prints a section, `progress` a passing line.
+    """
+
+    say: Say
+    progress: Say
+    tier: str = "quick"
+    seeds: int = 5
+    events: int = 400
+    master: str = "local[*]"
+    parallel: int = 2
+    jar: Path | None = None
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    def run(self) -> Verdict:
+        """Run every part and return the verdict of the whole."""
+        begin = time.perf_counter()
+        self._models()
+        self._proofs()
+        if self.tier == "quick":
+            self._traces()
+        verdict = worst(self.verdicts)
+        self.say(f"verify: {verdict} ({len(self.verdicts)} checks, {time.perf_counter() - begin:.0f} s)")
+        return verdict
+
+    def _models(self) -> None:
+        java, jar = find_java(), find_tla2tools(self.jar)
+        entries = manifest().tier(self.tier)
+        rows = []
+        outcomes = run_models(
+            entries,
+            parallel=self.parallel,
+            java=java.path,
+            jar=jar,
+            on_start=lambda entry: self.progress(f"TLC: {entry.name}"),
+        )
+        version = ""
+        for outcome in outcomes:
+            result = outcome.result
+            version = result.tlc_version or version
+            self.verdicts.append(outcome.verdict)
+            rows.append(
+                (outcome.entry.name, result.distinct, result.generated, _seconds(result.wall_seconds), outcome.found)
+            )
+        self.say(f"Models, checked by TLC {version} on Java {java.version}\n")
+        self.say(table(("model", "distinct", "generated", "time", "result"), rows) + "\n")
+
+    def _proofs(self) -> None:
+        self.progress("z3: lemmas")
+        rows = []
+        for proof in run_proofs():
+            proved = proof.verdict is ProofVerdict.PROVED
+            refuted = proof.verdict is ProofVerdict.REFUTED
+            self.verdicts.append(
+                Verdict.HOLDS if proved else Verdict.VIOLATED if refuted else Verdict.INCONCLUSIVE
+            )
+            sizes = "every size" if proof.node_counts is None else f"n = 1..{max(proof.node_counts)}"
+            rows.append((proof.name, sizes, _seconds(proof.seconds), str(proof.verdict) + _reason(proof.reason)))
+        self.say("Lemmas, proved by z3 for all integers\n")
+        self.say(table(("lemma", "group", "time", "result"), rows) + "\n")
+
+    def _traces(self) -> None:
+        self.progress("Spark: starting")
+        with (
+            tempfile.TemporaryDirectory(prefix="lockstep-verify-") as folder,
+            spark_session(self.master) as spark,
+        ):
+            self._fleet(spark, Path(folder))
+            self._recordings(spark, Path(folder))
+
+    def _fleet(self, spark: SparkSession, folder: Path) -> None:
+        self.progress("simulating clusters")
+        fleet = [
+            (plan, seed, write_cluster(folder, plan, seed, self.events))
+            for plan in VERIFIED
+            for seed in range(1, self.seeds + 1)
+        ]
+        self.progress("Spark: checking clusters")
+        found = check_with_spark(spark, [path for _, _, path in fleet])
+        rows = []
+        for (plan, seed, _), verdict in zip(fleet, found, strict=True):
+            self.verdicts.append(verdict.verdict)
+            said = str(verdict.verdict) if verdict.verdict is Verdict.HOLDS else verdict.reason
+            rows.append((f"{plan} {seed}", verdict.events, _seconds(verdict.seconds), said))
+        self.say("Simulated clusters of the reference, checked by Spark against the compiled spec\n")
+        self.say(table(("cluster", "events", "time", "result"), rows) + "\n")
+        for verdict in found:
+            for finding in verdict.findings:
+                self.say(finding_text(verdict.source, finding) + "\n")
+
+    def _recordings(self, spark: SparkSession, folder: Path) -> None:
+        self.progress("Spark: checking recordings")
+        root = traces_dir()
+        recordings = load_recordings(root / "manifest.toml")
+        rows = []
+        for recording, verdict in _checked(spark, root, folder, recordings):
+            problems = mismatches(recording, verdict)
+            self.verdicts.append(Verdict.VIOLATED if problems else Verdict.HOLDS)
+            expected = "" if verdict.verdict is Verdict.HOLDS else ", as expected"
+            said = "UNEXPECTED: " + "; ".join(problems) if problems else found_text(verdict) + expected
+            rows.append((recording.name, verdict.events, _seconds(verdict.seconds), said))
+        self.say("Recordings of DLedger 0.2.7, checked by Spark against the compiled spec\n")
+        self.say(table(("recording", "events", "time", "result"), rows) + "\n")
+
+
+def _checked(
+    spark: SparkSession, root: Path, folder: Path, recordings: tuple[Recording, ...]
+) -> list[tuple[Recording, TraceVerdict]]:
+    """Import each recording once and check it with the switches of each entry, a Spark job for each set."""
+    imported: dict[str, Path] = {}
+    for file in {recording.file for recording in recordings}:
+        imported[file] = folder / f"{Path(file).stem}.trace.ndjson"
+        recording = import_recording(root / file)
+        write_trace(imported[file], recording.header, recording.events)
+    found: dict[str, TraceVerdict] = {}
+    for switches in {tuple(sorted(recording.switches.items())) for recording in recordings}:
+        group = [each for each in recordings if tuple(sorted(each.switches.items())) == switches]
+        checked = check_with_spark(spark, [imported[each.file] for each in group], dict(switches))
+        found |= {each.name: verdict for each, verdict in zip(group, checked, strict=True)}
+    return [(recording, found[recording.name]) for recording in recordings]
+
+
+def _seconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:.1f} s"
+
+
+def _reason(reason: str) -> str:
+    return f": {reason}" if reason else ""

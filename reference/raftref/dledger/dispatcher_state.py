@@ -1,0 +1,82 @@
+"""What one EntryDispatcher knows about the peer it serves, and how it changes its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from raftref.dledger.messages import NO_TERM, NONE, Index, PushType, Term
+
+
+@dataclass(frozen=True, slots=True)
+class DispatcherState:
+    """The fields of a dispatcher. Frozen: a change gives a new one.
+
+    `type` is COMPARE, TRUNCATE or APPEND. `term` is that of the leadership it serves. `compare_index` is
+    being compared (-1: start from the end), `truncate_index` is to be sent by TRUNCATE (-1: none),
+    `write_index` is the next to push. `awaiting` is the type of the call its thread waits for, if any.
+
+    Source: EntryDispatcher's fields.
+    """
+
+    type: PushType = PushType.COMPARE
+    term: Term = NO_TERM
+    compare_index: Index = NONE
+    truncate_index: Index = NONE
+    write_index: Index = NONE
+    awaiting: PushType | None = None
+
+    def to_compare(self) -> DispatcherState:
+        """Go to COMPARE; the comparison starts anew only when APPEND is left.
+
+        Source: EntryDispatcher.changeState(COMPARE).
+        """
+        anew = self.type is PushType.APPEND
+        return replace(
+            self,
+            type=PushType.COMPARE,
+            compare_index=NONE if anew else self.compare_index,
+            truncate_index=NONE,
+        )
+
+    def to_truncate(self, index: Index) -> DispatcherState:
+        """Go to TRUNCATE: the peer's log is to end at `index`.
+
+        Source: EntryDispatcher.changeState(TRUNCATE).
+        """
+        return replace(self, type=PushType.TRUNCATE, compare_index=NONE, truncate_index=index)
+
+    def to_append(self, index: Index) -> DispatcherState:
+        """Go to APPEND: the peer holds the log up to `index`, so the entry behind it is next.
+
+        Source: EntryDispatcher.changeState(APPEND); the watermark is the pusher's to set.
+        """
+        return replace(
+            self,
+            type=PushType.APPEND,
+            compare_index=NONE,
+            truncate_index=NONE,
+            write_index=Index(index + 1),
+        )
+
+    def fresh(self, curr_term: Term) -> DispatcherState:
+        """Serve the leadership of `curr_term`: a dispatcher of another term begins with COMPARE.
+
+        Source: EntryDispatcher.checkAndFreshState.
+        """
+        return self if self.term == curr_term else replace(self.to_compare(), term=curr_term)
+
+    def waiting_for(self, type_: PushType | None) -> DispatcherState:
+        """Wait for the answer to a call of this type, or (None) for none."""
+        return replace(self, awaiting=type_)
+
+    def record(self) -> dict[str, Any]:
+        """Return the state as the spec's record."""
+        return {
+            "type": self.type.value,
+            "term": self.term,
+            "compareIndex": self.compare_index,
+            "truncateIndex": self.truncate_index,
+            "writeIndex": self.write_index,
+            "awaiting": "NOTHING" if self.awaiting is None else self.awaiting.value,
+        }

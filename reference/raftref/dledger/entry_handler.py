@@ -1,0 +1,168 @@
+"""The follower's side of replication: obeying COMPARE, TRUNCATE, APPEND and COMMIT."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from raftref.dledger.action import NO_EFFECTS, Effects, action
+from raftref.dledger.entry_pusher import EntryPusher
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import Code, CommitRequest, PushType, Request, Response
+from raftref.dledger.switches import Variant
+
+
+class EntryHandler(EntryPusher):
+    """How a follower handles what a leader pushes. It works only while its node follows.
+
+    Source: DLedgerEntryPusher.EntryHandler.
+    """
+
+    def can_handle_do_compare(self, m: Request) -> bool:
+        """A follower handles every COMPARE."""
+        return self._handles(m, PushType.COMPARE)
+
+    @action(when=can_handle_do_compare)
+    def handle_do_compare(self, m: Request) -> Effects:
+        """Tell whether this log holds exactly the leader's entry at that index.
+
+        Args:
+            m: The COMPARE.
+
+        Returns:
+            The answer.
+
+        Raises:
+            NotEnabled: The node does not follow.
+
+        Source: EntryHandler.handleDoCompare.
+        """
+        if not self._obeys(m):
+            return self._answer(m, Code.INCONSISTENT_TERM)
+        equal = self.ledger_store.holds(m.index, m.entry)
+        return self._answer(m, Code.SUCCESS if equal else Code.INCONSISTENT_STATE)
+
+    def can_handle_do_truncate(self, m: Request) -> bool:
+        """A follower handles every TRUNCATE."""
+        return self._handles(m, PushType.TRUNCATE)
+
+    @action(when=can_handle_do_truncate)
+    def handle_do_truncate(self, m: Request) -> Effects:
+        """End the log with the leader's entry, writing it if need be, and take over the committed index.
+
+        Args:
+            m: The TRUNCATE, of this node's leader and term; any other is refused, and so is a gap.
+
+        Returns:
+            The answer.
+
+        Raises:
+            NotEnabled: The node does not follow.
+
+        Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate.
+        """
+        if not (self._from_its_leader(m) and m.index <= self.ledger_store.end_index + 1):
+            return self._answer(m, Code.INCONSISTENT_STATE)
+        self.ledger_store.truncate(m.index, m.entry)
+        self._update_committed_index(m)
+        return self._answer(m, Code.SUCCESS)
+
+    def can_handle_do_append(self, m: Request) -> bool:
+        """A follower handles the APPEND of the entry behind its end."""
+        return self._handles(m, PushType.APPEND) and m.index == self.ledger_store.end_index + 1
+
+    @action(when=can_handle_do_append)
+    def handle_do_append(self, m: Request) -> Effects:
+        """Store the next entry and take over the committed index. The entry before is not checked.
+
+        Args:
+            m: The APPEND, of this node's leader and term; any other is refused.
+
+        Returns:
+            The answer.
+
+        Raises:
+            NotEnabled: The node does not follow, or the entry is not the next one.
+
+        Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
+        """
+        if not self._from_its_leader(m):
+            return self._answer(m, Code.INCONSISTENT_STATE)
+        self.ledger_store.append(m.entry)
+        self._update_committed_index(m)
+        return self._answer(m, Code.SUCCESS)
+
+    def can_check_append_future(self, m: Request) -> bool:
+        """The entry is stored already, or it lies beyond a gap and its answer is still awaited."""
+        end = self.ledger_store.end_index
+        return self._handles(m, PushType.APPEND) and (m.index <= end or (m.index > end + 1 and m.awaited))
+
+    @action(when=can_check_append_future)
+    def check_append_future(self, m: Request) -> Effects:
+        """Deal with an entry that is not the next one.
+
+        One that is stored already is compared (fall behind). For one beyond a gap the leader is told to
+        compare (fast forward); the entry stays in the queue, its answer given.
+
+        Args:
+            m: The APPEND.
+
+        Returns:
+            The answer, and beyond a gap the request that stays.
+
+        Raises:
+            NotEnabled: The node does not follow, or the entry is the next one, or it was answered before.
+
+        Source: EntryHandler.checkAppendFuture.
+        """
+        if m.index <= self.ledger_store.end_index:
+            equal = self.ledger_store.holds(m.index, m.entry)
+            return self._answer(m, Code.SUCCESS if equal else Code.INCONSISTENT_STATE)
+        return replace(self._answer(m, Code.INCONSISTENT_STATE), requeued=replace(m, awaited=False))
+
+    def can_handle_do_commit(self, m: CommitRequest) -> bool:
+        """A follower handles every COMMIT."""
+        return self._handles(m, PushType.COMMIT)
+
+    @action(when=can_handle_do_commit)
+    def handle_do_commit(self, m: CommitRequest) -> Effects:
+        """Take over the leader's committed index, as far as the own log goes.
+
+        Args:
+            m: The COMMIT.
+
+        Raises:
+            NotEnabled: The node does not follow.
+
+        Source: EntryHandler.handleDoCommit.
+        """
+        if self._obeys(m):
+            self._update_committed_index(m)
+        return NO_EFFECTS
+
+    def _handles(self, m: Request | CommitRequest, type_: PushType) -> bool:
+        return self.member_state.role is Role.FOLLOWER and m.type is type_ and m.dst == self.node_id
+
+    def _from_its_leader(self, m: Request | CommitRequest) -> bool:
+        return m.term == self.member_state.curr_term and m.src == self.member_state.leader_id
+
+    def _obeys(self, m: Request | CommitRequest) -> bool:
+        """As published COMPARE and COMMIT are obeyed whatever their term and leader (D2)."""
+        return self.switches.push_term_check is Variant.PUBLISHED or self._from_its_leader(m)
+
+    def _update_committed_index(self, m: Request | CommitRequest) -> None:
+        self.ledger_store.update_committed_index(
+            m.term, m.commit_index, curr_term=self.member_state.curr_term
+        )
+
+    def _answer(self, m: Request, code: Code) -> Effects:
+        """Answer if the caller still waits: term and index are an echo, begin and end are this log's.
+
+        Source: EntryHandler.buildResponse.
+        """
+        if not m.awaited:
+            return NO_EFFECTS
+        store = self.ledger_store
+        response = Response(
+            m.type, self.node_id, m.src, m.term, m.index, code, store.begin_index, store.end_index
+        )
+        return Effects(sent=(response,))

@@ -1,0 +1,82 @@
+"""What dispatchers, handler and quorum checker of one node share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from raftref.dledger.dispatcher_state import DispatcherState
+from raftref.dledger.ledger_store import LedgerStore
+from raftref.dledger.member_state import MemberState, Role
+from raftref.dledger.messages import NONE, Index, NodeId, Term
+from raftref.dledger.switches import PUBLISHED, Switches
+
+
+class EntryPusher:
+    """The state of one node. The classes that act on it derive from this one.
+
+    In DLedger they are inner classes of DLedgerEntryPusher and reach the same fields.
+
+    `peer_water_marks` tells for each member, itself included, up to where it is known to store the log; it is
+    of the current term. `last_quorum_index` is what the last pass of the quorum checker found.
+
+    Source: DLedgerEntryPusher.
+    """
+
+    def __init__(self, node_id: NodeId, members: Sequence[NodeId], switches: Switches = PUBLISHED) -> None:
+        """Make a node that was never started before.
+
+        Args:
+            node_id: This node, one of `members`.
+            members: All nodes of the group.
+            switches: The form of the rules that have two.
+
+        Raises:
+            ValueError: The node is not a member, or a member is named twice.
+        """
+        if node_id not in members or len(set(members)) != len(members):
+            raise ValueError(f"{node_id!r} must be one of the members, each named once: {list(members)}")
+        self.node_id = node_id
+        self.members = tuple(members)
+        self.peers = tuple(member for member in members if member != node_id)
+        self.switches = switches
+        self.member_state = MemberState()
+        self.ledger_store = LedgerStore(switches.truncated_tail)
+        self.forget()
+
+    def forget(self) -> None:
+        """Lose what a process keeps in memory only: dispatchers, watermarks, the last quorum index."""
+        self.dispatchers = {peer: DispatcherState() for peer in self.peers}
+        self.last_quorum_index = NONE
+        self.clear_water_marks()
+
+    def clear_water_marks(self) -> None:
+        """Know nothing any more of what the members store, as in every new term.
+
+        Source: DLedgerEntryPusher.checkTermForWaterMark; QuorumAckChecker.doWork on [TermChange].
+        """
+        self.peer_water_marks = dict.fromkeys(self.members, NONE)
+
+    def update_peer_water_mark(self, peer: NodeId, term: Term, index: Index) -> None:
+        """Note that a member stores the log up to `index`; a watermark only grows.
+
+        What is known of another term than the current one is not noted.
+
+        Args:
+            peer: The member, which may be this node.
+            term: The term in which it was learnt.
+            index: Up to where the log is stored.
+
+        Source: DLedgerEntryPusher.updatePeerWaterMark.
+        """
+        if term == self.member_state.curr_term and self.peer_water_marks[peer] < index:
+            self.peer_water_marks[peer] = index
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether the node leads."""
+        return self.member_state.role is Role.LEADER
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the process is running."""
+        return self.member_state.is_up

@@ -1,0 +1,104 @@
+"""A whole node: elector, dispatchers, handler and quorum checker on one state, and its life as a process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from raftref.dledger.action import NO_EFFECTS, Abandoned, Action, Effects, action, actions_of
+from raftref.dledger.entry_dispatcher import EntryDispatcher
+from raftref.dledger.entry_handler import EntryHandler
+from raftref.dledger.leader_elector import LeaderElector
+from raftref.dledger.member_state import Role
+from raftref.dledger.quorum_ack_checker import QuorumAckChecker
+
+
+class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker):
+    """One member of a group. Every action of the protocol is a method of it.
+
+    Source: DLedgerServer.
+    """
+
+    def can_persist_check_point(self) -> bool:
+        """The process is running."""
+        return self.is_up
+
+    @action(when=can_persist_check_point)
+    def persist_check_point(self) -> Effects:
+        """Write the committed index to the checkpoint file.
+
+        Raises:
+            NotEnabled: The node is down.
+
+        Source: DLedgerMmapFileStore.persistCheckPoint.
+        """
+        self.ledger_store.persist_check_point()
+        return NO_EFFECTS
+
+    def can_crash(self) -> bool:
+        """The process is running."""
+        return self.is_up
+
+    @action(when=can_crash)
+    def crash(self) -> Effects:
+        """Die as by kill -9: what was written survives, forced to the disk or not.
+
+        The committed index shows its last value while the node is down: it is what it told others.
+
+        Returns:
+            What is abandoned: no answer to this node is waited for any more.
+
+        Raises:
+            NotEnabled: The node is down already.
+        """
+        self.member_state.go_down()
+        self.forget()
+        return Effects(abandoned=Abandoned())
+
+    def can_restart(self, resurrected: int) -> bool:
+        """The process is down, and the scan of the file can find so many entries behind the end."""
+        return not self.is_up and 0 <= resurrected <= self.ledger_store.resurrectable_count()
+
+    @action(when=can_restart)
+    def restart(self, resurrected: int) -> Effects:
+        """Come back as a candidate with the durable term and vote, and recover the store.
+
+        Args:
+            resurrected: How many entries that TRUNCATE had cut the scan of the file takes for the log's.
+
+        Raises:
+            NotEnabled: The node is running, or the scan cannot go that far.
+
+        Source: DLedgerMmapFileStore.recover.
+        """
+        self.member_state.role = Role.CANDIDATE
+        self.ledger_store.recover(resurrected, curr_term=self.member_state.curr_term)
+        return NO_EFFECTS
+
+    def observe(self, *, with_log: bool = True) -> dict[str, Any]:
+        """Return what a trace may show of this node: the spec's Observe, as JSON.
+
+        Args:
+            with_log: Whether to show the log as well, which may be long.
+        """
+        state, store = self.member_state, self.ledger_store
+        shown: dict[str, Any] = {
+            "role": state.role.value,
+            "currTerm": state.curr_term,
+            "currVoteFor": state.curr_vote_for,
+            "leaderId": state.leader_id,
+            "ledgerBeginIndex": store.begin_index,
+            "ledgerEndIndex": store.end_index,
+            "ledgerEndTerm": store.end_term,
+            "committedIndex": store.committed_index,
+            "checkPoint": store.check_point,
+            "lastQuorumIndex": self.last_quorum_index,
+        }
+        if with_log:
+            shown["log"] = [entry.record() for entry in store.log]
+        shown["peerWaterMarks"] = dict(self.peer_water_marks)
+        shown["dispatchers"] = {peer: each.record() for peer, each in self.dispatchers.items()}
+        return shown
+
+
+#: Every action of a node by its trace name, which is the spec's.
+ACTIONS: dict[str, Action] = actions_of(Server)

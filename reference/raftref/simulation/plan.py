@@ -1,0 +1,195 @@
+"""The fault plan: what may go wrong in a simulation, how often, and in which variant of the protocol.
+
+A plan is a small dict, as read from JSON or TOML. It is read strictly: what is unknown, of the wrong type or
+out of range is an error that names the field.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from raftref.dledger import NodeId, Switches, Variant
+
+NODES_MIN, NODES_MAX = 3, 7
+EVENTS_MAX = 10_000_000
+
+
+class PlanError(ValueError):
+    """A fault plan is malformed; the message names the field."""
+
+    def __init__(self, field_name: str, problem: str) -> None:
+        """Name the field and the problem."""
+        super().__init__(f"field `{field_name}`: {problem}")
+        self.field_name, self.problem = field_name, problem
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """A simulation's shape and faults.
+
+    `nodes` is how many members the group has (3 to 7), `events` how many steps are taken, `fifo` whether
+    channels keep order, `switches` the variants of the protocol.
+
+    Probabilities for each message whose turn has come: `loss`, `duplicate`, and `delay`, which holds its
+    channel for up to `delay_events` events. In a channel without order any message is next with probability
+    `reorder`, and the oldest otherwise.
+
+    Probabilities of being tried at each moment, together at most 1; ordinary work (delivering, pushing,
+    electing) takes the rest: `client` appends, `quorum_check` and `refresh` passes of the leader's quorum
+    checker, `resend` of an unanswered APPEND, `commit` told to a peer, `push_timeout` of a call that could
+    still be answered, `step_down` of a leader or follower for no reason, `check_point`, `crash`, `restart`,
+    `partition` and `heal`.
+
+    `max_down` is how many nodes may be down at once.
+    """
+
+    nodes: int = 3
+    events: int = 2000
+    fifo: bool = False
+    loss: float = 0.03
+    duplicate: float = 0.02
+    delay: float = 0.05
+    delay_events: int = 40
+    reorder: float = 0.4
+    client: float = 0.05
+    quorum_check: float = 0.06
+    refresh: float = 0.02
+    resend: float = 0.03
+    commit: float = 0.03
+    push_timeout: float = 0.003
+    step_down: float = 0.001
+    check_point: float = 0.01
+    crash: float = 0.0015
+    restart: float = 0.02
+    partition: float = 0.0015
+    heal: float = 0.008
+    max_down: int = 1
+    switches: Switches = field(default_factory=Switches)
+
+    def __post_init__(self) -> None:
+        """Raise PlanError where a field is out of range or of another type."""
+        _check_integer("nodes", self.nodes, NODES_MIN, NODES_MAX)
+        _check_integer("events", self.events, 0, EVENTS_MAX)
+        _check_integer("delay_events", self.delay_events, 1, EVENTS_MAX)
+        _check_integer("max_down", self.max_down, 0, self.nodes)
+        if not isinstance(self.fifo, bool):
+            raise PlanError("fifo", f"{self.fifo!r} is neither true nor false")
+        if not isinstance(self.switches, Switches):
+            raise PlanError("switches", f"{self.switches!r} is not a table of switches")
+        for name in (*MESSAGE_PROBABILITIES, "reorder", *EVENT_PROBABILITIES):
+            _check_probability(name, getattr(self, name))
+        for names in (MESSAGE_PROBABILITIES, EVENT_PROBABILITIES):
+            total = math.fsum(getattr(self, name) for name in names)
+            if total > 1:
+                raise PlanError(names[0], f"it makes {total:g} with {', '.join(names[1:])}: more than 1")
+
+    @property
+    def node_ids(self) -> tuple[NodeId, ...]:
+        """The members' names: n1, n2, ..."""
+        return tuple(f"n{number}" for number in range(1, self.nodes + 1))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> FaultPlan:
+        """Read a plan; what it does not name has its default.
+
+        Args:
+            data: The fields by name; `switches` maps the spec's names to "published" or "repaired".
+
+        Raises:
+            PlanError: A field is unknown, of the wrong type or out of range.
+        """
+        if not isinstance(data, Mapping):
+            raise PlanError("plan", "it must be a table of fields")
+        known = [each.name for each in fields(cls)]
+        for name in data:
+            if name not in known:
+                raise PlanError(str(name), f"unknown; a plan has {', '.join(known)}")
+        given = dict(data)
+        if "switches" in given and not isinstance(given["switches"], Switches):
+            given["switches"] = read_switches(given["switches"])
+        return cls(**given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as from_dict reads it."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {
+            "switches": self.switches.constants()
+        }
+
+
+MESSAGE_PROBABILITIES = ("loss", "duplicate", "delay")
+EVENT_PROBABILITIES = (
+    "client",
+    "quorum_check",
+    "refresh",
+    "resend",
+    "commit",
+    "push_timeout",
+    "step_down",
+    "check_point",
+    "crash",
+    "restart",
+    "partition",
+    "heal",
+)
+_SWITCHES = {
+    "PriorTermCommit": "prior_term_commit",
+    "TruncatedTail": "truncated_tail",
+    "PushTermCheck": "push_term_check",
+}
+
+
+def read_switches(data: Any) -> Switches:
+    """Read switches by the spec's names; what is not named is as published.
+
+    Raises:
+        PlanError: A switch is unknown, or neither "published" nor "repaired".
+    """
+    if not isinstance(data, Mapping):
+        raise PlanError("switches", f"{data!r} is not a table of switches")
+    given: dict[str, Variant] = {}
+    for name, value in data.items():
+        if name not in _SWITCHES:
+            raise PlanError(f"switches.{name}", f"unknown; there are {', '.join(_SWITCHES)}")
+        if value not in tuple(Variant):
+            raise PlanError(f"switches.{name}", f"{value!r} is neither 'published' nor 'repaired'")
+        given[_SWITCHES[name]] = Variant(value)
+    return Switches(**given)
+
+
+def load_plan(path: Path | str) -> FaultPlan:
+    """Read the plan in a .json or .toml file.
+
+    Raises:
+        PlanError: The file is of neither type or malformed, or a field is wrong.
+        OSError: The file cannot be read.
+    """
+    path = Path(path)
+    text = path.read_text(encoding="utf-8")
+    try:
+        if path.suffix == ".json":
+            return FaultPlan.from_dict(json.loads(text))
+        if path.suffix == ".toml":
+            return FaultPlan.from_dict(tomllib.loads(text))
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PlanError("plan", f"{path.name} is malformed: {error}") from error
+    raise PlanError("plan", f"{path.name} is neither .json nor .toml")
+
+
+def _check_integer(name: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise PlanError(name, f"{value!r} is no integer")
+    if not least <= value <= most:
+        raise PlanError(name, f"{value} is not between {least} and {most}")
+
+
+def _check_probability(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise PlanError(name, f"{value!r} is no number")
+    if not 0 <= value <= 1:
+        raise PlanError(name, f"{value} is not between 0 and 1")
