@@ -266,7 +266,6 @@ SetCurrVoteFor(n) ==
     /\ node[candidate].role = "CANDIDATE"
     /\ node[n].currTerm = node[candidate].currTerm
     /\ node[n].currVoteFor \in {NoNode, candidate}
-    /\ node[n].leaderId = NoNode
     /\ LogIsFresh(node[candidate], node[n])
     /\ LET votedFor == [node EXCEPT ![n].currVoteFor = candidate]
        IN  node' = [votedFor EXCEPT ![candidate].votes = @ \cup {n}]

@@ -173,7 +173,9 @@ class ActionCompiler:
 
     def write(self, expr: Expr, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
         """Write an action into a block, and what follows wherever it holds."""
-        if not self.is_action(expr, scope, assigned):
+        if isinstance(expr, Builtin) and expr.name == "TRUE":
+            rest.write(block, assigned, scope)
+        elif not self.is_action(expr, scope, assigned):
             self.guard(expr, scope, block, assigned, rest)
         elif isinstance(expr, Let):
             self.write(expr.body, self.values.let(expr, scope, block), block, assigned, rest)
@@ -194,12 +196,13 @@ class ActionCompiler:
             self.branch([(None, arg) for arg in expr.args], scope, block, assigned, rest)
         elif name == "$IfThenElse":
             self.conditional(expr, scope, block, assigned, rest)
+        elif name == "=>" and self.mode != "why":
+            holds = Builtin("TRUE", (), expr.loc)
+            self.conditional(Builtin("$IfThenElse", (*expr.args, holds), expr.loc), scope, block, assigned, rest)
         elif name == "$Case":
             self.write(self.values.case_as_if(expr), scope, block, assigned, rest)
         elif name == "UNCHANGED":
             self.unchanged(expr, scope, block, assigned, rest)
-        elif name == "TRUE":
-            rest.write(block, assigned, scope)
         elif name in ("=", "\\in") and self.variable(expr.args[0], scope) is not None:
             self.assignment(expr, scope, block, assigned, rest)
         else:

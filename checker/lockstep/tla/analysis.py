@@ -339,7 +339,7 @@ class Program:
                 return True
             if expr.name == "\\land":
                 return any(map(self.branches, expr.args))
-            if expr.name == "$IfThenElse":
+            if expr.name in ("$IfThenElse", "=>"):
                 return any(map(self.branches, expr.args[1:]))
             if expr.name == "$Case":
                 return any(self.branches(arm.args[1]) for arm in expr.args if isinstance(arm, Builtin))

@@ -120,7 +120,7 @@ def boolean(value: Value) -> bool:
     """Answer a value that must be TRUE or FALSE."""
     if value is True or value is False:
         return bool(value)
-    wrong("a formula", "TRUE or FALSE", value)
+    raise wrong("a formula", "TRUE or FALSE", value)
 
 
 def no_case(place: str) -> NoReturn:
@@ -134,14 +134,14 @@ def elements(container: Value) -> Iterable[Value]:
         return container if len(container) < 2 else sorted(container, key=sort_key)
     if isinstance(container, LazySet):
         return ordered(container)
-    wrong("a bound", "a set", container)
+    raise wrong("a bound", "a set", container)
 
 
 def listed(container: Value) -> Iterable[Value]:
     """List a set in any order."""
     if type(container) is frozenset or isinstance(container, LazySet):
         return container
-    wrong("a bound", "a set", container)
+    raise wrong("a bound", "a set", container)
 
 
 def choose(container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
@@ -168,43 +168,43 @@ def untuple(value: Value, size: int) -> tuple[Value, ...]:
     """Take a tuple apart for ``<<x, y>> \\in S``."""
     if type(value) is tuple and len(value) == size:
         return value
-    wrong("a tuple of bound variables", f"a tuple of {size}", value)
+    raise wrong("a tuple of bound variables", f"a tuple of {size}", value)
 
 
 # ---- Numbers ---------------------------------------------------------------------------------------------------
 
 
-def integers(operator: str, left: Value, right: Value) -> NoReturn:
-    """Raise the error of an arithmetic operator given something that is no integer."""
-    wrong(operator, "an integer", right if type(left) is int else left)
+def integers(operator: str, left: Value, right: Value) -> TlaTypeError:
+    """Make the error of an arithmetic operator given something that is no integer."""
+    return wrong(operator, "an integer", right if type(left) is int else left)
 
 
 def add(a: Value, b: Value) -> int:
     """Compute ``a + b``."""
     if type(a) is int and type(b) is int:
         return a + b
-    integers("+", a, b)
+    raise integers("+", a, b)
 
 
 def sub(a: Value, b: Value) -> int:
     """Compute ``a - b``."""
     if type(a) is int and type(b) is int:
         return a - b
-    integers("-", a, b)
+    raise integers("-", a, b)
 
 
 def mul(a: Value, b: Value) -> int:
     """Compute ``a * b``."""
     if type(a) is int and type(b) is int:
         return a * b
-    integers("*", a, b)
+    raise integers("*", a, b)
 
 
 def neg(a: Value) -> int:
     """Compute ``-a``."""
     if type(a) is int:
         return -a
-    integers("-", a, a)
+    raise integers("-", a, a)
 
 
 def div(a: Value, b: Value) -> int:
@@ -213,7 +213,7 @@ def div(a: Value, b: Value) -> int:
         if b == 0:
             raise TlaError("the second argument of \\div is 0")
         return a // b
-    integers("\\div", a, b)
+    raise integers("\\div", a, b)
 
 
 def mod(a: Value, b: Value) -> int:
@@ -222,7 +222,7 @@ def mod(a: Value, b: Value) -> int:
         if b <= 0:
             raise TlaError(f"the second argument of % should be positive, but is {b}")
         return a % b
-    integers("%", a, b)
+    raise integers("%", a, b)
 
 
 def power(a: Value, b: Value) -> int:
@@ -231,42 +231,42 @@ def power(a: Value, b: Value) -> int:
         if b < 0 or (a == 0 and b == 0):
             raise TlaError(f"{a} ^ {b} is not defined")
         return int(a**b)
-    integers("^", a, b)
+    raise integers("^", a, b)
 
 
 def lt(a: Value, b: Value) -> bool:
     """Decide ``a < b``."""
     if type(a) is int and type(b) is int:
         return a < b
-    integers("<", a, b)
+    raise integers("<", a, b)
 
 
 def le(a: Value, b: Value) -> bool:
     """Decide ``a <= b``."""
     if type(a) is int and type(b) is int:
         return a <= b
-    integers("<=", a, b)
+    raise integers("<=", a, b)
 
 
 def gt(a: Value, b: Value) -> bool:
     """Decide ``a > b``."""
     if type(a) is int and type(b) is int:
         return a > b
-    integers(">", a, b)
+    raise integers(">", a, b)
 
 
 def ge(a: Value, b: Value) -> bool:
     """Decide ``a >= b``."""
     if type(a) is int and type(b) is int:
         return a >= b
-    integers(">=", a, b)
+    raise integers(">=", a, b)
 
 
 def span(a: Value, b: Value) -> range:
     """Answer ``a..b`` for iterating over it."""
     if type(a) is int and type(b) is int:
         return range(a, b + 1)
-    integers("..", a, b)
+    raise integers("..", a, b)
 
 
 def interval(a: Value, b: Value) -> frozenset[int]:
@@ -279,7 +279,7 @@ def within(value: Value, a: Value, b: Value) -> bool:
     if type(value) is int:
         if type(a) is int and type(b) is int:
             return bool(a <= value <= b)
-        integers("..", a, b)
+        raise integers("..", a, b)
     return member(value, interval(a, b))
 
 
@@ -291,7 +291,7 @@ def _finite_set(operator: str, value: Value) -> frozenset[Value]:
         return value
     if isinstance(value, LazySet):
         return value.force()
-    wrong(operator, "a set", value)
+    raise wrong(operator, "a set", value)
 
 
 def _check_overlap(left: frozenset[Value], right: frozenset[Value]) -> None:
@@ -314,7 +314,7 @@ def cup(left: Value, right: Value) -> Value:
         _check_overlap(left, right)
         return left | right
     if not (is_set(left) and is_set(right)):
-        wrong("\\cup", "sets", right if is_set(left) else left)
+        raise wrong("\\cup", "sets", right if is_set(left) else left)
     if is_finite(left) and is_finite(right):
         return cup(_finite_set("\\cup", left), _finite_set("\\cup", right))
     return Union2(left, right)
@@ -326,7 +326,7 @@ def cap(left: Value, right: Value) -> Value:
         _check_overlap(left, right)
         return left & right
     if not (is_set(left) and is_set(right)):
-        wrong("\\cap", "sets", right if is_set(left) else left)
+        raise wrong("\\cap", "sets", right if is_set(left) else left)
     if is_finite(left):
         return frozenset([value for value in left if member(value, right)])
     return Filtered(right, lambda value: member(value, left))
@@ -338,7 +338,7 @@ def minus(left: Value, right: Value) -> Value:
         _check_overlap(left, right)
         return left - right
     if not (is_set(left) and is_set(right)):
-        wrong("\\", "sets", right if is_set(left) else left)
+        raise wrong("\\", "sets", right if is_set(left) else left)
     if is_finite(left):
         return frozenset([value for value in left if not member(value, right)])
     return Difference(left, right)
@@ -351,7 +351,7 @@ def subseteq(left: Value, right: Value) -> bool:
             _check_overlap(left, right)
         return left <= right
     if not is_set(right):
-        wrong("\\subseteq", "sets", right)
+        raise wrong("\\subseteq", "sets", right)
     return all(member(value, right) for value in _finite_set("\\subseteq", left))
 
 
@@ -380,7 +380,7 @@ def cardinality(container: Value) -> int:
 def is_finite_set(container: Value) -> bool:
     """Decide ``IsFiniteSet(container)``."""
     if not is_set(container):
-        wrong("IsFiniteSet", "a set", container)
+        raise wrong("IsFiniteSet", "a set", container)
     return is_finite(container)
 
 
@@ -395,15 +395,15 @@ def apply(function: Value, argument: Value) -> Value:
             try:
                 return function.d[argument]
             except KeyError:
-                outside(function, argument)
+                raise outside(function, argument)
         return function.apply(argument)
     if type(function) is tuple:
         if type(argument) is int and 0 < argument <= len(function):
             return function[argument - 1]
-        outside(function, argument)
+        raise outside(function, argument)
     if isinstance(function, LazyFcn):
         return function.apply(argument)
-    wrong("an application", "a function", function)
+    raise wrong("an application", "a function", function)
 
 
 def function(domain: Value, body: Callable[[Value], Value]) -> Value:
@@ -457,7 +457,7 @@ def except_(function: Value, path: tuple[Value, ...], update: Callable[[Value], 
         return (*function[: argument - 1], new, *function[argument:])
     if isinstance(function, LazyFcn):
         return except_(function.force(), path, update)
-    wrong("EXCEPT", "a function", function)
+    raise wrong("EXCEPT", "a function", function)
 
 
 def put(function: Value, path: tuple[Value, ...], value: Value) -> Value:
@@ -484,7 +484,7 @@ def _table(function: Value) -> dict[Value, Value]:
         return dict(enumerate(function, 1))
     if isinstance(function, LazyFcn):
         return _table(function.force())
-    wrong("@@", "a function", function)
+    raise wrong("@@", "a function", function)
 
 
 def merge(left: Value, right: Value) -> Value:
@@ -503,7 +503,7 @@ def _sequence(operator: str, value: Value) -> tuple[Value, ...]:
         return value
     if isinstance(value, LazyFcn):
         return _sequence(operator, value.force())
-    wrong(operator, "a sequence", value)
+    raise wrong(operator, "a sequence", value)
 
 
 def length(sequence: Value) -> int:
@@ -543,7 +543,7 @@ def sub_seq(sequence: Value, start: Value, end: Value) -> Value:
     """Compute ``SubSeq(sequence, start, end)``."""
     items = _sequence("SubSeq", sequence)
     if type(start) is not int or type(end) is not int:
-        integers("SubSeq", start, end)
+        raise integers("SubSeq", start, end)
     if start > end:
         return ()
     if start < 1 or end > len(items):

@@ -73,7 +73,7 @@ def export(
     flags = [flag for directory in directories for flag in ("-I", directory)]
     launch = _launcher(java, jar, directories)
     done = _run([*launch, "tla2sany.xml.XMLExporter", "-o", *flags, str(source)], source, timeout)
-    if done.returncode == 0 and done.stdout.lstrip().startswith(b"<?xml"):
+    if done.returncode == 0 and b"*** Errors" not in done.stderr and done.stdout.lstrip().startswith(b"<?xml"):
         return done.stdout
     raise _refusal(launch, source, done, timeout)
 

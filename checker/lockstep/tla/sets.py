@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from lockstep.tla.values import (
     Fcn,
@@ -63,7 +63,7 @@ class LazySet:
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        self._endless()
+        raise self._endless()
 
     def force(self) -> frozenset[Value]:
         """Answer the set as a ``frozenset``.
@@ -74,19 +74,19 @@ class LazySet:
         known = self._forced
         if known is None:
             if not self.finite:
-                self._endless()
+                raise self._endless()
             known = self._forced = frozenset(self.items())
         return known
 
-    def _endless(self) -> NoReturn:
-        raise TlaError(f"{self.name} is infinite and cannot be listed")
+    def _endless(self) -> TlaError:
+        return TlaError(f"{self.name} is infinite and cannot be listed")
 
     def __contains__(self, value: Value) -> bool:
         return self.has(value)
 
     def __iter__(self) -> Iterator[Value]:
         if not self.finite:
-            self._endless()
+            raise self._endless()
         return self.items()
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class _Infinite(LazySet):
             return self._test(value)
         if type(value) is ModelValue:
             return False
-        wrong(f"membership of {self.name}", "a value that can be compared with its elements", value)
+        raise wrong(f"membership of {self.name}", "a value that can be compared with its elements", value)
 
     def __reduce__(self) -> str:
         return {"Nat": "NAT", "Int": "INT", "STRING": "STRING"}[self.name]
@@ -155,7 +155,7 @@ def member(value: Value, container: Value) -> bool:
         return lookup(container, value) is not None
     if isinstance(container, LazySet):
         return container.has(value)
-    wrong("\\in", "a set on its right", container)
+    raise wrong("\\in", "a set on its right", container)
 
 
 def _values_of(function: Value) -> Iterable[Value]:
@@ -190,7 +190,7 @@ class SeqSet(LazySet):
             return all(member(element, self.base) for element in value)
         if type(value) is Fcn or type(value) is ModelValue:
             return False
-        wrong("membership of Seq(S)", "a sequence", value)
+        raise wrong("membership of Seq(S)", "a sequence", value)
 
     def items(self) -> Iterator[Value]:
         yield ()
@@ -205,7 +205,7 @@ class PowerSet(LazySet):
     def __init__(self, base: Value) -> None:
         super().__init__()
         if not is_set(base):
-            wrong("SUBSET", "a set", base)
+            raise wrong("SUBSET", "a set", base)
         self.base = base
 
     @property
@@ -216,7 +216,7 @@ class PowerSet(LazySet):
         if not is_set(value):
             if type(value) is ModelValue:
                 return False
-            wrong("membership of SUBSET S", "a set", value)
+            raise wrong("membership of SUBSET S", "a set", value)
         return all(member(element, self.base) for element in value)
 
     def items(self) -> Iterator[Value]:
@@ -248,7 +248,7 @@ class FcnSet(LazySet):
         if not _is_fcn(value):
             if type(value) is ModelValue:
                 return False
-            wrong("membership of [S -> T]", "a function", value)
+            raise wrong("membership of [S -> T]", "a function", value)
         if not eq(domain_of(value), self.domain_set):
             return False
         return all(member(element, self.codomain) for element in _values_of(value))
@@ -286,7 +286,7 @@ class RcdSet(LazySet):
             return all(member(table[name], allowed) for name, allowed in self.fields.items())
         if type(value) is tuple or type(value) is ModelValue:
             return False
-        wrong("membership of a set of records", "a record", value)
+        raise wrong("membership of a set of records", "a record", value)
 
     def items(self) -> Iterator[Value]:
         from lockstep.tla.values import ordered
@@ -315,7 +315,7 @@ class Product(LazySet):
             return len(value) == len(self.factors) and all(map(member, value, self.factors))
         if type(value) is Fcn or type(value) is ModelValue:
             return False
-        wrong("membership of a product", "a tuple", value)
+        raise wrong("membership of a product", "a tuple", value)
 
     def items(self) -> Iterator[Value]:
         from lockstep.tla.values import ordered

@@ -232,10 +232,10 @@ class Tree:
 
     def name_of(self, uid: int) -> str:
         """Answer the name of a symbol."""
-        for table in (self.definitions, self.declarations, self.params):
-            if uid in table:
-                return table[uid].name  # type: ignore[attr-defined, no-any-return]
-        raise KeyError(uid)
+        found = self.definitions.get(uid) or self.declarations.get(uid) or self.params.get(uid)
+        if found is None:
+            raise KeyError(uid)
+        return found.name
 
 
 def children(expr: Expr) -> Iterator[Expr]:

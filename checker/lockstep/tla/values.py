@@ -20,7 +20,7 @@ instead of answering.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 __all__ = [
     "Fcn",
@@ -129,21 +129,21 @@ class Fcn:
             try:
                 return table[argument]
             except KeyError:
-                outside(self, argument)
+                raise outside(self, argument)
         found = lookup(table, argument)
         if found is None:
-            outside(self, argument)
+            raise outside(self, argument)
         return table[argument]
 
 
-def outside(function: Value, argument: Value) -> NoReturn:
-    """Raise the error of an application outside the domain."""
+def outside(function: Value, argument: Value) -> TlaError:
+    """Make the error of an application outside the domain."""
     from lockstep.tla.text import format_value
 
     text = format_value(function)
     if len(text) > 400:
         text = text[:400] + " ..."
-    raise TlaError(f"the function {text} is applied to {format_value(argument)}, which is not in its domain")
+    return TlaError(f"the function {text} is applied to {format_value(argument)}, which is not in its domain")
 
 
 def as_fcn(table: dict[Value, Value]) -> Value:
@@ -169,20 +169,20 @@ def domain_of(function: Value) -> frozenset[Value]:
         return frozenset(function.d)
     if hasattr(function, "domain"):
         return function.domain  # type: ignore[no-any-return]  # a LazyFcn
-    wrong("DOMAIN of", "a function", function)
+    raise wrong("DOMAIN of", "a function", function)
 
 
-def wrong(what: str, wanted: str, got: Value) -> NoReturn:
-    """Raise the error of an operand of the wrong kind."""
+def wrong(what: str, wanted: str, got: Value) -> TlaTypeError:
+    """Make the error of an operand of the wrong kind."""
     from lockstep.tla.text import format_value
 
-    raise TlaTypeError(f"{what} needs {wanted}, but was given {format_value(got)}")
+    return TlaTypeError(f"{what} needs {wanted}, but was given {format_value(got)}")
 
 
-def _incomparable(left: Value, right: Value) -> NoReturn:
+def _incomparable(left: Value, right: Value) -> TlaTypeError:
     from lockstep.tla.text import format_value
 
-    raise TlaTypeError(f"{format_value(left)} and {format_value(right)} cannot be compared")
+    return TlaTypeError(f"{format_value(left)} and {format_value(right)} cannot be compared")
 
 
 def kind_of(value: Value) -> str:
@@ -217,11 +217,11 @@ def eq(left: Value, right: Value) -> bool:
     kind = type(left)
     if kind is type(right) and (kind is int or kind is str or kind is bool or kind is ModelValue):
         if kind is ModelValue and left.kind != right.kind and left.kind and right.kind:
-            _incomparable(left, right)
+            raise _incomparable(left, right)
         return bool(left == right)
     verdict = _compare(left, right)
     if verdict is None:
-        _incomparable(left, right)
+        raise _incomparable(left, right)
     return verdict
 
 
@@ -233,7 +233,7 @@ def comparable(left: Value, right: Value) -> bool:
 def _compare(left: Value, right: Value) -> bool | None:
     """Decide ``left = right`` in three values; None says that they cannot be compared.
 
-    One definite difference inside two functions decides that they differ, whatever their other components are.
+    One definite difference inside two functions decides that they differ, whatever else they hold.
     """
     if left is right:
         return True
@@ -255,7 +255,8 @@ def _compare(left: Value, right: Value) -> bool | None:
 
 def _compare_model(left: Value, right: Value) -> bool | None:
     for value, other in ((left, right), (right, left)):
-        if type(value) is ModelValue and value.kind and (type(other) is not ModelValue or other.kind not in ("", value.kind)):
+        typed = type(value) is ModelValue and value.kind
+        if typed and (type(other) is not ModelValue or other.kind not in ("", typed)):
             return None
     return False
 
@@ -388,7 +389,7 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
             if other is kind:
                 break
             if other is not ModelValue or element.kind:
-                _incomparable(value, element)
+                raise _incomparable(value, element)
         else:
             return None
         return (value,) if present else None
@@ -403,11 +404,11 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
     stored = _stored(container, value)
     if stored is not None:
         if not same_kind(stored[0], value):
-            _incomparable(stored[0], value)
+            raise _incomparable(stored[0], value)
         return stored
     for element in _sample(container):
         if _compare(value, element) is None:
-            _incomparable(value, element)
+            raise _incomparable(value, element)
     return None
 
 
@@ -438,17 +439,17 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
     if not _one_kind(listed):
         sample = _sample(listed)[0]
         other = next(e for e in listed if type(e) is not ModelValue and kind_of(e) != kind_of(sample))
-        _incomparable(sample, other)
+        raise _incomparable(sample, other)
     first = _sample(listed)
     if first and len(listed) > 1:
         for element in listed:
             if element is not first[0] and _compare(first[0], element) is None:
-                _incomparable(first[0], element)
+                raise _incomparable(first[0], element)
     if len(result) != len(listed):
         for element in listed:
             stored = _stored(result, element)
             if stored is not None and not same_kind(stored[0], element):
-                _incomparable(stored[0], element)
+                raise _incomparable(stored[0], element)
 
 
 _RANK = {bool: 0, int: 1, str: 2, ModelValue: 3, frozenset: 4, tuple: 5, Fcn: 5}

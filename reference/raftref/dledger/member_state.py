@@ -39,9 +39,9 @@ class MemberState:
         return self.role is not Role.DOWN
 
     def accepts(self, request: VoteRequest, ledger_end_index: Index, ledger_end_term: Term) -> bool:
-        """Decide on a vote: same term, no other vote in it, no leader, and the candidate's log is fresh.
+        """Decide on a vote: same term, no other vote in it, and the candidate's log is fresh.
 
-        The voter's own role is not looked at, as long as it is running.
+        The voter's own role and leader are not looked at, as long as it is running.
 
         Args:
             request: What the candidate tells of itself.
@@ -54,7 +54,6 @@ class MemberState:
             self.is_up
             and request.term == self.curr_term
             and self.curr_vote_for in (None, request.candidate)
-            and self.leader_id is None
             and log_is_fresh(request, ledger_end_index, ledger_end_term)
         )
 

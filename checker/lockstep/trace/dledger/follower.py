@@ -87,12 +87,14 @@ def store(world: World, line: Store) -> None:
 
 
 def _commit(world: World, line: Store, node: Node, handling: Handling) -> None:
+    if (line.argTerm, line.argIndex) != (handling.rpc.term, handling.rpc.body["commitIndex"]):
+        raise world.problem(line, "argIndex", f"push {handling.rpc.mid} carried another commitIndex or term")
     if handling.step is None:
         handling.step, handling.answer = _handle(world, line, node, handling.rpc, "HandleDoCommit")
     else:
         world.observe(line)
     step = handling.step
-    step.shows["committedIndex"] = line.st.committed
+    step.shows |= shown_of_log(line.st)
     step.settled = line.number
     if line.st.committed != line.pre.committed:
         step.changes.add("committedIndex")
@@ -105,8 +107,9 @@ def resp_push(world: World, line: RespPush) -> None:
     told = {"type": line.type, "index": line.index, "term": line.term}
     rpc = world.rpc(line, line.mid, follower=line.node, caller=line.to, **told)
     node = world.node(line)
+    rpc.replies.append((line.code, line.beginIndex, line.endIndex))
     handling = node.handling
-    if handling and handling.rpc is rpc and line.by == THREAD:
+    if handling and handling.rpc is rpc and not handling.answered and line.by == THREAD:
         _answer_taken(world, line, node, handling)
     elif rpc.type == "APPEND" and rpc.queued and line.by == THREAD:
         _answer_queued(world, line, node, rpc)
@@ -115,6 +118,7 @@ def resp_push(world: World, line: RespPush) -> None:
 
 
 def _answer_taken(world: World, line: RespPush, node: Node, handling: Handling) -> None:
+    handling.answered = True
     if handling.step is None:
         action = f"HandleDo{handling.rpc.type.capitalize()}"
         handling.step, handling.answer = _handle(

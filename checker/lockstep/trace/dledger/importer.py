@@ -210,6 +210,8 @@ def _read_of_a_term(world: World, node: Node, line: RoleLine, step: Step) -> Non
 
 
 def _store(world: World, line: Store) -> None:
+    if line.by != "main":
+        _check_store(world, line)
     if line.op == "appendAsLeader":
         leader.append_as_leader(world, line)
     elif line.by == "main":
@@ -220,6 +222,19 @@ def _store(world: World, line: Store) -> None:
         follower.store(world, line)
     else:
         raise world.problem(line, "by", f"{line.by!r} is not known to call {line.op}")
+
+
+def _check_store(world: World, line: Store) -> None:
+    """The store's lines are atomic with their effect, so each goes on from where the last one ended."""
+    node = world.node(line)
+    for name, value in (("end", node.end.now), ("committed", node.committed.now)):
+        if getattr(line.pre, name) != value:
+            raise world.problem(line, f"pre.{name}", f"the lines before lead to {value}")
+    if line.op == "updateCommittedIndex":
+        if line.currTerm != node.role.now.term:
+            raise world.problem(line, "currTerm", f"the lines before lead to {node.role.now.term}")
+    elif line.ok and (line.index, line.entryTerm) != (line.st.end, line.st.endTerm):
+        raise world.problem(line, "index", "the entry written is not the end of the log")
 
 
 def _checkpoint(world: World, line: Checkpoint) -> None:
@@ -260,6 +275,8 @@ def _forget_what_was_cut_off(node: Node, step: Step) -> None:
 def _recovered(world: World, line: Recovered) -> None:
     """Restart; at the first start, only what the node shows."""
     node = world.node(line)
+    if line.st.term != line.currTerm:
+        raise world.problem(line, "currTerm", f"the node is in term {line.st.term}")
     restarts = node.role.now.role == "DOWN"
     if restarts:
         resurrected = max(0, line.st.end - node.end.now)

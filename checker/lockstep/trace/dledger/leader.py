@@ -38,6 +38,8 @@ def append_as_leader(world: World, line: Store) -> None:
         return
     node = world.node(line)
     assert line.index is not None
+    if line.entryTerm != node.role.now.term:
+        raise world.problem(line, "entryTerm", f"the term of the leader is {node.role.now.term}")
     step = world.step(line, node, "AppendAsLeader", value=line.val)
     step.shows = shown_of_log(line.st)
     step.late = {f"peerWaterMarks.{node.name}"}
@@ -130,6 +132,8 @@ def recv_resp_push(world: World, line: RecvRespPush) -> None:
     """An answer arrives: it waits for the line that tells its effect, unless it has none."""
     told = {"type": line.type, "index": line.index, "term": line.term}
     rpc = world.rpc(line, line.mid, caller=line.node, follower=line.source, **told)
+    if not rpc.was_answered_by(line):
+        raise world.problem(line, "code", f"this is not what {line.source} answered")
     node = world.node(line)
     if line.ignored or line.type == "COMMIT":
         world.lose_answer(line, rpc, rpc.answer_like(line))
@@ -295,7 +299,7 @@ def _own_mark(world: World, node: Node, line: Watermark, index: int) -> None:
         _show_mark(node, step, line, node.name)
     elif index in node.unmarked:
         world.observe(line)
-        _show_mark(node, node.unmarked[index], line, node.name)
+        node.unmarked[index].shows["peerWaterMarks"] = {node.name: index}
     else:
         raise world.problem(line, "index", "no entry of this index was appended just before")
     for marked in [marked for marked in node.unmarked if marked <= index]:
@@ -329,4 +333,6 @@ def _write_mark(node: Node, step: Step, term: int, peer: str, index: int) -> Non
 
 def _show_mark(node: Node, step: Step, line: Watermark, peer: str) -> None:
     if line.term == node.marks.now.term:
-        step.shows["peerWaterMarks"] = {peer: line.marks[peer]}
+        unsure = {node.name} if node.unmarked else set()
+        shown = {name: mark for name, mark in line.marks.items() if name == peer or name not in unsure}
+        step.shows["peerWaterMarks"] = shown

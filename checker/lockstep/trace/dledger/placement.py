@@ -16,7 +16,8 @@ one with the highest line. So a step keeps the place of its line unless an edge 
 then moved no further than it must.
 
 Where edges form a ring, no order explains the recording at this grain. The edges of the ring that demand a
-move are then ignored and their steps counted as `forced`: the checker tells what the spec says of them.
+move are then ignored and their steps counted as `forced`, as are those that read what no line gave: the
+checker tells what the spec says of them.
 """
 
 import heapq
@@ -36,7 +37,7 @@ class Step:
 
     `line` is that of its effect. `changes` names the parts of `shows` that it may change, `peerWaterMarks.n1`
     for a part of a part; those in `late` were changed at the line `settled`, and lines before it do not show
-    them yet.
+    them yet. `unread`: it says to have read what no line gave.
     """
 
     node: str
@@ -50,6 +51,7 @@ class Step:
     changes: set[str] = field(default_factory=set)
     late: set[str] = field(default_factory=set)
     settled: int = 0
+    unread: bool = False
 
 
 class History(Generic[Value]):
@@ -79,12 +81,13 @@ class History(Generic[Value]):
     def read(self, step: Step, holds: Callable[[Value], bool], *, ends: bool = True) -> bool:
         """Record that `step` saw a value for which `holds`; return whether there was one.
 
-        With `ends` off it goes on to hold, and no later step need be told from.
+        With `ends` off, it does not matter when it ceased to hold.
         """
         for version in range(len(self._values) - 1, self._begin - 1, -1):
             if holds(self._values[version]):
                 self._reads.append((step, holds, version, ends))
                 return True
+        step.unread = True
         return False
 
     def is_past(self, value: Value) -> bool:
@@ -130,25 +133,25 @@ def place(steps: list[Step], histories: Iterable[History[Any]]) -> Placement:
     for history in histories:
         for earlier, later in history.edges():
             before[later].add(earlier)
-    forced = _break_rings(position, before)
+    forced = _break_rings(position, before) | {step for step in recorded if step.unread}
     order = _latest_order(recorded, position, before)
     places = [position[step] for step in order]
     overtaken = _lowest_from(places)
     moved = [i for i, place_of in enumerate(places) if place_of > overtaken[i + 1]]
     _hide_what_became_untrue(order, recorded)
-    return Placement(order, [order[i] for i in moved], forced)
+    return Placement(order, [order[i] for i in moved], [step for step in recorded if step in forced])
 
 
-def _break_rings(position: dict[Step, int], before: dict[Step, set[Step]]) -> list[Step]:
+def _break_rings(position: dict[Step, int], before: dict[Step, set[Step]]) -> set[Step]:
     """Remove the edges against the order of lines from each ring; return the steps that they would move."""
     graph = nx.DiGraph((earlier, later) for later, all_before in before.items() for earlier in all_before)
-    forced: dict[Step, None] = {}
+    forced: set[Step] = set()
     for ring in nx.strongly_connected_components(graph):
         for later in ring if len(ring) > 1 else ():
             against = {step for step in before[later] & ring if position[step] > position[later]}
             before[later] -= against
-            forced |= dict.fromkeys(against)
-    return sorted(forced, key=position.__getitem__)
+            forced |= against
+    return forced
 
 
 def _latest_order(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.trace.dledger.lines import Push, Response, SendPush, Store
+from lockstep.trace.dledger.lines import Push, RecvRespPush, Response, SendPush, Store
 from lockstep.trace.dledger.placement import Step
 
 Message = dict[str, Any]
@@ -14,6 +14,7 @@ Message = dict[str, Any]
 class Rpc:
     """One push, by its `mid`: its request, and the answers that the spec's network holds.
 
+    `replies` are what the follower said, whether or not the spec sends it.
     `awaited` tells whether its caller would still take an answer. A request that was answered while it went
     on waiting in the follower's queue is `answered_early`, and that copy is awaited no more. `touched`
     are the steps after `sending` that had to do with it: each stands after the one before.
@@ -28,6 +29,7 @@ class Rpc:
     queued: bool = False
     answered_early: bool = False
     answers: list[Message] = field(default_factory=list)
+    replies: list[tuple[str, int, int]] = field(default_factory=list)
 
     @property
     def caller(self) -> str:
@@ -63,6 +65,10 @@ class Rpc:
         entry = {"term": line.entryTerm, "value": line.val}
         sender = (self.body["term"], self.body["src"])
         return self.body.get("entry") == entry and (line.leaderTerm, line.leaderId) == sender
+
+    def was_answered_by(self, line: RecvRespPush) -> bool:
+        """Tell whether the follower gave the answer that has arrived."""
+        return (line.code, line.beginIndex, line.endIndex) in self.replies
 
     def answer_like(self, line: Response) -> Message | None:
         """Return the answer under way that `line` tells of."""

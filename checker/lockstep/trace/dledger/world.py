@@ -61,6 +61,7 @@ class Handling:
     step: Step | None = None
     answer: Message | None = None
     failed_at: Line | None = None
+    answered: bool = False
 
 
 class Node:

@@ -1,0 +1,427 @@
+"""Recordings of the real DLedger become traces of the spec."""
+
+from pathlib import Path
+
+import pytest
+
+from dledger_lines import FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
+from lockstep.conformance import TraceVerdict, check_trace
+from lockstep.specs import trace_spec
+from lockstep.trace.dledger import Imported, import_lines, import_recording
+from lockstep.trace.format import Trace, read_trace, trace_lines, write_trace
+from lockstep.verdict import Verdict
+
+ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
+
+
+@pytest.fixture(scope="module")
+def fault_free() -> Imported:
+    return import_recording(FAULT_FREE)
+
+
+@pytest.fixture(scope="module")
+def figure8() -> Imported:
+    return import_recording(FIGURE8)
+
+
+def checked(imported: Imported) -> TraceVerdict:
+    trace = Trace(trace_lines(imported.header, imported), "imported")
+    return check_trace(trace, trace_spec(trace.header, trace.source))
+
+
+def after_the_quiet(imported: Imported) -> list[tuple[str, int | None]]:
+    """The actions that the lines added to the quiet beginning led to, and their lines."""
+    return [(event.action, event.line) for event in imported if (event.line or 0) > QUIET]
+
+
+def test_the_fault_free_recording_is_a_behaviour_of_the_spec_in_which_every_property_holds(
+    fault_free: Imported,
+) -> None:
+    assert checked(fault_free).verdict == Verdict.HOLDS
+
+
+def test_the_figure_8_recording_is_a_behaviour_of_the_spec_that_breaks_its_properties(
+    figure8: Imported,
+) -> None:
+    verdict = checked(figure8)
+    assert verdict.deviation is None
+    assert "StateMachineSafety" in verdict.violations
+
+
+def test_the_header_names_the_system_the_grain_and_the_published_flaws(figure8: Imported) -> None:
+    header = figure8.header
+    assert (header.system, header.version, header.spec) == ("dledger", "0.2.7", "DLedger")
+    assert header.nodes == ("n0", "n1", "n2")
+    assert header.constants == {
+        "AtomicElection": False,
+        "Fifo": False,
+        "PriorTermCommit": "published",
+        "TruncatedTail": "published",
+        "PushTermCheck": "published",
+    }
+    assert "figure8" in header.origin
+
+
+def test_each_action_of_the_fault_free_recording_is_found_as_often_as_its_lines_say(
+    fault_free: Imported,
+) -> None:
+    assert fault_free.summary.actions == {
+        "AppendAsLeader": 34,
+        "ChangeToFollower": 2,
+        "ChangeToLeader": 1,
+        "DoAppend": 66,
+        "DoCommit": 2,
+        "DoCompare": 2,
+        "DoTruncate": 2,
+        "HandleAppendResponse": 66,
+        "HandleCompareResponse": 2,
+        "HandleDoAppend": 66,
+        "HandleDoCommit": 2,
+        "HandleDoCompare": 2,
+        "HandleDoTruncate": 2,
+        "HandleTruncateResponse": 2,
+        "Observe": 6,
+        "PersistCheckPoint": 24,
+        "QuorumAckChecker": 34,
+        "SetCurrVoteFor": 3,
+    }
+
+
+def test_the_figure_8_recording_has_its_crashes_restarts_losses_and_time_outs(figure8: Imported) -> None:
+    found = figure8.summary.actions
+    assert {name: found[name] for name in ("Crash", "Restart", "PushTimeOut", "Lose")} == {
+        "Crash": 3,
+        "Restart": 3,
+        "PushTimeOut": 4,
+        "Lose": 8,
+    }
+    assert len(figure8.events) == sum(found.values()) == 278
+
+
+def test_every_line_has_one_use(fault_free: Imported, figure8: Imported) -> None:
+    for path, imported in ((FAULT_FREE, fault_free), (FIGURE8, figure8)):
+        assert sum(imported.summary.lines.values()) == len(lines_of(path))
+
+
+USES = {
+    "checkpoint": {ACTION},
+    "client_ack": {NOISE},
+    "client_append": {NOISE},
+    "crash": {ACTION},
+    "dispatcher.changeState": {ACTION, OBSERVATION, NOISE},  # noise: checkAndFreshState
+    "dropped": {ACTION, NOISE},  # noise: no push
+    "end": {NOISE},
+    "fault": {NOISE},
+    "final": {OBSERVATION},
+    "handler.enqueue": {NOISE},
+    "handler.take": {OBSERVATION},
+    "header": {NOISE},
+    "net_error": {NOISE},
+    "net_error.COMPARE": {ACTION},  # of a dead node; after a time-out: observation
+    "note": {NOISE},
+    "quiesced": {NOISE},
+    "recovered": {ACTION, OBSERVATION},  # observation: at the first start
+    "recv_append": {NOISE},
+    "recv_heartbeat": {NOISE},
+    "recv_push.APPEND": {NOISE},
+    "recv_push.COMMIT": {NOISE},
+    "recv_push.COMPARE": {NOISE},
+    "recv_push.TRUNCATE": {NOISE},
+    "recv_resp_heartbeat": {NOISE},
+    "recv_resp_push.APPEND": {OBSERVATION},
+    "recv_resp_push.COMMIT": {NOISE},
+    "recv_resp_push.COMPARE": {ACTION, OBSERVATION},  # action: compares further down, no other line
+    "recv_resp_push.TRUNCATE": {OBSERVATION},
+    "recv_resp_vote": {NOISE},
+    "recv_vote": {NOISE},
+    "resp_append": {NOISE},
+    "resp_heartbeat": {NOISE},
+    "resp_push.APPEND": {OBSERVATION},
+    "resp_push.COMMIT": {OBSERVATION},  # action where there is nothing new to commit
+    "resp_push.COMPARE": {ACTION},
+    "resp_push.TRUNCATE": {OBSERVATION},
+    "resp_vote": {NOISE},
+    "role.changeToCandidate": {ACTION},
+    "role.changeToFollower": {ACTION},
+    "role.changeToLeader": {ACTION},
+    "role.nextTerm": {ACTION},
+    "role.setCurrVoteFor": {ACTION},
+    "send_heartbeat": {NOISE},
+    "send_push.APPEND": {ACTION},
+    "send_push.COMMIT": {ACTION},
+    "send_push.COMPARE": {ACTION},
+    "send_push.TRUNCATE": {ACTION},
+    "send_vote": {NOISE},
+    "start": {NOISE},
+    "store.appendAsFollower": {ACTION},
+    "store.appendAsLeader": {ACTION},
+    "store.truncate": {ACTION},
+    "store.updateCommittedIndex": {ACTION, OBSERVATION},  # observation: the follower's, or recovery's
+    "vote_parse": {NOISE},
+    "watermark.init": {NOISE},
+    "watermark.put": {ACTION, OBSERVATION},  # observation: the leader's own, after its append
+}
+
+
+def test_each_kind_of_line_has_the_use_of_the_table(fault_free: Imported, figure8: Imported) -> None:
+    found: dict[str, set[str]] = {}
+    for imported in (fault_free, figure8):
+        for label, uses in imported.summary.uses.items():
+            found.setdefault(label, set()).update(uses)
+    assert found == USES
+
+
+def test_an_action_carries_its_arguments_its_messages_and_what_was_seen(fault_free: Imported) -> None:
+    event = next(event for event in fault_free if event.line == 131)
+    assert (event.node, event.action, event.args) == ("n0", "DoAppend", {"peer": "n1"})
+    assert event.sent == (
+        {
+            "kind": "request",
+            "type": "APPEND",
+            "src": "n0",
+            "dst": "n1",
+            "term": 0,
+            "commitIndex": 0,
+            "index": 1,
+            "entry": {"term": 0, "value": "v0002"},
+            "awaited": True,
+        },
+    )
+    assert event.shows["dispatchers"] == {
+        "n1": {"type": "APPEND", "term": 0, "compareIndex": -1, "writeIndex": 2, "awaiting": "NOTHING"}
+    }
+    assert event.shows["committedIndex"] == 0
+
+
+def test_what_a_follower_does_with_one_request_is_one_event(fault_free: Imported) -> None:
+    event = next(event for event in fault_free if event.action == "HandleDoAppend")
+    assert event.line == 137
+    assert event.args["m"]["index"] == 1
+    assert (event.shows["ledgerEndIndex"], event.shows["committedIndex"]) == (1, 0)
+    assert [message["code"] for message in event.sent] == ["SUCCESS"]
+
+
+def test_the_end_term_of_an_empty_log_is_not_shown(fault_free: Imported) -> None:
+    empty = [event for event in fault_free if event.shows.get("ledgerEndIndex") == -1]
+    assert empty
+    assert not any("ledgerEndTerm" in event.shows for event in empty)
+
+
+def test_an_imported_recording_can_be_written_and_read_as_a_trace(figure8: Imported, tmp_path: Path) -> None:
+    path = tmp_path / "figure8.trace.ndjson"
+    assert write_trace(path, figure8.header, figure8) == len(figure8.events)
+    trace = read_trace(path)
+    assert trace.header == figure8.header
+    assert [event.line for _, event in trace] == [event.line for event in figure8.events]
+
+
+def test_a_request_that_is_delivered_twice_is_handled_twice_and_its_second_answer_is_lost() -> None:
+    told = Continued()
+    told.append()
+    push = told.send("APPEND", 3)
+    twice = told.add("duplicated", "n0", mid=push["mid"], rpc="push", src="n0", dst="n1", delayMs=9)
+    told.receive(push)
+    told.handler("enqueue", push)
+    told.handler("take", push, done=False)
+    stored = told.store_entry(push)
+    answer = told.answer(push, "SUCCESS")
+    told.commit("n1", 2)
+    told.arrive(answer)
+    marked = told.mark("n1", 3)
+    told.receive(push, copy=2)
+    told.handler("enqueue", push)
+    again = told.answer(push, "SUCCESS")
+    checked_at = len(told.lines)
+    told.handler("take", push, done=True)
+    ignored = told.arrive(again, ignored=True)
+    imported = import_lines(told.recording(), "told")
+    assert after_the_quiet(imported)[2:] == [
+        ("Duplicate", twice),
+        ("HandleDoAppend", stored),
+        ("HandleAppendResponse", marked),
+        ("CheckAppendFuture", checked_at),
+        ("Lose", ignored),
+    ]
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+def test_a_duplicate_told_of_after_the_first_copy_was_handled_was_made_when_it_was_sent() -> None:
+    told = Continued()
+    told.append()
+    push = told.send("APPEND", 3)
+    sent = len(told.lines)
+    told.receive(push)
+    told.handler("enqueue", push)
+    told.handler("take", push, done=False)
+    stored = told.store_entry(push)
+    told.answer(push, "SUCCESS")
+    told.commit("n1", 2)
+    told.add("duplicated", "n0", mid=push["mid"], rpc="push")
+    imported = import_lines(told.recording(), "told")
+    assert after_the_quiet(imported)[1:] == [
+        ("DoAppend", sent),
+        ("Duplicate", sent),
+        ("HandleDoAppend", stored),
+    ]
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_clears_it() -> None:
+    told = Continued()
+    told.append()
+    told.append()
+    lost = told.send("APPEND", 3)
+    drop = {"mid": lost["mid"], "rpc": "push", "dir": "req", "src": "n0", "dst": "n1", "reason": "loss"}
+    told.lines.append({"kind": "dropped", "node": "n0", **drop})
+    dropped = len(told.lines)
+    beyond = told.send("APPEND", 4)
+    told.receive(beyond)
+    told.handler("enqueue", beyond)
+    told.arrive(told.answer(beyond, "INCONSISTENT_STATE"))
+    changed = told.change("APPEND", "COMPARE", -1, by="net")
+    compare = told.send("COMPARE", 4, compare=4)
+    told.receive(compare)
+    cleared = told.add("handler", "n1", op="clear", q="write", lost=[[4, beyond["mid"]]])
+    told.handler("enqueue", compare)
+    told.handler("take", compare)
+    down = told.arrive(told.answer(compare, "INCONSISTENT_STATE"))
+    compare = told.send("COMPARE", 2, compare=2)
+    told.receive(compare)
+    told.handler("enqueue", compare)
+    told.handler("take", compare)
+    told.arrive(told.answer(compare, "SUCCESS"))
+    again = told.change("COMPARE", "APPEND", 2, by="EntryDispatcher", compare=2)
+    imported = import_lines(told.recording(), "told")
+    found = after_the_quiet(imported)
+    assert ("Lose", dropped) in found
+    assert [action for action, _ in found].count("CheckAppendFuture") == 1
+    assert ("HandleAppendResponse", changed) in found
+    assert ("Lose", cleared) in found
+    assert ("HandleCompareResponse", down) in found
+    assert found[-1] == ("HandleCompareResponse", again)
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+def test_a_request_at_an_occupied_index_is_lost_and_its_refusal_is_noise() -> None:
+    told = Continued()
+    told.append()
+    told.append()
+    told.send("APPEND", 3)
+    first = told.send("APPEND", 4)
+    told.receive(first)
+    told.handler("enqueue", first)
+    second = told.send("APPEND", 3)  # a resend of 3
+    told.receive(second)
+    repeated = told.handler("repeated", second)
+    told.arrive(told.answer(second, "REPEATED_PUSH", by="net"))
+    imported = import_lines(told.recording(), "told")
+    found = after_the_quiet(imported)
+    assert "DoCheckAppendResponse" in dict(found)
+    assert found[-1] == ("Lose", repeated)
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+def test_an_answer_overtaken_by_a_higher_one_takes_effect_with_it() -> None:
+    told = Continued()
+    told.append()
+    told.append()
+    told.replicate(3)
+    told.replicate(4)
+    marked = told.mark("n1", 4)
+    imported = import_lines(told.recording(), "told")
+    found = after_the_quiet(imported)
+    assert found[-2:] == [("HandleAppendResponse", marked)] * 2
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+def test_a_pass_that_read_the_watermarks_before_they_rose_again_stands_before_that() -> None:
+    told = Continued()
+    told.append()
+    told.append()
+    told.replicate(3)
+    first = told.mark("n1", 3)
+    told.replicate(4)
+    second = told.mark("n1", 4)
+    passed = told.commit("n0", 3, by="QuorumAckChecker")
+    imported = import_lines(told.recording(), "told")
+    found = [line for _, line in after_the_quiet(imported)]
+    assert found.index(first) < found.index(passed) < found.index(second)
+    assert imported.summary.moved == (passed,)
+    assert imported.summary.forced == ()
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+def test_a_push_that_carries_an_older_committed_index_stands_before_it_rose() -> None:
+    told = Continued()
+    told.append()
+    told.append()
+    told.replicate(3)
+    told.mark("n1", 3)
+    passed = told.commit("n0", 3, by="QuorumAckChecker")
+    told.send("APPEND", 4, commit=2)
+    sent = len(told.lines)
+    imported = import_lines(told.recording(), "told")
+    found = [line for _, line in after_the_quiet(imported)]
+    assert found.index(sent) == found.index(passed) - 1
+    moved = next(event for event in imported if event.line == sent)
+    assert "committedIndex" not in moved.shows
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+def test_a_checkpoint_of_an_older_committed_index_stands_before_it_rose() -> None:
+    told = Continued()
+    told.append()
+    told.replicate(3)
+    told.mark("n1", 3)
+    passed = told.commit("n0", 3, by="QuorumAckChecker")
+    written = told.add("checkpoint", "n0", endIndex=3, committedIndex=2)
+    imported = import_lines(told.recording(), "told")
+    found = [line for _, line in after_the_quiet(imported)]
+    assert found.index(written) < found.index(passed)
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+def test_a_pass_whose_index_no_watermarks_give_is_reported_and_refused_by_the_spec() -> None:
+    told = Continued()
+    told.append()
+    passed = told.commit("n0", 3, by="QuorumAckChecker")
+    imported = import_lines(told.recording(), "told")
+    assert imported.summary.forced == (passed,)
+    verdict = checked(imported)
+    assert verdict.deviation is not None
+    assert (verdict.deviation.recorded_line, verdict.deviation.name) == (passed, "committedIndex")
+
+
+def test_an_orderly_stop_is_a_crash_after_its_checkpoint() -> None:
+    told = Continued()
+    told.add("stopping", "n1", st=told.state("n1"))
+    saved = told.add("checkpoint", "n1", endIndex=2, committedIndex=1)
+    stopped = told.add("stop", "n1", st=told.state("n1"))
+    imported = import_lines(told.recording(), "told")
+    found = after_the_quiet(imported)
+    assert found == [("PersistCheckPoint", saved), ("Crash", stopped)]
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+def test_a_follower_that_dies_before_it_moves_its_committed_index_does_not_show_it() -> None:
+    told = Continued()
+    told.append()
+    push = told.send("APPEND", 3)
+    told.receive(push)
+    told.handler("enqueue", push)
+    told.handler("take", push, done=False)
+    told.store_entry(push)
+    told.answer(push, "SUCCESS")
+    told.add("crash", "n1", st=told.state("n1"))
+    imported = import_lines(told.recording(), "told")
+    assert checked(imported).verdict == Verdict.HOLDS
+
+
+@pytest.mark.parametrize("field", ["committed", "end"])
+def test_a_recording_whose_last_state_is_forged_leaves_the_spec_there(field: str) -> None:
+    lines = lines_of(FAULT_FREE)
+    final = next(line for line in lines if line["kind"] == "final")
+    final["st"][field] -= 1
+    verdict = checked(import_lines(encoded(ended(lines[:-1])), "forged"))
+    assert verdict.deviation is not None
+    assert verdict.deviation.recorded_line == final["seq"] + 1

@@ -1,0 +1,200 @@
+"""The follower's side: EntryHandler's handleDoCompare, -Truncate, -Append, -Commit and checkAppendFuture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from raftref.dledger import (
+    PUBLISHED,
+    Code,
+    CommitRequest,
+    Entry,
+    Index,
+    Message,
+    NotEnabled,
+    PushType,
+    Request,
+    Response,
+    Role,
+    Server,
+    Switches,
+    Term,
+    Variant,
+)
+
+TERM = Term(3)
+
+
+def entry(term: int, value: str) -> Entry:
+    return Entry(Term(term), value)
+
+
+A1, B1, C2, D3 = entry(1, "a"), entry(1, "b"), entry(2, "c"), entry(3, "d")
+STALE = ["term", "leader"]
+
+
+def follower(*log: Entry, committed: int = -1, switches: Switches = PUBLISHED) -> Server:
+    """A follower of n1 in term 3."""
+    made = Server("n2", ("n1", "n2", "n3"), switches)
+    state = made.member_state
+    state.role, state.curr_term, state.leader_id = Role.FOLLOWER, TERM, "n1"
+    made.ledger_store.log, made.ledger_store.committed_index = log, Index(committed)
+    return made
+
+
+def request(
+    type_: PushType, index: int, carried: Entry, commit: int = -1, *, awaited: bool = True
+) -> Request:
+    return Request(type_, "n1", "n2", TERM, Index(index), carried, Index(commit), awaited)
+
+
+def stale(m: Request, what: str) -> Request:
+    """The same request of an earlier term, or of another leader."""
+    return replace(m, term=Term(2)) if what == "term" else replace(m, src="n3")
+
+
+def response(messages: tuple[Message, ...]) -> Response:
+    (m,) = messages
+    assert isinstance(m, Response)
+    return m
+
+
+class TestCompare:
+    """EntryHandler.handleDoCompare."""
+
+    @pytest.mark.parametrize(
+        ("index", "carried", "code"),
+        [
+            (1, B1, Code.SUCCESS),
+            (1, entry(1, "other"), Code.INCONSISTENT_STATE),
+            (1, entry(2, "b"), Code.INCONSISTENT_STATE),
+            (2, B1, Code.INCONSISTENT_STATE),
+        ],
+    )
+    def test_entries_are_compared_whole(self, index: int, carried: Entry, code: Code) -> None:
+        node = follower(A1, B1)
+        found = response(node.handle_do_compare(request(PushType.COMPARE, index, carried)).sent)
+        assert found == Response(PushType.COMPARE, "n2", "n1", TERM, Index(index), code, Index(0), Index(1))
+
+    @pytest.mark.parametrize("what", STALE)
+    def test_published_its_term_and_leader_are_not_looked_at(self, what: str) -> None:
+        """D2."""
+        m = stale(request(PushType.COMPARE, 0, A1), what)
+        found = response(follower(A1).handle_do_compare(m).sent)
+        assert (found.code, found.term, found.dst) == (Code.SUCCESS, m.term, m.src)
+
+    @pytest.mark.parametrize("what", STALE)
+    def test_repaired_they_are(self, what: str) -> None:
+        node = follower(A1, switches=Switches(push_term_check=Variant.REPAIRED))
+        found = response(node.handle_do_compare(stale(request(PushType.COMPARE, 0, A1), what)).sent)
+        assert found.code is Code.INCONSISTENT_TERM
+
+    def test_who_waits_no_more_gets_no_answer(self) -> None:
+        assert follower(A1).handle_do_compare(request(PushType.COMPARE, 0, A1, awaited=False)).sent == ()
+
+
+class TestTruncate:
+    """EntryHandler.handleDoTruncate."""
+
+    def test_an_empty_follower_writes_the_carried_entry_and_it_counts_for_commit(self) -> None:
+        node = follower()
+        found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1, commit=0)).sent)
+        assert (found.code, found.begin_index, found.end_index) == (Code.SUCCESS, 0, 0)
+        assert (node.ledger_store.log, node.ledger_store.committed_index) == ((A1,), 0)
+
+    def test_it_may_cut_what_is_committed(self) -> None:
+        node = follower(A1, B1, C2, committed=2)
+        node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1))
+        assert (node.ledger_store.log, node.ledger_store.committed_index) == ((A1,), 2)
+
+    @pytest.mark.parametrize("what", STALE)
+    def test_another_term_or_leader_is_refused(self, what: str) -> None:
+        node = follower(A1, B1)
+        found = response(node.handle_do_truncate(stale(request(PushType.TRUNCATE, 0, A1), what)).sent)
+        assert found.code is Code.INCONSISTENT_STATE
+        assert node.ledger_store.log == (A1, B1)
+
+    def test_so_is_a_gap(self) -> None:
+        node = follower(A1)
+        found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 2, C2)).sent)
+        assert found.code is Code.INCONSISTENT_STATE
+
+
+class TestAppend:
+    """EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower."""
+
+    def test_the_next_entry_is_stored_and_the_commit_index_taken_over(self) -> None:
+        node = follower(A1)
+        found = response(node.handle_do_append(request(PushType.APPEND, 1, D3, commit=0)).sent)
+        assert (found.code, found.index, found.end_index) == (Code.SUCCESS, 1, 1)
+        assert (node.ledger_store.log, node.ledger_store.committed_index) == ((A1, D3), 0)
+
+    def test_the_entry_before_is_not_checked(self) -> None:
+        node = follower(entry(1, "another than the leader's"))
+        assert response(node.handle_do_append(request(PushType.APPEND, 1, D3)).sent).code is Code.SUCCESS
+
+    @pytest.mark.parametrize("what", STALE)
+    def test_another_term_or_leader_is_refused(self, what: str) -> None:
+        node = follower(A1)
+        found = response(node.handle_do_append(stale(request(PushType.APPEND, 1, D3), what)).sent)
+        assert found.code is Code.INCONSISTENT_STATE
+        assert node.ledger_store.log == (A1,)
+
+    @pytest.mark.parametrize("index", [0, 2])
+    def test_only_the_next_entry_is_handled(self, index: int) -> None:
+        with pytest.raises(NotEnabled):
+            follower(A1).handle_do_append(request(PushType.APPEND, index, A1))
+
+
+class TestCheckAppendFuture:
+    """EntryHandler.checkAppendFuture."""
+
+    @pytest.mark.parametrize(("carried", "code"), [(B1, Code.SUCCESS), (C2, Code.INCONSISTENT_STATE)])
+    def test_fall_behind_one_that_is_stored_already_is_compared(self, carried: Entry, code: Code) -> None:
+        effects = follower(A1, B1).check_append_future(request(PushType.APPEND, 1, carried))
+        assert response(effects.sent).code is code
+        assert effects.requeued is None
+
+    def test_fast_forward_one_beyond_a_gap_is_answered_and_stays_in_the_queue(self) -> None:
+        m = request(PushType.APPEND, 2, D3)
+        effects = follower(A1).check_append_future(m)
+        assert response(effects.sent).code is Code.INCONSISTENT_STATE
+        assert effects.requeued == replace(m, awaited=False)
+
+    def test_it_is_answered_once(self) -> None:
+        with pytest.raises(NotEnabled):
+            follower(A1).check_append_future(request(PushType.APPEND, 2, D3, awaited=False))
+
+    def test_the_next_entry_is_not_its_business(self) -> None:
+        with pytest.raises(NotEnabled):
+            follower(A1).check_append_future(request(PushType.APPEND, 1, D3))
+
+
+class TestCommit:
+    """EntryHandler.handleDoCommit."""
+
+    def test_the_committed_index_is_taken_over_and_not_answered(self) -> None:
+        node = follower(A1, B1)
+        assert node.handle_do_commit(CommitRequest("n1", "n2", TERM, Index(1))).sent == ()
+        assert node.ledger_store.committed_index == 1
+
+    def test_published_another_leader_is_believed_and_repaired_it_is_not(self) -> None:
+        """D2."""
+        for variant, committed in [(Variant.PUBLISHED, 1), (Variant.REPAIRED, -1)]:
+            node = follower(A1, B1, switches=Switches(push_term_check=variant))
+            node.handle_do_commit(CommitRequest("n3", "n2", TERM, Index(1)))
+            assert node.ledger_store.committed_index == committed
+
+
+@pytest.mark.parametrize("role", [Role.LEADER, Role.CANDIDATE, Role.DOWN])
+def test_the_handler_works_only_while_its_node_follows(role: Role) -> None:
+    """EntryHandler.doWork."""
+    node = follower(A1)
+    node.member_state.role = role
+    assert not node.can_handle_do_compare(request(PushType.COMPARE, 0, A1))
+    assert not node.can_handle_do_truncate(request(PushType.TRUNCATE, 0, A1))
+    assert not node.can_handle_do_append(request(PushType.APPEND, 1, D3))
+    assert not node.can_check_append_future(request(PushType.APPEND, 0, A1))
+    assert not node.can_handle_do_commit(CommitRequest("n1", "n2", TERM, Index(0)))

@@ -1,0 +1,213 @@
+"""A whole node: its life as a process, what it shows, and that its actions are the spec's."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import raftref
+from raftref.dledger import (
+    ACTIONS,
+    Abandoned,
+    Entry,
+    Index,
+    NotEnabled,
+    PushType,
+    Role,
+    Server,
+    Term,
+    trace_name,
+)
+
+SPEC = Path(__file__).resolve().parents[1] / "spec" / "DLedger.tla"
+PACKAGE = Path(raftref.__file__).parent
+MEMBERS = ("n1", "n2", "n3")
+
+
+def definition(name: str) -> str:
+    """The text of an operator of one node in the spec, up to the next empty line."""
+    found = re.search(rf"^{name}\(n\) ==\n(.*?)\n\n", SPEC.read_text(), re.MULTILINE | re.DOTALL)
+    assert found, name
+    return found.group(1)
+
+
+def spec_actions() -> set[str]:
+    """The actions in the spec's Next."""
+    (next_,) = re.findall(r"^Next ==\n(.*?)\n\n", SPEC.read_text(), re.MULTILINE | re.DOTALL)
+    return set(re.findall(r"\\E n \\in Node : (\w+)\(n\)", next_))
+
+
+def test_the_actions_are_those_of_the_spec_but_for_the_environments() -> None:
+    assert spec_actions() == set(ACTIONS) | {"ElectLeader", "Lose", "Duplicate"}
+
+
+@pytest.mark.parametrize("name", sorted(ACTIONS))
+def test_an_actions_parameters_are_the_specs_bound_variables(name: str) -> None:
+    bound = re.match(r"\s*\\E (\w+) \\in ", definition(name))
+    assert ACTIONS[name].parameters == ((bound.group(1),) if bound else ())
+
+
+def test_an_actions_name_is_that_of_its_method() -> None:
+    for name, action in ACTIONS.items():
+        assert trace_name(action.perform.__name__) == name
+        assert getattr(Server, action.perform.__name__) is action.perform
+
+
+def test_what_a_node_shows_are_the_fields_of_the_specs_observe() -> None:
+    fields = re.findall(r"(\w+) +\|->", definition("Observe"))
+    assert list(Server("n1", MEMBERS).observe()) == fields
+    assert set(Server("n1", MEMBERS).observe(with_log=False)) == set(fields) - {"log"}
+
+
+def test_what_a_node_shows_is_json() -> None:
+    node = Server("n1", MEMBERS)
+    node.ledger_store.append(Entry(Term(2), "v"))
+    shown = node.observe()
+    assert json.loads(json.dumps(shown)) == shown
+    assert shown["log"] == [{"term": 2, "value": "v"}]
+    assert shown["currVoteFor"] is None
+    assert shown["peerWaterMarks"] == {"n1": -1, "n2": -1, "n3": -1}
+    assert shown["dispatchers"]["n2"] == {
+        "type": "COMPARE",
+        "term": -1,
+        "compareIndex": -1,
+        "truncateIndex": -1,
+        "writeIndex": -1,
+        "awaiting": "NOTHING",
+    }
+
+
+def running_leader() -> Server:
+    node = Server("n1", MEMBERS)
+    node.member_state.curr_vote_for = "n1"
+    node.member_state.votes = {"n1", "n2"}
+    node.change_to_leader()
+    for value in ("a", "b"):
+        node.append_as_leader(value)
+    node.ledger_store.committed_index = Index(1)
+    return node
+
+
+class TestCrashAndRestart:
+    """kill -9; DLedgerMmapFileStore.recover."""
+
+    def test_term_vote_log_and_checkpoint_survive(self) -> None:
+        node = running_leader()
+        node.persist_check_point()
+        log = node.ledger_store.log
+        node.crash()
+        node.restart(0)
+        state, store = node.member_state, node.ledger_store
+        assert (state.role, state.curr_vote_for) == (Role.CANDIDATE, "n1")
+        assert (store.log, store.check_point, store.committed_index) == (log, 1, 1)
+
+    def test_votes_leader_dispatchers_and_watermarks_do_not(self) -> None:
+        node = running_leader()
+        node.do_compare("n2")
+        node.crash()
+        fresh = Server("n1", MEMBERS)
+        assert node.member_state.votes == set()
+        assert node.member_state.leader_id is None
+        assert node.dispatchers == fresh.dispatchers
+        assert node.peer_water_marks == fresh.peer_water_marks
+        assert node.last_quorum_index == -1
+
+    def test_the_committed_index_shows_its_last_value_while_the_node_is_down(self) -> None:
+        node = running_leader()
+        node.crash()
+        assert node.observe()["committedIndex"] == 1
+        node.restart(0)
+        assert node.observe()["committedIndex"] == -1
+
+    def test_nobody_at_it_waits_for_an_answer_any_more(self) -> None:
+        assert running_leader().crash().abandoned == Abandoned(None, None)
+
+    def test_what_truncate_cut_may_come_back(self) -> None:
+        """D5."""
+        node = running_leader()
+        node.ledger_store.truncate(Index(0), Entry(Term(0), "a"))
+        node.crash()
+        assert node.can_restart(0)
+        node.restart(1)
+        assert [entry.value for entry in node.ledger_store.log] == ["a", "b"]
+
+    def test_no_more_comes_back_than_was_cut(self) -> None:
+        node = running_leader()
+        node.crash()
+        with pytest.raises(NotEnabled):
+            node.restart(1)
+
+    def test_only_a_running_node_crashes_and_only_a_crashed_one_restarts(self) -> None:
+        node = running_leader()
+        assert not node.can_restart(0)
+        node.crash()
+        assert not node.can_crash()
+        assert not node.can_persist_check_point()
+
+
+def test_a_node_that_is_down_takes_no_action_but_restart() -> None:
+    node = running_leader()
+    node.crash()
+    for name, action in ACTIONS.items():
+        if action.parameters == () or action.parameters == ("peer",):
+            assert not action.enabled(node, *["n2"] * len(action.parameters)), name
+
+
+def test_an_action_that_is_not_enabled_changes_nothing() -> None:
+    node = Server("n1", MEMBERS)
+    before = node.observe()
+    for name, action in ACTIONS.items():
+        if action.parameters == ("peer",):
+            with pytest.raises(NotEnabled, match=name):
+                action.perform(node, "n2")
+    assert node.observe() == before
+
+
+def test_a_node_must_be_a_member_and_members_are_named_once() -> None:
+    for members in [("n2", "n3"), ("n1", "n2", "n2")]:
+        with pytest.raises(ValueError, match="members"):
+            Server("n1", members)
+
+
+def test_a_commit_has_neither_index_nor_entry_and_is_never_awaited() -> None:
+    node = running_leader()
+    node.dispatchers["n2"] = node.dispatchers["n2"].fresh(Term(0)).to_append(Index(1))
+    (record,) = (m.record() for m in node.do_commit("n2").sent)
+    assert record == {
+        "kind": "request",
+        "type": PushType.COMMIT.value,
+        "src": "n1",
+        "dst": "n2",
+        "term": 0,
+        "commitIndex": 1,
+        "awaited": False,
+    }
+
+
+def imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("file", sorted(PACKAGE.rglob("*.py")), ids=lambda f: str(f.relative_to(PACKAGE)))
+def test_the_reference_needs_nothing_but_the_standard_library_and_itself(file: Path) -> None:
+    for module in imported(file):
+        assert module.split(".")[0] in {"raftref", *sys.stdlib_module_names}, module
+
+
+@pytest.mark.parametrize("file", sorted((PACKAGE / "dledger").glob("*.py")), ids=lambda f: f.name)
+def test_the_core_knows_no_time_no_chance_and_no_input_or_output(file: Path) -> None:
+    pure = {"__future__", "collections", "dataclasses", "enum", "functools", "inspect", "typing", "raftref"}
+    for module in imported(file):
+        assert module.split(".")[0] in pure, module
+        assert not module.startswith("raftref.simulation")
