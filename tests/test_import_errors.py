@@ -9,7 +9,7 @@ from dledger_lines import FIGURE8, Continued, Json, encoded, ended, lines_of
 from lockstep.trace.dledger import import_lines, import_recording
 from lockstep.trace.format import TraceError
 
-Change = Callable[[list[Json]], None]
+Change = Callable[[list[Json]], object]
 
 
 def first(lines: list[Json], **wanted: object) -> Json:

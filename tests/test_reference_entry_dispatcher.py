@@ -41,9 +41,7 @@ def comparing(log_length: int, compare_index: int) -> Server:
     return leader(log_length, compare_index=Index(compare_index), awaiting=PushType.COMPARE)
 
 
-def answer(
-    type_: PushType, code: Code, begin: int, end: int, *, term: int = TERM, index: int = 0
-) -> Response:
+def answer(type_: PushType, code: Code, begin: int, end: int, *, term: int = TERM, index: int = 0) -> Response:
     return Response(type_, PEER, "n1", Term(term), Index(index), code, Index(begin), Index(end))
 
 
@@ -89,6 +87,10 @@ class TestCompareOutcomes:
     def test_below_the_first_entry_everything_is_cut(self) -> None:
         after = compared(comparing(5, 0), Code.INCONSISTENT_STATE, 0, 4)
         assert (after.type, after.truncate_index) == (PushType.TRUNCATE, 0)
+
+    def test_the_first_entry_itself_can_be_compared(self) -> None:
+        after = compared(comparing(5, 4), Code.INCONSISTENT_STATE, 0, 0)
+        assert (after.type, after.compare_index) == (PushType.COMPARE, 0)
 
     def test_any_other_code_begins_again_at_the_same_index(self) -> None:
         after = compared(comparing(5, 3), Code.INCONSISTENT_TERM, 0, 4)
@@ -239,6 +241,72 @@ class TestAppending:
             -1,
             PushType.TRUNCATE,
         )
+
+
+def appending(log_length: int, write_index: int) -> Server:
+    return leader(log_length, type=PushType.APPEND, write_index=Index(write_index))
+
+
+def pushes(node: Server) -> set[str]:
+    """What the dispatcher for the peer may do in its loop in APPEND."""
+    found = {
+        "append": node.can_do_append(PEER),
+        "resend": node.can_do_check_append_response(PEER),
+        "commit": node.can_do_commit(PEER),
+    }
+    return {name for name, may in found.items() if may}
+
+
+def test_the_loop_in_append_pushes_and_then_resends_or_commits() -> None:
+    """EntryDispatcher.doAppend."""
+    assert pushes(appending(3, 1)) == {"append"}
+    assert pushes(appending(3, 3)) == {"resend", "commit"}
+    last_unanswered = appending(3, 3)
+    last_unanswered.peer_water_marks[PEER] = Index(1)
+    assert pushes(last_unanswered) == {"resend", "commit"}
+
+
+@pytest.mark.parametrize("write_index", [1, 3])
+def test_it_runs_only_in_the_leaders_own_term_and_while_nothing_is_awaited(write_index: int) -> None:
+    deposed = appending(3, write_index)
+    deposed.change_to_candidate()
+    assert pushes(deposed) == set()
+    for changed in (
+        {"term": Term(2)},
+        {"awaiting": PushType.COMPARE},
+        {"type": PushType.COMPARE},
+    ):
+        node = appending(3, write_index)
+        node.dispatchers[PEER] = replace(node.dispatchers[PEER], **changed)
+        assert pushes(node) == set()
+
+
+def test_a_truncate_is_not_sent_while_an_answer_is_awaited_or_once_it_is_compared_again() -> None:
+    node = leader(4, type=PushType.TRUNCATE, truncate_index=Index(1))
+    assert node.can_do_truncate(PEER)
+    node.do_truncate(PEER)
+    assert not node.can_do_truncate(PEER)
+    assert not leader(4, type=PushType.COMPARE, truncate_index=Index(1)).can_do_truncate(PEER)
+    assert not leader(1, type=PushType.TRUNCATE, truncate_index=Index(1)).can_do_truncate(PEER)
+
+
+@pytest.mark.parametrize("type_", [PushType.COMPARE, PushType.TRUNCATE, PushType.APPEND])
+def test_an_answer_is_taken_by_its_own_action_at_its_own_node_while_that_runs(type_: PushType) -> None:
+    node = leader(4, awaiting=None if type_ is PushType.APPEND else type_)
+    m = answer(type_, Code.SUCCESS, 0, 0)
+
+    def takers(response: Response) -> set[PushType]:
+        found = {
+            PushType.COMPARE: node.can_handle_compare_response(response),
+            PushType.TRUNCATE: node.can_handle_truncate_response(response),
+            PushType.APPEND: node.can_handle_append_response(response),
+        }
+        return {name for name, may in found.items() if may}
+
+    assert takers(m) == {type_}
+    assert takers(replace(m, dst="n3")) == set()
+    node.member_state.role = Role.DOWN
+    assert takers(m) == set()
 
 
 def test_a_watermark_only_grows() -> None:

@@ -44,9 +44,7 @@ def follower(*log: Entry, committed: int = -1, switches: Switches = PUBLISHED) -
     return made
 
 
-def request(
-    type_: PushType, index: int, carried: Entry, commit: int = -1, *, awaited: bool = True
-) -> Request:
+def request(type_: PushType, index: int, carried: Entry, commit: int = -1, *, awaited: bool = True) -> Request:
     return Request(type_, "n1", "n2", TERM, Index(index), carried, Index(commit), awaited)
 
 
@@ -186,6 +184,31 @@ class TestCommit:
             node = follower(A1, B1, switches=Switches(push_term_check=variant))
             node.handle_do_commit(CommitRequest("n3", "n2", TERM, Index(1)))
             assert node.ledger_store.committed_index == committed
+
+
+def test_repaired_a_node_still_obeys_its_own_leader() -> None:
+    """D2."""
+    node = follower(A1, switches=Switches(push_term_check=Variant.REPAIRED))
+    assert response(node.handle_do_compare(request(PushType.COMPARE, 0, A1)).sent).code is Code.SUCCESS
+    node.handle_do_commit(CommitRequest("n1", "n2", TERM, Index(0)))
+    assert node.ledger_store.committed_index == 0
+
+
+@pytest.mark.parametrize("type_", [PushType.COMPARE, PushType.TRUNCATE, PushType.APPEND])
+def test_a_request_is_handled_by_its_own_action_at_its_own_node(type_: PushType) -> None:
+    node, m = follower(A1), request(type_, 1, D3)
+
+    def handlers(asked: Request) -> set[PushType]:
+        found = {
+            PushType.COMPARE: node.can_handle_do_compare(asked),
+            PushType.TRUNCATE: node.can_handle_do_truncate(asked),
+            PushType.APPEND: node.can_handle_do_append(asked),
+        }
+        return {name for name, may in found.items() if may}
+
+    assert handlers(m) == {type_}
+    assert handlers(replace(m, dst="n3")) == set()
+    assert not node.can_check_append_future(m)
 
 
 @pytest.mark.parametrize("role", [Role.LEADER, Role.CANDIDATE, Role.DOWN])

@@ -54,6 +54,9 @@ class TestVoting:
         voter.set_curr_vote_for("n2", request=request())
         assert voter.member_state.curr_vote_for == "n2"
 
+    def test_the_request_must_be_that_of_the_candidate(self) -> None:
+        assert not server(term=1).can_set_curr_vote_for("n3", request=request("n2"))
+
     def test_another_term_gets_no_vote(self) -> None:
         assert not votes_for(server(term=1), request(term=2))
         assert not votes_for(server(term=1), request(term=0))
@@ -152,6 +155,16 @@ class TestRoles:
         node.change_to_leader()
         node.change_to_candidate()
         assert node.can_change_to_leader()
+
+    @pytest.mark.parametrize("role", [Role.LEADER, Role.FOLLOWER, Role.DOWN])
+    def test_only_a_candidate_becomes_leader_or_follower(self, role: Role) -> None:
+        node = server(term=1)
+        node.member_state.votes = {"n1", "n3"}
+        assert node.can_change_to_leader()
+        assert node.can_change_to_follower("n2", heart_beat=HeartBeat("n2", Term(1)))
+        node.member_state.role = role
+        assert not node.can_change_to_leader()
+        assert not node.can_change_to_follower("n2", heart_beat=HeartBeat("n2", Term(1)))
 
     def test_a_candidate_follows_a_heartbeat_of_its_term(self) -> None:
         node = server(term=1)

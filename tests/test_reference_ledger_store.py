@@ -56,6 +56,9 @@ class TestUpdateCommittedIndex:
     def test_an_empty_log_commits_nothing(self) -> None:
         assert commit(store(), 1, 0) == -1
 
+    def test_nor_does_it_lose_what_it_had_committed(self) -> None:
+        assert commit(store(committed=4), 1, 5) == 4
+
     def test_a_lower_term_is_not_believed(self) -> None:
         assert commit(store(A1, B1), 0, 1, curr_term=1) == -1
 

@@ -105,6 +105,14 @@ def test_other_peers_are_not_abandoned(fifo: bool) -> None:
     assert under_way(made, "n3", "n1") == [response(src="n3")]
 
 
+@pytest.mark.parametrize("abandoned", [Abandoned("n2"), Abandoned()])
+@pytest.mark.parametrize("fifo", [True, False])
+def test_answers_between_others_are_not_dropped(fifo: bool, abandoned: Abandoned) -> None:
+    made = network(response(dst="n3"), fifo=fifo)
+    made.abandon("n1", abandoned)
+    assert under_way(made, "n2", "n3") == [response(dst="n3")]
+
+
 @pytest.mark.parametrize("fifo", [True, False])
 def test_a_crash_abandons_everything_of_its_node_and_nothing_of_others(fifo: bool) -> None:
     mine, own_answer = request(), response(src="n1", dst="n2")

@@ -144,7 +144,7 @@ class ActionCompiler:
             return self.has_structure(expr, scope)
         if self.mode != "step" and self.program.branches(expr):
             return True
-        if isinstance(expr, Call) and isinstance(scope.env.get(expr.op), InlineBinding):
+        if not self.values.is_rigid_but_for_states(expr, scope):
             return True
         now, nxt = self.program.reads(expr)
         if self.mode == "init":

@@ -24,6 +24,7 @@ from lockstep.tla.syntax import (
     OperatorArg,
     String,
     Tree,
+    children,
 )
 from lockstep.tla.values import ModelValue, Value
 
@@ -86,6 +87,8 @@ class Program:
         replaced: what stands for a symbol, by configuration: another symbol.
         values: values given to symbols by the configuration.
         facts: per definition.
+        top: the symbols of the root module by name.
+        thunked: the parameters whose arguments are passed unevaluated.
     """
 
     tree: Tree
@@ -94,12 +97,14 @@ class Program:
     values: dict[int, Value] = field(default_factory=dict)
     facts: dict[int, Facts] = field(default_factory=dict)
     top: dict[str, int] = field(default_factory=dict)
+    thunked: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         root = self.tree.modules[self.tree.root]
         self.top = {self.tree.name_of(uid): uid for uid in root.symbols}
         self._apply_cfg()
         self._solve()
+        self._find_thunked()
 
     # ---- The configuration ----
 
@@ -171,6 +176,39 @@ class Program:
                     self.facts[definition.uid] = fresh
                     changed = True
 
+    def _find_thunked(self) -> None:
+        """Find the parameters that may go unused where an argument is more than a name."""
+        passed_on: list[tuple[int, int]] = []
+        for expr in self._all_parts():
+            if not isinstance(expr, Call):
+                continue
+            definition = self.definition(expr.op)
+            if definition is None or self.standard(definition) is not None:
+                continue
+            strict = self.facts[definition.uid].strict
+            for param, arg in zip(definition.params, expr.args, strict=True):
+                if param in strict or isinstance(arg, OperatorArg):
+                    continue
+                if not self.is_atomic(arg):
+                    self.thunked.add(param)
+                elif isinstance(arg, Call) and arg.op in self.tree.params:
+                    passed_on.append((arg.op, param))
+        changed = True
+        while changed:
+            fresh = {param for source, param in passed_on if source in self.thunked} - self.thunked
+            self.thunked |= fresh
+            changed = bool(fresh)
+
+    def _all_parts(self) -> Iterable[Expr]:
+        bodies = [d.body for d in self.tree.definitions.values() if self.standard(d) is None or d.loc.module == "Bags"]
+        bodies.extend(a.body for module in self.tree.modules.values() for a in module.assumptions)
+        for body in bodies:
+            stack = [body]
+            while stack:
+                expr = stack.pop()
+                yield expr
+                stack.extend(children(expr))
+
     def _examine(self, definition: Definition) -> Facts:
         body = definition.body
         now, nxt = self.reads(body)
@@ -189,6 +227,7 @@ class Program:
         if isinstance(expr, (Call, OperatorArg)):
             now, nxt = self._symbol_reads(expr.op, primed)
             args = expr.args if isinstance(expr, Call) else ()
+            nxt = nxt or self._primes_argument(expr)
         elif isinstance(expr, Builtin):
             now = nxt = expr.name in ("UNCHANGED", "$SquareAct", "$AngleAct")
             if expr.name == "ENABLED":
@@ -204,6 +243,17 @@ class Program:
             more_now, more_next = self.reads(arg, primed)
             now, nxt = now or more_now, nxt or more_next
         return now, nxt
+
+    def _primes_argument(self, expr: Call | OperatorArg) -> bool:
+        """Tell whether a definition primes an argument that reads the state."""
+        definition = self.definition(expr.op)
+        if definition is None or not isinstance(expr, Call):
+            return False
+        primed = self.facts[definition.uid].primed
+        return any(
+            param in primed and not self.is_constant(arg)
+            for param, arg in zip(definition.params, expr.args, strict=True)
+        )
 
     def _symbol_reads(self, uid: int, primed: bool) -> tuple[bool, bool]:
         uid = self.target(uid)

@@ -5,7 +5,7 @@ statements before it, but never across a point where TLA+ would not evaluate it 
 the body of a quantifier).
 
 How a definition's parameters are passed: a parameter that is certainly evaluated is passed as a value, an operator as
-a Python function, and any other as a function without arguments, so that ``F(1 \\div 0)`` fails only where TLC's lazy
+a Python function, and any other, if some use gives it more than a name, as a function without arguments, so that ``F(1 \\div 0)`` fails only where TLC's lazy
 evaluation does.
 """
 
@@ -216,7 +216,7 @@ class Compiler:
             params.append(name)
             if param.arity:
                 bindings[uid] = OperatorBinding(name)
-            elif uid in self.program.facts[definition.uid].strict:
+            elif uid not in self.program.thunked:
                 bindings[uid] = ValueBinding(name)
             else:
                 bindings[uid] = ThunkBinding(name)
@@ -224,10 +224,10 @@ class Compiler:
 
     def protocol(self, definition: Definition) -> str:
         """Describe how each parameter is passed: ``v`` a value, ``l`` lazily, ``o`` an operator."""
-        strict = self.program.facts[definition.uid].strict
+        thunked = self.program.thunked
         arities = [self.program.tree.params[uid].arity for uid in definition.params]
         return "".join(
-            "o" if arity else "v" if uid in strict else "l"
+            "o" if arity else "l" if uid in thunked else "v"
             for uid, arity in zip(definition.params, arities, strict=True)
         )
 
@@ -388,8 +388,10 @@ class Compiler:
 
     def is_rigid(self, expr: Expr, scope: Context) -> bool:
         """Tell whether a prime around an expression changes nothing."""
-        if not self.program.is_constant(expr):
-            return False
+        return self.program.is_constant(expr) and self.is_rigid_but_for_states(expr, scope)
+
+    def is_rigid_but_for_states(self, expr: Expr, scope: Context) -> bool:
+        """Tell whether no inlined argument within an expression reads a state."""
         for part in walk(expr, self.program.tree):
             if isinstance(part, (Call, OperatorArg)):
                 binding = scope.env.get(part.op)
@@ -651,7 +653,8 @@ class Compiler:
 
     def set_enumeration(self, expr: Builtin, scope: Context, block: Block) -> str:
         codes = [self.expr(arg, scope, block) for arg in expr.args]
-        if len(codes) < 2 or all(isinstance(arg, String) for arg in expr.args):
+        literals = {type(arg) for arg in expr.args}
+        if len(codes) < 2 or literals in ({String}, {Number}):
             return f"frozenset(({', '.join(codes)}{',' if codes else ''}))"
         return f"_build_set([{', '.join(codes)}])"
 

@@ -60,19 +60,20 @@ def resolve_instances(tree: Tree) -> None:
     _Resolver(tree).run()
 
 
-def _standard_origin(expr: Expr) -> Expr | None:
-    """Answer the body of a standard module's definition that an INSTANCE repeats (``I!+``)."""
-    if not isinstance(expr, Substituted):
-        return None
-    while isinstance(expr, Substituted):
-        expr = expr.body
-    return expr if expr.loc.module in STANDARD_MODULES else None
+def _standard_origin(definition: Definition) -> Expr | None:
+    """Answer the body of a standard module's definition that an INSTANCE repeats (``I!+``, or a LOCAL ``+``)."""
+    body = definition.body
+    while isinstance(body, Substituted):
+        body = body.body
+    module = body.loc.module
+    return body if module in STANDARD_MODULES and module != definition.loc.module else None
 
 
 class _Scope:
     """One set of substitutions, with the copies made for it."""
 
     def __init__(self, values: dict[int, Expr], extra: tuple[int, ...], prefix: str) -> None:
+        self.written: tuple[Substitution, ...] | None = None
         self.values = values
         self.extra = extra
         self.prefix = prefix
@@ -85,10 +86,15 @@ class _Resolver:
         self.tree = tree
         self.top = {uid for module in tree.modules.values() for uid in module.symbols}
         self.scopes: dict[tuple[tuple[int, Expr], ...], _Scope] = {}
+        self.exported = {
+            (d.name, d.body.substitutions): uid
+            for uid, d in tree.definitions.items()
+            if isinstance(d.body, Substituted) and uid in self.top
+        }
 
     def run(self) -> None:
         for uid, definition in list(self.tree.definitions.items()):
-            origin = _standard_origin(definition.body)
+            origin = _standard_origin(definition)
             if origin is not None:
                 plain = definition.name.rpartition("!")[2]
                 self.tree.definitions[uid] = replace(definition, name=plain, body=origin, loc=origin.loc)
@@ -112,6 +118,7 @@ class _Resolver:
                     if uid not in extra:
                         extra.append(uid)
             known = self.scopes[key] = _Scope(values, tuple(extra), outer.prefix)
+            known.written = None if outer.values else substitutions
         return known
 
     def free_params(self, expr: Expr) -> list[int]:
@@ -168,8 +175,11 @@ class _Resolver:
         if uid not in self.top or not scope.values or not self.depends(uid, scope):
             return uid
         definition = self.tree.definitions[uid]
-        fresh = scope.copies[uid] = self.tree.fresh_uid()
         name = f"{scope.prefix}!{definition.name}" if scope.prefix else definition.name
+        if not scope.extra and scope.written is not None and (name, scope.written) in self.exported:
+            scope.copies[uid] = self.exported[name, scope.written]  # SANY has made this copy
+            return scope.copies[uid]
+        fresh = scope.copies[uid] = self.tree.fresh_uid()
         body = self.rewrite(definition.body, scope)
         params = scope.extra + definition.params
         self.tree.definitions[fresh] = replace(definition, uid=fresh, name=name, params=params, body=body)

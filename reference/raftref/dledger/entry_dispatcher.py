@@ -333,12 +333,7 @@ class EntryDispatcher(EntryPusher):
         )
 
     def _awaits(self, m: Response, type_: PushType) -> bool:
-        return (
-            self.is_up
-            and m.type is type_
-            and m.dst == self.node_id
-            and self.dispatchers[m.src].awaiting is type_
-        )
+        return self.is_up and m.type is type_ and m.dst == self.node_id and self.dispatchers[m.src].awaiting is type_
 
     def _to_append(self, peer: NodeId, index: Index) -> None:
         """Go to APPEND: the peer is known to store the log up to `index`.

@@ -150,9 +150,7 @@ class EntryHandler(EntryPusher):
         return self.switches.push_term_check is Variant.PUBLISHED or self._from_its_leader(m)
 
     def _update_committed_index(self, m: Request | CommitRequest) -> None:
-        self.ledger_store.update_committed_index(
-            m.term, m.commit_index, curr_term=self.member_state.curr_term
-        )
+        self.ledger_store.update_committed_index(m.term, m.commit_index, curr_term=self.member_state.curr_term)
 
     def _answer(self, m: Request, code: Code) -> Effects:
         """Answer if the caller still waits: term and index are an echo, begin and end are this log's.
@@ -162,7 +160,5 @@ class EntryHandler(EntryPusher):
         if not m.awaited:
             return NO_EFFECTS
         store = self.ledger_store
-        response = Response(
-            m.type, self.node_id, m.src, m.term, m.index, code, store.begin_index, store.end_index
-        )
+        response = Response(m.type, self.node_id, m.src, m.term, m.index, code, store.begin_index, store.end_index)
         return Effects(sent=(response,))

@@ -40,9 +40,7 @@ class LeaderElector(EntryPusher):
         """A candidate may go to the next term, or to a higher one that it heard of."""
         state = self.member_state
         return (
-            state.role is Role.CANDIDATE
-            and term > state.curr_term
-            and (term == state.curr_term + 1 or term in heard)
+            state.role is Role.CANDIDATE and term > state.curr_term and (term == state.curr_term + 1 or term in heard)
         )
 
     @action(when=can_next_term)
@@ -78,9 +76,7 @@ class LeaderElector(EntryPusher):
     def can_set_curr_vote_for(self, candidate: NodeId, *, request: VoteRequest) -> bool:
         """The vote rule, on the request of that candidate."""
         store = self.ledger_store
-        return request.candidate == candidate and self.member_state.accepts(
-            request, store.end_index, store.end_term
-        )
+        return request.candidate == candidate and self.member_state.accepts(request, store.end_index, store.end_term)
 
     @action(when=can_set_curr_vote_for)
     def set_curr_vote_for(self, candidate: NodeId, *, request: VoteRequest) -> Effects:
@@ -130,9 +126,7 @@ class LeaderElector(EntryPusher):
         """A candidate may follow who leads, or led, its own term."""
         state = self.member_state
         return (
-            state.role is Role.CANDIDATE
-            and heart_beat == HeartBeat(leader, state.curr_term)
-            and leader in self.peers
+            state.role is Role.CANDIDATE and heart_beat == HeartBeat(leader, state.curr_term) and leader in self.peers
         )
 
     @action(when=can_change_to_follower)

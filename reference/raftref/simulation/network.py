@@ -139,9 +139,7 @@ class BagChannel:
 
     def without_answers(self, gone: Gone) -> None:
         """Drop the responses that `gone` holds for, with all their copies."""
-        self._copies = {
-            m: count for m, count in self._copies.items() if not (isinstance(m, Response) and gone(m))
-        }
+        self._copies = {m: count for m, count in self._copies.items() if not (isinstance(m, Response) and gone(m))}
 
     def check(self, m: Message) -> None:
         """Raise LookupError unless `m` is under way."""
@@ -163,12 +161,8 @@ class Network:
             nodes: The members of the group.
             fifo: Whether channels keep order.
         """
-        self.nodes = tuple(nodes)
         self.channels: dict[tuple[NodeId, NodeId], Channel] = {
-            (src, dst): FifoChannel() if fifo else BagChannel()
-            for src in nodes
-            for dst in nodes
-            if src != dst
+            (src, dst): FifoChannel() if fifo else BagChannel() for src in nodes for dst in nodes if src != dst
         }
         self._side: frozenset[NodeId] = frozenset()
 

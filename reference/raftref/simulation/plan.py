@@ -117,9 +117,7 @@ class FaultPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as from_dict reads it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {
-            "switches": self.switches.constants()
-        }
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"switches": self.switches.constants()}
 
 
 MESSAGE_PROBABILITIES = ("loss", "duplicate", "delay")

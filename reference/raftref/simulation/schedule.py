@@ -56,9 +56,7 @@ class Schedule:
         self.held_until: dict[tuple[NodeId, NodeId], int] = {}
         rates = [getattr(plan, name) for name in EVENT_PROBABILITIES]
         rest = max(0.0, 1 - sum(rates))
-        tries: list[Callable[[], Event | None]] = [
-            getattr(self, f"try_{name}") for name in EVENT_PROBABILITIES
-        ]
+        tries: list[Callable[[], Event | None]] = [getattr(self, f"try_{name}") for name in EVENT_PROBABILITIES]
         self._tries = [*tries, self.try_deliver, self.try_dispatch, self.try_elect]
         self._rates = [*rates, rest * DELIVER, rest * DISPATCH, rest * ELECT]
 
@@ -114,9 +112,7 @@ class Schedule:
         """Let a message come to its turn: it is handled, delayed, doubled, lost, or cleared from a queue."""
         network, seq = self.cluster.network, self.cluster.seq
         open_links = [
-            link
-            for link, channel in network.channels.items()
-            if len(channel) and self.held_until.get(link, 0) <= seq
+            link for link, channel in network.channels.items() if len(channel) and self.held_until.get(link, 0) <= seq
         ]
         if not open_links:
             return None

@@ -121,9 +121,7 @@ def _answer_taken(world: World, line: RespPush, node: Node, handling: Handling) 
     handling.answered = True
     if handling.step is None:
         action = f"HandleDo{handling.rpc.type.capitalize()}"
-        handling.step, handling.answer = _handle(
-            world, handling.failed_at or line, node, handling.rpc, action
-        )
+        handling.step, handling.answer = _handle(world, handling.failed_at or line, node, handling.rpc, action)
         handling.step.shows = shown_by_thread(node, line.st)
     else:
         world.observe(line)

@@ -117,9 +117,7 @@ def _reads_of_a_push(node: Node, dispatcher: Dispatcher, line: SendPush, step: S
         kind = "APPEND" if line.type == "COMMIT" else line.type
         dispatcher.type.read(step, lambda now: now == kind)
     if index is None or step.action == "DoCheckAppendResponse":
-        _ = node.end.read(step, lambda end: end == write_index - 1) or node.end.read(
-            step, lambda end: end < write_index
-        )  # nothing to push
+        node.end.read(step, lambda end: end < write_index)  # nothing to push
     if index is not None:
         node.end.read(step, lambda end: end >= index, ends=False)
         if line.type == "COMPARE" and dispatcher.starts_at_end:
@@ -217,9 +215,7 @@ def _to_compare(world: World, node: Node, dispatcher: Dispatcher, line: Dispatch
         dispatcher.term = line.disp.term
         dispatcher.starts_at_end |= line.source == "APPEND"
         return
-    inconsistent = [
-        a for a in node.append_answers if a.rpc.follower == line.peer and a.line.code != "SUCCESS"
-    ]
+    inconsistent = [a for a in node.append_answers if a.rpc.follower == line.peer and a.line.code != "SUCCESS"]
     if own and dispatcher.awaited:
         if dispatcher.answer:
             step = _handle_awaited(world, node, dispatcher.answer, line)

@@ -154,9 +154,7 @@ def _break_rings(position: dict[Step, int], before: dict[Step, set[Step]]) -> se
     return forced
 
 
-def _latest_order(
-    recorded: list[Step], position: dict[Step, int], before: dict[Step, set[Step]]
-) -> list[Step]:
+def _latest_order(recorded: list[Step], position: dict[Step, int], before: dict[Step, set[Step]]) -> list[Step]:
     """Order the steps from the last to the first, always the highest line that nothing left must follow."""
     followers = dict.fromkeys(recorded, 0)
     for all_before in before.values():

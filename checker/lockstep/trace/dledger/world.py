@@ -153,9 +153,7 @@ class World:
             raise self.problem(line, "mid", f"no push {mid} was sent")
         for name, value in told.items():
             if value is not None and getattr(rpc, name) != value:
-                raise self.problem(
-                    line, "mid", f"push {mid} has {name} {getattr(rpc, name)!r}, not {value!r}"
-                )
+                raise self.problem(line, "mid", f"push {mid} has {name} {getattr(rpc, name)!r}, not {value!r}")
         return rpc
 
     def peer(self, line: NodeLine, name: str, peer: str | None) -> str:
