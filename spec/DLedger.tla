@@ -174,9 +174,9 @@ MayElect(n)        == TRUE  \* n may stand for election
 MayStepDown(n)     == TRUE  \* n may lose its leader, or its leadership, by time
 MayAppend(n)       == TRUE  \* a client may append at n
 MaySend(n, peer)   == TRUE  \* one more request may be under way
-MayLose(n)         == TRUE  \* messages to n may be lost
+MayLose(n, m)      == TRUE  \* the message m to n may be lost
 MayDuplicate(n)    == TRUE  \* messages to n may be delivered twice
-MayTimeOut(n)      == TRUE  \* an RPC of n may time out
+MayTimeOut(n, peer) == TRUE \* an RPC of n to peer may time out
 MayCrash(n)        == TRUE
 MayCheckPoint(n)   == TRUE
 
@@ -240,12 +240,14 @@ ElectLeader(n) ==
                   ELSE node[q]]
     /\ UNCHANGED <<network, elected>>
 
-\* ACTION ChangeToCandidate: n loses its leader or its leadership.
+\* ACTION ChangeToCandidate: n loses its leader or its leadership, or hears of a higher term.
 \* Source: MemberState.changeToCandidate; the term is raised later, by NextTerm.
+\* Votes count within one candidacy; a candidate that hears of a higher term goes on with its round.
 ChangeToCandidate(n) ==
     /\ MayStepDown(n)
     /\ node[n].role \in {"LEADER", "FOLLOWER", "CANDIDATE"}
-    /\ Step(n, [node[n] EXCEPT !.role = "CANDIDATE", !.leaderId = NoNode])
+    /\ Step(n, [node[n] EXCEPT !.role = "CANDIDATE", !.leaderId = NoNode,
+                               !.votes = IF node[n].role = "CANDIDATE" THEN @ ELSE {}])
 
 \* ACTION NextTerm: a candidate raises its term, to the next one or to one it heard of.
 \* Source: MemberState.nextTerm.  Terms heard of are those some node is in.
@@ -475,7 +477,6 @@ DoCheckAppendResponse(n) ==
         index == s.peerWaterMarks[peer] + 1
     IN  /\ Appending(n, peer)
         /\ s.dispatchers[peer].writeIndex > EndIndex(s.log)
-        /\ index < s.dispatchers[peer].writeIndex
         /\ HasEntry(s.log, index)
         /\ Send(n, s, Request(n, peer, s, "APPEND", index))
 
@@ -509,7 +510,7 @@ PushTimeOut(n) ==
         waiting == s.dispatchers[peer].awaiting
         t       == [s EXCEPT !.dispatchers[peer] = [ToCompare(@) EXCEPT !.awaiting = "NOTHING"]]
         Gone(m) == m.type = waiting
-    IN  /\ MayTimeOut(n)
+    IN  /\ MayTimeOut(n, peer)
         /\ s.role # "DOWN"
         /\ waiting # "NOTHING"
         /\ node' = [node EXCEPT ![n] = t]
@@ -650,15 +651,16 @@ Resurrectable(s) ==
 Restart(n) ==
     \E resurrected \in Resurrectable(node[n]) :
     LET s == node[n]
-        t == [s EXCEPT !.role = "CANDIDATE", !.committedIndex = -1, !.tail = << >>,
-                       !.log = @ \o SubSeq(s.tail, 1, resurrected)]
+        t == [s EXCEPT !.role = "CANDIDATE", !.committedIndex = -1,
+                       !.log = @ \o SubSeq(s.tail, 1, resurrected),
+                       !.tail = SubSeq(@, resurrected + 1, Len(@))]
     IN  /\ s.role = "DOWN"
         /\ Step(n, UpdateCommittedIndex(t, s.currTerm, s.checkPoint))
 
 \* ACTION Lose: a message to n is lost, or cleared from its queues.
 Lose(n) ==
     \E m \in Inbox(n) :
-    /\ MayLose(n)
+    /\ MayLose(n, m)
     /\ network' = Received(network, m)
     /\ UNCHANGED <<node, elected>>
 

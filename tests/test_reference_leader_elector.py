@@ -148,11 +148,19 @@ class TestRoles:
         assert effects.heart_beat == HeartBeat("n1", Term(1))
         assert (node.member_state.role, node.member_state.leader_id) == (Role.LEADER, "n1")
 
-    def test_it_can_win_the_same_term_again_with_the_votes_it_has(self) -> None:
+    def test_it_can_win_the_same_term_again_with_new_votes_only(self) -> None:
+        node = server(term=1)
+        for _ in range(2):
+            assert not node.can_change_to_leader()
+            node.vote_accepted("n1")
+            node.vote_accepted("n3")
+            node.change_to_leader()
+            node.change_to_candidate()
+
+    def test_a_candidate_that_hears_of_a_higher_term_keeps_its_votes(self) -> None:
         node = server(term=1)
         node.vote_accepted("n1")
         node.vote_accepted("n3")
-        node.change_to_leader()
         node.change_to_candidate()
         assert node.can_change_to_leader()
 

@@ -161,10 +161,10 @@ class TestRecover:
     def test_the_tail_behind_an_empty_log_is_found(self) -> None:
         assert store(tail=(A1, X2)).resurrectable_count() == 2
 
-    def test_resurrected_entries_are_in_the_log_again_and_no_tail_is_left(self) -> None:
+    def test_resurrected_entries_are_in_the_log_again_and_the_others_stay_behind_it(self) -> None:
         held = store(A1, tail=(B1, C1))
         held.recover(1, curr_term=Term(2))
-        assert (held.log, held.tail) == ((A1, B1), ())
+        assert (held.log, held.tail) == ((A1, B1), (C1,))
 
     def test_the_committed_index_is_that_of_the_checkpoint(self) -> None:
         held = store(A1, B1, C1, committed=1)

@@ -20,7 +20,21 @@ UnderWay  == Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) :
 MCMaySend(n, p)   == UnderWay < MaxMessages
 MCMayDuplicate(n) == UnderWay < MaxMessages
 
+\* Loss kept small: only what its receiver cannot take as it is, so that nothing blocks a channel for
+\* ever, and a time-out only when there is nothing left to wait for.
+MCMayLose(n, m) ==
+    IF m.kind = "request"
+    THEN \/ node[n].role # "FOLLOWER"
+         \/ m.type = "APPEND" /\ ~m.awaited /\ m.index > EndIndex(node[n].log) + 1
+    ELSE m.type # "APPEND" /\ node[n].dispatchers[m.src].awaiting # m.type
+MCMayTimeOut(n, peer) ==
+    LET waiting  == node[n].dispatchers[peer].awaiting
+        Asked(c) == {m \in (IF Fifo THEN {c[k] : k \in 1..Len(c)} ELSE DOMAIN c) : m.type = waiting}
+    IN  /\ \A m \in Asked(network[n][peer]) : IF m.kind = "request" THEN ~m.awaited ELSE TRUE
+        /\ \A m \in Asked(network[peer][n]) : m.kind = "request"
+
 Never(n)         == FALSE
+Nothing(n, x)    == FALSE
 
 Symmetry == Permutations(Node)
 

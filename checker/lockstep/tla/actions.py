@@ -47,6 +47,9 @@ def _yield(block: Block, assigned: Assigned, scope: Context) -> None:
     block.emit("yield")
 
 
+_DEEPEST = 12
+"""Conjuncts nested in one function: Python allows 20 nested loops."""
+
 YIELD = Rest(_yield, True)
 
 
@@ -78,6 +81,7 @@ class ActionCompiler:
     """
 
     def __init__(self, values: Compiler, mode: Mode) -> None:
+        """Write actions with the help of a compiler of expressions."""
         self.values = values
         self.program = values.program
         self.mode: Mode = mode
@@ -189,6 +193,7 @@ class ActionCompiler:
             raise CompileError("this is not an action", expr.loc)
 
     def write_builtin(self, expr: Builtin, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+        """Write a construct of the language that stands as a conjunct."""
         name = expr.name
         if name == "\\land":
             self.conjunction(expr.args, scope, block, assigned, rest)
@@ -211,8 +216,16 @@ class ActionCompiler:
     def conjunction(
         self, parts: tuple[Expr, ...], scope: Context, block: Block, assigned: Assigned, rest: Rest
     ) -> None:
+        """Write conjuncts one within the other."""
         if len(parts) == 1:
             self.write(parts[0], scope, block, assigned, rest)
+            return
+        if len(parts) > _DEEPEST:
+            ends: list[Assigned] = []
+            local = Block()
+            self.conjunction(parts[:_DEEPEST], scope, local, assigned, Rest(self._recording(ends), True))
+            after = Rest(lambda b, a, _inner: self.conjunction(parts[_DEEPEST:], scope, b, a, rest), False)
+            self.loop_over(local, ends, scope, block, after)
             return
         after = Rest(lambda b, a, _inner: self.conjunction(parts[1:], scope, b, a, rest), False)
         self.write(parts[0], scope, block, assigned, after)
@@ -266,6 +279,7 @@ class ActionCompiler:
                 block.nest(head, inner)
 
     def conditional(self, expr: Builtin, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+        """Write IF: each branch under its test."""
         code = self.values.test(expr.args[0], scope, block)
         self.branch([(f"if {code}:", expr.args[1]), ("else:", expr.args[2])], scope, block, assigned, rest)
 
@@ -291,6 +305,7 @@ class ActionCompiler:
         return self.values.variables.get(self.program.target(expr.op))
 
     def assignment(self, expr: Builtin, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+        """Write ``x' = e`` or ``x' \\in S``: an assignment, or a test if the variable is assigned."""
         variable = self.variable(expr.args[0], scope)
         assert variable is not None
         status = _status(assigned, variable)
@@ -312,6 +327,7 @@ class ActionCompiler:
     def assign(
         self, variable: str, code: str, status: str, scope: Context, block: Block, assigned: Assigned, rest: Rest
     ) -> None:
+        """Write the assignment of one value, taken back after what follows it."""
         after = _with(assigned, variable)
         if status == "no":
             block.emit(f"{NEXT}.{variable} = {code}")
@@ -325,6 +341,7 @@ class ActionCompiler:
     def assign_any(
         self, variable: str, domain: Expr, status: str, scope: Context, block: Block, assigned: Assigned, rest: Rest
     ) -> None:
+        """Write the assignment of each element of a set in turn."""
         after = _with(assigned, variable)
         inner = Block()
         if status == "maybe":
@@ -339,6 +356,7 @@ class ActionCompiler:
         block.nest(f"for {name} in {self.ordered(domain, scope, block)}:", inner)
 
     def unchanged(self, expr: Builtin, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+        """Write UNCHANGED: each variable keeps its value."""
         variables = self.flattened(expr.args[0], scope)
         if variables is None:
             self.guard(expr, scope, block, assigned, rest)
@@ -392,6 +410,7 @@ class ActionCompiler:
         return f"_elements({self.values.expr(domain, scope, block)})"
 
     def write_bind(self, expr: Bind, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+        """Write a quantifier that stands as a conjunct."""
         if expr.name == "$BoundedExists":
             self.exists(expr.bounds, expr.body, scope, block, assigned, rest)
         elif expr.name == "$BoundedForall" and self.mode != "why":
@@ -408,12 +427,11 @@ class ActionCompiler:
         assigned: Assigned,
         rest: Rest,
     ) -> None:
+        """Write ``\\E``: a loop for each bound, and the body within."""
         if not bounds:
             self.write(body, scope, block, assigned, rest)
             return
-        self.loop(
-            bounds[0], scope, block, lambda b, inner: self.exists(bounds[1:], body, inner, b, assigned, rest)
-        )
+        self.loop(bounds[0], scope, block, lambda b, inner: self.exists(bounds[1:], body, inner, b, assigned, rest))
 
     def loop(self, bound: Bound, scope: Context, block: Block, write: Callable[[Block, Context], None]) -> None:
         """Write a loop over a bound, and its body."""
@@ -421,7 +439,9 @@ class ActionCompiler:
             raise CompileError("an unbounded quantifier is not supported")
         domain = self.ordered(bound.domain, scope, block)
         if self.mode == "why":
-            domain = f"_w.domain({self.conjunct(bound.domain)}, {domain})"
+            shown = ", ".join(self.program.tree.params[uid].name for uid in bound.params)
+            number = self.values.conjunct(bound.domain.loc, f"\\E {shown} \\in ")
+            domain = f"_w.domain({number}, {domain})"
         inner_scope, names = self.values.bind_values(bound.params, scope)
         heads = [f"for {name} in {domain}:" for name in names]
         if bound.is_tuple:
@@ -470,6 +490,7 @@ class ActionCompiler:
     # ---- Uses of definitions ----
 
     def write_call(self, expr: Call, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+        """Write the use of a name that stands as a conjunct."""
         binding = scope.env.get(expr.op)
         if isinstance(binding, InlineBinding):
             self.inline_argument(expr, binding, scope, block, assigned, rest)
@@ -484,6 +505,7 @@ class ActionCompiler:
     def inline_argument(
         self, expr: Call, binding: InlineBinding, scope: Context, block: Block, assigned: Assigned, rest: Rest
     ) -> None:
+        """Write an argument, itself an action, in place of the parameter."""
         outer = binding.scope.of_states(scope)
         if not isinstance(binding.expr, OperatorArg):
             self.write(binding.expr, outer, block, assigned, self._back(scope, rest))
@@ -518,6 +540,7 @@ class ActionCompiler:
             self.write(definition.body, bound, block, assigned, self._back(scope, rest))
 
     def call_definition(self, expr: Call, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+        """Write the use of a definition: a loop over its generator's ends."""
         definition = self.program.definition(expr.op)
         if definition is None or self.program.standard(definition) is not None:
             self.guard(expr, scope, block, assigned, rest)
@@ -556,6 +579,7 @@ class ActionCompiler:
         return self.values.conjunct(expr.loc)
 
     def traced_guard(self, expr: Expr, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+        """Write a formula so that the tracer learns whether it holds, and its sides."""
         inner = Block()
         rest.write(inner, assigned, scope)
         sides = self.sides(expr)
@@ -599,5 +623,3 @@ class ActionCompiler:
 
 
 _ORDERS = {("Naturals", name) for name in ("<", ">", "\\leq", "\\geq")}
-
-

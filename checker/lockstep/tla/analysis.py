@@ -35,6 +35,7 @@ class CompileError(Exception):
     """A construct outside the supported language, or a name that is missing; the message names module and line."""
 
     def __init__(self, message: str, loc: Location | None = None) -> None:
+        """Make the error; a location puts module and line before the message."""
         super().__init__(message if loc is None else f"{loc.module}.tla:{loc.line}: {message}")
         self.loc = loc
 
@@ -100,6 +101,7 @@ class Program:
     thunked: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        """Apply the configuration and compute the facts."""
         root = self.tree.modules[self.tree.root]
         self.top = {self.tree.name_of(uid): uid for uid in root.symbols}
         self._apply_cfg()
@@ -438,5 +440,3 @@ class Program:
             parts = value if isinstance(value, frozenset) else (value,)
             found.update(part.name for part in parts if isinstance(part, ModelValue))
         return sorted(found)
-
-

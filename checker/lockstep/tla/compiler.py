@@ -4,9 +4,9 @@ An expression becomes a Python expression; what Python cannot say in one (a LET,
 statements before it, but never across a point where TLA+ would not evaluate it (a later conjunct, a branch of an IF,
 the body of a quantifier).
 
-How a definition's parameters are passed: a parameter that is certainly evaluated is passed as a value, an operator as
-a Python function, and any other, if some use gives it more than a name, as a function without arguments, so that ``F(1 \\div 0)`` fails only where TLC's lazy
-evaluation does.
+How a definition's parameters are passed: an operator as a Python function, and any other parameter as a value, unless
+it may go unused and some use gives it more than a name: then as a function without arguments, so that
+``F(1 \\div 0)`` fails only where TLC's lazy evaluation does.
 """
 
 from __future__ import annotations
@@ -147,12 +147,13 @@ class Compiler:
     program: Program
     debug: bool = False
     functions: dict[object, Function] = field(default_factory=dict)
-    globals: Names = field(default_factory=Names)
+    globals: Names = field(default_factory=lambda: Names(separator="__"))
     names_of: dict[object, str] = field(default_factory=dict)
-    conjuncts: dict[Location, int] = field(default_factory=dict)
+    conjuncts: dict[tuple[Location, str], int] = field(default_factory=dict)
     write_enabled: Callable[[Expr, Context, Block], str] | None = None
 
     def __post_init__(self) -> None:
+        """Reserve the names of all definitions."""
         tree = self.program.tree
         self.variables = {d.uid: python_name(d.name) for d in self.program.variables()}
         self.reserved = {python_name(tree.name_of(u)) for m in tree.modules.values() for u in m.symbols}
@@ -231,9 +232,9 @@ class Compiler:
             for uid, arity in zip(definition.params, arities, strict=True)
         )
 
-    def conjunct(self, loc: Location) -> int:
-        """Answer the number of a conjunct in the table that explanations use."""
-        return self.conjuncts.setdefault(loc, len(self.conjuncts))
+    def conjunct(self, loc: Location, before: str = "") -> int:
+        """Answer the number of a conjunct in the table that explanations use; its text may begin with ``before``."""
+        return self.conjuncts.setdefault((loc, before), len(self.conjuncts))
 
     # ---- Expressions ----
 
@@ -307,6 +308,7 @@ class Compiler:
         return self.name_for(("constant", uid), self.program.tree.name_of(uid))
 
     def declared_use(self, declared: Declaration, expr: Expr, scope: Context) -> str:
+        """Compile the use of a variable."""
         if not declared.is_variable:
             raise CompileError(f"the constant {declared.name} has no value", expr.loc)
         if declared.uid not in self.variables:
@@ -316,6 +318,7 @@ class Compiler:
         return f"{scope.now}.{self.variables[declared.uid]}"
 
     def bound_use(self, expr: Call, binding: Binding, scope: Context, block: Block) -> str:
+        """Compile the use of a parameter, a bound variable or a LET definition."""
         if isinstance(binding, ValueBinding):
             return binding.code
         if isinstance(binding, ThunkBinding):
@@ -333,9 +336,8 @@ class Compiler:
         """Answer the context for an inlined argument; a prime around the parameter reaches into it."""
         return binding.scope.of_states(scope)
 
-    def inline_operator(
-        self, operator: OperatorArg, expr: Call, scope: Context, outer: Context, block: Block
-    ) -> str:
+    def inline_operator(self, operator: OperatorArg, expr: Call, scope: Context, outer: Context, block: Block) -> str:
+        """Compile the use of an operator parameter whose argument is inlined."""
         if operator.builtin is not None:
             return self.builtin(Builtin(operator.builtin, expr.args, expr.loc), scope, block)
         inline: dict[int, Binding] = {}
@@ -349,6 +351,7 @@ class Compiler:
         return self.call(replace(expr, op=operator.op), scope, block)
 
     def let_use(self, expr: Call, binding: LetBinding, scope: Context, block: Block) -> str:
+        """Compile the use of a LET definition."""
         definition = binding.definition
         flexible = any(self.program.reads(definition.body))
         if flexible and (scope.now, scope.next) != (binding.scope.now, binding.scope.next):
@@ -361,6 +364,7 @@ class Compiler:
         return f"{binding.code}({', '.join(args)})"
 
     def defined_use(self, definition: Definition, expr: Call, scope: Context, block: Block) -> str:
+        """Compile the use of a definition: a call of its function."""
         if self.must_inline(definition, expr, scope):
             return self.inline(definition, expr, replace(scope, env={}, at=()), scope, block)
         args = self.arguments(definition, expr, scope, block)
@@ -400,6 +404,7 @@ class Compiler:
         return True
 
     def inline(self, definition: Definition, expr: Call, inside: Context, scope: Context, block: Block) -> str:
+        """Compile a definition's body in place of its use."""
         with self.inlined(definition, expr.loc):
             bindings: dict[int, Binding] = {
                 param: InlineBinding(arg, scope) for param, arg in zip(definition.params, expr.args, strict=True)
@@ -470,6 +475,7 @@ class Compiler:
         return self.wrapped_operator(definition, expr, scope, block)
 
     def lambda_(self, definition: Definition, scope: Context, block: Block) -> str:
+        """Compile a LAMBDA as a Python function of values."""
         inner, params = self.bind_values(definition.params, scope)
         return f"({self.delayed(definition.body, inner, block, ', '.join(params))})"
 
@@ -494,6 +500,7 @@ class Compiler:
         return f"(lambda {', '.join(names)}: {code})"
 
     def builtin_operator(self, expr: OperatorArg, scope: Context) -> str:
+        """Pass an operator of the language, such as ``\\cup``."""
         uids = [self.program.tree.fresh_uid() for _ in range(2)]
         arity = 1 if expr.builtin in ("SUBSET", "UNION", "DOMAIN", "\\lnot") else 2
         names = [scope.names.fresh("_a") for _ in range(arity)]
@@ -553,15 +560,19 @@ class Compiler:
         return special(self, expr, scope, block)
 
     def truth(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile a constant of the language."""
         return {"TRUE": "True", "FALSE": "False", "BOOLEAN": "_BOOLEAN", "STRING": "_STRING"}[expr.name]
 
     def conjunction(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``/\\``."""
         return self.junction(list(expr.args), scope, block, "and")
 
     def disjunction(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``\\/``."""
         return self.junction(list(expr.args), scope, block, "or")
 
     def implication(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``=>``."""
         negated = Builtin("\\lnot", (expr.args[0],), expr.args[0].loc)
         return self.junction([negated, expr.args[1]], scope, block, "or")
 
@@ -590,16 +601,19 @@ class Compiler:
         return verdict
 
     def negation(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``~``."""
         inner = expr.args[0]
         if isinstance(inner, Builtin) and inner.name == "\\lnot":
             return self.test(inner.args[0], scope, block)
         return f"(not {self.test(inner, scope, block)})"
 
     def equivalence(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``<=>``."""
         left, right = (self.test(arg, scope, block) for arg in expr.args)
         return f"({left} is {right})"
 
     def membership(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``\\in`` and ``\\notin``."""
         code = self.member_of(self.expr(expr.args[0], scope, block), expr.args[1], scope, block)
         return code if expr.name == "\\in" else f"(not {code})"
 
@@ -620,6 +634,7 @@ class Compiler:
         return None
 
     def conditional(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile IF: a conditional expression, or statements if a branch needs them."""
         test = self.test(expr.args[0], scope, block)
         yes, no = Block(), Block()
         then, other = self.expr(expr.args[1], scope, yes), self.expr(expr.args[2], scope, no)
@@ -649,9 +664,11 @@ class Compiler:
         return result
 
     def no_case(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile the end of a CASE without OTHER."""
         return f"_no_case({str(expr.loc)!r})"
 
     def set_enumeration(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``{a, b}``."""
         codes = [self.expr(arg, scope, block) for arg in expr.args]
         literals = {type(arg) for arg in expr.args}
         if len(codes) < 2 or literals in ({String}, {Number}):
@@ -659,16 +676,20 @@ class Compiler:
         return f"_build_set([{', '.join(codes)}])"
 
     def tuple_(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``<<a, b>>``."""
         codes = [self.expr(arg, scope, block) for arg in expr.args]
         return f"({', '.join(codes)}{',' if len(codes) == 1 else ''})"
 
     def record(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``[a |-> 1]``."""
         return f"_Fcn({{{self.fields(expr, scope, block)}}})"
 
     def record_set(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``[a : S]``."""
         return f"_RcdSet({{{self.fields(expr, scope, block)}}})"
 
     def fields(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile the fields of a record or of a set of records."""
         codes = []
         for pair in expr.args:
             assert isinstance(pair, Builtin)
@@ -677,18 +698,22 @@ class Compiler:
         return ", ".join(codes)
 
     def prime(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile a prime: the expression in the next state."""
         return self.expr(expr.args[0], scope.primed(expr.loc), block)
 
     def unchanged(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile UNCHANGED as an equality."""
         before = self.expr(expr.args[0], scope, block)
         after = self.expr(expr.args[0], scope.primed(expr.loc), block)
         return f"_eq({after}, {before})"
 
     def square_action(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``[A]_v``."""
         unchanged = Builtin("UNCHANGED", (expr.args[1],), expr.loc)
         return self.junction([expr.args[0], unchanged], scope, block, "or")
 
     def enabled(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ENABLED."""
         if self.write_enabled is None or scope.now is None:
             raise CompileError("ENABLED is not supported here", expr.loc)
         return self.write_enabled(expr.args[0], scope, block)
@@ -757,16 +782,19 @@ class Compiler:
         return f"{name}({', '.join(names)})"
 
     def quantifier(self, expr: Bind, scope: Context, block: Block) -> str:
+        """Compile ``\\A`` and ``\\E`` over bounds."""
         inner, clauses, names = self.loops(expr.bounds, scope, block)
         body = self.body_call(expr.body, inner, names, block, test=True)
         return f"{'any' if expr.name == '$BoundedExists' else 'all'}({body} {clauses})"
 
     def set_map(self, expr: Bind, scope: Context, block: Block) -> str:
+        """Compile ``{e : x \\in S}``."""
         inner, clauses, names = self.loops(expr.bounds, scope, block)
         body = self.body_call(expr.body, inner, names, block, test=False)
         return f"_build_set([{body} {clauses}])"
 
     def set_filter(self, expr: Bind, scope: Context, block: Block) -> str:
+        """Compile ``{x \\in S : p}``."""
         bound = expr.bounds[0]
         assert bound.domain is not None
         if self.may_be_infinite(bound.domain) and not bound.is_tuple:
@@ -792,21 +820,23 @@ class Compiler:
         """Compile ``[x \\in S |-> e]``; with several variables the arguments are tuples."""
         count = sum(len(bound.params) for bound in expr.bounds)
         first = expr.bounds[0]
-        if count == 1 and not first.is_tuple and first.domain is not None:
-            if self.limits(first.domain) is not None or self.may_be_infinite(first.domain):
-                return self.function_of_one(expr, first.domain, scope, block)
+        domain = first.domain if count == 1 and not first.is_tuple else None
+        if domain is not None and (self.limits(domain) is not None or self.may_be_infinite(domain)):
+            return self.function_of_one(expr, domain, scope, block)
         inner, clauses, names = self.loops(expr.bounds, scope, block)
         body = self.body_call(expr.body, inner, names, block, test=False)
         key = names[0] if count == 1 and not first.is_tuple else f"({', '.join(names)}{',' * (count == 1)})"
         return f"_as_fcn({{{key}: {body} {clauses}}})"
 
     def function_of_one(self, expr: Bind, domain: Expr, scope: Context, block: Block) -> str:
+        """Compile a function of one argument on an interval or a set that may be infinite."""
         limits = self.limits(domain)
         code = self.iterable(domain, scope, block) if limits else self.expr(domain, scope, block)
         inner, names = self.bind_values(expr.bounds[0].params, scope)
         return f"_function({code}, {self.delayed(expr.body, inner, block, names[0])})"
 
     def recursive_function(self, expr: Bind, scope: Context, block: Block) -> str:
+        """Compile ``f[x \\in S] == e`` where e mentions f."""
         inner, (own,) = self.bind_values(expr.bounds[0].params, scope)
         bounds = expr.bounds[1:]
         count = sum(len(bound.params) for bound in bounds)
@@ -820,6 +850,7 @@ class Compiler:
         return f"_recursive_function({domain}, (lambda _g, _x, _b={body}: _b(_g, *_x)))"
 
     def choose(self, expr: Bind, scope: Context, block: Block) -> str:
+        """Compile CHOOSE over a bound."""
         bound = expr.bounds[0]
         if bound.domain is None:
             raise CompileError("CHOOSE without a bound is not supported: replace it in the configuration", expr.loc)
@@ -833,6 +864,7 @@ class Compiler:
     # ---- Standard modules ----
 
     def standard_use(self, known: tuple[str, str], expr: Call, scope: Context, block: Block) -> str:
+        """Compile the use of a standard module's operator."""
         if known in STANDARD_VALUES:
             return STANDARD_VALUES[known]
         function, how, inline = STANDARD[known]

@@ -9,7 +9,9 @@ from collections.abc import Iterable
 
 __all__ = ["Block", "Names", "python_name"]
 
-_RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "State", "Next", "variables", "as_dict", "replace"})
+_RESERVED = frozenset(
+    {*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "State", "Next", "variables", "as_dict", "replace"}
+)
 
 
 def python_name(name: str) -> str:
@@ -24,15 +26,17 @@ def python_name(name: str) -> str:
 class Names:
     """Hands out names, each once."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
+    def __init__(self, taken: Iterable[str] = (), separator: str = "_") -> None:
+        """Begin with some names taken; the separator comes between a name and the number that makes it another."""
         self._taken = set(taken)
+        self._separator = separator
 
     def fresh(self, wanted: str) -> str:
         """Answer ``wanted``, or ``wanted`` with a number if that is taken."""
         name, number = wanted, 1
         while name in self._taken:
             number += 1
-            name = f"{wanted}_{number}"
+            name = f"{wanted}{self._separator}{number}"
         self._taken.add(name)
         return name
 
@@ -41,6 +45,7 @@ class Block:
     """Lines of Python at one depth of indentation."""
 
     def __init__(self) -> None:
+        """Begin an empty block."""
         self.lines: list[str] = []
 
     def emit(self, line: str) -> None:

@@ -42,6 +42,7 @@ class Branch:
     error: str | None = None
 
     def __str__(self) -> str:
+        """Write it for a reader."""
         lines = [f"{self.failed.loc}: {' '.join(self.failed.text.split())}"]
         if self.left is not None and self.right is not None:
             lines.append(f"  left:  {format_value(self.left[0])}")
@@ -69,6 +70,7 @@ class Explanation:
     branches: tuple[Branch, ...]
 
     def __str__(self) -> str:
+        """Write it for a reader."""
         args = ", ".join(f"{name} = {format_value(value)}" for name, value in self.args.items())
         head = f"{self.action}({args}) is {'enabled' if self.enabled else 'not enabled'}"
         return "\n".join([head, *map(str, self.branches)])
@@ -78,6 +80,7 @@ class Tracer:
     """Collects, from the traced form of an action, the branches that end in a false conjunct."""
 
     def __init__(self, conjuncts: list[list[Any]]) -> None:
+        """Begin with the table of conjuncts."""
         self.conjuncts = conjuncts
         self.stack: list[int | dict[str, Value]] = []
         self.found: list[tuple[int, int, Branch]] = []

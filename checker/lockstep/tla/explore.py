@@ -199,5 +199,3 @@ def explore(
     """
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
     return _Search(spec, keep_edges, deadlock, max_states).run()
-
-

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lockstep.tla import runtime
 from lockstep.tla.actions import YIELD, ActionCompiler, Mode, Rest
 from lockstep.tla.analysis import CompileError, Program
 from lockstep.tla.compiler import NEXT, NOW, Compiler, Context, InlineBinding
@@ -25,14 +26,6 @@ __all__ = ["COMPILER_VERSION", "MARKER", "generate"]
 
 COMPILER_VERSION = "1"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
-
-_RUNTIME = (
-    "BOOLEAN INT NAT STRING Fcn FcnSet Lazy ModelValue PowerSet Product RcdSet SeqSet add append apply as_fcn assign "
-    "big_union boolean build_set cap cardinality choose choose_next concatenate cup div domain_of elements eq except_ "
-    "frozen function ge gt head interval is_finite_set le length listed lt member merge minus mod mul ne neg no_case "
-    "permutations power put recursive_function select_seq set_filter single sort_seq span sub sub_seq "
-    "subseteq tail tlc_assert tlc_print tlc_print_t to_string tuples untuple within"
-).split()
 
 
 @dataclass
@@ -279,14 +272,17 @@ class _Generator:
         inside, local = self.values.bind_values(bound.params, scope)
         block.emit(f"{', '.join(local)} = {', '.join(mine)}")
         assert bound.domain is not None
-        tests = [f"({', '.join(local)}{',' * (len(local) == 1)})"] if bound.is_tuple else local
+        shown = [self.program.tree.params[uid].name for uid in bound.params]
+        tests = list(zip(local, shown, strict=True))
+        if bound.is_tuple:
+            tests = [(f"({', '.join(local)}{',' * (len(local) == 1)})", f"<<{', '.join(shown)}>>")]
         self._membership(actions, bound.domain, tests, scope, block, lambda inner: go_on(inner, inside, local))
 
     def _membership(
         self,
         actions: ActionCompiler,
         domain: Expr,
-        tests: list[str],
+        tests: list[tuple[str, str]],
         scope: Context,
         block: Block,
         write: Callable[[Block], None],
@@ -296,11 +292,12 @@ class _Generator:
             return
         inner = Block()
         self._membership(actions, domain, tests[1:], scope, inner, write)
-        code = self.values.member_of(tests[0], domain, scope, block)
+        value, shown = tests[0]
+        code = self.values.member_of(value, domain, scope, block)
         if actions.mode == "why":
-            number = self.values.conjunct(domain.loc)
+            number = self.values.conjunct(domain.loc, f"{shown} \\in ")
             container = self.values.expr(domain, scope, block)
-            actions.held(f"if _w.compare({number}, {code}, {tests[0]}, {container}):", inner, block)
+            actions.held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
         else:
             block.nest(f"if {code}:", inner)
 
@@ -385,7 +382,9 @@ class _Generator:
 
     def assemble(self) -> str:
         meta = self.meta
-        meta["constants"] = {d.name: self.values.constant(d.uid) for d in self.program.constants() if self._given(d.uid)}
+        meta["constants"] = {
+            d.name: self.values.constant(d.uid) for d in self.program.constants() if self._given(d.uid)
+        }
         meta["model_values"] = self.program.model_values()
         fast = [f for key, f in self.values.functions.items() if not _is_why(key)]
         slow = [f for key, f in self.values.functions.items() if _is_why(key)]
@@ -394,7 +393,7 @@ class _Generator:
             "from lockstep.tla import sets as _sets",
             "from lockstep.tla.runtime import NextState as _NextState",
             "from lockstep.tla.runtime import (",
-            *[f"    {name} as _{name.rstrip('_')}," for name in _RUNTIME],
+            *[f"    {name} as _{name.rstrip('_')}," for name in runtime.__all__ if name != "NextState"],
             ")",
             "from lockstep.tla.state import state_class as _state_class",
             f"\nMETA = {pprint.pformat(meta, width=110, sort_dicts=False)}",
@@ -430,7 +429,7 @@ class _Generator:
         return f"# {first[0].strip()}\n" if first else ""
 
     def conjuncts(self) -> list[list[Any]]:
-        return [[*_tuple(loc), self.source_text(loc)] for loc in self.values.conjuncts]
+        return [[*_tuple(loc), before + self.source_text(loc)] for loc, before in self.values.conjuncts]
 
     def source_text(self, loc: Location) -> str:
         """Answer the text of the specification at a location."""
@@ -486,4 +485,3 @@ def generate(program: Program, sources: dict[str, str], *, debug: bool = False, 
         CompileError: if something needed is outside the supported language.
     """
     return _Generator(program, sources, debug, spec_hash).run()
-

@@ -113,7 +113,7 @@ def _leads_to_split(program: Program, expr: Expr) -> bool:
 def _action_used(program: Program, expr: Call) -> Definition | None:
     """Answer the definition that a use means, if it is an action."""
     definition = program.definition(expr.op)
-    if definition is None or definition.uid not in program.top.values() and "!" not in definition.name:
+    if definition is None or (definition.uid not in program.top.values() and "!" not in definition.name):
         return None
     if definition.recursive or not program.facts[definition.uid].reads_next:
         return None

@@ -1,6 +1,7 @@
 """What generated code calls: the operators of TLA+ and of its standard modules, on values.
 
 Every function raises :class:`TlaError` (or its subclass for wrong kinds) where TLC reports an error.
+Generated code imports each name of ``__all__`` with an underscore before it, which no name of a specification has.
 """
 
 from __future__ import annotations
@@ -48,6 +49,80 @@ from lockstep.tla.values import (
     wrong,
 )
 
+__all__ = [
+    "BOOLEAN",
+    "INT",
+    "NAT",
+    "STRING",
+    "Fcn",
+    "FcnSet",
+    "Lazy",
+    "ModelValue",
+    "NextState",
+    "PowerSet",
+    "Product",
+    "RcdSet",
+    "SeqSet",
+    "add",
+    "append",
+    "apply",
+    "as_fcn",
+    "assign",
+    "big_union",
+    "boolean",
+    "build_set",
+    "cap",
+    "cardinality",
+    "choose",
+    "choose_next",
+    "concatenate",
+    "cup",
+    "div",
+    "domain_of",
+    "elements",
+    "eq",
+    "except_",
+    "frozen",
+    "function",
+    "ge",
+    "gt",
+    "head",
+    "interval",
+    "is_finite_set",
+    "le",
+    "length",
+    "listed",
+    "lt",
+    "member",
+    "merge",
+    "minus",
+    "mod",
+    "mul",
+    "ne",
+    "neg",
+    "no_case",
+    "permutations",
+    "power",
+    "put",
+    "recursive_function",
+    "select_seq",
+    "set_filter",
+    "single",
+    "sort_seq",
+    "span",
+    "sub",
+    "sub_seq",
+    "subseteq",
+    "tail",
+    "tlc_assert",
+    "tlc_print",
+    "tlc_print_t",
+    "to_string",
+    "tuples",
+    "untuple",
+    "within",
+]
+
 BOOLEAN = frozenset({True, False})
 
 
@@ -57,10 +132,12 @@ class Lazy:
     __slots__ = ("_compute", "_value")
 
     def __init__(self, compute: Callable[[], Value]) -> None:
+        """Keep how to compute the value."""
         self._compute: Callable[[], Value] | None = compute
         self._value: Value = None
 
     def __call__(self) -> Value:
+        """Answer the value, computing it the first time."""
         compute = self._compute
         if compute is not None:
             self._value = compute()
@@ -68,7 +145,7 @@ class Lazy:
         return self._value
 
 
-class Unassigned(TlaError):
+class UnassignedError(TlaError):
     """A variable of the next state is read, or needed, before anything assigned it."""
 
 
@@ -78,7 +155,8 @@ class NextState:
     __slots__ = ()
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise Unassigned(f"the next state does not say what {name.rstrip('_')} is")
+        """Refuse to read what is not assigned: Python asks here only then."""
+        raise UnassignedError(f"the next state does not say what {name.rstrip('_')} is")
 
 
 def assign(target: Any, name: str, value: Value) -> Iterator[None]:
@@ -395,7 +473,7 @@ def apply(function: Value, argument: Value) -> Value:
             try:
                 return function.d[argument]
             except KeyError:
-                raise outside(function, argument)
+                raise outside(function, argument) from None
         return function.apply(argument)
     if type(function) is tuple:
         if type(argument) is int and 0 < argument <= len(function):

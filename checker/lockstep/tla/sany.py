@@ -21,6 +21,7 @@ class SanyError(Exception):
     """
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
+        """Make the error; file and line come before the message."""
         place = "" if file is None else f"{file}:{line}: " if line is not None else f"{file}: "
         super().__init__(place + message)
         self.file = file

@@ -50,6 +50,7 @@ class LazySet:
     name = "a set"
 
     def __init__(self) -> None:
+        """Begin unlisted."""
         self._forced: frozenset[Value] | None = None
 
     @property
@@ -82,20 +83,25 @@ class LazySet:
         return TlaError(f"{self.name} is infinite and cannot be listed")
 
     def __contains__(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
         return self.has(value)
 
     def __iter__(self) -> Iterator[Value]:
+        """List the elements."""
         if not self.finite:
             raise self._endless()
         return self.items()
 
     def __len__(self) -> int:
+        """Count the elements."""
         return len(self.force())
 
     def __hash__(self) -> int:
+        """Answer the hash that goes with equality."""
         return hash(self.force()) if self.finite else hash(self.name)
 
     def __eq__(self, other: object) -> bool:
+        """Compare as Python does; equality of TLA+ is :func:`lockstep.tla.values.eq`."""
         if self is other:
             return True
         if not isinstance(other, (LazySet, frozenset)):
@@ -178,14 +184,17 @@ class SeqSet(LazySet):
     name = "Seq(S)"
 
     def __init__(self, base: Value) -> None:
+        """Take the set of elements."""
         super().__init__()
         self.base = base
 
     @property
     def finite(self) -> bool:
+        """Whether the set can be listed."""
         return is_finite(self.base) and not len(self.base)
 
     def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
         if type(value) is tuple:
             return all(member(element, self.base) for element in value)
         if type(value) is Fcn or type(value) is ModelValue:
@@ -193,6 +202,7 @@ class SeqSet(LazySet):
         raise wrong("membership of Seq(S)", "a sequence", value)
 
     def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
         yield ()
 
 
@@ -203,6 +213,7 @@ class PowerSet(LazySet):
     name = "SUBSET S"
 
     def __init__(self, base: Value) -> None:
+        """Take the set whose subsets these are."""
         super().__init__()
         if not is_set(base):
             raise wrong("SUBSET", "a set", base)
@@ -210,9 +221,11 @@ class PowerSet(LazySet):
 
     @property
     def finite(self) -> bool:
+        """Whether the set can be listed."""
         return is_finite(self.base)
 
     def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
         if not is_set(value):
             if type(value) is ModelValue:
                 return False
@@ -220,6 +233,7 @@ class PowerSet(LazySet):
         return all(member(element, self.base) for element in value)
 
     def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
         from lockstep.tla.values import ordered
 
         listed = list(ordered(self.base))
@@ -227,6 +241,7 @@ class PowerSet(LazySet):
             yield from map(frozenset, itertools.combinations(listed, size))
 
     def __len__(self) -> int:
+        """Count the elements."""
         return 1 << len(self.base)
 
 
@@ -237,14 +252,17 @@ class FcnSet(LazySet):
     name = "[S -> T]"
 
     def __init__(self, domain_set: Value, codomain: Value) -> None:
+        """Take the domain and the set of values."""
         super().__init__()
         self.domain_set, self.codomain = domain_set, codomain
 
     @property
     def finite(self) -> bool:
+        """Whether the set can be listed."""
         return is_finite(self.domain_set) and (is_finite(self.codomain) or not len(self.domain_set))
 
     def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
         if not _is_fcn(value):
             if type(value) is ModelValue:
                 return False
@@ -254,6 +272,7 @@ class FcnSet(LazySet):
         return all(member(element, self.codomain) for element in _values_of(value))
 
     def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
         from lockstep.tla.values import ordered
 
         keys = list(ordered(self.domain_set))
@@ -271,14 +290,17 @@ class RcdSet(LazySet):
     name = "a set of records"
 
     def __init__(self, fields: dict[str, Value]) -> None:
+        """Take the set of values of each field."""
         super().__init__()
         self.fields = fields
 
     @property
     def finite(self) -> bool:
+        """Whether the set can be listed."""
         return all(map(is_finite, self.fields.values()))
 
     def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
         if type(value) is Fcn:
             table = value.d
             if table.keys() != self.fields.keys():
@@ -289,6 +311,7 @@ class RcdSet(LazySet):
         raise wrong("membership of a set of records", "a record", value)
 
     def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
         from lockstep.tla.values import ordered
 
         columns = [list(ordered(allowed)) for allowed in self.fields.values()]
@@ -303,14 +326,17 @@ class Product(LazySet):
     name = "a product"
 
     def __init__(self, *factors: Value) -> None:
+        """Take the factors."""
         super().__init__()
         self.factors = factors
 
     @property
     def finite(self) -> bool:
+        """Whether the set can be listed."""
         return all(map(is_finite, self.factors))
 
     def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
         if type(value) is tuple:
             return len(value) == len(self.factors) and all(map(member, value, self.factors))
         if type(value) is Fcn or type(value) is ModelValue:
@@ -318,6 +344,7 @@ class Product(LazySet):
         raise wrong("membership of a product", "a tuple", value)
 
     def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
         from lockstep.tla.values import ordered
 
         yield from itertools.product(*[list(ordered(factor)) for factor in self.factors])
@@ -330,15 +357,18 @@ class Union2(LazySet):
     name = "a union"
 
     def __init__(self, left: Value, right: Value) -> None:
+        """Take both sides."""
         super().__init__()
         self.left, self.right = left, right
 
     @property
     def finite(self) -> bool:
+        """Whether the set can be listed."""
         return is_finite(self.left) and is_finite(self.right)
 
     def has(self, value: Value) -> bool:
         # The finite side first: it decides more often without asking an infinite set about a foreign kind.
+        """Tell whether ``value`` is an element."""
         sides = (self.left, self.right) if is_finite(self.left) else (self.right, self.left)
         refusal: TlaError | None = None
         for side in sides:
@@ -352,6 +382,7 @@ class Union2(LazySet):
         return False
 
     def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
         yield from build_set([*self.left, *self.right])
 
 
@@ -362,17 +393,21 @@ class Difference(LazySet):
     name = "a difference"
 
     def __init__(self, left: Value, right: Value) -> None:
+        """Take both sides."""
         super().__init__()
         self.left, self.right = left, right
 
     @property
     def finite(self) -> bool:
+        """Whether the set can be listed."""
         return is_finite(self.left)
 
     def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
         return member(value, self.left) and not member(value, self.right)
 
     def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
         return (value for value in self.left if not member(value, self.right))
 
 
@@ -383,17 +418,21 @@ class Filtered(LazySet):
     name = "a subset of an infinite set"
 
     def __init__(self, base: Value, test: Callable[[Value], bool]) -> None:
+        """Take the base and the test."""
         super().__init__()
         self.base, self.test = base, test
 
     @property
     def finite(self) -> bool:
+        """Whether the set can be listed."""
         return is_finite(self.base)
 
     def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
         return member(value, self.base) and self.test(value)
 
     def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
         return filter(self.test, self.base)
 
 
@@ -404,6 +443,7 @@ class LazyFcn:
     tla_kind = "function"
 
     def __init__(self, domain: Value, body: Callable[[Any, Value], Value]) -> None:
+        """Take the domain, and the value at an argument given the function itself."""
         self.domain, self.body = domain, body
         self._known: dict[Value, Value] = {}
 
@@ -426,7 +466,9 @@ class LazyFcn:
         return as_fcn({argument: self.apply(argument) for argument in self.domain})
 
     def __hash__(self) -> int:
+        """Answer the hash that goes with equality."""
         return hash(self.force())
 
     def __eq__(self, other: object) -> bool:
+        """Compare as Python does; equality of TLA+ is :func:`lockstep.tla.values.eq`."""
         return self is other or bool(self.force() == (other.force() if isinstance(other, LazyFcn) else other))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -37,7 +38,11 @@ __all__ = [
 ]
 
 
-class AmbiguousStep(TlaError):
+_RECURSION = 10_000
+"""How deep Python may call: a recursive operator of TLA+ takes a few calls a level."""
+
+
+class AmbiguousStep(TlaError):  # noqa: N818 - it names what happened
     """An action with given arguments has two different successors."""
 
 
@@ -79,6 +84,7 @@ class Spec:
     def __init__(self, source: str) -> None:
         """Make a specification of its generated source; see :func:`load_spec` and :meth:`from_source`."""
         self.source = source
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
         fast, marker, slow = source.partition(MARKER)
         if not marker:
             raise ValueError("this is not the source of a compiled specification")
@@ -101,9 +107,7 @@ class Spec:
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
         self._next = {name: self._module[a["next"]] for name, a in meta["actions"].items()}
-        self._step = {
-            name: (self._module[a["step"]], tuple(a["params"])) for name, a in meta["actions"].items()
-        }
+        self._step = {name: (self._module[a["step"]], tuple(a["params"])) for name, a in meta["actions"].items()}
         self._constraints = [self._module[py] for py in meta["constraints"]]
         self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
         self.state_class: type[State] = self._module["State"]
@@ -118,9 +122,11 @@ class Spec:
         return cls(text)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle."""
         return (Spec, (self.source,))
 
     def __repr__(self) -> str:
+        """Show the value for a reader of Python."""
         return f"<Spec {self.name} {self.spec_hash[:12]}>"
 
     # ---- States ----
@@ -371,7 +377,6 @@ def _compile(xml: bytes, cfg: Cfg, modules: dict[str, str], debug: bool, spec_ha
     tree = read_tree(xml)
     resolve_instances(tree)
     return generate(Program(tree, cfg), modules, debug=debug, spec_hash=spec_hash)
-
 
 
 def _project_modules(root: Path, directories: list[Path]) -> dict[str, str]:

@@ -23,6 +23,7 @@ class State(tuple[Value, ...]):
     variables: tuple[str, ...] = ()
 
     def __getitem__(self, key: Any) -> Any:
+        """Answer a variable by name, or by its position."""
         if isinstance(key, str):
             try:
                 key = self.variables.index(key)
@@ -47,12 +48,15 @@ class State(tuple[Value, ...]):
         return type(self)(tuple({**table, **changes}.values()))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle."""
         return (_rebuild, (self.variables, tuple(self)))
 
     def __repr__(self) -> str:
+        """Show the value for a reader of Python."""
         return f"<{self}>"
 
     def __str__(self) -> str:
+        """Write the state as TLC does."""
         return "\n".join(f"/\\ {name} = {format_value(value)}" for name, value in self.as_dict().items())
 
 

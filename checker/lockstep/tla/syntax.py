@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 __all__ = [
+    "STANDARD_MODULES",
     "At",
     "Bind",
     "Bound",
@@ -26,7 +27,6 @@ __all__ = [
     "Number",
     "OperatorArg",
     "Param",
-    "STANDARD_MODULES",
     "String",
     "Substituted",
     "Substitution",
@@ -56,6 +56,7 @@ class Location:
     end_column: int
 
     def __str__(self) -> str:
+        """Write module, line and column."""
         return f"{self.module}.tla:{self.line}:{self.column}"
 
 

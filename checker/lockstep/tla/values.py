@@ -67,6 +67,7 @@ class ModelValue:
     kind: str
 
     def __new__(cls, name: str) -> ModelValue:
+        """Answer the model value of this name, the same object each time."""
         found = cls._interned.get(name)
         if found is None:
             found = object.__new__(cls)
@@ -76,9 +77,11 @@ class ModelValue:
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle."""
         return (ModelValue, (self.name,))
 
     def __repr__(self) -> str:
+        """Show the value for a reader of Python."""
         return f"ModelValue({self.name!r})"
 
 
@@ -93,16 +96,19 @@ class Fcn:
     _hash: int | None
 
     def __init__(self, table: dict[Value, Value]) -> None:
+        """Take the table, which nothing may change afterwards."""
         self.d = table
         self._hash = None
 
     def __hash__(self) -> int:
+        """Answer the hash that goes with equality."""
         known = self._hash
         if known is None:
             known = self._hash = hash(frozenset(self.d.items()))
         return known
 
     def __eq__(self, other: object) -> bool:
+        """Compare as Python does; equality of TLA+ is :func:`lockstep.tla.values.eq`."""
         if self is other:
             return True
         if type(other) is Fcn:
@@ -110,9 +116,11 @@ class Fcn:
         return NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle."""
         return (Fcn, (self.d,))
 
     def __repr__(self) -> str:
+        """Show the value for a reader of Python."""
         from lockstep.tla.text import format_value
 
         return f"<{format_value(self)}>"
@@ -129,7 +137,7 @@ class Fcn:
             try:
                 return table[argument]
             except KeyError:
-                raise outside(self, argument)
+                raise outside(self, argument) from None
         found = lookup(table, argument)
         if found is None:
             raise outside(self, argument)

@@ -226,7 +226,6 @@ class EntryDispatcher(EntryPusher):
         return (
             self._appending(peer)
             and self._all_is_pushed(peer)
-            and index < self.dispatchers[peer].write_index
             and self.ledger_store.has_entry(index)
         )
 

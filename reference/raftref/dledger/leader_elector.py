@@ -25,13 +25,18 @@ class LeaderElector(EntryPusher):
 
     @action(when=can_change_to_candidate)
     def change_to_candidate(self) -> Effects:
-        """Lose the leader or the leadership. The term stays; it is raised later, by next_term.
+        """Lose the leader or the leadership, or hear of a higher term as a candidate.
+
+        The term stays; it is raised later, by next_term. Votes count within one candidacy, and a candidate
+        that hears of a higher term goes on with its round.
 
         Raises:
             NotEnabled: The node is down.
 
         Source: MemberState.changeToCandidate.
         """
+        if self.member_state.role is not Role.CANDIDATE:
+            self.member_state.votes = set()
         self.member_state.role = Role.CANDIDATE
         self.member_state.leader_id = None
         return NO_EFFECTS

@@ -147,6 +147,6 @@ class LedgerStore:
         if not 0 <= resurrected <= self.resurrectable_count():
             raise ValueError(f"a scan of the file cannot find {resurrected} entries behind the end")
         self.log += self.tail[:resurrected]
-        self.tail = ()
+        self.tail = self.tail[resurrected:]
         self.committed_index = NONE
         self.update_committed_index(curr_term, self.check_point, curr_term=curr_term)
