@@ -35,9 +35,7 @@ def test_in_a_checkout_the_spec_is_the_folder_spec_at_the_top() -> None:
     assert (paths.spec_dir() / "Quorum.tla").is_file()
 
 
-def test_where_no_spec_is_found_the_error_names_both_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_spec_is_found_the_error_names_both_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "checker" / "lockstep"
     monkeypatch.setattr(paths, "__file__", str(package / "paths.py"))
     with pytest.raises(paths.SpecNotFoundError) as caught:
@@ -46,9 +44,7 @@ def test_where_no_spec_is_found_the_error_names_both_places(
     assert str(tmp_path / "spec") in str(caught.value)
 
 
-def test_a_folder_without_modules_is_not_taken_for_the_spec(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_without_modules_is_not_taken_for_the_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "checker" / "lockstep"
     (package / "_spec").mkdir(parents=True)
     (tmp_path / "spec").mkdir()

@@ -60,9 +60,7 @@ def sorting_rule(watermarks: Sequence[int], position: int) -> int:
 
 
 @pytest.mark.parametrize("name", LEMMAS)
-def test_every_lemma_is_proved_and_each_of_its_controls_is_refuted(
-    name: str, all_proofs: dict[str, Proof]
-) -> None:
+def test_every_lemma_is_proved_and_each_of_its_controls_is_refuted(name: str, all_proofs: dict[str, Proof]) -> None:
     proof = all_proofs[name]
     assert proof.verdict is Verdict.PROVED, proof
     assert proof.counterexample is None
@@ -224,9 +222,7 @@ def test_a_wrong_quorum_is_refuted_for_groups_of_any_size_too(
 
 
 @pytest.mark.parametrize("n", [2, 4, 6, 8])
-@pytest.mark.parametrize(
-    "quorum_size", [lambda n: n // 2, lambda n: (n + 1) // 2], ids=["half", "half rounded up"]
-)
+@pytest.mark.parametrize("quorum_size", [lambda n: n // 2, lambda n: (n + 1) // 2], ids=["half", "half rounded up"])
 def test_two_halves_of_an_even_group_need_not_meet(quorum_size: Callable[[int], int], n: int) -> None:
     values = found(quorums_intersect(node_counts=[n], quorum_size=quorum_size))
     first, second = set(values["first"]), set(values["second"])
@@ -291,8 +287,7 @@ def successors(state: State, action: str, variant: Variant) -> list[State]:
         return [state | {"ledgerBeginIndex": begin, "ledgerEndIndex": end, "watermarks": watermarks}]
     if action == "ack":
         return [
-            state
-            | {"watermarks": [max(w, index) if i == peer else w for i, w in enumerate(state["watermarks"])]}
+            state | {"watermarks": [max(w, index) if i == peer else w for i, w in enumerate(state["watermarks"])]}
             for peer in range(len(state["watermarks"]))
             for index in range(state["ledgerEndIndex"] + 1)
         ]

@@ -88,7 +88,7 @@ def test_every_action_of_the_spec_has_an_edge_in_a_compared_graph() -> None:
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_given_state_action_and_parameters_there_is_at_most_one_successor(name: str) -> None:
-    spec, found = compiled(name)
+    _, found = compiled(name)
     targets: dict[tuple[object, ...], int] = {}
     for edge in found.edges:
         key = (edge.source, edge.action, tuple(sorted(edge.args.items(), key=lambda item: item[0])))

@@ -12,9 +12,7 @@ from lockstep.tlc.java import jar_knows_option
 
 SPECS = Path(__file__).parent / "specs" / "tlc"
 HOLDS = (SPECS / "Holds.tla", SPECS / "Holds.cfg")
-SUCCESS = (
-    "@!@!@STARTMSG 2193:0 @!@!@\nModel checking completed. No error has been found.\n@!@!@ENDMSG 2193 @!@!@\n"
-)
+SUCCESS = "@!@!@STARTMSG 2193:0 @!@!@\nModel checking completed. No error has been found.\n@!@!@ENDMSG 2193 @!@!@\n"
 STATS = "@!@!@STARTMSG 2199:0 @!@!@\n26 states generated, 16 distinct states found, 0 states left on queue.\n"
 STATS_END = "@!@!@ENDMSG 2199 @!@!@\n"
 FINISHED = "@!@!@STARTMSG 2186:0 @!@!@\nFinished in 1ms at (now)\n@!@!@ENDMSG 2186 @!@!@\n"
@@ -108,9 +106,7 @@ def test_the_options_of_a_jar_are_read_from_its_main_class() -> None:
     assert not jar_knows_option(jar, "-noSuchOption")
 
 
-def test_a_run_without_java_is_inconclusive_with_its_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_without_java_is_inconclusive_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     result = run_tlc(*HOLDS)

@@ -102,9 +102,7 @@ def test_another_outcome_is_the_only_mismatch_and_gives_its_reason(tmp_path: Pat
 
 def test_a_run_that_was_cut_short_is_never_the_pinned_result(tmp_path: Path) -> None:
     entry, result = ran(tmp_path, HOLDS.replace("budget_seconds = 60", "budget_seconds = 0.01"))
-    assert compare(entry, result)[0].startswith(
-        "Holds: result: pinned holds, found inconclusive (the budget of"
-    )
+    assert compare(entry, result)[0].startswith("Holds: result: pinned holds, found inconclusive (the budget of")
     unrefuted = load_manifest(written(tmp_path, SIMULATED)).models[0]
     assert compare(unrefuted, result)
     assert compare(unrefuted, replace(result, cause=None))

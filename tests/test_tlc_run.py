@@ -63,10 +63,7 @@ def test_several_workers_count_the_same_states() -> None:
 
 
 def test_coverage_counts_the_new_and_all_successors_of_each_action() -> None:
-    counts = {
-        each.action: (each.distinct_count, each.generated_count)
-        for each in run("Holds", coverage=True).coverage
-    }
+    counts = {each.action: (each.distinct_count, each.generated_count) for each in run("Holds", coverage=True).coverage}
     assert counts == {"Init": (1, 1), "TickLeft": (3, 12), "TickRight": (12, 12), "Restart": (0, 1)}
 
 
@@ -89,9 +86,7 @@ def test_an_invariant_violation_gives_its_name_and_every_step() -> None:
         (4, "Increment"),
     ]
     assert [step.variables["count"] for step in steps] == ["0", "1", "2", "3"]
-    assert steps[1].variables["history"] == (
-        r'<<[step |-> 0, word |-> "a \"quoted\" \\ word", marks |-> {1, 2}]>>'
-    )
+    assert steps[1].variables["history"] == (r'<<[step |-> 0, word |-> "a \"quoted\" \\ word", marks |-> {1, 2}]>>')
     assert steps[1].location is not None and steps[1].location.line == 12
     assert steps[1].raw.startswith("2: <Increment line 12")
 

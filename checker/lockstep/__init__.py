@@ -1,0 +1,1 @@
+"""lockstep keeps implementations of replicated logs in step with their TLA+ spec."""

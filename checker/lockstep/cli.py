@@ -13,7 +13,7 @@ import click
 
 from lockstep.conformance import TraceVerdict, check_trace
 from lockstep.fleet import PLANS, write_cluster
-from lockstep.graph import NothingToDraw, draw
+from lockstep.graph import NothingToDrawError, draw
 from lockstep.models import ModelOutcome, manifest, run_models
 from lockstep.proofs import LEMMAS, run_proofs
 from lockstep.proofs import Verdict as ProofVerdict
@@ -70,7 +70,7 @@ def main() -> None:
     except ToolMissing as error:
         click.echo(f"lockstep: {error}", err=True)
         code = 3
-    except (TraceError, RecordingsError, ManifestError, PlanError, NothingToDraw, OSError) as error:
+    except (TraceError, RecordingsError, ManifestError, PlanError, NothingToDrawError, OSError) as error:
         click.echo(f"lockstep: {error}", err=True)
         code = 2
     except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
@@ -122,7 +122,14 @@ def model(names: tuple[str, ...], tier: str, parallel: int, tla_tools: Path | No
         click.echo(json.dumps([_model_json(outcome) for outcome in outcomes], indent=2))
     else:
         rows = [
-            (o.entry.name, o.result.distinct, o.result.generated, o.result.depth, f"{o.result.wall_seconds:.1f} s", o.found)
+            (
+                o.entry.name,
+                o.result.distinct,
+                o.result.generated,
+                o.result.depth,
+                f"{o.result.wall_seconds:.1f} s",
+                o.found,
+            )
             for o in outcomes
         ]
         click.echo(table(("model", "distinct", "generated", "depth", "time", "result"), rows))
@@ -163,7 +170,13 @@ def _show_counterexample(outcome: ModelOutcome) -> None:
 @click.option("--seeds", default=1, show_default=True, help="How many seeds, from --seed on.")
 @click.option("--plan", default="ordered", show_default=True, help=f"{', '.join(PLANS)}, or a JSON or TOML file.")
 @click.option("--events", default=400, show_default=True, help="How many events a cluster takes.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="The folder for the traces.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="The folder for the traces.",
+)
 def simulate(seed: int, seeds: int, plan: str, events: int, output: Path) -> int:
     """Run clusters of the Python reference under faults and write their traces."""
     if plan not in PLANS and not Path(plan).is_file():
@@ -241,7 +254,9 @@ def _verdict_json(verdict: TraceVerdict) -> dict[str, Any]:
 
 @cli.command(name="import")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The trace to write.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The trace to write."
+)
 def import_(recording: Path, output: Path) -> int:
     """Turn a recording of the real DLedger into a trace.
 
@@ -284,7 +299,9 @@ def prove(names: tuple[str, ...], timeout: int, form: str) -> int:
 
 @cli.command()
 @click.argument("name")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write."
+)
 @click.option("--limit", default=20_000, show_default=True, help="The most states to explore.")
 def graph(name: str, output: Path, limit: int) -> int:
     """Draw the shortest path to a violation of a small model, within its state graph, as SVG.
@@ -303,7 +320,9 @@ def schema() -> int:
 
 
 @cli.command()
-@click.option("--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Which models; deep ones take minutes.")
+@click.option(
+    "--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Which models; deep ones take minutes."
+)
 @click.option("--seeds", default=5, show_default=True, help="How many clusters of each plan.")
 @click.option("--events", default=400, show_default=True, help="How many events a cluster takes.")
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.observe import UnknownField, differences, to_value
+from lockstep.observe import UnknownFieldError, differences, to_value
 from lockstep.reference import reference_location
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -161,7 +161,7 @@ class _Check:
         if shown:
             try:
                 differing = differences(shown, self.spec.evaluate("Observe", state, event.node))
-            except UnknownField as error:
+            except UnknownFieldError as error:
                 raise TraceError(self.trace.source, line, str(error)) from error
             if differing:
                 name = differing[0].path
@@ -187,9 +187,7 @@ class _Check:
         self.failed.add(name)
         self._found("property", name, line, event, [], str(self.spec.definitions.get(name, "")))
 
-    def _found(
-        self, kind: str, name: str, line: int, event: Event, details: list[str], location: str
-    ) -> None:
+    def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:
         action = self.spec.actions.get(event.action)
         finding = Finding(
             kind=kind,

@@ -47,7 +47,7 @@ def write_cluster(folder: Path, name: str, seed: int, events: int) -> Path:
         version=version("lockstep-raft"),
         spec="DLedger",
         nodes=plan.node_ids,
-        constants=constants(plan),
+        constants={**constants(plan)},
         origin="simulation of the Python reference",
         scenario=f"plan {name}, seed {seed}, {events} events",
     )

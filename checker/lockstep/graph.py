@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import networkx as nx
 from jinja2 import Environment
 
 from lockstep.models import manifest
-from lockstep.tla.spec import Spec, State, load_spec
+from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.state import State
 
 _STEP, _LEFT, _WIDTH = 46, 60, 900
 
 
-class NothingToDraw(Exception):
+class NothingToDrawError(Exception):
     """The model has no violation within the limit; the message says which it is."""
 
 
@@ -33,7 +35,7 @@ def find_violation(spec: Spec, limit: int) -> Violation | None:
 
     Arguments: `spec`, with its invariants; `limit`, the most states to explore.
     Returns the first one found with the graph up to there, or None when the whole graph has none. Raises
-    NothingToDraw when the limit is reached first.
+    NothingToDrawError when the limit is reached first.
     """
     graph = nx.MultiDiGraph()
     initial = next(iter(spec.initial_states()))
@@ -51,7 +53,7 @@ def find_violation(spec: Spec, limit: int) -> Violation | None:
                 if failed is not None:
                     return Violation(failed, after, graph, initial)
                 if graph.number_of_nodes() > limit:
-                    raise NothingToDraw(f"no violation in the first {limit} states: give a larger --limit")
+                    raise NothingToDrawError(f"no violation in the first {limit} states: give a larger --limit")
         frontier = following
     return None
 
@@ -65,19 +67,19 @@ def draw(name: str, output: Path, limit: int) -> str:
     """Draw the shortest path to a violation of a model into the SVG file `output`; return a line about it.
 
     Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle.
-    Raises NothingToDraw when there is no violation.
+    Raises NothingToDrawError when there is no violation.
     """
     pinned = manifest()
     try:
         module, cfg = pinned.files(pinned.model(name))
     except KeyError as error:
-        raise NothingToDraw(str(error.args[0])) from error
+        raise NothingToDrawError(str(error.args[0])) from error
     found = find_violation(load_spec(module, cfg), limit)
     if found is None:
-        raise NothingToDraw(f"the model {name} has no violation: there is no path to draw")
+        raise NothingToDrawError(f"the model {name} has no violation: there is no path to draw")
     path: list[State] = nx.shortest_path(found.graph, found.initial, found.state)
     labels = ["Init"] + [
-        next(iter(found.graph.get_edge_data(a, b).values()))["label"] for a, b in zip(path, path[1:], strict=False)
+        next(iter(found.graph.get_edge_data(a, b).values()))["label"] for a, b in itertools.pairwise(path)
     ]
     output.write_text(_svg(name, found, labels), encoding="utf-8")
     count = found.graph.number_of_nodes()

@@ -30,7 +30,7 @@ class Difference:
         return f"{self.path}: the trace shows {self.observed}, the spec says {self.expected}"
 
 
-class UnknownField(ValueError):
+class UnknownFieldError(ValueError):
     """An observed field that the spec's Observe does not have."""
 
 
@@ -48,13 +48,13 @@ def to_value(tree: Any) -> Value:
 def differences(shown: Mapping[str, Any], expected: Value, path: str = "") -> list[Difference]:
     """List the fields of `shown` that differ from the spec's value, in the order of the trace.
 
-    Raises UnknownField where `shown` has a key that the spec's value has not.
+    Raises UnknownFieldError where `shown` has a key that the spec's value has not.
     """
     found: list[Difference] = []
     for key, part in shown.items():
         here = f"{path}.{key}" if path else key
         if not isinstance(expected, Fcn) or key not in expected.d:
-            raise UnknownField(f"field `shows.{here}`: the spec's Observe has no such field")
+            raise UnknownFieldError(f"field `shows.{here}`: the spec's Observe has no such field")
         value = expected.d[key]
         if isinstance(part, Mapping) and isinstance(value, Fcn):
             found += differences(part, value, here)

@@ -55,7 +55,7 @@ def mismatches(recording: Recording, found: TraceVerdict) -> list[str]:
     if found.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
         return [found.reason]
     problems: list[str] = []
-    if found.verdict != recording.verdict:
+    if str(found.verdict) != recording.verdict:
         problems.append(f"{found.verdict}: {found.reason}")
     deviation = found.deviation
     left = None if deviation is None else Leaves(deviation.action, deviation.recorded_line or -1)

@@ -14,7 +14,6 @@ from lockstep.trace.format import Header, TraceError
 Switches = Mapping[str, bool | str | int]
 
 
-
 def trace_cfg() -> Path:
     """Return the cfg that names Init, Next and the properties that traces are checked for."""
     return spec_dir() / "Trace.cfg"

@@ -16,8 +16,8 @@ from lockstep.models import manifest, run_models
 from lockstep.paths import traces_dir
 from lockstep.pipeline.check import check_with_spark
 from lockstep.pipeline.session import spark_session
-from lockstep.proofs import run_proofs
 from lockstep.proofs import Verdict as ProofVerdict
+from lockstep.proofs import run_proofs
 from lockstep.recordings import Recording, found_text, load_recordings, mismatches
 from lockstep.report.text import finding_text, table
 from lockstep.tlc import find_java, find_tla2tools
@@ -85,9 +85,7 @@ class Job:
         for proof in run_proofs():
             proved = proof.verdict is ProofVerdict.PROVED
             refuted = proof.verdict is ProofVerdict.REFUTED
-            self.verdicts.append(
-                Verdict.HOLDS if proved else Verdict.VIOLATED if refuted else Verdict.INCONCLUSIVE
-            )
+            self.verdicts.append(Verdict.HOLDS if proved else Verdict.VIOLATED if refuted else Verdict.INCONCLUSIVE)
             sizes = "every size" if proof.node_counts is None else f"n = 1..{max(proof.node_counts)}"
             rows.append((proof.name, sizes, _seconds(proof.seconds), str(proof.verdict) + _reason(proof.reason)))
         self.say("Lemmas, proved by z3 for all integers\n")

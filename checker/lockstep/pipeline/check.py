@@ -31,9 +31,7 @@ VERDICTS = pa.schema(
         ("findings", pa.string()),
     ]
 )
-_DDL = (
-    "trace string, verdict string, reason string, events bigint, steps bigint, seconds double, findings string"
-)
+_DDL = "trace string, verdict string, reason string, events bigint, steps bigint, seconds double, findings string"
 
 Sources = dict[tuple[object, ...], str]
 
@@ -135,8 +133,6 @@ def _row(verdict: TraceVerdict) -> dict[str, Any]:
 
 
 def _verdict(row: dict[str, Any]) -> TraceVerdict:
-    findings = [
-        Finding(**{**each, "details": tuple(each["details"])}) for each in json.loads(row.pop("findings"))
-    ]
+    findings = [Finding(**{**each, "details": tuple(each["details"])}) for each in json.loads(row.pop("findings"))]
     source, verdict = row.pop("trace"), Verdict(row.pop("verdict"))
     return TraceVerdict(source, verdict, findings=findings, **row)

@@ -24,9 +24,7 @@ LEMMAS: Mapping[str, Callable[[int], Proof]] = MappingProxyType(
 """Every lemma by name; each takes the milliseconds that one question to z3 may last."""
 
 
-def run_proofs(
-    names: Iterable[str] | None = None, *, timeout_ms: int = DEFAULT_TIMEOUT_MS
-) -> tuple[Proof, ...]:
+def run_proofs(names: Iterable[str] | None = None, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> tuple[Proof, ...]:
     """Run lemmas, each to its verdict; one that fails does not stop the others.
 
     Args:
@@ -43,7 +41,5 @@ def run_proofs(
     chosen = tuple(LEMMAS) if names is None else tuple(names)
     unknown = [name for name in chosen if name not in LEMMAS]
     if unknown or not chosen:
-        raise ValueError(
-            f"no such lemma: {', '.join(unknown) or '(none named)'}; there are {', '.join(LEMMAS)}"
-        )
+        raise ValueError(f"no such lemma: {', '.join(unknown) or '(none named)'}; there are {', '.join(LEMMAS)}")
     return tuple(LEMMAS[name](timeout_ms) for name in chosen)

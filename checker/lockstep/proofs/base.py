@@ -138,9 +138,7 @@ def _ask_all(undecided: Proof, questions: Iterable[Question], timeout_ms: int) -
         return replace(undecided, reason="there was no question to ask")
     for control in undecided.controls:
         if control.verdict is not Verdict.REFUTED:
-            return replace(
-                undecided, reason=f"the control {control.name} is {control.verdict}, and must be refuted"
-            )
+            return replace(undecided, reason=f"the control {control.name} is {control.verdict}, and must be refuted")
     return replace(undecided, verdict=Verdict.PROVED)
 
 

@@ -31,9 +31,7 @@ STATEMENT = (
     "committedIndex + 1, and a quorum index being written is not past committedIndex. It holds when a leader "
     "starts with no watermarks and committedIndex <= ledgerEndIndex."
 )
-ALONE_STATEMENT = (
-    "The order alone, a pass being one step, follows from itself in {steps} state(s) before (wrong)."
-)
+ALONE_STATEMENT = "The order alone, a pass being one step, follows from itself in {steps} state(s) before (wrong)."
 LAST_FIRST_STATEMENT = "The same if a pass writes lastQuorumIndex before committedIndex (wrong)."
 WITHOUT_STATEMENT = "The same without the range of {range} (wrong)."
 TERM_STATEMENT = "The same if the term can change between reading it and updateCommittedIndex (wrong)."
@@ -153,16 +151,12 @@ def index_order_inductive(
         return prove(f"{NAME}/{name}", statement, sizes, _questions(sizes, wrong), timeout_ms)
 
     controls = [
-        control(
-            f"order_alone_{steps}", ALONE_STATEMENT.format(steps=steps), replace(ORDER_ALONE, steps=steps)
-        )
+        control(f"order_alone_{steps}", ALONE_STATEMENT.format(steps=steps), replace(ORDER_ALONE, steps=steps))
         for steps in (1, 2, 3)
     ]
     for dropped in RANGES:
         kept = tuple(name for name in RANGES if name != dropped)
-        controls.append(
-            control(f"without_{dropped}", WITHOUT_STATEMENT.format(range=dropped), Variant(ranges=kept))
-        )
+        controls.append(control(f"without_{dropped}", WITHOUT_STATEMENT.format(range=dropped), Variant(ranges=kept)))
     controls.append(control("last_quorum_first", LAST_FIRST_STATEMENT, LAST_QUORUM_FIRST))
     controls.append(control("term_changes", TERM_STATEMENT, TERM_CHANGES))
     return prove(NAME, STATEMENT, sizes, _questions(sizes, variant), timeout_ms, controls)
@@ -170,9 +164,7 @@ def index_order_inductive(
 
 def in_order(leader: Leader) -> z3.BoolRef:
     """Build the order that the lemma is about."""
-    return z3.And(
-        leader.last_quorum >= -1, leader.last_quorum <= leader.committed, leader.committed <= leader.end
-    )
+    return z3.And(leader.last_quorum >= -1, leader.last_quorum <= leader.committed, leader.committed <= leader.end)
 
 
 def in_range(leader: Leader, ranges: Iterable[str] = RANGES) -> z3.BoolRef:
@@ -267,9 +259,7 @@ def _append(now: Leader) -> Branch:
 
 def _ack(now: Leader, step: int) -> Branch:
     peer, index = z3.Ints(f"peer@{step} index@{step}")
-    watermarks = [
-        z3.If(z3.And(peer == i, index > mine), index, mine) for i, mine in enumerate(now.watermarks)
-    ]
+    watermarks = [z3.If(z3.And(peer == i, index > mine), index, mine) for i, mine in enumerate(now.watermarks)]
     may_come = z3.And(peer >= 0, peer < len(watermarks), index >= 0, index <= now.end)
     return may_come, replace(now, watermarks=watermarks)
 

@@ -33,9 +33,7 @@ def quorum_rules_equal_any_size(
         The proof; in its control half of the peers are a quorum. A counterexample has the `watermarks`, in
         descending order, and `counted` and `sorted`, what the two rules choose.
     """
-    control = prove(
-        f"{NAME}/half_is_a_quorum", HALF_STATEMENT, None, [_question(lambda n: n / 2)], timeout_ms
-    )
+    control = prove(f"{NAME}/half_is_a_quorum", HALF_STATEMENT, None, [_question(lambda n: n / 2)], timeout_ms)
     return prove(NAME, STATEMENT, None, [_question(quorum_size)], timeout_ms, [control])
 
 
@@ -57,9 +55,7 @@ def _question(quorum_size: SizeTerm) -> Question:
     quorum = quorum_size(nodes)
     # The count goes for the largest element with a quorum, compared here with the middle; if there is none,
     # the chosen element is any.
-    assumptions.append(
-        z3.Implies(z3.And(middle_reached >= quorum, chosen_reached >= quorum), chosen >= middle)
-    )
+    assumptions.append(z3.Implies(z3.And(middle_reached >= quorum, chosen_reached >= quorum), chosen >= middle))
     assumptions.append(z3.Implies(middle_reached >= quorum, chosen_reached >= quorum))
     counted = z3.If(chosen_reached >= quorum, chosen, z3.IntVal(-1))
 

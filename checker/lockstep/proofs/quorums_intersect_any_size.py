@@ -26,9 +26,7 @@ def majority_term(node_count: z3.ArithRef) -> z3.ArithRef:
     return node_count / 2 + 1
 
 
-def quorums_intersect_any_size(
-    timeout_ms: int = DEFAULT_TIMEOUT_MS, *, quorum_size: SizeTerm = majority_term
-) -> Proof:
+def quorums_intersect_any_size(timeout_ms: int = DEFAULT_TIMEOUT_MS, *, quorum_size: SizeTerm = majority_term) -> Proof:
     """Prove that two quorums overlap in a group of any size.
 
     Args:
@@ -39,9 +37,7 @@ def quorums_intersect_any_size(
         The proof; in its control half of the nodes are a quorum. A counterexample has the integers `nodes`,
         `first`, `second` (the sets' sizes), `shared` and `covered`.
     """
-    control = prove(
-        f"{NAME}/half_is_a_quorum", HALF_STATEMENT, None, [_question(lambda n: n / 2)], timeout_ms
-    )
+    control = prove(f"{NAME}/half_is_a_quorum", HALF_STATEMENT, None, [_question(lambda n: n / 2)], timeout_ms)
     return prove(NAME, STATEMENT, None, [_question(quorum_size)], timeout_ms, [control])
 
 

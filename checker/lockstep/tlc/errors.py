@@ -23,9 +23,7 @@ class ManifestError(TlcError):
     Arguments: `path`, the manifest; `problem`, what is wrong; `model` and `field`, where, when that is known.
     """
 
-    def __init__(
-        self, path: Path, problem: str, *, model: str | None = None, field: str | None = None
-    ) -> None:
+    def __init__(self, path: Path, problem: str, *, model: str | None = None, field: str | None = None) -> None:
         """Compose the one-line message out of its parts."""
         self.path = path
         self.problem = problem

@@ -17,9 +17,7 @@ from lockstep.tlc.errors import ToolMissing
 MINIMUM_JAVA_MAJOR = 17
 _VERSION_TIMEOUT_SECONDS = 30.0
 _VERSION = re.compile(r'version "(?P<version>(?P<first>\d+)(?:\.(?P<second>\d+))?[^"]*)"')
-_INSTALL = (
-    f"install a JDK {MINIMUM_JAVA_MAJOR} (Debian: openjdk-{MINIMUM_JAVA_MAJOR}-jre-headless) or set JAVA_HOME"
-)
+_INSTALL = f"install a JDK {MINIMUM_JAVA_MAJOR} (Debian: openjdk-{MINIMUM_JAVA_MAJOR}-jre-headless) or set JAVA_HOME"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +43,10 @@ def find_java(explicit: Path | None = None, environ: Mapping[str, str] | None = 
     if path is None:
         home = environment.get("JAVA_HOME")
         looked = f"JAVA_HOME ({home}) and PATH" if home else "PATH (JAVA_HOME is not set)"
-        raise ToolMissing(
-            f"Java {MINIMUM_JAVA_MAJOR} or newer is required; none found on {looked}; {_INSTALL}"
-        )
+        raise ToolMissing(f"Java {MINIMUM_JAVA_MAJOR} or newer is required; none found on {looked}; {_INSTALL}")
     version, major = _java_version(path)
     if major < MINIMUM_JAVA_MAJOR:
-        raise ToolMissing(
-            f"Java {MINIMUM_JAVA_MAJOR} or newer is required; found {version} at {path}; {_INSTALL}"
-        )
+        raise ToolMissing(f"Java {MINIMUM_JAVA_MAJOR} or newer is required; found {version} at {path}; {_INSTALL}")
     return Java(path=path, version=version, major=major)
 
 

@@ -120,9 +120,7 @@ def load_manifest(path: Path) -> Manifest:
         raise ManifestError(path, str(problem)) from problem
     tables = document.pop("model", None)
     if document:
-        raise ManifestError(
-            path, "unknown field at the top; only [[model]] tables belong here", field=min(document)
-        )
+        raise ManifestError(path, "unknown field at the top; only [[model]] tables belong here", field=min(document))
     if not isinstance(tables, list) or not tables:
         raise ManifestError(path, "there is no [[model]] table", field="model")
     entries = [_entry(path, position, table) for position, table in enumerate(tables, 1)]
@@ -241,9 +239,7 @@ def compare(entry: ModelEntry, result: TlcResult) -> list[str]:
         length = len(result.counterexample.steps) if result.counterexample is not None else None
         found = [("property", entry.violates, label), ("depth", entry.depth, length)]
     else:
-        found = [
-            (pin, getattr(entry, pin), getattr(result, pin)) for pin in ("distinct", "generated", "depth")
-        ]
+        found = [(pin, getattr(entry, pin), getattr(result, pin)) for pin in ("distinct", "generated", "depth")]
     return [
         f"{entry.name}: {pin}: pinned {pinned}, found {actual}"
         for pin, pinned, actual in found

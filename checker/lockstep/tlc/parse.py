@@ -24,9 +24,7 @@ _PROGRESS = re.compile(
     rf"^Progress\({_COUNT}\) at .*?: {_COUNT} states? generated(?: \([^)]*\))?,"
     rf" {_COUNT} distinct states? found(?: \([^)]*\))?, {_COUNT} states? left on queue"
 )
-_STATS = re.compile(
-    rf"^{_COUNT} states? generated, {_COUNT} distinct states? found, {_COUNT} states? left on queue"
-)
+_STATS = re.compile(rf"^{_COUNT} states? generated, {_COUNT} distinct states? found, {_COUNT} states? left on queue")
 _DEPTH = re.compile(r"depth of the complete state graph search is (\d+)")
 _VERSION = re.compile(r"Version (?P<version>\S+)(?: of .*?)?(?: \(rev: (?P<revision>\S+)\))?\s*$")
 _COVERAGE = re.compile(r"^<(?P<action>\S+) (?P<location>line .*?)>: (?P<distinct>\d+):(?P<generated>\d+)")

@@ -127,9 +127,7 @@ def _judge_interruption(request: Request, ended: Ended, partial: TlcResult) -> T
     number = -ended.status if ended.status < 0 else ended.status - 128
     if ended.status < 0 or number in _SIGNALS_THE_JVM_HANDLES:
         known = {each.value: each.name for each in signal.Signals}
-        return _inconclusive(
-            partial, Cause.KILLED, f"the JVM was killed by {known.get(number, f'signal {number}')}"
-        )
+        return _inconclusive(partial, Cause.KILLED, f"the JVM was killed by {known.get(number, f'signal {number}')}")
     return None
 
 
@@ -138,13 +136,9 @@ def _judge_memory(reader: OutputReader, ended: Ended, partial: TlcResult) -> Tlc
     texts = [message.text for message in reader.errors]
     codes = {code for message in reader.errors for code in message.codes()}
     loose = [*reader.messages.tail, *ended.stderr_tail] if ended.status == _JVM_EXIT_ON_OUT_OF_MEMORY else []
-    died_of_memory = any(
-        "java.lang.OutOfMemoryError" in text for text in [*texts, *loose, *ended.stderr_tail]
-    )
+    died_of_memory = any("java.lang.OutOfMemoryError" in text for text in [*texts, *loose, *ended.stderr_tail])
     if died_of_memory or codes & {Code.OUT_OF_MEMORY, Code.OUT_OF_MEMORY_INIT}:
-        return _inconclusive(
-            partial, Cause.OUT_OF_MEMORY, "the JVM ran out of memory; give it a larger heap_mb"
-        )
+        return _inconclusive(partial, Cause.OUT_OF_MEMORY, "the JVM ran out of memory; give it a larger heap_mb")
     if any("StackOverflowError" in text for text in texts) or Code.STACK_OVERFLOW in codes:
         return _inconclusive(
             partial,
@@ -154,9 +148,7 @@ def _judge_memory(reader: OutputReader, ended: Ended, partial: TlcResult) -> Tlc
     return None
 
 
-def _judge_malformed(
-    request: Request, reader: OutputReader, ended: Ended, partial: TlcResult
-) -> TlcResult | None:
+def _judge_malformed(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult | None:
     """A spec or cfg that TLC cannot use is an error of its author."""
     error: SpecError | None = None
     first = reader.errors[0] if reader.errors else None
@@ -194,9 +186,7 @@ _SANY_NOISE = re.compile(
     r"|tla2sany\.semantic\.AbortException|\*\*\* |Semantic errors:|\*\*\*Parse Error\*\*\*|Unknown location$"
     r"|Module definition starting at|In module )"
 )
-_SANY_POSITION = re.compile(
-    r"(?:at |^)line (?P<line>\d+), col(?:umn)? (?P<column>\d+)", re.IGNORECASE | re.MULTILINE
-)
+_SANY_POSITION = re.compile(r"(?:at |^)line (?P<line>\d+), col(?:umn)? (?P<column>\d+)", re.IGNORECASE | re.MULTILINE)
 
 
 def sany_error(lines: list[str], spec: Path) -> SpecError:
@@ -217,9 +207,7 @@ def sany_error(lines: list[str], spec: Path) -> SpecError:
     return SpecError(file, int(position["line"]), int(position["column"]), message)
 
 
-def _judge_violation(
-    request: Request, reader: OutputReader, ended: Ended, partial: TlcResult
-) -> TlcResult | None:
+def _judge_violation(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult | None:
     """TLC reported an error about the model and ended with a status that fits."""
     message = next((candidate for candidate in reader.errors if candidate.code in _KINDS), None)
     if message is None or message is not reader.errors[0]:
@@ -309,11 +297,7 @@ def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: Tl
     """No violation and no error to report: success, if TLC says so itself, and else inconclusive."""
     if reader.errors:
         first = reader.errors[0]
-        bug = (
-            "a bug of TLC"
-            if first.severity == Severity.TLC_BUG
-            else "a failure that says nothing of the model"
-        )
+        bug = "a bug of TLC" if first.severity == Severity.TLC_BUG else "a failure that says nothing of the model"
         line = " ".join(first.text.split())[:300]
         return _inconclusive(
             partial, Cause.TOOL_FAILED, f"{bug} (message {first.code}, exit status {ended.status}): {line}"
@@ -325,17 +309,13 @@ def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: Tl
             partial, Cause.UNKNOWN_EXIT, f"the JVM ended with status {ended.status} and no verdict{detail}"
         )
     if reader.messages.is_inside_message or Code.FINISHED not in reader.codes:
-        return _inconclusive(
-            partial, Cause.NO_FINAL_VERDICT, "the output of TLC stops before its final verdict"
-        )
+        return _inconclusive(partial, Cause.NO_FINAL_VERDICT, "the output of TLC stops before its final verdict")
     if request.is_simulation:
         return _inconclusive(
             partial, Cause.SIMULATED, "the simulation ended and found no violation, which proves nothing"
         )
     if Code.SUCCESS not in reader.codes:
-        return _inconclusive(
-            partial, Cause.NO_FINAL_VERDICT, "TLC ended without saying that no error was found"
-        )
+        return _inconclusive(partial, Cause.NO_FINAL_VERDICT, "TLC ended without saying that no error was found")
     if not partial.distinct:
         return _inconclusive(partial, Cause.VACUOUS, "TLC checked no state at all: nothing satisfies Init")
     return replace(

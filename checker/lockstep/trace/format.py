@@ -44,9 +44,7 @@ class Header(msgspec.Struct, tag="header", tag_field="kind", forbid_unknown_fiel
     scenario: str = ""
 
 
-class Event(
-    msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields=True, frozen=True, omit_defaults=True
-):
+class Event(msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields=True, frozen=True, omit_defaults=True):
     """One step of one node, and what that node shows after it.
 
     `action` is an action of the spec's Next, or "Observe"; `args` are its parameters by the spec's names;
@@ -112,9 +110,7 @@ class Trace:
                 if item.node not in self.header.nodes:
                     raise TraceError(self.source, number, f"field `node`: {item.node!r} is not in the header")
                 if item.seq <= last_seq:
-                    raise TraceError(
-                        self.source, number, f"field `seq`: {item.seq} does not rise above {last_seq}"
-                    )
+                    raise TraceError(self.source, number, f"field `seq`: {item.seq} does not rise above {last_seq}")
                 count, last_seq = count + 1, item.seq
                 yield number, item
                 continue

@@ -223,11 +223,7 @@ class EntryDispatcher(EntryPusher):
     def can_do_check_append_response(self, peer: NodeId) -> bool:
         """Everything is pushed, and the entry behind the peer's watermark is not answered."""
         index = Index(self.peer_water_marks[peer] + 1)
-        return (
-            self._appending(peer)
-            and self._all_is_pushed(peer)
-            and self.ledger_store.has_entry(index)
-        )
+        return self._appending(peer) and self._all_is_pushed(peer) and self.ledger_store.has_entry(index)
 
     @action(when=can_do_check_append_response)
     def do_check_append_response(self, peer: NodeId) -> Effects:
