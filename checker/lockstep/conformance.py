@@ -18,6 +18,7 @@ from lockstep.reference import reference_location
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.text import format_value
+from lockstep.tla.values import TlaError, Value
 from lockstep.trace.format import OBSERVE, Event, Trace, TraceError
 from lockstep.verdict import Verdict
 
@@ -129,7 +130,10 @@ class _Check:
                 raise TraceError(self.trace.source, line, "field `args`: Observe takes none")
             return state
         args = self._arguments(line, event)
-        after = self.spec.step(state, event.action, args)
+        try:
+            after = self.spec.step(state, event.action, args)
+        except TlaError as error:  # Of another type than the spec's parameter: it cannot even be compared.
+            raise TraceError(self.trace.source, line, f"field `args`: {error}") from error
         if after is None:
             branches = self.spec.explain(state, event.action, args).branches
             details = [text for branch in branches for text in str(branch).splitlines()]
@@ -169,11 +173,17 @@ class _Check:
                 return False
         for message in event.sent:
             value = self._value(message, line)
-            if not self.spec.evaluate("InFlight", state, value):
+            if not self._under_way(state, value, line):
                 text = f"not under way after this step: {format_value(value)}"
                 self._found("sent", "sent", line, event, [text], "")
                 return False
         return True
+
+    def _under_way(self, state: State, message: Value, line: int) -> bool:
+        try:
+            return self.spec.evaluate("InFlight", state, message) is True
+        except TlaError as error:
+            raise TraceError(self.trace.source, line, f"field `sent`: no message of the spec: {error}") from error
 
     def _check_properties(self, state: State, after: State, line: int, event: Event) -> None:
         for name, holds in self.spec.invariants.items():

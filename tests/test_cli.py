@@ -1,0 +1,190 @@
+"""The command line: what it prints, and the exit code of each outcome."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from lockstep.paths import traces_dir
+
+CAPTURED = traces_dir() / "captured"
+
+
+def lockstep(*args: str | Path, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lockstep", *map(str, args)]
+    return subprocess.run(
+        command, cwd=cwd, env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("cli")
+    done = lockstep("simulate", "--seed", "7", "--events", "120", cwd=place)
+    assert (done.returncode, done.stdout) == (0, "ordered-7.trace.ndjson\n")
+    return place
+
+
+def tampered(folder: Path, name: str, before: str, after: str) -> Path:
+    text = (folder / "ordered-7.trace.ndjson").read_text()
+    assert before in text
+    (folder / name).write_text(text.replace(before, after, 1))
+    return folder / name
+
+
+def test_a_conforming_trace_exits_0(folder: Path) -> None:
+    done = lockstep("check", "ordered-7.trace.ndjson", cwd=folder)
+    assert done.returncode == 0
+    assert "ordered-7.trace.ndjson: holds: a behaviour of the spec" in done.stdout
+
+
+def test_a_tampered_observation_exits_1_with_line_field_both_values_and_how_to_replay(folder: Path) -> None:
+    path = tampered(folder, "t.ndjson", '"ledgerEndIndex":0', '"ledgerEndIndex":3')
+    done = lockstep("check", path.name, cwd=folder)
+    assert done.returncode == 1
+    assert "ledgerEndIndex: the trace shows 3, the spec says 0" in done.stdout
+    assert "spec       DLedger.tla:" in done.stdout
+    assert done.stdout.rstrip().endswith("replay: lockstep check t.ndjson")
+
+
+def test_a_truncated_file_exits_2_with_file_and_line(folder: Path) -> None:
+    data = (folder / "ordered-7.trace.ndjson").read_bytes()
+    (folder / "cut.ndjson").write_bytes(data[: len(data) // 2])
+    done = lockstep("check", "cut.ndjson", cwd=folder)
+    assert done.returncode == 2
+    assert "cut.ndjson: malformed: cut.ndjson:" in done.stdout
+    assert "the file is truncated" in done.stdout
+
+
+def test_an_unknown_field_exits_2_and_is_named(folder: Path) -> None:
+    path = tampered(folder, "u.ndjson", '"action":', '"colour":1,"action":')
+    done = lockstep("check", path.name, cwd=folder)
+    assert done.returncode == 2
+    assert "u.ndjson:2: field `colour`: unknown field" in done.stdout
+
+
+def test_an_empty_file_exits_2_and_a_trace_without_steps_exits_3(folder: Path) -> None:
+    (folder / "empty.ndjson").write_bytes(b"")
+    assert lockstep("check", "empty.ndjson", cwd=folder).returncode == 2
+    head = (folder / "ordered-7.trace.ndjson").read_text().splitlines()[0]
+    (folder / "bare.ndjson").write_text(head + '\n{"kind":"end","events":0}\n')
+    done = lockstep("check", "bare.ndjson", cwd=folder)
+    assert (done.returncode, "inconclusive: the trace is empty" in done.stdout) == (3, True)
+
+
+def test_one_bad_trace_among_good_ones_decides_the_exit_code(folder: Path) -> None:
+    (folder / "empty.ndjson").write_bytes(b"")
+    done = lockstep("check", "ordered-7.trace.ndjson", "empty.ndjson", "--format", "json", cwd=folder)
+    assert done.returncode == 2
+    assert [each["verdict"] for each in json.loads(done.stdout)] == ["holds", "malformed"]
+
+
+def test_a_missing_file_and_a_wrong_switch_exit_2(folder: Path) -> None:
+    assert lockstep("check", "nowhere.ndjson", cwd=folder).returncode == 2
+    done = lockstep("check", "--switch", "Fifo=perhaps", "ordered-7.trace.ndjson", cwd=folder)
+    assert done.returncode == 2
+    assert "none of: repaired, published" in done.stderr
+
+
+def test_a_seed_and_a_plan_reproduce_a_trace_to_the_byte(folder: Path, tmp_path: Path) -> None:
+    lockstep("simulate", "--seed", "7", "--events", "120", cwd=tmp_path)
+    name = "ordered-7.trace.ndjson"
+    assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_malformed_plan_exits_2_naming_the_field(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text('{"nodes": 99}')
+    done = lockstep("simulate", "--plan", "plan.json", cwd=tmp_path)
+    assert (done.returncode, "field `nodes`" in done.stderr) == (2, True)
+    assert lockstep("simulate", "--plan", "nothing", cwd=tmp_path).returncode == 2
+
+
+def test_a_recording_is_imported_explained_as_published_and_refuted_by_the_repaired_spec(tmp_path: Path) -> None:
+    done = lockstep("import", CAPTURED / "dledger-0.2.7-figure8.ndjson", "-o", "f.ndjson", cwd=tmp_path)
+    assert (done.returncode, done.stdout.split(":")[0]) == (0, "f.ndjson")
+    published = lockstep("check", "f.ndjson", cwd=tmp_path)
+    assert published.returncode == 1
+    assert "LeaderCompleteness is violated by ChangeToLeader" in published.stdout
+    assert "recorded line 1062" in published.stdout
+    repaired = lockstep("check", "--switch", "repaired", "f.ndjson", cwd=tmp_path)
+    assert repaired.returncode == 1
+    assert "recorded line 934" in repaired.stdout
+    assert "committedIndex: the trace shows 2, the spec says 1" in repaired.stdout
+
+
+def test_a_recording_that_is_none_exits_2_and_writes_nothing(tmp_path: Path) -> None:
+    data = (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes()
+    (tmp_path / "half.ndjson").write_bytes(data[: len(data) // 2])
+    done = lockstep("import", "half.ndjson", "-o", "out.ndjson", cwd=tmp_path)
+    assert (done.returncode, "half.ndjson:" in done.stderr) == (2, True)
+    assert not (tmp_path / "out.ndjson").exists()
+
+
+def test_a_witness_that_is_reached_exits_0(tmp_path: Path) -> None:
+    done = lockstep("model", "witness_leader", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0
+    (found,) = json.loads(done.stdout)
+    assert (found["verdict"], found["tlc"], found["property"]) == ("holds", "violated", "NoLeader")
+    assert found["counterexample"][1] == "ElectLeader"
+
+
+def test_an_unknown_model_exits_2_and_says_which_there_are(tmp_path: Path) -> None:
+    done = lockstep("model", "nope", cwd=tmp_path)
+    assert (done.returncode, "figure8_bug" in done.stderr) == (2, True)
+
+
+def test_without_java_the_models_are_inconclusive_in_one_line(tmp_path: Path) -> None:
+    done = lockstep("model", "quorum", cwd=tmp_path, PATH=str(tmp_path), JAVA_HOME=str(tmp_path))
+    assert done.returncode == 3
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Java" in done.stderr
+
+
+def test_a_lemma_is_proved_and_an_unknown_one_exits_2(tmp_path: Path) -> None:
+    done = lockstep("prove", "quorums_intersect", cwd=tmp_path)
+    assert (done.returncode, "quorums_intersect: proved" in done.stdout) == (0, True)
+    assert lockstep("prove", "nope", cwd=tmp_path).returncode == 2
+
+
+def test_the_shortest_violation_is_drawn_as_svg(tmp_path: Path) -> None:
+    done = lockstep("graph", "late_truncate_bug", "-o", "g.svg", cwd=tmp_path)
+    assert done.returncode == 0
+    texts = [element.text or "" for element in ElementTree.parse(tmp_path / "g.svg").iter()]
+    assert any("IndexOrder" in text for text in texts)
+    assert any("HandleDoTruncate(n2)" in text for text in texts)
+
+
+def test_a_model_without_violation_is_not_drawn(tmp_path: Path) -> None:
+    done = lockstep("graph", "unordered", "-o", "g.svg", cwd=tmp_path)
+    assert (done.returncode, "has no violation" in done.stderr) == (2, True)
+    assert not (tmp_path / "g.svg").exists()
+
+
+def test_the_schema_is_json(tmp_path: Path) -> None:
+    done = lockstep("schema", cwd=tmp_path)
+    assert "$defs" in json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("command", ["model", "simulate", "check", "import", "prove", "graph", "schema", "verify"])
+def test_every_command_has_help(command: str, tmp_path: Path) -> None:
+    assert "Usage:" in lockstep(command, "--help", cwd=tmp_path).stdout
+
+
+def test_the_help_tells_the_exit_codes(tmp_path: Path) -> None:
+    text = " ".join(lockstep("--help", cwd=tmp_path).stdout.split())
+    for part in ("0 everything holds", "1 a violation", "2 wrong usage", "3 inconclusive", "4 an internal error"):
+        assert part in text
+
+
+def test_what_is_ours_to_answer_for_exits_4(tmp_path: Path) -> None:
+    code = "import lockstep.cli as c\ndef boom(): raise ZeroDivisionError('x')\nc.json_schema = boom\nc.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (4, "lockstep: internal error: ZeroDivisionError: x\n")

@@ -1,0 +1,126 @@
+"""The models of the manifest: complete, told the truth about, and held against their pins."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lockstep.conformance import TraceVerdict, check_trace
+from lockstep.models import ModelOutcome, manifest, run_models
+from lockstep.paths import spec_dir, traces_dir
+from lockstep.recordings import RecordingsError, load_recordings, mismatches
+from lockstep.specs import trace_spec
+from lockstep.tlc import compare, run_model
+from lockstep.trace.dledger import import_recording
+from lockstep.trace.format import Trace, trace_lines
+from lockstep.verdict import Verdict, worst
+
+MODELS = spec_dir() / "models"
+
+
+def header_of(name: str) -> str:
+    lines = (MODELS / f"{name}.cfg").read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if line.startswith("\\*"))
+
+
+def test_every_cfg_is_a_model_of_the_manifest_and_every_model_has_its_cfg() -> None:
+    assert {path.stem for path in MODELS.glob("*.cfg")} == {entry.name for entry in manifest().models}
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in manifest().models])
+def test_the_header_of_a_cfg_says_how_to_run_it_and_what_to_expect(name: str) -> None:
+    entry, text = manifest().model(name), header_of(name)
+    assert f"lockstep model {name}" in text
+    if entry.result == "holds":
+        assert "Green" in text
+    else:
+        assert entry.violates is not None
+        assert re.search(rf"\b{entry.violates}\b", text)
+
+
+def test_every_flaw_switch_has_a_model_in_which_it_alone_is_published() -> None:
+    switches = {"PriorTermCommit", "TruncatedTail", "PushTermCheck"}
+    alone = set()
+    for entry in manifest().models:
+        published = set(re.findall(r'(\w+) = "published"', (MODELS / entry.cfg_name).read_text()))
+        if entry.result == "violated" and len(published) == 1:
+            alone |= published
+        if entry.result == "holds":
+            assert not published
+    assert alone == switches
+
+
+def outcome(name: str) -> ModelOutcome:
+    (found,) = run_models([manifest().model(name)], parallel=1)
+    return found
+
+
+def test_a_green_model_is_as_pinned() -> None:
+    found = outcome("unordered")
+    assert (found.verdict, found.found) == (Verdict.HOLDS, "holds")
+
+
+def test_an_expected_violation_counts_as_expected() -> None:
+    found = outcome("late_truncate_bug")
+    assert (found.verdict, found.found) == (Verdict.HOLDS, "violates IndexOrder, as expected")
+
+
+def test_a_changed_pin_is_unexpected_and_no_pass() -> None:
+    entry = msgspec.structs.replace(manifest().model("unordered"), distinct=454)
+    result = run_model(manifest(), entry)
+    found = ModelOutcome(entry, result, tuple(compare(entry, result)))
+    assert found.verdict is Verdict.VIOLATED
+    assert found.found.startswith("UNEXPECTED: ")
+
+
+def test_a_model_whose_budget_is_spent_is_inconclusive() -> None:
+    entry = msgspec.structs.replace(manifest().model("two_messages"), budget_seconds=3)
+    result = run_model(manifest(), entry)
+    assert ModelOutcome(entry, result, tuple(compare(entry, result))).verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_whole_is_as_bad_as_its_worst_part_and_nothing_checked_is_no_pass() -> None:
+    assert worst([]) is Verdict.INCONCLUSIVE
+    assert worst([Verdict.HOLDS, Verdict.INCONCLUSIVE]) is Verdict.INCONCLUSIVE
+    assert worst([Verdict.INCONCLUSIVE, Verdict.VIOLATED, Verdict.HOLDS]) is Verdict.VIOLATED
+    assert worst([Verdict.HOLDS, Verdict.HOLDS]) is Verdict.HOLDS
+
+
+RECORDINGS = load_recordings(traces_dir() / "manifest.toml")
+
+
+def checked(file: str, switches: dict[str, str]) -> TraceVerdict:
+    imported = import_recording(traces_dir() / file)
+    trace = Trace(trace_lines(imported.header, imported.events), file)
+    return check_trace(trace, trace_spec(trace.header, file, switches))
+
+
+@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda each: each.name)
+def test_a_recording_of_the_real_dledger_gets_the_verdict_the_manifest_tells(recording: object) -> None:
+    each = next(one for one in RECORDINGS if one is recording)
+    assert mismatches(each, checked(each.file, each.switches)) == []
+
+
+def test_a_recording_with_another_verdict_than_told_is_no_pass() -> None:
+    told = next(each for each in RECORDINGS if each.name == "figure8")
+    found = checked(told.file, told.switches)
+    silent = msgspec.structs.replace(told, violates={})
+    assert mismatches(silent, found)
+    assert mismatches(msgspec.structs.replace(told, verdict="holds"), found)
+    assert mismatches(told, replace(found, verdict=Verdict.INCONCLUSIVE, reason="died")) == ["died"]
+
+
+def test_every_recording_of_the_folder_is_told_of() -> None:
+    files = {path.name for path in (traces_dir() / "captured").glob("*.ndjson")}
+    assert {Path(each.file).name for each in RECORDINGS} == files
+
+
+def test_a_malformed_manifest_of_recordings_names_the_field(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.toml"
+    path.write_text('[[recording]]\nname = "x"\nfile = "y"\nverdict = "fine"\n')
+    with pytest.raises(RecordingsError, match=r"manifest\.toml: .*verdict"):
+        load_recordings(path)
