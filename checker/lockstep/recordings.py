@@ -73,10 +73,9 @@ def _place(leaves: Leaves | None) -> str:
 
 def found_text(found: TraceVerdict) -> str:
     """Say in a few words what was found, by lines of the recording."""
-    parts = []
     if found.deviation is not None:
-        parts.append(f"leaves the spec at line {found.deviation.recorded_line}: {found.deviation.action}")
+        text = f"leaves the spec at line {found.deviation.recorded_line}: {found.deviation.action}"
     else:
-        parts.append("conforms")
-    parts += [f"violates {name} at line {finding.recorded_line}" for name, finding in found.violations.items()]
-    return "; ".join(parts)
+        text = "conforms"
+    violated = ", ".join(f"{name} (line {each.recorded_line})" for name, each in found.violations.items())
+    return f"{text}, and violates {violated}" if violated else text
