@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from pathlib import Path
 
 import networkx as nx
 from jinja2 import Environment
 
 from lockstep.models import manifest
-from lockstep.tla.spec import Spec, load_spec
-from lockstep.tla.state import State
+from lockstep.tla.explore import Exploration, explore
+from lockstep.tla.spec import load_spec
+from lockstep.tla.values import Value
 
 _STEP, _LEFT, _WIDTH = 46, 60, 900
 
@@ -20,45 +20,17 @@ class NothingToDrawError(Exception):
     """The model has no violation within the limit; the message says which it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A state that violates a property, in the graph explored up to there."""
-
-    name: str
-    state: State
-    graph: nx.MultiDiGraph
-    initial: State
-
-
-def find_violation(spec: Spec, limit: int) -> Violation | None:
-    """Search breadth first for a state in which an invariant is false.
-
-    Arguments: `spec`, with its invariants; `limit`, the most states to explore.
-    Returns the first one found with the graph up to there, or None when the whole graph has none. Raises
-    NothingToDrawError when the limit is reached first.
-    """
+def state_graph(found: Exploration) -> nx.MultiDiGraph:
+    """Make the graph of a search: a node a state with its depth, an edge a step with its label."""
     graph = nx.MultiDiGraph()
-    initial = next(iter(spec.initial_states()))
-    graph.add_node(initial, depth=0)
-    frontier = [initial]
-    while frontier:
-        following: list[State] = []
-        for state in frontier:
-            for action, args, after in spec.successors(state):
-                if after not in graph:
-                    graph.add_node(after, depth=graph.nodes[state]["depth"] + 1)
-                    following.append(after)
-                graph.add_edge(state, after, label=_label(action, args))
-                failed = next((name for name, holds in spec.invariants.items() if not holds(after)), None)
-                if failed is not None:
-                    return Violation(failed, after, graph, initial)
-                if graph.number_of_nodes() > limit:
-                    raise NothingToDrawError(f"no violation in the first {limit} states: give a larger --limit")
-        frontier = following
-    return None
+    graph.add_nodes_from(range(len(found.states)))
+    for edge in found.edges:
+        graph.add_edge(edge.source, edge.target, label=_label(edge.action, edge.args))
+    nx.set_node_attributes(graph, nx.single_source_shortest_path_length(graph, 0), "depth")
+    return graph
 
 
-def _label(action: str, args: dict[str, object]) -> str:
+def _label(action: str, args: dict[str, Value]) -> str:
     node = next(iter(args.values()), "")
     return f"{action}({getattr(node, 'name', node)})"
 
@@ -74,21 +46,21 @@ def draw(name: str, output: Path, limit: int) -> str:
         module, cfg = pinned.files(pinned.model(name))
     except KeyError as error:
         raise NothingToDrawError(str(error.args[0])) from error
-    found = find_violation(load_spec(module, cfg), limit)
-    if found is None:
-        raise NothingToDrawError(f"the model {name} has no violation: there is no path to draw")
-    path: list[State] = nx.shortest_path(found.graph, found.initial, found.state)
-    labels = ["Init"] + [
-        next(iter(found.graph.get_edge_data(a, b).values()))["label"] for a, b in itertools.pairwise(path)
-    ]
-    output.write_text(_svg(name, found, labels), encoding="utf-8")
-    count = found.graph.number_of_nodes()
-    return f"{output}: {found.name} is violated after {len(path) - 1} steps, {count} states explored"
+    found = explore(load_spec(module, cfg), keep_edges=True, check_deadlock=False, max_states=limit)
+    if found.violation is None:
+        why = "it has none" if found.complete else f"none in the first {limit} states: give a larger --limit"
+        raise NothingToDrawError(f"no violation of the model {name} to draw: {why}")
+    graph = state_graph(found)
+    last = found.states.index(found.violation.trace[-1].state)
+    path: list[int] = nx.shortest_path(graph, 0, last)
+    labels = ["Init"] + [next(iter(graph.get_edge_data(a, b).values()))["label"] for a, b in itertools.pairwise(path)]
+    output.write_text(_svg(name, found.violation.name, graph, labels), encoding="utf-8")
+    return f"{output}: {found.violation.name} is violated after {len(path) - 1} steps, {len(graph)} states explored"
 
 
-def _svg(name: str, found: Violation, labels: list[str]) -> str:
+def _svg(name: str, violated: str, graph: nx.MultiDiGraph, labels: list[str]) -> str:
     sizes = [0] * (len(labels) + 1)
-    for _, depth in found.graph.nodes(data="depth"):
+    for _, depth in graph.nodes(data="depth"):
         if depth < len(sizes):
             sizes[depth] += 1
     widest = max(sizes)
@@ -104,7 +76,7 @@ def _svg(name: str, found: Violation, labels: list[str]) -> str:
     ]
     template = Environment(autoescape=True).from_string(_TEMPLATE)
     return template.render(
-        name=name, property=found.name, rows=rows, width=_WIDTH, left=_LEFT, height=90 + len(rows) * _STEP, step=_STEP
+        name=name, property=violated, rows=rows, width=_WIDTH, left=_LEFT, height=90 + len(rows) * _STEP, step=_STEP
     )
 
 

@@ -24,6 +24,8 @@ from lockstep.tla.compiler import (
     InlineBinding,
     LetBinding,
     ValueBinding,
+    changed,
+    unchanged,
 )
 from lockstep.tla.emit import Block
 from lockstep.tla.syntax import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
@@ -159,7 +161,19 @@ class ActionCompiler:
     def has_structure(self, expr: Expr, scope: Context) -> bool:
         """Tell whether a conjunct has conjuncts within, for explanations."""
         if isinstance(expr, Builtin):
-            return expr.name in ("\\land", "\\lor", "$IfThenElse", "$Case", "UNCHANGED", "=", "\\in", "TRUE", "FALSE")
+            return expr.name in (
+                "\\land",
+                "\\lor",
+                "$IfThenElse",
+                "$Case",
+                "UNCHANGED",
+                "$SquareAct",
+                "$AngleAct",
+                "=",
+                "\\in",
+                "TRUE",
+                "FALSE",
+            )
         if isinstance(expr, Bind):
             return expr.name == "$BoundedExists"
         if isinstance(expr, Let):
@@ -199,6 +213,10 @@ class ActionCompiler:
             self.conjunction(expr.args, scope, block, assigned, rest)
         elif name == "\\lor":
             self.branch([(None, arg) for arg in expr.args], scope, block, assigned, rest)
+        elif name == "$SquareAct":
+            self.branch([(None, expr.args[0]), (None, unchanged(expr))], scope, block, assigned, rest)
+        elif name == "$AngleAct":
+            self.conjunction((expr.args[0], changed(expr)), scope, block, assigned, rest)
         elif name == "$IfThenElse":
             self.conditional(expr, scope, block, assigned, rest)
         elif name == "=>" and self.mode != "why":

@@ -53,6 +53,8 @@ BOOLEAN_BUILTINS = COMPARISONS | {
     "$BoundedForall",
     "UNCHANGED",
     "ENABLED",
+    "$SquareAct",
+    "$AngleAct",
 }
 _LAZY_AFTER_FIRST = frozenset({"\\land", "\\lor", "=>", "$Case"})
 
@@ -118,12 +120,17 @@ class Program:
         for name, other in self.cfg.substitutions.items():
             self.replaced[self._configured(name)] = self._named(other)
         for (module, name), other in self.cfg.module_substitutions.items():
-            if module not in self.tree.modules:
-                raise CompileError(f"the configuration names the module {module}, which is not used")
-            symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
-            if name not in symbols:
-                raise CompileError(f"the configuration replaces {name}, which {module} does not have")
-            self.replaced[symbols[name]] = self._named(other)
+            self.replaced[self._within(module, name)] = self._named(other)
+        for (module, name), value in self.cfg.module_constants.items():
+            self.values[self._within(module, name)] = value
+
+    def _within(self, module: str, name: str) -> int:
+        if module not in self.tree.modules:
+            raise CompileError(f"the configuration names the module {module}, which is not used")
+        symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
+        if name not in symbols:
+            raise CompileError(f"the configuration gives {name}, which {module} does not have")
+        return symbols[name]
 
     def _configured(self, name: str) -> int:
         if name not in self.top:
@@ -331,7 +338,7 @@ class Program:
             return none.union(*map(self.strict, pairs))
         if expr.name == "$Except":
             return self.strict(args[0])
-        if expr.name in ("ENABLED", "UNCHANGED", "'", "[]", "<>", "$SquareAct", "$WF", "$SF"):
+        if expr.name in ("ENABLED", "UNCHANGED", "'", "[]", "<>", "$SquareAct", "$AngleAct", "$WF", "$SF"):
             return none
         return none.union(*map(self.strict, args))
 
@@ -345,7 +352,7 @@ class Program:
                 found |= self._primed_call(expr, under)
             return found
         if isinstance(expr, Builtin):
-            under = under or expr.name in ("'", "UNCHANGED", "ENABLED", "$SquareAct")
+            under = under or expr.name in ("'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct")
         if isinstance(expr, Let):
             for uid in expr.definitions:
                 found |= self.primed(self.tree.definitions[uid].body, under)
@@ -387,9 +394,9 @@ class Program:
     def branches(self, expr: Expr) -> bool:
         """Tell whether TLC may take a conjunct in several ways: it has a disjunction, or an exists."""
         if isinstance(expr, Builtin):
-            if expr.name == "\\lor":
+            if expr.name in ("\\lor", "$SquareAct"):
                 return True
-            if expr.name == "\\land":
+            if expr.name in ("\\land", "$AngleAct"):
                 return any(map(self.branches, expr.args))
             if expr.name in ("$IfThenElse", "=>"):
                 return any(map(self.branches, expr.args[1:]))

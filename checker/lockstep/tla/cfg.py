@@ -24,6 +24,7 @@ class Cfg:
         constants: values given to constants (or to defined operators without parameters).
         substitutions: names replaced by the name of another operator (``Op <- Other``).
         module_substitutions: the same, within one module (``Op <- [Module]Other``), by (module, name).
+        module_constants: values within one module (``N = [Module]3``), by (module, name).
         specification: the temporal formula, if named.
         init: the initial predicate, if named.
         next: the next-state action, if named.
@@ -39,6 +40,7 @@ class Cfg:
     constants: dict[str, Value] = field(default_factory=dict)
     substitutions: dict[str, str] = field(default_factory=dict)
     module_substitutions: dict[tuple[str, str], str] = field(default_factory=dict)
+    module_constants: dict[tuple[str, str], Value] = field(default_factory=dict)
     specification: str | None = None
     init: str | None = None
     next: str | None = None
@@ -169,21 +171,32 @@ class _Parser:
         name = self.take("word")
         sign = self.take("sign")
         cfg = self.cfg
-        if name.text in cfg.constants or name.text in cfg.substitutions:
-            raise self.fail(f"{name.text} is given twice", name)
-        if sign.text == "=":
-            cfg.constants[name.text] = self.value()
-        elif sign.text == "<-":
-            token = self.peek()
-            if token is not None and token.text == "[":
-                self.take()
-                module = self.take("word").text
-                self.take(text="]")
-                cfg.module_substitutions[module, name.text] = self.take("word").text
-            else:
-                cfg.substitutions[name.text] = self.take("word").text
-        else:
+        if sign.text not in ("=", "<-"):
             raise self.fail(f"expected = or <- after {name.text}, found {sign.text!r}", sign)
+        module = self.module()
+        where = (module, name.text) if module else name.text
+        if any(where in table for table in (cfg.constants, cfg.substitutions)) or any(
+            where in table for table in (cfg.module_constants, cfg.module_substitutions)
+        ):
+            raise self.fail(f"{name.text} is given twice", name)
+        if sign.text == "=" and module:
+            cfg.module_constants[module, name.text] = self.value()
+        elif sign.text == "=":
+            cfg.constants[name.text] = self.value()
+        elif module:
+            cfg.module_substitutions[module, name.text] = self.take("word").text
+        else:
+            cfg.substitutions[name.text] = self.take("word").text
+
+    def module(self) -> str:
+        """Read ``[Module]``, if it is there."""
+        token = self.peek()
+        if token is None or token.text != "[":
+            return ""
+        self.take()
+        name = self.take("word").text
+        self.take(text="]")
+        return name
 
     def value(self) -> Value:
         token = self.take()

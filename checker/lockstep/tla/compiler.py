@@ -709,8 +709,11 @@ class Compiler:
 
     def square_action(self, expr: Builtin, scope: Context, block: Block) -> str:
         """Compile ``[A]_v``."""
-        unchanged = Builtin("UNCHANGED", (expr.args[1],), expr.loc)
-        return self.junction([expr.args[0], unchanged], scope, block, "or")
+        return self.junction([expr.args[0], unchanged(expr)], scope, block, "or")
+
+    def angle_action(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile ``<<A>>_v``."""
+        return self.junction([expr.args[0], changed(expr)], scope, block, "and")
 
     def enabled(self, expr: Builtin, scope: Context, block: Block) -> str:
         """Compile ENABLED."""
@@ -890,6 +893,16 @@ class Compiler:
         return False
 
 
+def unchanged(expr: Builtin) -> Expr:
+    """Answer ``UNCHANGED v`` for ``[A]_v``."""
+    return Builtin("UNCHANGED", (expr.args[1],), expr.loc)
+
+
+def changed(expr: Builtin) -> Expr:
+    """Answer ``~UNCHANGED v`` for ``<<A>>_v``."""
+    return Builtin("\\lnot", (unchanged(expr),), expr.loc)
+
+
 def _mentions_at(expr: Expr) -> bool:
     """Tell whether an EXCEPT's new value uses its own ``@``."""
     if isinstance(expr, At):
@@ -953,6 +966,7 @@ _SPECIAL: dict[str, Writer] = {
     "'": Compiler.prime,
     "UNCHANGED": Compiler.unchanged,
     "$SquareAct": Compiler.square_action,
+    "$AngleAct": Compiler.angle_action,
     "ENABLED": lambda compiler, expr, scope, block: compiler.enabled(expr, scope, block),
 }
 _BINDERS: dict[str, Binder] = {
