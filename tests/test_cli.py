@@ -118,6 +118,15 @@ def test_a_recording_is_imported_explained_as_published_and_refuted_by_the_repai
     assert "committedIndex: the trace shows 2, the spec says 1" in repaired.stdout
 
 
+def test_what_an_import_made_of_the_lines_is_told_as_json(tmp_path: Path) -> None:
+    recording = CAPTURED / "dledger-0.2.7-fault_free.ndjson"
+    done = lockstep("import", recording, "-o", "f.ndjson", "--format", "json", cwd=tmp_path)
+    told = json.loads(done.stdout)
+    assert sum(told["lines"].values()) == len(recording.read_bytes().splitlines())
+    assert told["events"] == len((tmp_path / "f.ndjson").read_bytes().splitlines()) - 2
+    assert told["forced"] == []
+
+
 def test_a_recording_that_is_none_exits_2_and_writes_nothing(tmp_path: Path) -> None:
     data = (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes()
     (tmp_path / "half.ndjson").write_bytes(data[: len(data) // 2])

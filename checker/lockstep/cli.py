@@ -177,13 +177,19 @@ def _show_counterexample(outcome: ModelOutcome) -> None:
     default=Path(),
     help="The folder for the traces.",
 )
-def simulate(seed: int, seeds: int, plan: str, events: int, output: Path) -> int:
+@FORMAT
+def simulate(seed: int, seeds: int, plan: str, events: int, output: Path, form: str) -> int:
     """Run clusters of the Python reference under faults and write their traces."""
     if plan not in PLANS and not Path(plan).is_file():
         raise click.BadParameter(f"{plan!r} is neither a file nor one of {', '.join(PLANS)}", param_hint="--plan")
     output.mkdir(parents=True, exist_ok=True)
+    written: list[str] = []
     for each in range(seed, seed + seeds):
-        click.echo(write_cluster(output, plan, each, events))
+        written.append(str(write_cluster(output, plan, each, events)))
+        if form == "text":
+            click.echo(written[-1])
+    if form == "json":
+        click.echo(json.dumps(written))
     return 0
 
 
@@ -257,7 +263,8 @@ def _verdict_json(verdict: TraceVerdict) -> dict[str, Any]:
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The trace to write."
 )
-def import_(recording: Path, output: Path) -> int:
+@FORMAT
+def import_(recording: Path, output: Path, form: str) -> int:
     """Turn a recording of the real DLedger into a trace.
 
     Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
@@ -266,6 +273,9 @@ def import_(recording: Path, output: Path) -> int:
     imported = import_recording(recording)
     count = write_trace(output, imported.header, imported.events)
     lines = imported.summary.lines
+    if form == "json":
+        click.echo(json.dumps({"trace": str(output), "events": count, "lines": lines, **asdict(imported.summary)}))
+        return 0
     uses = ", ".join(f"{lines.get(use, 0)} {use}" for use in ("action", "observation", "noise"))
     click.echo(f"{output}: {count} events from {sum(lines.values())} lines ({uses})")
     return 0
@@ -328,23 +338,25 @@ def schema() -> int:
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
 @click.option("--parallel", default=2, show_default=True, help="How many TLC processes at once.")
 @TLA_TOOLS
-def verify(tier: str, seeds: int, events: int, master: str, parallel: int, tla_tools: Path | None) -> int:
+@FORMAT
+def verify(tier: str, seeds: int, events: int, master: str, parallel: int, tla_tools: Path | None, form: str) -> int:
     """Do the main job: models with TLC, lemmas with z3, clusters and recordings with Spark; a verdict for each."""
-    from lockstep.verify import Job  # Spark is slow to import, and no other command needs it.
+    # Spark is slow to import, and no other command needs it.
+    from lockstep.pipeline.session import SparkStartError
+    from lockstep.verify import Job
 
     def say(text: str) -> None:
         _progress_end()
-        click.echo(text)
+        if form == "text":
+            click.echo(text)
 
-    job = Job(
-        say=say,
-        progress=_progress,
-        tier=tier,
-        seeds=seeds,
-        events=events,
-        master=master,
-        parallel=parallel,
-        jar=tla_tools,
-    )
-    verdict = job.run()
+    job = Job(say, _progress, tier, seeds, events, master, parallel, tla_tools)
+    try:
+        verdict = job.run()
+    except SparkStartError as error:
+        _progress_end()
+        click.echo(f"lockstep: {error}", err=True)
+        verdict = Verdict.INCONCLUSIVE
+    if form == "json":
+        click.echo(json.dumps({"verdict": verdict, "checks": [asdict(check) for check in job.checks]}, indent=2))
     return verdict.exit_code

@@ -28,6 +28,16 @@ from lockstep.verdict import Verdict, worst
 Say = Callable[[str], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One of the checks: its part of the job, its name, the verdict, and what was found in words."""
+
+    part: str
+    name: str
+    verdict: Verdict
+    result: str
+
+
 @dataclass(slots=True)
 class Job:
     """What `verify` is asked to do, and the verdicts so far.
@@ -44,7 +54,12 @@ class Job:
     master: str = "local[*]"
     parallel: int = 2
     jar: Path | None = None
-    verdicts: list[Verdict] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the whole so far."""
+        return worst([check.verdict for check in self.checks])
 
     def run(self) -> Verdict:
         """Run every part and return the verdict of the whole."""
@@ -53,9 +68,11 @@ class Job:
         self._proofs()
         if self.tier == "quick":
             self._traces()
-        verdict = worst(self.verdicts)
-        self.say(f"verify: {verdict} ({len(self.verdicts)} checks, {time.perf_counter() - begin:.0f} s)")
-        return verdict
+        self.say(f"verify: {self.verdict} ({len(self.checks)} checks, {time.perf_counter() - begin:.0f} s)")
+        return self.verdict
+
+    def _record(self, part: str, name: str, verdict: Verdict, result: str) -> None:
+        self.checks.append(Check(part, name, verdict, result))
 
     def _models(self) -> None:
         java, jar = find_java(), find_tla2tools(self.jar)
@@ -72,7 +89,7 @@ class Job:
         for outcome in outcomes:
             result = outcome.result
             version = result.tlc_version or version
-            self.verdicts.append(outcome.verdict)
+            self._record("model", outcome.entry.name, outcome.verdict, outcome.found)
             rows.append(
                 (outcome.entry.name, result.distinct, result.generated, _seconds(result.wall_seconds), outcome.found)
             )
@@ -85,7 +102,8 @@ class Job:
         for proof in run_proofs():
             proved = proof.verdict is ProofVerdict.PROVED
             refuted = proof.verdict is ProofVerdict.REFUTED
-            self.verdicts.append(Verdict.HOLDS if proved else Verdict.VIOLATED if refuted else Verdict.INCONCLUSIVE)
+            verdict = Verdict.HOLDS if proved else Verdict.VIOLATED if refuted else Verdict.INCONCLUSIVE
+            self._record("lemma", proof.name, verdict, str(proof.verdict) + _reason(proof.reason))
             sizes = "every size" if proof.node_counts is None else f"n = 1..{max(proof.node_counts)}"
             rows.append((proof.name, sizes, _seconds(proof.seconds), str(proof.verdict) + _reason(proof.reason)))
         self.say("Lemmas, proved by z3 for all integers\n")
@@ -111,8 +129,8 @@ class Job:
         found = check_with_spark(spark, [path for _, _, path in fleet])
         rows = []
         for (plan, seed, _), verdict in zip(fleet, found, strict=True):
-            self.verdicts.append(verdict.verdict)
             said = str(verdict.verdict) if verdict.verdict is Verdict.HOLDS else verdict.reason
+            self._record("cluster", f"{plan} {seed}", verdict.verdict, said)
             rows.append((f"{plan} {seed}", verdict.events, _seconds(verdict.seconds), said))
         self.say("Simulated clusters of the reference, checked by Spark against the compiled spec\n")
         self.say(table(("cluster", "events", "time", "result"), rows) + "\n")
@@ -127,9 +145,9 @@ class Job:
         rows = []
         for recording, verdict in _checked(spark, root, folder, recordings):
             problems = mismatches(recording, verdict)
-            self.verdicts.append(Verdict.VIOLATED if problems else Verdict.HOLDS)
             expected = "" if verdict.verdict is Verdict.HOLDS else ", as expected"
             said = "UNEXPECTED: " + "; ".join(problems) if problems else found_text(verdict) + expected
+            self._record("recording", recording.name, _as_told(verdict.verdict, problems), said)
             rows.append((recording.name, verdict.events, _seconds(verdict.seconds), said))
         self.say("Recordings of DLedger 0.2.7, checked by Spark against the compiled spec\n")
         self.say(table(("recording", "events", "time", "result"), rows) + "\n")
@@ -150,6 +168,13 @@ def _checked(
         checked = check_with_spark(spark, [imported[each.file] for each in group], dict(switches))
         found |= {each.name: verdict for each, verdict in zip(group, checked, strict=True)}
     return [(recording, found[recording.name]) for recording in recordings]
+
+
+def _as_told(found: Verdict, problems: list[str]) -> Verdict:
+    """A recording holds when it got the verdict the manifest tells; without a verdict it is what it is."""
+    if found not in (Verdict.HOLDS, Verdict.VIOLATED):
+        return found
+    return Verdict.VIOLATED if problems else Verdict.HOLDS
 
 
 def _seconds(seconds: float | None) -> str:
