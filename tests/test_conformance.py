@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from lockstep.conformance import TraceVerdict, check_trace
-from lockstep.fleet import fault_plan
 from lockstep.paths import spec_dir
 from lockstep.specs import trace_spec
 from lockstep.trace.format import FORMAT, Event, Header, Trace, TraceError, trace_lines
+from lockstep.trace_files import fault_plan
 from lockstep.verdict import Verdict
 from raftref.dledger import PUBLISHED, Switches
 from raftref.simulation import constants, figure8, resurrected_tail, scenario_plan, simulate

@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lockstep.conformance import TraceVerdict, check_trace
-from lockstep.fleet import write_cluster
 from lockstep.pipeline.check import check_with_spark
 from lockstep.pipeline.session import spark_session
 from lockstep.specs import trace_spec
 from lockstep.trace.format import read_trace
+from lockstep.trace_files import write_cluster
 from lockstep.verdict import Verdict
 
 REPAIRED = {"PriorTermCommit": "repaired", "TruncatedTail": "repaired", "PushTermCheck": "repaired"}

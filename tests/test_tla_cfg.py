@@ -16,7 +16,7 @@ def test_every_statement_is_read() -> None:
           N = -3 (* a (* nested *)
           comment *) Node = {n1, n2} Text = "a b" Flag = TRUE Empty = {}
           Sets = {{1, 2}, {}}
-          Op <- Other  Inner <- [Mod]Outer
+          Op <- Other  Inner <- [Mod]Outer  None = [Mod]nothing
         CONSTANT nil = nil
         SPECIFICATION Spec
         INVARIANTS A B
@@ -39,6 +39,7 @@ def test_every_statement_is_read() -> None:
     }
     assert cfg.substitutions == {"Op": "Other"}
     assert cfg.module_substitutions == {("Mod", "Inner"): "Outer"}
+    assert cfg.module_constants == {("Mod", "None"): ModelValue("nothing")}
     assert (cfg.specification, cfg.symmetry, cfg.view, cfg.check_deadlock) == ("Spec", "S", "V", False)
     assert (cfg.invariants, cfg.properties) == (["A", "B", "C"], ["P", "Q"])
     assert (cfg.constraints, cfg.action_constraints) == (["K"], ["L"])
@@ -58,6 +59,7 @@ def test_init_and_next_are_read() -> None:
         ("CONSTANT N = {1,\n TRUE}", 1, "compared"),
         ("CONSTANT N 3", 1, "expected"),
         ("CONSTANT N = 1\nCONSTANT N = 2", 2, "twice"),
+        ("CONSTANT N = [M]1\nN <- [M]B", 2, "twice"),
         ("INIT A\nINIT B", 2, "second"),
         ("INVARIANT A\n;", 2, ";"),
         ("\n(* open", 2, "does not end"),

@@ -142,11 +142,13 @@ def test_an_unsupported_definition_that_nothing_needs_is_refused_only_when_asked
         ("CONSTANT Nothing = 1", "Nothing"),
         ("CONSTANT x <- Nothing", "Nothing"),
         ("INIT Nothing", "Nothing"),
+        ("CONSTANT F <- Init", "F takes 1 arguments, but the configuration gives it 0"),
+        ("CONSTANT F = 3", "F takes 1 arguments"),
     ],
 )
 def test_a_configuration_that_names_what_is_not_there_is_refused(cfg: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(CompileError, match=said):
-        load(tmp_path, "VARIABLE x\nInit == x = 0\nNext == x' = x", cfg)
+        load(tmp_path, "VARIABLE x\nInit == x = 0\nNext == x' = x\nF(n) == n", cfg)
 
 
 def test_a_module_that_does_not_parse_is_refused_with_file_and_line(tmp_path: Path) -> None:
@@ -285,6 +287,14 @@ def test_constants_are_given_besides_the_configuration(tmp_path: Path) -> None:
     assert (other.constants["Max"], spec.spec_hash != other.spec_hash) == (2, True)
 
 
+def test_a_constant_or_definition_is_given_within_one_module_and_in_its_copies(tmp_path: Path) -> None:
+    inner = "CONSTANT K\nNone == CHOOSE v : v \\notin K\nMany == 1\nShown == <<None, Many, K>>"
+    (tmp_path / "Inner.tla").write_text(f"---- MODULE Inner ----\n{inner}\n====\n")
+    body = "Two == 2\nMany == 3\nI == INSTANCE Inner WITH K <- {5}\nShown == <<I!Shown, Many>>"
+    spec = load(tmp_path, body, "CONSTANTS None = [Inner]nothing Many <- [Inner]Two")
+    assert spec.evaluate("Shown") == ((ModelValue("nothing"), 2, frozenset({5})), 3)
+
+
 def test_parts_of_a_property_that_are_not_checked_are_listed(tmp_path: Path) -> None:
     body = "VARIABLE x\nInit == x = 0\nNext == x' = x\nLive == <>(x = 1) /\\ [](x = 0) /\\ x = 0 /\\ [][x' = x]_x"
     spec = load(tmp_path, body, "PROPERTY Live")
@@ -318,7 +328,7 @@ def test_a_change_in_any_module_or_in_the_configuration_is_noticed(tmp_path: Pat
         ("Counter.tla", "", ""),
         ("Counter.tla", "value < Limit", "value <= Limit"),
         ("Registers.tla", "x > 2", "x > 3"),
-        ("Registers.cfg", "INVARIANT Small", ""),
+        ("Registers.cfg", "INVARIANTS Small Shapes", ""),
     ):
         text = (tmp_path / name).read_text()
         (tmp_path / name).write_text(text.replace(old, new) if old else text)

@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from lockstep.conformance import TraceVerdict, check_trace
-from lockstep.fleet import PLANS, write_cluster
 from lockstep.graph import NothingToDrawError, draw
 from lockstep.models import ModelOutcome, manifest, run_models
 from lockstep.proofs import LEMMAS, run_proofs
@@ -21,8 +20,8 @@ from lockstep.recordings import RecordingsError
 from lockstep.report.text import table, verdict_text
 from lockstep.specs import CHOICES, trace_spec
 from lockstep.tlc import ManifestError, ToolMissing, find_java, find_tla2tools
-from lockstep.trace.dledger import import_recording
-from lockstep.trace.format import TraceError, json_schema, read_trace, write_trace
+from lockstep.trace.format import TraceError, json_schema, read_trace
+from lockstep.trace_files import PLANS, import_trace, write_cluster
 from lockstep.verdict import Verdict, worst
 from raftref.simulation import PlanError
 
@@ -270,11 +269,10 @@ def import_(recording: Path, output: Path, form: str) -> int:
     Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
     has the table.
     """
-    imported = import_recording(recording)
-    count = write_trace(output, imported.header, imported.events)
-    lines = imported.summary.lines
+    count, summary = import_trace(recording, output)
+    lines = summary.lines
     if form == "json":
-        click.echo(json.dumps({"trace": str(output), "events": count, "lines": lines, **asdict(imported.summary)}))
+        click.echo(json.dumps({"trace": str(output), "events": count, "lines": lines, **asdict(summary)}))
         return 0
     uses = ", ".join(f"{lines.get(use, 0)} {use}" for use in ("action", "observation", "noise"))
     click.echo(f"{output}: {count} events from {sum(lines.values())} lines ({uses})")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +19,15 @@ Switches = Mapping[str, bool | str | int]
 def trace_cfg() -> Path:
     """Return the cfg that names Init, Next and the properties that traces are checked for."""
     return spec_dir() / "Trace.cfg"
+
+
+@functools.cache
+def spec_hash() -> str:
+    """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header tells it."""
+    digest = hashlib.sha256()
+    for name in ("Quorum.tla", "DLedger.tla"):
+        digest.update((spec_dir() / name).read_bytes())
+    return digest.hexdigest()
 
 
 def spec_key(header: Header, switches: Switches) -> tuple[object, ...]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lockstep.conformance import TraceVerdict
-from lockstep.fleet import VERIFIED, write_cluster
 from lockstep.models import manifest, run_models
 from lockstep.paths import traces_dir
 from lockstep.pipeline.check import check_with_spark
@@ -21,8 +20,7 @@ from lockstep.proofs import run_proofs
 from lockstep.recordings import Recording, found_text, load_recordings, mismatches
 from lockstep.report.text import finding_text, table
 from lockstep.tlc import find_java, find_tla2tools
-from lockstep.trace.dledger import import_recording
-from lockstep.trace.format import write_trace
+from lockstep.trace_files import VERIFIED, import_trace, write_cluster
 from lockstep.verdict import Verdict, worst
 
 Say = Callable[[str], None]
@@ -160,8 +158,7 @@ def _checked(
     imported: dict[str, Path] = {}
     for file in {recording.file for recording in recordings}:
         imported[file] = folder / f"{Path(file).stem}.trace.ndjson"
-        recording = import_recording(root / file)
-        write_trace(imported[file], recording.header, recording.events)
+        import_trace(root / file, imported[file])
     found: dict[str, TraceVerdict] = {}
     for switches in {tuple(sorted(recording.switches.items())) for recording in recordings}:
         group = [each for each in recordings if tuple(sorted(each.switches.items())) == switches]

@@ -14,6 +14,7 @@ X == INSTANCE Counter WITH Step <- 1, Limit <- 3, Op <- Plus, value <- x
 Y(s) == INSTANCE Counter WITH Step <- s, Limit <- 4, Op <- LAMBDA a, b : a + b, value <- y
 
 Assign(v, e) == v' = e
+Is(target, e) == target = e
 Keep(v) == UNCHANGED v
 Both(A, B) == A /\ B
 
@@ -32,7 +33,7 @@ Reset == /\ IF x > 2 THEN X!Reset /\ y' = y
          /\ table[1].a[2] < 1
 
 Swap == /\ Assign(x, y)
-        /\ Assign(y, x)
+        /\ Is(y', x)
         /\ x' < y'
         /\ UNCHANGED table
 
@@ -48,7 +49,14 @@ Tidy == CASE x = 2 -> x' = 1 /\ UNCHANGED <<y, table>>
           [] x = 1 /\ y = 1 -> UNCHANGED all
           [] OTHER -> FALSE
 
-Next == \/ \E n \in 1..2 : RaiseX(n)
+Stall == /\ [x' = y /\ y < 2]_x
+         /\ <<y' \in {x, y}>>_y
+         /\ ~ENABLED <<Swap>>_x
+         /\ (x = 1 => table' = table)
+         /\ x # 1 => table' \in {table}
+
+Next == \/ Stall
+        \/ \E n \in 1..2 : RaiseX(n)
         \/ \E n \in {1} : RaiseY(n)
         \/ Reset
         \/ Swap
@@ -56,5 +64,6 @@ Next == \/ \E n \in 1..2 : RaiseX(n)
         \/ Tidy
 
 Sum[i \in Nat] == IF i = 0 THEN 0 ELSE i + Sum[i - 1]
+Shapes == table \in UNION {[1..2 -> [a : UNION {[1..2 -> 0..2], [1..3 -> 0..2]}, b : {"none", "reset"}]]}
 Small == x + y < Sum[5]
 =============================================================================

@@ -1,4 +1,4 @@
-"""Simulated clusters as traces: the reference under a fault plan, told in the trace format."""
+"""Trace files: of the reference under a fault plan, and of recordings of the real system."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from lockstep.specs import spec_hash
+from lockstep.trace.dledger import Summary, import_recording
 from lockstep.trace.format import FORMAT, Event, Header, write_trace
 from raftref.simulation import FaultPlan, constants, load_plan, simulate
 
@@ -48,6 +52,7 @@ def write_cluster(folder: Path, name: str, seed: int, events: int) -> Path:
         spec="DLedger",
         nodes=plan.node_ids,
         constants={**constants(plan)},
+        spec_hash=spec_hash(),
         origin="simulation of the Python reference",
         scenario=f"plan {name}, seed {seed}, {events} events",
     )
@@ -58,3 +63,13 @@ def write_cluster(folder: Path, name: str, seed: int, events: int) -> Path:
 def _events(seed: int, plan: FaultPlan) -> Iterator[Event]:
     for event in simulate(seed, plan):
         yield Event(**{**event, "sent": tuple(event.get("sent", ()))})
+
+
+def import_trace(recording: Path, path: Path) -> tuple[int, Summary]:
+    """Write the trace of a recording of DLedger to `path`; return its number of events and what each line became.
+
+    Raises TraceError where the recording is malformed or has what the spec does not model.
+    """
+    imported = import_recording(recording)
+    header = msgspec.structs.replace(imported.header, spec_hash=spec_hash())
+    return write_trace(path, header, imported.events), imported.summary
