@@ -146,9 +146,9 @@ class ActionCompiler:
 
     def is_action(self, expr: Expr, scope: Context, assigned: Assigned) -> bool:
         """Tell whether a conjunct must be written as an action, not tested as a formula."""
-        if self.mode == "why":
-            return self.has_structure(expr, scope)
-        if self.mode != "step" and self.program.branches(expr):
+        if self.mode == "why" and self.has_structure(expr, scope):
+            return True
+        if self.mode in ("next", "init") and self.program.branches(expr):
             return True
         if not self.values.is_rigid_but_for_states(expr, scope):
             return True
@@ -157,6 +157,10 @@ class ActionCompiler:
             full = all(_status(assigned, name) == "yes" for name in self.values.variables.values())
             return now and not full
         return nxt
+
+    def assigns(self, expr: Expr) -> bool:
+        """Tell whether a conjunct must be taken apart even where explanations would show it whole."""
+        return self.mode != "why" or self.program.reads(expr)[1]
 
     def has_structure(self, expr: Expr, scope: Context) -> bool:
         """Tell whether a conjunct has conjuncts within, for explanations."""
@@ -219,7 +223,7 @@ class ActionCompiler:
             self.conjunction((expr.args[0], changed(expr)), scope, block, assigned, rest)
         elif name == "$IfThenElse":
             self.conditional(expr, scope, block, assigned, rest)
-        elif name == "=>" and self.mode != "why":
+        elif name == "=>" and self.assigns(expr):
             holds = Builtin("TRUE", (), expr.loc)
             self.conditional(Builtin("$IfThenElse", (*expr.args, holds), expr.loc), scope, block, assigned, rest)
         elif name == "$Case":
@@ -431,7 +435,7 @@ class ActionCompiler:
         """Write a quantifier that stands as a conjunct."""
         if expr.name == "$BoundedExists":
             self.exists(expr.bounds, expr.body, scope, block, assigned, rest)
-        elif expr.name == "$BoundedForall" and self.mode != "why":
+        elif expr.name == "$BoundedForall" and self.assigns(expr):
             self.forall(expr, scope, block, assigned, rest)
         else:
             self.guard(expr, scope, block, assigned, rest)
@@ -579,12 +583,13 @@ class ActionCompiler:
             block.nest(f"for _ in {use}:", inner)
 
     def needs_inlining(self, definition: Definition, expr: Call, scope: Context) -> bool:
-        """Tell whether an argument must reach the body unevaluated: it is an action, or is primed there."""
+        """Tell whether an argument must reach the body unevaluated: it is an action or a variable to be assigned."""
         if self.values.must_inline(definition, expr, scope):
             return True
         for arg in expr.args:
-            reads_next = self.program.reads(arg)[1]
-            if reads_next and (isinstance(arg, OperatorArg) or self.program.is_boolean(arg)):
+            if self.mode == "init" and self.plain_variable(arg, scope) is not None:
+                return True
+            if self.program.reads(arg)[1] and not definition.recursive:
                 return True
             if isinstance(arg, (Call, OperatorArg)) and isinstance(scope.env.get(arg.op), InlineBinding):
                 return True

@@ -120,17 +120,33 @@ class Program:
         for name, other in self.cfg.substitutions.items():
             self.replaced[self._configured(name)] = self._named(other)
         for (module, name), other in self.cfg.module_substitutions.items():
-            self.replaced[self._within(module, name)] = self._named(other)
+            self.replaced.update(dict.fromkeys(self._within(module, name), self._named(other)))
         for (module, name), value in self.cfg.module_constants.items():
-            self.values[self._within(module, name)] = value
+            self.values.update(dict.fromkeys(self._within(module, name), value))
+        for uid, target in self.replaced.items():
+            self._check_arity(uid, self._arity(target))
+        for uid in self.values:
+            self._check_arity(uid, 0)
 
-    def _within(self, module: str, name: str) -> int:
+    def _arity(self, uid: int) -> int:
+        definition = self.tree.definitions.get(uid)
+        return self.tree.declarations[uid].arity if definition is None else len(definition.params)
+
+    def _check_arity(self, uid: int, given: int) -> None:
+        wanted = self._arity(uid)
+        if wanted != given:
+            name = self.tree.name_of(uid)
+            raise CompileError(f"{name} takes {wanted} arguments, but the configuration gives it {given}")
+
+    def _within(self, module: str, name: str) -> list[int]:
+        """List a module's definition or constant, and the copies that instances made of it."""
         if module not in self.tree.modules:
             raise CompileError(f"the configuration names the module {module}, which is not used")
         symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
         if name not in symbols:
             raise CompileError(f"the configuration gives {name}, which {module} does not have")
-        return symbols[name]
+        uid = symbols[name]
+        return [uid, *[copy for copy, source in self.tree.origins.items() if source == uid]]
 
     def _configured(self, name: str) -> int:
         if name not in self.top:

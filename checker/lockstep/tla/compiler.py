@@ -675,6 +675,16 @@ class Compiler:
             return f"frozenset(({', '.join(codes)}{',' if codes else ''}))"
         return f"_build_set([{', '.join(codes)}])"
 
+    def union(self, expr: Builtin, scope: Context, block: Block) -> str:
+        """Compile UNION; that of listed sets does not list them."""
+        inner = expr.args[0]
+        if not isinstance(inner, Builtin) or inner.name != "$SetEnumerate":
+            return f"_big_union({self.expr(inner, scope, block)})"
+        code = "frozenset()"
+        for arg in inner.args:
+            code = f"_cup({code}, {self.expr(arg, scope, block)})"
+        return code
+
     def tuple_(self, expr: Builtin, scope: Context, block: Block) -> str:
         """Compile ``<<a, b>>``."""
         codes = [self.expr(arg, scope, block) for arg in expr.args]
@@ -937,7 +947,6 @@ _SIMPLE = {
     "\\cap": "_cap",
     "\\": "_minus",
     "SUBSET": "_PowerSet",
-    "UNION": "_big_union",
     "DOMAIN": "_domain_of",
     "$FcnApply": "_apply",
     "$CartesianProd": "_Product",
@@ -959,6 +968,7 @@ _SPECIAL: dict[str, Writer] = {
     "$Case": Compiler.case,
     "<no case>": Compiler.no_case,
     "$SetEnumerate": Compiler.set_enumeration,
+    "UNION": Compiler.union,
     "$Tuple": Compiler.tuple_,
     "$RcdConstructor": Compiler.record,
     "$SetOfRcds": Compiler.record_set,

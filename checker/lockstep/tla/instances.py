@@ -93,6 +93,7 @@ class _Resolver:
         }
 
     def run(self) -> None:
+        self.note_origins()
         for uid, definition in list(self.tree.definitions.items()):
             origin = _standard_origin(definition)
             if origin is not None:
@@ -102,6 +103,18 @@ class _Resolver:
                 prefix = definition.name.rpartition("!")[0]
                 body = self.strip(definition.body, prefix)
                 self.tree.definitions[uid] = replace(definition, body=body)
+
+    def note_origins(self) -> None:
+        """Note which definition each one that SANY copied is a copy of: the name and the place of the body tell."""
+        definitions = self.tree.definitions
+        places = {(d.name, d.body.loc): uid for uid, d in definitions.items() if not isinstance(d.body, Substituted)}
+        for uid, definition in definitions.items():
+            body = definition.body
+            while isinstance(body, Substituted):
+                body = body.body
+            source = places.get((definition.name.rpartition("!")[2], body.loc))
+            if source is not None and source != uid:
+                self.tree.origins[uid] = source
 
     def strip(self, expr: Expr, prefix: str) -> Expr:
         """Rewrite an expression outside any substitution."""
@@ -180,6 +193,7 @@ class _Resolver:
             scope.copies[uid] = self.exported[name, scope.written]  # SANY has made this copy
             return scope.copies[uid]
         fresh = scope.copies[uid] = self.tree.fresh_uid()
+        self.tree.origins[fresh] = self.tree.origins.get(uid, uid)
         body = self.rewrite(definition.body, scope)
         params = scope.extra + definition.params
         self.tree.definitions[fresh] = replace(definition, uid=fresh, name=name, params=params, body=body)

@@ -393,8 +393,8 @@ def cup(left: Value, right: Value) -> Value:
         return left | right
     if not (is_set(left) and is_set(right)):
         raise wrong("\\cup", "sets", right if is_set(left) else left)
-    if is_finite(left) and is_finite(right):
-        return cup(_finite_set("\\cup", left), _finite_set("\\cup", right))
+    if type(left) is frozenset and not left:
+        return right
     return Union2(left, right)
 
 
@@ -405,9 +405,11 @@ def cap(left: Value, right: Value) -> Value:
         return left & right
     if not (is_set(left) and is_set(right)):
         raise wrong("\\cap", "sets", right if is_set(left) else left)
-    if is_finite(left):
+    if type(right) is frozenset:
+        left, right = right, left
+    if type(left) is frozenset:
         return frozenset([value for value in left if member(value, right)])
-    return Filtered(right, lambda value: member(value, left))
+    return Filtered(left, lambda value: member(value, right))
 
 
 def minus(left: Value, right: Value) -> Value:
@@ -417,7 +419,7 @@ def minus(left: Value, right: Value) -> Value:
         return left - right
     if not (is_set(left) and is_set(right)):
         raise wrong("\\", "sets", right if is_set(left) else left)
-    if is_finite(left):
+    if type(left) is frozenset:
         return frozenset([value for value in left if not member(value, right)])
     return Difference(left, right)
 

@@ -351,7 +351,7 @@ class Product(LazySet):
 
 
 class Union2(LazySet):
-    """``left \\cup right`` where a side is infinite."""
+    """``left \\cup right`` where a side is not listed."""
 
     __slots__ = ("left", "right")
     name = "a union"
@@ -387,7 +387,7 @@ class Union2(LazySet):
 
 
 class Difference(LazySet):
-    """``left \\ right`` where the left side is infinite."""
+    """``left \\ right`` where the left side is not listed."""
 
     __slots__ = ("left", "right")
     name = "a difference"
@@ -412,10 +412,10 @@ class Difference(LazySet):
 
 
 class Filtered(LazySet):
-    """``{x \\in base : test}`` over an infinite base."""
+    """``{x \\in base : test}`` over a base that is not listed."""
 
     __slots__ = ("base", "test")
-    name = "a subset of an infinite set"
+    name = "a filtered set"
 
     def __init__(self, base: Value, test: Callable[[Value], bool]) -> None:
         """Take the base and the test."""

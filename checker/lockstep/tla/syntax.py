@@ -217,6 +217,7 @@ class Tree:
         definitions: by unique id.
         declarations: by unique id.
         params: by unique id.
+        origins: of a definition that an INSTANCE brought in: the definition it is a copy of.
     """
 
     root: str = ""
@@ -224,6 +225,7 @@ class Tree:
     definitions: dict[int, Definition] = field(default_factory=dict)
     declarations: dict[int, Declaration] = field(default_factory=dict)
     params: dict[int, Param] = field(default_factory=dict)
+    origins: dict[int, int] = field(default_factory=dict)
     _next_uid: int = 1 << 40
 
     def fresh_uid(self) -> int:
