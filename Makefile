@@ -25,7 +25,7 @@ help: ## Show this list.
 verify: java $(READY) ## Check the specification, the proofs and the reference implementation (the main job).
 	@$(BIN)/lockstep verify $(ARGS)
 
-deep: java $(READY) ## The same with the slower models as well.
+deep: java $(READY) ## The slower models alone.
 	@$(BIN)/lockstep verify --tier deep $(ARGS)
 
 test: java $(READY) ## Run the test-suite.
