@@ -46,9 +46,12 @@ ASSUME /\ IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
 VARIABLES
     node,     \* [n \in Node -> NodeState(n)]      everything one node knows
     network,  \* [Node -> [Node -> Channel]]      network[src][dst]: messages under way
-    elected   \* SUBSET [term: Nat, leader: Node] who was elected when; {} if AtomicElection
+    elected,  \* SUBSET [term, leader]            who was elected when; {} if AtomicElection
+    committed \* SUBSET [term, index, entry]      what leaders committed, and in which term
 
-vars == <<node, network, elected>>
+\* Only properties read `committed`, and only a late heartbeat reads `elected`.
+history == <<elected, committed>>
+vars    == <<node, network, elected, committed>>
 
 Peers(n) == Node \ {n}
 
@@ -57,9 +60,11 @@ Peers(n) == Node \ {n}
 
 BeginIndex(log)  == IF log = << >> THEN -1 ELSE 0
 EndIndex(log)    == Len(log) - 1
-HasEntry(log, i) == 0 <= i /\ i <= EndIndex(log)
 Entry(log, i)    == log[i + 1]
-UpTo(log, i)     == SubSeq(log, 1, i + 1)
+
+\* What TRUNCATE jumped over: no entry was written there, and reading the index fails.
+Hole             == [term |-> -1, value |-> NoNode]
+HasEntry(log, i) == 0 <= i /\ i <= EndIndex(log) /\ Entry(log, i) # Hole
 TermAt(log, i)   == IF HasEntry(log, i) THEN Entry(log, i).term ELSE -1
 EndTerm(log)     == TermAt(log, EndIndex(log))
 
@@ -74,6 +79,7 @@ CommittedEnd(n)  == Min({node[n].committedIndex, EndIndex(node[n].log)})
 Role      == {"LEADER", "FOLLOWER", "CANDIDATE", "DOWN"}
 Index     == Nat \cup {-1}
 LogEntry  == [term: Nat, value: Value]
+Log       == Seq(LogEntry \cup {Hole})
 
 Dispatcher == [type: {"COMPARE", "TRUNCATE", "APPEND"},
                term: Index,           \* of the leadership it serves; -1 before the first
@@ -88,8 +94,8 @@ NodeState(n) ==
               currVoteFor: Node \cup {NoNode},
               votes: SUBSET Node,                 \* who accepted this candidate in currTerm
               leaderId: Node \cup {NoNode},
-              log: Seq(LogEntry),                 \* durable
-              tail: Seq(LogEntry),                \* cut by TRUNCATE, still in the file behind log
+              log: Log,                           \* durable
+              tail: Log,                          \* cut by TRUNCATE, still in the file behind log
               committedIndex: Index,
               checkPoint: Index,                  \* the durable copy of committedIndex
               dispatchers: [Peers(n) -> Dispatcher],
@@ -126,13 +132,20 @@ Twice(c, m) == IF Fifo THEN <<m>> \o c ELSE [c EXCEPT ![m] = @ + 1]
 
 Inbox(n) == UNION {Deliverable(network[p][n]) : p \in Peers(n)}
 
+\* All messages of a channel, those that must wait for their turn as well.
+Messages(c) == IF Fifo THEN {c[k] : k \in 1..Len(c)} ELSE DOMAIN c
+
 Sent(net, m)     == [net EXCEPT ![m.src][m.dst] = Put(@, m)]
 Received(net, m) == [net EXCEPT ![m.src][m.dst] = Take(@, m)]
 
 \* Is a copy of m under way?  (What a recording of a sent message shows.)
 InFlight(m) ==
-    LET c == network[m.src][m.dst] IN
-    IF Fifo THEN \E k \in 1..Len(c) : c[k] = m ELSE m \in DOMAIN c
+    m \in Messages(network[m.src][m.dst])
+
+\* The messages from n, but for requests that n gave up: a step of n adds here exactly what it sends.
+Outbox(n) ==
+    {m \in UNION {Messages(network[n][p]) : p \in Peers(n)} :
+        m.kind = "request" => m.awaited \/ m.type = "COMMIT"}
 
 \* The requests of c that `Gone` holds for are no longer awaited.
 NotAwaited(c, Gone(_)) ==
@@ -167,6 +180,17 @@ Response(n, m, s, code) ==
      index |-> m.index, code |-> code,
      beginIndex |-> BeginIndex(s.log), endIndex |-> EndIndex(s.log)]
 
+RequestMessage ==
+    [kind: {"request"}, type: {"COMPARE", "TRUNCATE", "APPEND"}, src: Node, dst: Node,
+     term: Nat, index: Nat, entry: LogEntry, commitIndex: Index, awaited: BOOLEAN]
+CommitMessage ==
+    [kind: {"request"}, type: {"COMMIT"}, src: Node, dst: Node,
+     term: Nat, commitIndex: Index, awaited: {FALSE}]
+ResponseMessage ==
+    [kind: {"response"}, type: {"COMPARE", "TRUNCATE", "APPEND"}, src: Node, dst: Node,
+     term: Nat, index: Nat, code: {"SUCCESS", "INCONSISTENT_TERM", "INCONSISTENT_STATE"},
+     beginIndex: Index, endIndex: Index]
+
 -----------------------------------------------------------------------------
 (* Bounds and faults.  TRUE here; a model overrides them.                  *)
 
@@ -185,12 +209,12 @@ MayCheckPoint(n)   == TRUE
 
 Step(n, s) ==
     /\ node' = [node EXCEPT ![n] = s]
-    /\ UNCHANGED <<network, elected>>
+    /\ UNCHANGED <<network, history>>
 
 Send(n, s, m) ==
     /\ node' = [node EXCEPT ![n] = s]
     /\ network' = Sent(network, m)
-    /\ UNCHANGED elected
+    /\ UNCHANGED history
 
 \* n handles the request m, is left as s, and its answer was built from `shown`.
 Answer(n, m, s, shown, code) ==
@@ -198,7 +222,7 @@ Answer(n, m, s, shown, code) ==
     /\ network' = IF m.awaited
                   THEN Sent(Received(network, m), Response(n, m, shown, code))
                   ELSE Received(network, m)
-    /\ UNCHANGED elected
+    /\ UNCHANGED history
 
 IsRequest(m, type)  == m.kind = "request" /\ m.type = type
 IsResponse(m, type) == m.kind = "response" /\ m.type = type
@@ -238,7 +262,7 @@ ElectLeader(n) ==
                   ELSE IF q \in voters
                   THEN [Follow(node[q], term, n) EXCEPT !.currVoteFor = n]
                   ELSE node[q]]
-    /\ UNCHANGED <<network, elected>>
+    /\ UNCHANGED <<network, history>>
 
 \* ACTION ChangeToCandidate: n loses its leader or its leadership, or hears of a higher term.
 \* Source: MemberState.changeToCandidate; the term is raised later, by NextTerm.
@@ -249,14 +273,17 @@ ChangeToCandidate(n) ==
     /\ Step(n, [node[n] EXCEPT !.role = "CANDIDATE", !.leaderId = NoNode,
                                !.votes = IF node[n].role = "CANDIDATE" THEN @ ELSE {}])
 
+\* The next term of n, and those it may have heard of: up to the highest that some node is in.
+HigherTerms(n) == LET next == node[n].currTerm + 1
+                  IN  next..Max({next} \cup {node[q].currTerm : q \in Node})
+
 \* ACTION NextTerm: a candidate raises its term, to the next one or to one it heard of.
-\* Source: MemberState.nextTerm.  Terms heard of are those some node is in.
+\* Source: MemberState.nextTerm.
 NextTerm(n) ==
-    \E term \in {node[n].currTerm + 1} \cup {node[q].currTerm : q \in Node} :
+    \E term \in HigherTerms(n) :
     /\ ~AtomicElection
     /\ MayElect(n)
     /\ node[n].role = "CANDIDATE"
-    /\ term > node[n].currTerm
     /\ Step(n, InTerm(node[n], term))
 
 \* ACTION SetCurrVoteFor: n accepts the candidate in its term.
@@ -271,7 +298,7 @@ SetCurrVoteFor(n) ==
     /\ LogIsFresh(node[candidate], node[n])
     /\ LET votedFor == [node EXCEPT ![n].currVoteFor = candidate]
        IN  node' = [votedFor EXCEPT ![candidate].votes = @ \cup {n}]
-    /\ UNCHANGED <<network, elected>>
+    /\ UNCHANGED <<network, history>>
 
 \* ACTION ChangeToLeader: a candidate that a quorum accepted becomes the leader of its term.
 \* Source: MemberState.changeToLeader.
@@ -281,7 +308,7 @@ ChangeToLeader(n) ==
     /\ IsQuorum(node[n].votes, Node)
     /\ node' = [node EXCEPT ![n].role = "LEADER", ![n].leaderId = n]
     /\ elected' = elected \cup {[term |-> node[n].currTerm, leader |-> n]}
-    /\ UNCHANGED network
+    /\ UNCHANGED <<network, committed>>
 
 \* ACTION ChangeToFollower: n follows the leader of a term, its own or a higher one.
 \* Source: DLedgerLeaderElector.handleHeartBeat; MemberState.changeToFollower.
@@ -317,13 +344,17 @@ UpdateCommittedIndex(s, term, newIndex) ==
 StoreEntry(s, entry) ==
     [s EXCEPT !.log = Append(@, entry), !.tail = IF @ = << >> THEN @ ELSE Tail(@)]
 
+\* D5.  Published: what a cut leaves behind the end stays in the file.  Repaired: it is gone.
+Behind(entries) == IF TruncatedTail = "published" THEN entries ELSE << >>
+
 \* DLedgerMmapFileStore.truncate: keep an equal entry, write any other; the end is index.
-\* Only the write position moves, so what lay behind it stays in the file.
+\* Only the write position moves, back or ahead.  What it jumps over is what the file has there:
+\* entries that were cut before, or nothing that can be read.
 TruncateStore(s, index, entry) ==
-    LET file == s.log \o s.tail
-        rest == SubSeq(file, index + 2, Len(file))
-    IN  [s EXCEPT !.log = Append(UpTo(s.log, index - 1), entry),
-                  !.tail = IF TruncatedTail = "published" THEN rest ELSE << >>]
+    LET file  == s.log \o s.tail
+        At(k) == IF k <= Len(file) THEN file[k] ELSE Hole
+    IN  [s EXCEPT !.log = Append([k \in 1..index |-> At(k)], entry),
+                  !.tail = Behind(SubSeq(file, index + 2, Len(file)))]
 
 -----------------------------------------------------------------------------
 (* The leader: EntryDispatcher.                                            *)
@@ -378,10 +409,9 @@ DoCompare(n) ==
         t       == [s EXCEPT !.dispatchers[peer] =
                        [d EXCEPT !.compareIndex = revised, !.awaiting = "COMPARE"]]
     IN  /\ s.role = "LEADER"
-        /\ d.type \in {"COMPARE", "TRUNCATE"}
-        /\ d.truncateIndex = -1
+        /\ d.type = "COMPARE"
         /\ Awaits(s, peer, "NOTHING")
-        /\ end # -1
+        /\ HasEntry(s.log, revised)
         /\ MaySend(n, peer)
         /\ Send(n, t, Request(n, peer, t, "COMPARE", revised))
 
@@ -417,7 +447,7 @@ HandleCompareResponse(n) ==
         /\ Awaits(s, m.src, "COMPARE")
         /\ node' = [node EXCEPT ![n] = AfterCompare(answered, m.src, m)]
         /\ network' = Received(network, m)
-        /\ UNCHANGED elected
+        /\ UNCHANGED history
 
 \* ACTION DoTruncate: the leader tells the peer where its log must end.
 \* Source: EntryDispatcher.doTruncate, up to the push.
@@ -447,7 +477,7 @@ HandleTruncateResponse(n) ==
                       IF m.code = "SUCCESS" THEN ToAppend(answered, m.src, m.index)
                       ELSE [answered EXCEPT !.dispatchers[m.src] = ToCompare(@)]]
         /\ network' = Received(network, m)
-        /\ UNCHANGED elected
+        /\ UNCHANGED history
 
 \* The dispatcher of n for peer is in its loop in APPEND.
 Appending(n, peer) ==
@@ -492,7 +522,7 @@ HandleAppendResponse(n) ==
                   IF m.code = "SUCCESS" THEN UpdatePeerWaterMark(s, m.src, m.term, m.index)
                   ELSE [s EXCEPT !.dispatchers[m.src] = ToCompare(@)]]
     /\ network' = Received(network, m)
-    /\ UNCHANGED elected
+    /\ UNCHANGED history
 
 \* ACTION DoCommit: nothing to push, so the leader tells its committed index.
 \* Source: EntryDispatcher.doCommit; the answer is ignored.
@@ -515,7 +545,7 @@ PushTimeOut(n) ==
         /\ waiting # "NOTHING"
         /\ node' = [node EXCEPT ![n] = t]
         /\ network' = Abandon(network, n, peer, Gone)
-        /\ UNCHANGED elected
+        /\ UNCHANGED history
 
 -----------------------------------------------------------------------------
 (* The leader: QuorumAckChecker.                                           *)
@@ -530,8 +560,13 @@ QuorumIndex(s) ==
 QuorumAckChecker(n) ==
     LET s == node[n]
         q == QuorumIndex(s)
+        t == [UpdateCommittedIndex(s, s.currTerm, q) EXCEPT !.lastQuorumIndex = q]
+        new == {[term |-> s.currTerm, index |-> i, entry |-> Entry(s.log, i)] :
+                   i \in s.committedIndex + 1 .. t.committedIndex}
     IN  /\ s.role = "LEADER"
-        /\ Step(n, [UpdateCommittedIndex(s, s.currTerm, q) EXCEPT !.lastQuorumIndex = q])
+        /\ node' = [node EXCEPT ![n] = t]
+        /\ committed' = committed \cup new
+        /\ UNCHANGED <<network, elected>>
 
 \* ACTION RefreshOwnWaterMark: the leader marks all it stores as its own, once a second.
 \* Source: QuorumAckChecker.doWork, beside the leak check.
@@ -562,13 +597,13 @@ HandleDoCompare(n) ==
                                 [] Obeys(s, m) /\ ~equal -> "INCONSISTENT_STATE")
 
 \* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
-\* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate.
+\* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate; an index beyond the end passes.
 HandleDoTruncate(n) ==
     \E m \in Inbox(n) :
     LET s == node[n]
         t == TruncateStore(s, m.index, m.entry)
     IN  /\ Handles(n, m, "TRUNCATE")
-        /\ IF FromItsLeader(s, m) /\ m.index <= EndIndex(s.log) + 1
+        /\ IF FromItsLeader(s, m)
            THEN Answer(n, m, UpdateCommittedIndex(t, m.term, m.commitIndex), t, "SUCCESS")
            ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
 
@@ -600,7 +635,7 @@ CheckAppendFuture(n) ==
            \/ /\ m.index > EndIndex(s.log) + 1
               /\ m.awaited
               /\ network' = Sent(queued, Response(n, m, s, "INCONSISTENT_STATE"))
-              /\ UNCHANGED <<node, elected>>
+              /\ UNCHANGED <<node, history>>
 
 \* ACTION HandleDoCommit: the follower learns the leader's committed index.
 \* Source: EntryHandler.handleDoCommit.
@@ -638,22 +673,28 @@ Crash(n) ==
                                           !.tail = s.tail, !.checkPoint = s.checkPoint,
                                           !.committedIndex = s.committedIndex]]
         /\ network' = [p \in Node |-> [q \in Peers(p) |-> Silent(p, q)]]
-        /\ UNCHANGED elected
+        /\ UNCHANGED history
 
-\* The scan of the data file goes on behind the old end while terms do not fall.
-Resurrectable(s) ==
-    {k \in 0..Len(s.tail) :
-       \A j \in 1..k : s.tail[j].term >= (IF j = 1 THEN EndTerm(s.log) ELSE s.tail[j - 1].term)}
+\* How many entries the scan of the data file finds: it stops where it can read none, or one of a
+\* lower term than the entry before; it goes on behind the end of the log.
+Scanned(s) ==
+    LET file == s.log \o s.tail
+        Stops == {k \in 1..Len(file) :
+                    \/ file[k] = Hole
+                    \/ k > 1 /\ file[k].term < file[k - 1].term}
+    IN  IF Stops = {} THEN Len(file) ELSE Min(Stops) - 1
 
-\* ACTION Restart: recovery takes `resurrected` entries of the tail for entries of the log, and
-\* replays the checkpoint through updateCommittedIndex.
+\* ACTION Restart: recovery scans the file, takes `resurrected` entries of the tail for entries of the
+\* log, and replays the checkpoint through updateCommittedIndex.
 \* Source: DLedgerMmapFileStore.recover.
 Restart(n) ==
-    \E resurrected \in Resurrectable(node[n]) :
-    LET s == node[n]
-        t == [s EXCEPT !.role = "CANDIDATE", !.committedIndex = -1,
-                       !.log = @ \o SubSeq(s.tail, 1, resurrected),
-                       !.tail = SubSeq(@, resurrected + 1, Len(@))]
+    \E resurrected \in 0..Max({0, Scanned(node[n]) - Len(node[n].log)}) :
+    LET s    == node[n]
+        file == s.log \o s.tail
+        end  == Min({Len(s.log), Scanned(s)}) + resurrected
+        t    == [s EXCEPT !.role = "CANDIDATE", !.committedIndex = -1,
+                          !.log = SubSeq(file, 1, end),
+                          !.tail = Behind(SubSeq(file, end + 1, Len(file)))]
     IN  /\ s.role = "DOWN"
         /\ Step(n, UpdateCommittedIndex(t, s.currTerm, s.checkPoint))
 
@@ -662,20 +703,21 @@ Lose(n) ==
     \E m \in Inbox(n) :
     /\ MayLose(n, m)
     /\ network' = Received(network, m)
-    /\ UNCHANGED <<node, elected>>
+    /\ UNCHANGED <<node, history>>
 
 \* ACTION Duplicate: a message to n will be delivered twice.
 Duplicate(n) ==
     \E m \in Inbox(n) :
     /\ MayDuplicate(n)
     /\ network' = [network EXCEPT ![m.src][n] = Twice(@, m)]
-    /\ UNCHANGED <<node, elected>>
+    /\ UNCHANGED <<node, history>>
 
 -----------------------------------------------------------------------------
 Init ==
     /\ node = [n \in Node |-> InitNode(n)]
     /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
     /\ elected = {}
+    /\ committed = {}
 
 Next ==
     \/ \E n \in Node : ElectLeader(n)
@@ -734,9 +776,12 @@ Observe(n) ==
 \* INV TypeOK: every variable has its type.
 TypeOK ==
     /\ \A n \in Node : node[n] \in NodeState(n)
-    /\ \A n \in Node : \A p \in Peers(n) : \A m \in Deliverable(network[n][p]) :
-         m.src = n /\ m.dst = p /\ m.kind \in {"request", "response"}
-    /\ \A e \in elected : e.term \in Nat /\ e.leader \in Node
+    /\ \A n \in Node : \A p \in Peers(n) : \A m \in Messages(network[n][p]) :
+         /\ m \in RequestMessage \cup CommitMessage \cup ResponseMessage
+         /\ m.src = n /\ m.dst = p
+         /\ ~Fifo => network[n][p][m] \in Nat \ {0}
+    /\ \A e \in elected : e \in [term: Nat, leader: Node]
+    /\ \A c \in committed : c \in [term: Nat, index: Nat, entry: LogEntry \cup {Hole}]
 
 \* INV IndexOrder: lastQuorumIndex <= committedIndex <= ledgerEndIndex.
 \* Source: the order that the articles on DLedger state.
@@ -756,29 +801,36 @@ ElectionSafety ==
 \* the entry before is then such an entry itself.
 LogMatching ==
     \A n, m \in Node : \A i \in 1..Min({EndIndex(node[n].log), EndIndex(node[m].log)}) :
-       EntryAt(n, i) = EntryAt(m, i) => EntryAt(n, i - 1) = EntryAt(m, i - 1)
+       HasEntry(node[n].log, i) /\ EntryAt(n, i) = EntryAt(m, i)
+         => EntryAt(n, i - 1) = EntryAt(m, i - 1)
+
+\* INV NoHoles: every index of a log can be read.
+\* Source: DLedgerStore.get, which promises an entry for every index from begin to end.
+NoHoles ==
+    \A n \in Node : \A i \in 0..EndIndex(node[n].log) : HasEntry(node[n].log, i)
+
+Holds(log, c) == HasEntry(log, c.index) /\ Entry(log, c.index) = c.entry
 
 \* INV LeaderCompleteness: a leader holds every entry that was committed up to its term.
 \* Source: Raft, Figure 3.
 LeaderCompleteness ==
-    \A l, n \in Node :
-       (node[l].role = "LEADER" /\ node[n].currTerm <= node[l].currTerm) =>
-          /\ CommittedEnd(n) <= EndIndex(node[l].log)
-          /\ \A i \in 0..CommittedEnd(n) : EntryAt(l, i) = EntryAt(n, i)
+    \A n \in Node : \A c \in committed :
+       node[n].role = "LEADER" /\ c.term <= node[n].currTerm => Holds(node[n].log, c)
 
-\* INV StateMachineSafety: no two nodes have different entries committed at one index.
-\* Source: Raft, Figure 3.
+\* INV StateMachineSafety: what a node regards as committed is what a leader committed there, ever.
+\* Source: Raft, Figure 3.  Of two leaders that commit different entries at one index, the second
+\* has its own at that index and regards it as committed.
 StateMachineSafety ==
-    \A n, m \in Node : \A i \in 0..Min({CommittedEnd(n), CommittedEnd(m)}) :
-       EntryAt(n, i) = EntryAt(m, i)
+    \A n \in Node : \A c \in committed :
+       c.index <= CommittedEnd(n) => EntryAt(n, c.index) = c.entry
 
 -----------------------------------------------------------------------------
 (* Properties of steps.                                                    *)
 
-\* PROP CommittedEntriesStayProp: no step changes or removes an entry that its node had committed.
+\* PROP CommittedEntriesStayProp: no step removes a committed entry from a log that holds it.
 CommittedEntriesStayProp ==
-    [][\A n \in Node : \A i \in 0..CommittedEnd(n) :
-         HasEntry(node'[n].log, i) /\ Entry(node'[n].log, i) = EntryAt(n, i)]_vars
+    [][\A n \in Node : node'[n].log = node[n].log
+                        \/ \A c \in committed : Holds(node[n].log, c) => Holds(node'[n].log, c)]_vars
 
 \* PROP RecoveryKeepsLogProp: a node comes back with the log it went down with.
 RecoveryKeepsLogProp ==

@@ -114,10 +114,16 @@ class TestTruncate:
         assert found.code is Code.INCONSISTENT_STATE
         assert node.ledger_store.log == (A1, B1)
 
-    def test_so_is_a_gap(self) -> None:
+    def test_an_index_beyond_the_end_is_not_and_leaves_a_hole(self) -> None:
         node = follower(A1)
         found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 2, C2)).sent)
-        assert found.code is Code.INCONSISTENT_STATE
+        assert (found.code, found.end_index) == (Code.SUCCESS, 2)
+        assert node.observe()["log"] == [A1.record(), {"term": -1, "value": None}, C2.record()]
+
+    def test_a_hole_equals_no_entry(self) -> None:
+        node = follower(A1)
+        node.handle_do_truncate(request(PushType.TRUNCATE, 2, C2))
+        assert response(node.handle_do_compare(request(PushType.COMPARE, 1, B1)).sent).code is Code.INCONSISTENT_STATE
 
 
 class TestAppend:

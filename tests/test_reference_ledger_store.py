@@ -16,7 +16,7 @@ def entry(term: int, value: str) -> Entry:
 A1, B1, C1, X2, Y2 = entry(1, "a"), entry(1, "b"), entry(1, "c"), entry(2, "x"), entry(2, "y")
 
 
-def store(*log: Entry, committed: int = -1, tail: tuple[Entry, ...] = ()) -> LedgerStore:
+def store(*log: Entry | None, committed: int = -1, tail: tuple[Entry, ...] = ()) -> LedgerStore:
     made = LedgerStore()
     made.log, made.tail, made.committed_index = log, tail, Index(committed)
     return made
@@ -106,11 +106,31 @@ class TestTruncate:
         held.truncate(Index(1), X2)
         assert held.log == (A1, X2)
 
-    @pytest.mark.parametrize("index", [-1, 2])
-    def test_it_leaves_no_gap(self, index: int) -> None:
+    def test_further_behind_the_end_it_jumps_over_what_then_cannot_be_read(self) -> None:
+        """get throws for the index and is ignored; truncateOffset moves the write position ahead."""
+        held = store(A1)
+        held.truncate(Index(3), X2)
+        assert held.log == (A1, None, None, X2)
+        assert not held.has_entry(Index(2))
+        with pytest.raises(IndexError):
+            held.entry(Index(2))
+
+    def test_what_it_jumps_over_is_read_where_the_file_still_holds_what_was_cut(self) -> None:
+        held = store(A1, tail=(B1, C1))
+        held.truncate(Index(2), X2)
+        assert (held.log, held.tail) == ((A1, B1, X2), ())
+
+    def test_repaired_nothing_is_there_to_be_read(self) -> None:
+        held = LedgerStore(Variant.REPAIRED)
+        held.log = (A1, B1)
+        held.truncate(Index(0), A1)
+        held.truncate(Index(2), X2)
+        assert held.log == (A1, None, X2)
+
+    def test_below_the_first_entry_there_is_nothing(self) -> None:
         held = store(A1)
         with pytest.raises(IndexError):
-            held.truncate(Index(index), X2)
+            held.truncate(Index(-1), X2)
         assert held.log == (A1,)
 
     def test_the_committed_index_stays_past_the_end(self) -> None:
@@ -165,6 +185,21 @@ class TestRecover:
         held = store(A1, tail=(B1, C1))
         held.recover(1, curr_term=Term(2))
         assert (held.log, held.tail) == ((A1, B1), (C1,))
+
+    def test_behind_a_hole_nothing_is_found(self) -> None:
+        held = store(A1, None, X2, tail=(Y2,))
+        assert held.resurrectable_count() == 0
+        held.recover(0, curr_term=Term(2))
+        assert (held.log, held.tail) == ((A1,), (None, X2, Y2))
+
+    def test_a_file_that_begins_with_a_hole_holds_nothing(self) -> None:
+        assert store(None, A1).scanned_count() == 0
+
+    def test_where_terms_fall_the_log_ends(self) -> None:
+        """PreConditions.check(entryTerm >= lastEntryTerm)."""
+        held = store(A1, X2, B1)
+        held.recover(0, curr_term=Term(2))
+        assert (held.log, held.tail) == ((A1, X2), (B1,))
 
     def test_the_committed_index_is_that_of_the_checkpoint(self) -> None:
         held = store(A1, B1, C1, committed=1)

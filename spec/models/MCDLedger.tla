@@ -9,6 +9,8 @@ CONSTANTS MaxTerm, MaxLog, MaxMessages, MaxCrashes
 
 MCMayElect(n)    == \A q \in Node : node[q].currTerm < MaxTerm
 MCMayAppend(n)   == Len(node[n].log) < MaxLog
+MCMayRaise(n)    == node[n].currTerm < MaxTerm
+MCMayStepDown(n) == node[n].role # "CANDIDATE"
 MCMayCrash(n)    == Cardinality({q \in Node : node[q].role = "DOWN"}) < MaxCrashes
 
 \* Copies of messages under way, all channels together; counted up to MaxMessages.
@@ -29,7 +31,7 @@ MCMayLose(n, m) ==
     ELSE m.type # "APPEND" /\ node[n].dispatchers[m.src].awaiting # m.type
 MCMayTimeOut(n, peer) ==
     LET waiting  == node[n].dispatchers[peer].awaiting
-        Asked(c) == {m \in (IF Fifo THEN {c[k] : k \in 1..Len(c)} ELSE DOMAIN c) : m.type = waiting}
+        Asked(c) == {m \in Messages(c) : m.type = waiting}
     IN  /\ \A m \in Asked(network[n][peer]) : IF m.kind = "request" THEN ~m.awaited ELSE TRUE
         /\ \A m \in Asked(network[peer][n]) : m.kind = "request"
 
@@ -37,6 +39,22 @@ Never(n)         == FALSE
 Nothing(n, x)    == FALSE
 
 Symmetry == Permutations(Node)
+
+\* Where `votes_log` begins: a leader of term 1 and one follower hold an entry, which is committed.
+CommittedByQuorum ==
+    \E leader \in Node : \E follower \in Peers(leader) :
+    LET entry     == [term |-> 1, value |-> CHOOSE value \in Value : TRUE]
+        holders   == {leader, follower}
+        mark      == [p \in Node |-> IF p \in holders THEN 0 ELSE -1]
+        stored(n) == [InitNode(n) EXCEPT !.currTerm = 1, !.currVoteFor = leader, !.leaderId = leader,
+                                         !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
+                                         !.log = IF n \in holders THEN <<entry>> ELSE << >>]
+    IN  /\ node = [n \in Node |-> IF n # leader THEN stored(n)
+                                 ELSE [stored(n) EXCEPT !.votes = holders, !.peerWaterMarks = mark,
+                                                        !.committedIndex = 0, !.lastQuorumIndex = 0]]
+        /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
+        /\ elected = {[term |-> 1, leader |-> leader]}
+        /\ committed = {[term |-> 1, index |-> 0, entry |-> entry]}
 
 -----------------------------------------------------------------------------
 (* Reachability witnesses: TLC must violate each, or the models are vacuous. *)
@@ -46,7 +64,32 @@ FollowerNeverCommits == \A n \in Node : node[n].role = "FOLLOWER" => node[n].com
 NeverAppends         == \A n \in Node : \A p \in Peers(n) : node[n].dispatchers[p].writeIndex < 1
 NeverTellsCommit     == \A n \in Node : \A m \in Inbox(n) : m.type # "COMMIT"
 NoLeaderOfTwoTerms   == \A n \in Node : node[n].role = "LEADER" => node[n].currTerm < 2
+NoStaleRepeat        == \A n \in Node : \A m \in Inbox(n) :
+                           IsRequest(m, "APPEND") /\ node[n].role = "FOLLOWER" => m.index > EndIndex(node[n].log)
 NothingTruncatedProp ==
     [][\A n \in Node : node[n].role # "DOWN" => Len(node'[n].log) >= Len(node[n].log)]_vars
+\* A node comes back and knows from its checkpoint what is committed.
+NoCheckPointReadProp ==
+    [][\A n \in Node : node[n].role = "DOWN" /\ node'[n].role # "DOWN" => node'[n].committedIndex = -1]_vars
+
+\* A dispatcher gives up waiting, and its request or answer is nowhere any more.
+NoTimeOutProp ==
+    [][\A n \in Node : \A p \in Peers(n) :
+         node[n].dispatchers[p].awaiting = "COMPARE" /\ node'[n].dispatchers[p].awaiting = "NOTHING"
+            => network'[p][n] # network[p][n]]_vars
+
+\* A COMMIT of another term than the follower's own raises its committed index.
+Commits(n, m) == /\ IsRequest(m, "COMMIT")
+                 /\ network' = Received(network, m)
+                 /\ node'[n].committedIndex # node[n].committedIndex
+NoStaleCommitProp ==
+    [][\A n \in Node : \A m \in Inbox(n) : Commits(n, m) => m.term = node[n].currTerm]_vars
+
+-----------------------------------------------------------------------------
+(* A property for models in which COMMIT is obeyed whatever its term.      *)
+
+\* PROP LowerTermCommitsNothingProp: a COMMIT of a lower term than the follower's own does nothing.
+LowerTermCommitsNothingProp ==
+    [][\A n \in Node : \A m \in Inbox(n) : Commits(n, m) => m.term >= node[n].currTerm]_vars
 
 =============================================================================

@@ -51,21 +51,25 @@ class EntryDispatcher(EntryPusher):
         return NO_EFFECTS
 
     def can_do_compare(self, peer: NodeId) -> bool:
-        """A leader with a log may compare while it waits for nothing and has nothing to truncate."""
+        """A leader may compare an entry it can read, while it waits for nothing."""
         dispatcher = self.dispatchers[peer].fresh(self.member_state.curr_term)
         return (
             self.is_leader
-            and dispatcher.type in (PushType.COMPARE, PushType.TRUNCATE)
-            and dispatcher.truncate_index == NONE
+            and dispatcher.type is PushType.COMPARE
             and dispatcher.awaiting is None
-            and self.ledger_store.end_index != NONE
+            and self.ledger_store.has_entry(self._revised(dispatcher.compare_index))
         )
+
+    def _revised(self, compare_index: Index) -> Index:
+        """Return where to compare: an index outside the log is replaced by its end."""
+        store = self.ledger_store
+        return compare_index if store.begin_index <= compare_index <= store.end_index else store.end_index
 
     @action(when=can_do_compare)
     def do_compare(self, peer: NodeId) -> Effects:
         """Ask whether the peer holds the entry at the compare index.
 
-        The dispatcher of another term begins here. An index outside the log is replaced by its end.
+        The dispatcher of another term begins here.
 
         Args:
             peer: The member to ask.
@@ -74,14 +78,12 @@ class EntryDispatcher(EntryPusher):
             The COMPARE.
 
         Raises:
-            NotEnabled: The node does not lead or has no entry, or its dispatcher has something else to do.
+            NotEnabled: The node does not lead or has no such entry, or its dispatcher has something else to do.
 
         Source: EntryDispatcher.checkAndFreshState; EntryDispatcher.doCompare, up to the push.
         """
         dispatcher = self.dispatchers[peer].fresh(self.member_state.curr_term)
-        index = dispatcher.compare_index
-        if index > self.ledger_store.end_index or index < self.ledger_store.begin_index:
-            index = self.ledger_store.end_index
+        index = self._revised(dispatcher.compare_index)
         self.dispatchers[peer] = replace(dispatcher, compare_index=index, awaiting=PushType.COMPARE)
         return Effects(sent=(self.build_request(peer, PushType.COMPARE, index),))
 

@@ -50,7 +50,7 @@ class EntryHandler(EntryPusher):
         """End the log with the leader's entry, writing it if need be, and take over the committed index.
 
         Args:
-            m: The TRUNCATE, of this node's leader and term; any other is refused, and so is a gap.
+            m: The TRUNCATE, of this node's leader and term; any other is refused.
 
         Returns:
             The answer.
@@ -60,7 +60,7 @@ class EntryHandler(EntryPusher):
 
         Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate.
         """
-        if not (self._from_its_leader(m) and m.index <= self.ledger_store.end_index + 1):
+        if not self._from_its_leader(m):
             return self._answer(m, Code.INCONSISTENT_STATE)
         self.ledger_store.truncate(m.index, m.entry)
         self._update_committed_index(m)

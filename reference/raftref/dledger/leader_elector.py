@@ -42,11 +42,9 @@ class LeaderElector(EntryPusher):
         return NO_EFFECTS
 
     def can_next_term(self, term: Term, *, heard: Collection[Term] = ()) -> bool:
-        """A candidate may go to the next term, or to a higher one that it heard of."""
+        """A candidate may go to the next term, or to a higher one that it may have heard of."""
         state = self.member_state
-        return (
-            state.role is Role.CANDIDATE and term > state.curr_term and (term == state.curr_term + 1 or term in heard)
-        )
+        return state.role is Role.CANDIDATE and state.curr_term < term <= max([state.curr_term + 1, *heard])
 
     @action(when=can_next_term)
     def next_term(self, term: Term, *, heard: Collection[Term] = ()) -> Effects:
@@ -54,7 +52,7 @@ class LeaderElector(EntryPusher):
 
         Args:
             term: The term to enter.
-            heard: Terms that members of the group are in.
+            heard: Terms that members of the group are in; any term up to them may have been heard of before.
 
         Raises:
             NotEnabled: The node is no candidate, or the term is not higher, or neither next nor heard of.

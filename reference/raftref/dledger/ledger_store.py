@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import TypeAlias
+
 from raftref.dledger.messages import NO_TERM, NONE, Entry, Index, Term
 from raftref.dledger.switches import Variant
+
+#: Entries in their order in the file. None is a hole: TRUNCATE jumped over it, and it cannot be read.
+Log: TypeAlias = tuple[Entry | None, ...]
 
 
 class LedgerStore:
@@ -18,8 +24,8 @@ class LedgerStore:
     def __init__(self, truncated_tail: Variant = Variant.PUBLISHED) -> None:
         """Make an empty store; `truncated_tail` tells whether cut entries stay in the file."""
         self.truncated_tail = truncated_tail
-        self.log: tuple[Entry, ...] = ()
-        self.tail: tuple[Entry, ...] = ()
+        self.log: Log = ()
+        self.tail: Log = ()
         self.committed_index = NONE
         self.check_point = NONE
 
@@ -36,17 +42,18 @@ class LedgerStore:
     @property
     def end_term(self) -> Term:
         """The term of the last entry, -1 in an empty log."""
-        return self.log[-1].term if self.log else NO_TERM
+        return self.term_at(self.end_index)
 
     def has_entry(self, index: Index) -> bool:
-        """Tell whether the log holds an entry at `index`."""
-        return 0 <= index < len(self.log)
+        """Tell whether the log holds an entry at `index` that can be read."""
+        return 0 <= index < len(self.log) and self.log[index] is not None
 
     def entry(self, index: Index) -> Entry:
         """Return the entry at `index`; raises IndexError where the log holds none, also below 0."""
-        if not self.has_entry(index):
+        found = self.log[index] if 0 <= index < len(self.log) else None
+        if found is None:
             raise IndexError(f"no entry at {index}: the log ends at {self.end_index}")
-        return self.log[index]
+        return found
 
     def holds(self, index: Index, entry: Entry) -> bool:
         """Tell whether the log holds exactly this entry at `index`."""
@@ -54,7 +61,7 @@ class LedgerStore:
 
     def term_at(self, index: Index) -> Term:
         """Return the term of the entry at `index`, -1 where there is none."""
-        return self.log[index].term if self.has_entry(index) else NO_TERM
+        return self.entry(index).term if self.has_entry(index) else NO_TERM
 
     def append(self, entry: Entry) -> Index:
         """Store the next entry; it is written over the first entry of the tail, if there is one.
@@ -74,23 +81,29 @@ class LedgerStore:
     def truncate(self, index: Index, entry: Entry) -> None:
         """Make the log end with this entry at `index`: an equal one is kept, any other is written.
 
-        Only the write position moves (as published), so what lay behind the new end stays in the file. The
-        committed index stays too, and may then lie past the end.
+        Only the write position moves, back or ahead, so what lay behind the new end stays in the file (as
+        published). An index beyond the end is not refused: what is jumped over is what the file has there,
+        entries that were cut before or holes. The committed index stays, and may then lie past the end.
 
         Args:
-            index: Where the log is to end; at most one past its end.
+            index: Where the log is to end.
             entry: What it is to end with.
 
         Raises:
-            IndexError: `index` is negative or would leave a gap.
+            IndexError: `index` is negative.
 
-        Source: DLedgerMmapFileStore.truncate.
+        Source: DLedgerMmapFileStore.truncate, MmapFileList.truncateOffset.
         """
-        if not 0 <= index <= len(self.log):
-            raise IndexError(f"cannot truncate to {index}: the log ends at {self.end_index}")
-        behind = (self.log + self.tail)[index + 1 :]
-        self.log = (*self.log[:index], entry)
-        self.tail = behind if self.truncated_tail is Variant.PUBLISHED else ()
+        if index < 0:
+            raise IndexError(f"cannot truncate to {index}")
+        file = self.log + self.tail
+        holes = (None,) * (index - len(file))
+        self.log = (*file[:index], *holes, entry)
+        self.tail = self._behind(file[index + 1 :])
+
+    def _behind(self, entries: Log) -> Log:
+        """As published what a cut leaves behind the end stays in the file (D5); repaired it is gone."""
+        return entries if self.truncated_tail is Variant.PUBLISHED else ()
 
     def update_committed_index(self, term: Term, new_index: Index, *, curr_term: Term) -> None:
         """Take over a committed index that was heard of, after these tests in this order.
@@ -118,22 +131,32 @@ class LedgerStore:
         """
         self.check_point = self.committed_index
 
-    def resurrectable_count(self) -> int:
-        """Return how many entries of the tail a recovery can take for entries of the log.
+    def scanned_count(self) -> int:
+        """Return how many entries the scan of the data file finds, those behind the end of the log included.
 
-        The scan of the file goes on behind the old end while terms do not fall.
+        It stops at what cannot be read, and at an entry of a lower term than the one before.
 
         Source: DLedgerMmapFileStore.recover.
         """
-        term, count = self.end_term, 0
-        for entry in self.tail:
-            if entry.term < term:
-                break
-            term, count = entry.term, count + 1
-        return count
+        file = self.log + self.tail
+        if not file or file[0] is None:
+            return 0
+        for count, (before, entry) in enumerate(pairwise(file), start=1):
+            if before is None or entry is None or entry.term < before.term:
+                return count
+        return len(file)
+
+    def resurrectable_count(self) -> int:
+        """Return how many entries of the tail a recovery can take for entries of the log.
+
+        Source: DLedgerMmapFileStore.recover.
+        """
+        return max(0, self.scanned_count() - len(self.log))
 
     def recover(self, resurrected: int, *, curr_term: Term) -> None:
         """Read the log from its file, and the committed index from the checkpoint.
+
+        The log may come back shorter: behind a hole, or where terms fall, the scan finds nothing.
 
         Args:
             resurrected: How many entries of the tail the scan takes for entries of the log.
@@ -146,7 +169,7 @@ class LedgerStore:
         """
         if not 0 <= resurrected <= self.resurrectable_count():
             raise ValueError(f"a scan of the file cannot find {resurrected} entries behind the end")
-        self.log += self.tail[:resurrected]
-        self.tail = self.tail[resurrected:]
+        file, end = self.log + self.tail, min(len(self.log), self.scanned_count()) + resurrected
+        self.log, self.tail = file[:end], self._behind(file[end:])
         self.committed_index = NONE
         self.update_committed_index(curr_term, self.check_point, curr_term=curr_term)

@@ -9,7 +9,11 @@ from raftref.dledger.entry_dispatcher import EntryDispatcher
 from raftref.dledger.entry_handler import EntryHandler
 from raftref.dledger.leader_elector import LeaderElector
 from raftref.dledger.member_state import Role
+from raftref.dledger.messages import NO_TERM
 from raftref.dledger.quorum_ack_checker import QuorumAckChecker
+
+#: How the spec writes an index of a log that cannot be read.
+HOLE_RECORD = {"term": NO_TERM, "value": None}
 
 
 class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker):
@@ -94,7 +98,7 @@ class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker):
             "lastQuorumIndex": self.last_quorum_index,
         }
         if with_log:
-            shown["log"] = [entry.record() for entry in store.log]
+            shown["log"] = [HOLE_RECORD if entry is None else entry.record() for entry in store.log]
         shown["peerWaterMarks"] = dict(self.peer_water_marks)
         shown["dispatchers"] = {peer: each.record() for peer, each in self.dispatchers.items()}
         return shown

@@ -84,7 +84,7 @@ class Script:
         self.take(node, "Restart", count)
 
 
-def figure8(switches: Switches = PUBLISHED) -> list[Event]:
+def figure8(switches: Switches = PUBLISHED, *, restart_before_loss: bool = False) -> list[Event]:
     """Play D1: an entry of an earlier term is committed by counting watermarks, and then lost.
 
     In term 1 A appends a and crashes; in term 2 B appends b and crashes. In term 3 A brings a to C, so that a
@@ -93,6 +93,8 @@ def figure8(switches: Switches = PUBLISHED) -> list[Event]:
 
     Args:
         switches: `prior_term_commit` decides whether the loss happens.
+        restart_before_loss: Let A restart before B wins, so that no node that runs remembers the commit: A
+            has it in no checkpoint, and C did not hear of it.
     """
     play = Script(switches)
     play.elect(A, 1, [B])
@@ -107,8 +109,11 @@ def figure8(switches: Switches = PUBLISHED) -> list[Event]:
     play.ask(A, "DoTruncate", C)
     play.take(A, "RefreshOwnWaterMark")
     play.take(A, "QuorumAckChecker")
-    play.tell_commit(A, C)
+    if not restart_before_loss:
+        play.tell_commit(A, C)
     play.take(A, "Crash")
+    if restart_before_loss:
+        play.restart(A)
     play.restart(B)
     play.elect(B, 4, [C])
     play.ask(B, "DoCompare", C)

@@ -1,0 +1,163 @@
+"""The models are sensitive: a rule taken out of the spec changes what TLC finds in one of them.
+
+Each mutant is one edit of DLedger.tla, and the model that notices it. A rule that no model notices could be
+wrong without anyone knowing.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lockstep.paths import spec_dir
+from lockstep.tlc import Verdict, compare, load_manifest, run_model
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A rule that is missing: `old` becomes `new`; `model` must then violate `violates`, or differ from its pins."""
+
+    name: str
+    old: str
+    new: str
+    model: str
+    violates: str = ""
+
+
+MUTANTS = [
+    Mutant(
+        "votes_whatever_the_log",
+        "    /\\ LogIsFresh(node[candidate], node[n])\n",
+        "",
+        "votes_log",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "elects_whatever_the_log",
+        " /\\ LogIsFresh(node[n], node[q])\n    /\\ node'",
+        "\n    /\\ node'",
+        "lossy",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "votes_twice_in_a_term",
+        "    /\\ node[n].currVoteFor \\in {NoNode, candidate}\n",
+        "",
+        "votes_small",
+        "ElectionSafety",
+    ),
+    Mutant(
+        "forgets_its_vote_in_a_crash",
+        "!.currVoteFor = s.currVoteFor, !.log = s.log",
+        "!.log = s.log",
+        "votes_small",
+        "ElectionSafety",
+    ),
+    Mutant(
+        "half_is_a_quorum",
+        "    /\\ IsQuorum(voters, Node)\n",
+        "",
+        "crash",
+        "ElectionSafety",
+    ),
+    Mutant(
+        "commits_by_the_best_watermark",
+        "LET index == QuorumIndexBySorting(s.peerWaterMarks) IN",
+        "LET index == Max({s.peerWaterMarks[p] : p \\in Node}) IN",
+        "lossy",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "commits_past_the_end",
+        "!.committedIndex = Min({newIndex, EndIndex(s.log)})",
+        "!.committedIndex = newIndex",
+        "one_leader",
+        "IndexOrder",
+    ),
+    Mutant(
+        "believes_a_commit_of_a_lower_term",
+        "       \\/ term < s.currTerm\n",
+        "",
+        "stale_push",
+        "LowerTermCommitsNothingProp",
+    ),
+    Mutant(
+        "checks_the_term_of_a_commit_as_published",
+        "IF Obeys(s, m) THEN UpdateCommittedIndex(s, m.term, m.commitIndex)",
+        "IF FromItsLeader(s, m) THEN UpdateCommittedIndex(s, m.term, m.commitIndex)",
+        "witness_stale_commit",
+    ),
+    Mutant(
+        "keeps_the_watermarks_of_an_old_term",
+        "!.votes = {},\n                   !.peerWaterMarks = NoMarks]",
+        "!.votes = {}]",
+        "crash",
+    ),
+    Mutant(
+        "believes_a_watermark_of_another_term",
+        "IF term = s.currTerm /\\ s.peerWaterMarks[peer] < index",
+        "IF s.peerWaterMarks[peer] < index",
+        "lossy",
+    ),
+    Mutant(
+        "appends_what_another_leader_sent",
+        "        /\\ m.index = EndIndex(s.log) + 1\n        /\\ IF FromItsLeader(s, m)",
+        "        /\\ m.index = EndIndex(s.log) + 1\n        /\\ IF TRUE",
+        "replication",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "truncates_for_another_leader",
+        'Handles(n, m, "TRUNCATE")\n        /\\ IF FromItsLeader(s, m)',
+        'Handles(n, m, "TRUNCATE")\n        /\\ IF TRUE',
+        "lossy",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "appends_behind_what_was_not_cut",
+        "THEN IF m.endIndex = d.compareIndex",
+        "THEN IF TRUE",
+        "ordered",
+    ),
+    Mutant(
+        "restarts_with_what_it_knew",
+        "UpdateCommittedIndex(t, s.currTerm, s.checkPoint)",
+        "UpdateCommittedIndex(t, s.currTerm, s.committedIndex)",
+        "crash",
+    ),
+    Mutant(
+        "keeps_no_history",
+        "/\\ committed' = committed \\cup new",
+        "/\\ committed' = committed",
+        "crash",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def original() -> str:
+    return (spec_dir() / "DLedger.tla").read_text(encoding="utf-8")
+
+
+def mutated(original: str, mutant: Mutant, folder: Path) -> Path:
+    """Copy the spec with this one edit and return the manifest of the copy."""
+    shutil.copytree(spec_dir(), folder / "spec")
+    assert original.count(mutant.old) == 1
+    text = original.replace(mutant.old, mutant.new)
+    (folder / "spec" / "DLedger.tla").write_text(text, encoding="utf-8")
+    return folder / "spec" / "models" / "manifest.toml"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
+def test_a_rule_taken_out_is_noticed_by_a_model(mutant: Mutant, original: str, tmp_path: Path) -> None:
+    copy = load_manifest(mutated(original, mutant, tmp_path))
+    entry = copy.model(mutant.model)
+    result = run_model(copy, entry)
+    assert result.verdict in (Verdict.HOLDS, Verdict.VIOLATED), result.reason
+    assert compare(entry, result)
+    if mutant.violates:
+        assert result.violation is not None
+        assert result.violation.label == mutant.violates
