@@ -17,7 +17,7 @@ BUILD_TOOLS := packaging|setuptools|wheel
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help verify deep test lint install lock clean java
+.PHONY: help verify deep test nightly lint install lock clean java
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -30,6 +30,9 @@ deep: java $(READY) ## The slower models alone.
 
 test: java $(READY) ## Run the test-suite.
 	@$(BIN)/python -m pytest $(ARGS)
+
+nightly: java $(READY) ## The tests that take longer: larger graphs beside TLC, thousands of terms.
+	@$(BIN)/python -m pytest -m nightly $(ARGS)
 
 lint: $(READY) ## Check style, formatting and types.
 	@$(BIN)/ruff check .

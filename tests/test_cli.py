@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from broken_spec import NO_VALUE, broken_spec
+from lockstep.cli import cli
+from lockstep.models import manifest
 from lockstep.paths import traces_dir
 
 CAPTURED = traces_dir() / "captured"
@@ -42,6 +47,7 @@ def test_a_conforming_trace_exits_0(folder: Path) -> None:
     done = lockstep("check", "ordered-7.trace.ndjson", cwd=folder)
     assert done.returncode == 0
     assert "ordered-7.trace.ndjson: holds: a behaviour of the spec" in done.stdout
+    assert re.search(r"\(120 events, 120 steps, [1-9][\d,]* values compared\)$", done.stdout.rstrip())
 
 
 def test_a_tampered_observation_exits_1_with_line_field_both_values_and_how_to_replay(folder: Path) -> None:
@@ -82,7 +88,34 @@ def test_one_bad_trace_among_good_ones_decides_the_exit_code(folder: Path) -> No
     (folder / "empty.ndjson").write_bytes(b"")
     done = lockstep("check", "ordered-7.trace.ndjson", "empty.ndjson", "--format", "json", cwd=folder)
     assert done.returncode == 2
-    assert [each["verdict"] for each in json.loads(done.stdout)] == ["holds", "malformed"]
+    told = json.loads(done.stdout)
+    assert [each["verdict"] for each in told] == ["holds", "malformed"]
+    assert [each["observed"] > 0 for each in told] == [True, False]
+
+
+def test_malformed_values_exit_2_with_file_line_and_field_and_leave_the_other_traces_their_verdicts(
+    folder: Path,
+) -> None:
+    args = tampered(folder, "args.ndjson", '"args":{"candidate":"', '"args":{"candidate":{"#set":3},"x":"')
+    shows = tampered(folder, "shows.ndjson", '"currTerm":0', '"currTerm":{"#map":[1]}')
+    done = lockstep("check", args.name, "ordered-7.trace.ndjson", shows.name, cwd=folder)
+    assert done.returncode == 2
+    assert "ordered-7.trace.ndjson: holds: " in done.stdout
+    assert re.search(r"args.ndjson:\d+: field `args.x`: ", done.stdout)
+    assert re.search(r"shows.ndjson:\d+: field `shows.currTerm`: '#map' needs pairs", done.stdout)
+
+
+def test_an_error_of_the_spec_exits_4_and_leaves_the_other_traces_their_verdicts(folder: Path, tmp_path: Path) -> None:
+    done = lockstep("simulate", "--seed", "4", "--events", "400", cwd=tmp_path)
+    assert '"PersistCheckPoint"' in (tmp_path / "ordered-4.trace.ndjson").read_text()
+    done = lockstep("simulate", "--seed", "5", "--events", "20", cwd=tmp_path)
+    assert done.returncode == 0
+    traces = [str(tmp_path / f"ordered-{seed}.trace.ndjson") for seed in (4, 5)]
+    with broken_spec(tmp_path, NO_VALUE):
+        result = CliRunner().invoke(cli, ["check", *traces], standalone_mode=False)
+    assert result.return_value == 4
+    assert f"{traces[0]}: internal error: the spec could not be evaluated at line " in result.output
+    assert f"{traces[1]}: holds: " in result.output
 
 
 def test_a_missing_file_and_a_wrong_switch_exit_2(folder: Path) -> None:
@@ -125,6 +158,8 @@ def test_what_an_import_made_of_the_lines_is_told_as_json(tmp_path: Path) -> Non
     assert sum(told["lines"].values()) == len(recording.read_bytes().splitlines())
     assert told["events"] == len((tmp_path / "f.ndjson").read_bytes().splitlines()) - 2
     assert told["forced"] == []
+    done = lockstep("import", recording, "-o", "f.ndjson", cwd=tmp_path)
+    assert done.stdout.rstrip().endswith(" noise), 0 forced")
 
 
 def test_a_recording_that_is_none_exits_2_and_writes_nothing(tmp_path: Path) -> None:
@@ -155,6 +190,44 @@ def test_without_java_the_models_are_inconclusive_in_one_line(tmp_path: Path) ->
     assert "Java" in done.stderr
 
 
+def test_without_java_and_without_a_compiled_spec_a_trace_is_inconclusive_in_one_line(
+    folder: Path, tmp_path: Path
+) -> None:
+    nowhere = {"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    done = lockstep("check", "ordered-7.trace.ndjson", cwd=folder, **nowhere)
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (3, "", 1)
+    assert "inconclusive: Java 17 or newer is required; none found on " in done.stdout
+    assert "; install a JDK 17 (" in done.stdout
+    done = lockstep("graph", "late_truncate_bug", "-o", "g.svg", cwd=tmp_path, **nowhere)
+    assert (done.returncode, len(done.stderr.splitlines())) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("model", "quorum", "--parallel", "0"),
+        ("model", "quorum", "--parallel", "-1"),
+        ("simulate", "--seed", "-1"),
+        ("simulate", "--seeds", "0"),
+        ("simulate", "--events", "0"),
+        ("simulate", "--events", "10000001"),
+        ("prove", "quorums_intersect", "--timeout", "0"),
+        ("prove", "quorums_intersect", "--timeout", str(2**32)),
+        ("graph", "late_truncate_bug", "-o", "g.svg", "--limit", "0"),
+        ("verify", "--seeds", "0"),
+        ("verify", "--events", "0"),
+        ("verify", "--parallel", "0"),
+    ],
+    ids=" ".join,
+)
+def test_a_number_out_of_range_is_wrong_usage_that_names_the_option(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = lockstep(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    option = words[-2]
+    assert f"Invalid value for '{option}'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_lemma_is_proved_and_an_unknown_one_exits_2(tmp_path: Path) -> None:
     done = lockstep("prove", "quorums_intersect", cwd=tmp_path)
     assert (done.returncode, "quorums_intersect: proved" in done.stdout) == (0, True)
@@ -165,7 +238,9 @@ def test_the_shortest_violation_is_drawn_as_svg(tmp_path: Path) -> None:
     done = lockstep("graph", "late_truncate_bug", "-o", "g.svg", cwd=tmp_path)
     assert done.returncode == 0
     texts = [element.text or "" for element in ElementTree.parse(tmp_path / "g.svg").iter()]
-    assert any("IndexOrder" in text for text in texts)
+    violated = manifest().model("late_truncate_bug").violates
+    assert violated
+    assert any(violated in text for text in texts)
     assert any("HandleDoTruncate(n2)" in text for text in texts)
 
 

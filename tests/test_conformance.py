@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,55 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from lockstep.conformance import TraceVerdict, check_trace
 from lockstep.paths import spec_dir
-from lockstep.specs import trace_spec
-from lockstep.trace.format import FORMAT, Event, Header, Trace, TraceError, trace_lines
-from lockstep.trace_files import fault_plan
+from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep.verdict import Verdict
 from raftref.dledger import PUBLISHED, Switches
-from raftref.simulation import constants, figure8, resurrected_tail, scenario_plan, simulate
-
-REPAIRED = {"PriorTermCommit": "repaired", "TruncatedTail": "repaired", "PushTermCheck": "repaired"}
-EVENTS = 300
-
-
-def header(plan: Any) -> Header:
-    return Header(
-        format=FORMAT,
-        system="raftref",
-        version="test",
-        spec="DLedger",
-        nodes=plan.node_ids,
-        constants={**constants(plan)},
-    )
-
-
-def as_event(tree: dict[str, Any]) -> Event:
-    return Event(**{**tree, "sent": tuple(tree.get("sent", ()))})
-
-
-@functools.cache
-def simulated() -> tuple[Header, tuple[Event, ...]]:
-    plan = fault_plan("ordered", EVENTS)
-    return header(plan), tuple(as_event(tree) for tree in simulate(3, plan))
-
-
-def check(events: list[Event], head: Header | None = None, switches: dict[str, str] | None = None) -> TraceVerdict:
-    head = head or simulated()[0]
-    trace = Trace(trace_lines(head, events), "t")
-    return check_trace(trace, trace_spec(trace.header, "t", switches))
-
-
-def first(matches: Callable[[Event], bool]) -> int:
-    """The last event that matches, so that everything before it conforms."""
-    return max(index for index, event in enumerate(simulated()[1]) if matches(event))
-
-
-def tampered(index: int, **changes: Any) -> list[Event]:
-    events = list(simulated()[1])
-    events[index] = msgspec.structs.replace(events[index], **changes)
-    return events
+from raftref.simulation import figure8, resurrected_tail, scenario_plan
+from simulated_traces import EVENTS, REPAIRED, as_event, check, header, last, simulated, tampered
 
 
 def test_a_simulated_trace_is_a_behaviour_of_the_spec_and_every_property_holds() -> None:
@@ -89,7 +45,7 @@ def test_a_tampered_observation_is_refused_at_its_line_and_named(name: str) -> N
     def wanted(event: Event) -> bool:
         return event.node == "n1" and name in event.shows and event.shows["role"] != "DOWN"
 
-    index = first(wanted)
+    index = last(wanted)
     shows = {**simulated()[1][index].shows, name: OTHER[name]}
     verdict = check(tampered(index, shows=shows))
     assert verdict.verdict is Verdict.VIOLATED
@@ -107,7 +63,7 @@ def test_every_observed_field_of_the_spec_is_tampered_with_above() -> None:
 
 
 def test_a_tampered_message_is_not_under_way() -> None:
-    index = first(lambda event: bool(event.sent) and event.action == "DoAppend")
+    index = last(lambda event: bool(event.sent) and event.action == "DoAppend")
     message = {**simulated()[1][index].sent[0], "commitIndex": 77}
     verdict = check(tampered(index, sent=(message,)))
     assert verdict.deviation is not None
@@ -115,7 +71,7 @@ def test_a_tampered_message_is_not_under_way() -> None:
 
 
 def test_a_tampered_parameter_is_no_step_of_the_spec() -> None:
-    index = first(lambda event: event.action == "HandleDoAppend")
+    index = last(lambda event: event.action == "HandleDoAppend")
     message = {**simulated()[1][index].args["m"], "index": 77}
     verdict = check(tampered(index, args={"m": message}))
     assert verdict.deviation is not None
@@ -124,12 +80,12 @@ def test_a_tampered_parameter_is_no_step_of_the_spec() -> None:
 
 def test_an_event_that_was_dropped_is_missed() -> None:
     events = list(simulated()[1])
-    del events[first(lambda event: event.action == "AppendAsLeader")]
+    del events[last(lambda event: event.action == "AppendAsLeader")]
     assert check(events).verdict is Verdict.VIOLATED
 
 
 def test_an_event_of_another_node_is_refused() -> None:
-    index = first(lambda event: event.action == "AppendAsLeader")
+    index = last(lambda event: event.action == "AppendAsLeader")
     other = next(node for node in ("n1", "n2", "n3") if node != simulated()[1][index].node)
     assert check(tampered(index, node=other)).verdict is Verdict.VIOLATED
 
@@ -145,7 +101,7 @@ def test_an_event_of_another_node_is_refused() -> None:
     ],
 )
 def test_what_the_spec_does_not_know_is_malformed(changes: dict[str, Any], problem: str) -> None:
-    index = first(lambda event: event.action == "AppendAsLeader")
+    index = last(lambda event: event.action == "AppendAsLeader")
     verdict = check(tampered(index, **changes))
     assert verdict.verdict is Verdict.MALFORMED
     assert verdict.reason == f"t:{index + 2}: {problem}"
@@ -154,19 +110,19 @@ def test_what_the_spec_does_not_know_is_malformed(changes: dict[str, Any], probl
 @pytest.mark.parametrize(
     ("action", "changes", "field"),
     [
-        ("AppendAsLeader", {"args": {"value": 1}}, "args"),
+        ("AppendAsLeader", {"args": {"value": 1}}, "args.value"),
         ("AppendAsLeader", {"args": {"value": None}}, None),
-        ("DoCompare", {"args": {"peer": 3}}, "args"),
+        ("DoCompare", {"args": {"peer": 3}}, "args.peer"),
         ("DoCompare", {"args": {"peer": "n9"}}, None),
         ("HandleDoCompare", {"args": {"m": {}}}, None),
         ("HandleDoCompare", {"args": {"m": [1]}}, None),
-        ("DoCompare", {"sent": ({"kind": "request"},)}, "sent"),
+        ("DoCompare", {"sent": ({"kind": "request"},)}, "sent[0]"),
     ],
 )
 def test_a_value_of_another_type_is_refused_and_never_a_crash(
     action: str, changes: dict[str, Any], field: str | None
 ) -> None:
-    index = first(lambda event: event.action == action)
+    index = last(lambda event: event.action == action)
     verdict = check(tampered(index, **changes))
     if field is None:
         assert verdict.verdict in (Verdict.VIOLATED, Verdict.MALFORMED)
@@ -221,6 +177,17 @@ def test_figure_8_is_explained_as_published_and_violates_leader_completeness_at_
     assert verdict.violations["CommittedEntriesStayProp"].action == "HandleDoTruncate"
 
 
+def test_figure_8_is_noticed_when_no_node_remembers_the_commit_any_more() -> None:
+    """D1 with the committing leader restarted before its rival wins: only the history holds the entry."""
+    head = header(scenario_plan(PUBLISHED))
+    events = [as_event(tree) for tree in figure8(PUBLISHED, restart_before_loss=True)]
+    remembered = [event.shows["committedIndex"] for event in events[-6:]]
+    verdict = check(events, head)
+    assert (verdict.deviation, remembered) == (None, [-1] * 6)
+    assert verdict.violations["LeaderCompleteness"].action == "ChangeToLeader"
+    assert verdict.violations["CommittedEntriesStayProp"].action == "HandleDoTruncate"
+
+
 def test_figure_8_leaves_the_repaired_spec_where_the_old_entry_is_committed() -> None:
     head, events = scenario(figure8)
     left = check(events, head, REPAIRED).deviation
@@ -249,9 +216,9 @@ def test_a_deviation_names_the_false_conjunct_with_both_values_and_the_lines_of_
     head, events = scenario(resurrected_tail)
     left = check(events, head, REPAIRED).deviation
     assert left is not None
-    assert "Resurrectable(node[n])" in left.details[0]
+    assert "Scanned(node[n])" in left.details[0]
     assert [detail.split()[0] for detail in left.details[1:3]] == ["left:", "right:"]
-    assert "Resurrectable(node[n])" in source_line(left.spec_line)
+    assert "Scanned(node[n])" in source_line(left.spec_line)
     assert "restart" in _near(left.reference_line)
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from dledger_lines import FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
 from lockstep.conformance import TraceVerdict, check_trace
+from lockstep.paths import traces_dir
+from lockstep.recordings import load_recordings
 from lockstep.specs import trace_spec
 from lockstep.trace.dledger import Imported, import_lines, import_recording
 from lockstep.trace.format import Trace, read_trace, trace_lines, write_trace
@@ -46,6 +48,27 @@ def test_the_figure_8_recording_is_a_behaviour_of_the_spec_that_breaks_its_prope
     verdict = checked(figure8)
     assert verdict.deviation is None
     assert "StateMachineSafety" in verdict.violations
+
+
+SHIPPED = sorted({each.file for each in load_recordings(traces_dir() / "manifest.toml")})
+
+
+@pytest.mark.parametrize("file", SHIPPED)
+def test_no_step_of_a_recording_that_ships_is_forced(file: str) -> None:
+    assert import_recording(traces_dir() / file).summary.forced == ()
+
+
+@pytest.mark.parametrize("file", SHIPPED)
+def test_an_event_says_what_was_sent_where_the_recording_shows_the_sending_and_nowhere_else(file: str) -> None:
+    told: dict[str, set[int | None]] = {}
+    for event in import_recording(traces_dir() / file):
+        told.setdefault(event.action, set()).add(None if event.sent is None else len(event.sent))
+    requests = {"DoCompare", "DoTruncate", "DoAppend", "DoCheckAppendResponse", "DoCommit"}
+    answers = {"HandleDoCompare", "HandleDoTruncate", "HandleDoAppend", "CheckAppendFuture"}
+    for action, counts in told.items():
+        allowed = {1} if action in requests else {None, 1} if action in answers else {None}
+        assert counts <= allowed, action
+        assert action not in answers or 1 in counts
 
 
 def test_the_header_names_the_system_the_grain_and_the_published_flaws(figure8: Imported) -> None:

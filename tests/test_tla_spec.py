@@ -10,7 +10,7 @@ import pytest
 from lockstep.tla.explore import explore
 from lockstep.tla.sany import SanyError
 from lockstep.tla.spec import AmbiguousStep, CompileError, Spec, load_spec
-from lockstep.tla.values import Fcn, ModelValue, TlaError
+from lockstep.tla.values import ArgumentError, Fcn, ModelValue, TlaError
 
 SPECS = Path(__file__).parent / "specs" / "tla"
 
@@ -57,6 +57,40 @@ def test_arguments_outside_their_domain_make_no_step(bag: Spec) -> None:
     (start,) = bag.initial_states()
     assert bag.step(start, "Send", {"n": ModelValue("n9"), "k": N2}) is None
     assert bag.step(start, "Receive", {"n": N1, "m": Fcn({"id": 0, "to": N1})}) is None
+
+
+@pytest.mark.parametrize(
+    ("domain", "given"),
+    [("{1, 2}", "a"), ("1..2", "a"), ("Nat", True), ("SUBSET {1}", 1), ("{k \\in Nat : k > 0}", "a")],
+)
+def test_an_argument_that_cannot_be_compared_with_its_domain_is_named(
+    domain: str, given: object, tmp_path: Path
+) -> None:
+    body = f"EXTENDS Naturals\nVARIABLE x\nInit == x = 0\nGo == \\E wanted \\in {domain} : x' = 1\nNext == Go"
+    spec = load(tmp_path, body)
+    (start,) = spec.initial_states()
+    with pytest.raises(ArgumentError) as caught:
+        spec.step(start, "Go", {"wanted": given})
+    assert caught.value.name == "wanted"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Go == \\E k \\in {Head(<< >>)} : x' = 1",
+        "Go == \\E k \\in Head(<<3>>) : x' = 1",
+        "Go == \\E k \\in 1..TRUE : x' = 1",
+        "Go == \\E k \\in {j \\in Nat : j = TRUE} : x' = 1",
+        "Go == \\E k \\in {1} : x = TRUE /\\ x' = 1",
+    ],
+    ids=["no value", "no set", "no limit", "no test", "the body"],
+)
+def test_what_is_wrong_in_the_specification_is_never_called_the_argument_s_fault(body: str, tmp_path: Path) -> None:
+    spec = load(tmp_path, f"EXTENDS Naturals, Sequences\nVARIABLE x\nInit == x = 0\n{body}\nNext == Go")
+    (start,) = spec.initial_states()
+    with pytest.raises(TlaError) as caught:
+        spec.step(start, "Go", {"k": 1})
+    assert not isinstance(caught.value, ArgumentError)
 
 
 def test_unknown_actions_and_wrong_arguments_are_refused(bag: Spec) -> None:

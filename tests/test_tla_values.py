@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lockstep.tla.itf import from_itf, to_itf
 from lockstep.tla.runtime import apply, cup, except_, put
-from lockstep.tla.sets import NAT, FcnSet, PowerSet, RcdSet, SeqSet, member
+from lockstep.tla.sets import NAT, FcnSet, PowerSet, Product, RcdSet, SeqSet, member
 from lockstep.tla.text import format_value, parse_value
 from lockstep.tla.values import (
     Fcn,
@@ -164,7 +164,7 @@ def test_except_leaves_the_original_alone_and_ignores_what_is_outside_the_domain
         (PowerSet(frozenset({1, 2})), frozenset(map(frozenset, [(), (1,), (2,), (1, 2)]))),
         (FcnSet(frozenset({1}), frozenset({"a", "b"})), frozenset({("a",), ("b",)})),
         (RcdSet({"a": frozenset({1, 2})}), frozenset({Fcn({"a": 1}), Fcn({"a": 2})})),
-        (SeqSet(frozenset()), frozenset({()})),
+        (Product(frozenset({1}), frozenset({"a"})), frozenset({(1, "a")})),
     ],
 )
 def test_a_lazy_set_that_is_finite_equals_its_listing(lazy: Value, listed: frozenset[Value]) -> None:

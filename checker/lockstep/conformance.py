@@ -2,34 +2,54 @@
 
 The compiled spec starts in its one initial state. For each event its action is taken with the event's own
 parameters; given state, action and parameters there is at most one successor, so the check is linear in the
-trace. Then what the node shows is compared with the spec's Observe(node), what was sent with the messages
-under way, and every property is evaluated. Nothing of the trace is ever written into the spec's state.
+trace. Then what the node shows is compared with the spec's Observe(node), what it sent with what the step adds
+to the spec's Outbox(node), and every property is evaluated. Nothing of the trace is ever written into the
+spec's state.
+
+Whose fault an error is: a trace is malformed where its values cannot be compared with the spec's, which is told
+before anything of the spec is evaluated with them. So what fails in evaluation after that is an internal error.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from lockstep.observe import UnknownFieldError, differences, to_value
+from lockstep.observe import WORDS, ObservationError, Words, compare, copies, to_value
 from lockstep.reference import reference_location
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.text import format_value
-from lockstep.tla.values import TlaError, Value
-from lockstep.trace.format import OBSERVE, Event, Trace, TraceError
+from lockstep.tla.values import ArgumentError, Fcn, TlaError, TlaTypeError, Value, eq
+from lockstep.tlc.errors import ToolDied, ToolMissing
+from lockstep.trace.format import OBSERVE, Event, TraceError
 from lockstep.verdict import Verdict
+
+#: The action of a finding in the initial state, before any event.
+INIT = "Init"
+
+
+class Events(Protocol):
+    """A trace: `source` names its file; iterating yields (line number, event) and raises TraceError."""
+
+    @property
+    def source(self) -> str:
+        """The file."""
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        """Yield (line number, event)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, at one event.
+    """One thing that is wrong, at one event, or in the initial state (then `action` is "Init").
 
-    `kind` is "step" (the action is not enabled), "shows" (an observed field differs), "sent" (a message is not
-    under way) or "property"; `name` the action, field or property; `details` are lines of explanation;
-    `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE.
+    `kind` is "step" (the action is not enabled), "shows" (an observed field differs), "sent" (the messages are
+    not those that the step sent) or "property"; `name` the action, field or property; `details` are lines of
+    explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE.
     """
 
     kind: str
@@ -49,7 +69,8 @@ class TraceVerdict:
     """What the check of one trace found.
 
     `findings` holds at most one deviation from the spec (the check stops there) and the first violation of
-    each property. `steps` counts the events that were steps, `events` all that were read.
+    each property. `steps` counts the events that were steps, `events` all that were read, `observed` the values
+    that were compared: each part of what was shown, each message sent, each word that nothing was sent.
     """
 
     source: str
@@ -57,6 +78,7 @@ class TraceVerdict:
     reason: str
     events: int = 0
     steps: int = 0
+    observed: int = 0
     seconds: float = 0.0
     findings: list[Finding] = field(default_factory=list)
 
@@ -71,39 +93,76 @@ class TraceVerdict:
         return {f.name: f for f in self.findings if f.kind == "property"}
 
 
-def check_trace(trace: Trace, spec: Spec) -> TraceVerdict:
+def check_trace(trace: Events, spec: Spec, words: Words = WORDS) -> TraceVerdict:
     """Check one trace against the spec; every property the spec was loaded with is on.
 
-    Arguments: `trace`, opened; `spec`, compiled with the constants the trace is told in.
-    Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason.
+    What an event shows is compared with the spec's Observe(node), with Observe where that takes no node, and
+    with the variables by name where the spec has neither. Its node is the first parameter of its action; an
+    event of no node gives them all.
+
+    Arguments: `trace`, opened; `spec`, compiled with the constants the trace is told in; `words`, what null and
+    strings of the trace stand for.
+    Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason, and so
+    is an error of the checker or the spec, with the line it had come to.
     """
     begin = time.perf_counter()
-    check = _Check(trace, spec)
+    check = _Check(trace, spec, words)
     try:
         check.run()
-    except TraceError as error:
-        check.result.verdict, check.result.reason = Verdict.MALFORMED, str(error)
+    except OSError as error:  # Nothing but the trace is read here.
+        check.fail(unreadable(error, trace.source))
+    except Exception as error:  # Whatever it is, it is this trace's alone.
+        check.fail(failure(error, trace.source, check.place))
     check.result.seconds = time.perf_counter() - begin
     return check.result
+
+
+def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
+    """Return the verdict on a trace whose check, or what must come before it, ended in an error.
+
+    Arguments: `source`, the trace's file; `place`, how far the check had come.
+    """
+    at = f" at {place}" if place else ""
+    match error:
+        case TraceError():
+            return TraceVerdict(source, Verdict.MALFORMED, str(error))
+        case ToolMissing() | ToolDied():
+            return TraceVerdict(source, Verdict.INCONCLUSIVE, str(error))
+        case TlaError():
+            return TraceVerdict(source, Verdict.INTERNAL, f"the spec could not be evaluated{at}: {error}")
+        case _:
+            return TraceVerdict(source, Verdict.INTERNAL, f"{type(error).__name__}{at}: {error}")
+
+
+def _told(what: str, messages: Iterable[Value]) -> list[str]:
+    return [f"{what}: {text}" for text in sorted(map(format_value, messages))]
+
+
+def unreadable(error: OSError, source: str) -> TraceVerdict:
+    """Return the verdict on a trace whose file cannot be read."""
+    return TraceVerdict(source, Verdict.MALFORMED, f"{source}: cannot be read: {error.strerror or error}")
 
 
 class _Check:
     """The state of one check: where the spec stands, and what was found so far."""
 
-    def __init__(self, trace: Trace, spec: Spec) -> None:
-        self.trace, self.spec = trace, spec
+    def __init__(self, trace: Events, spec: Spec, words: Words) -> None:
+        self.trace, self.spec, self.words = trace, spec, words
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.failed: set[str] = set()
+        self.place = "the initial state"
 
     def run(self) -> None:
         initial = list(self.spec.initial_states())
         if len(initial) != 1:
-            raise TraceError(self.trace.source, 1, f"the spec has {len(initial)} initial states, not one")
+            raise TlaError(f"there are {len(initial)} initial states, not one")
         state = initial[0]
+        self._check_initial(state)
         for line, event in self.trace:
+            self.place = f"line {line} ({event.action} of {event.node})"
             self.result.events += 1
             after = self._step(state, line, event)
-            if after is None or not self._agrees(after, line, event):
+            if after is None or not self._agrees(state, after, line, event):
                 break
             if event.action != OBSERVE:
                 self.result.steps += 1
@@ -111,29 +170,38 @@ class _Check:
                 state = after
         self._conclude()
 
+    def fail(self, failed: TraceVerdict) -> None:
+        """Take over the verdict that an error led to; what was counted and found so far stays."""
+        self.result.verdict, self.result.reason = failed.verdict, failed.reason
+
     def _conclude(self) -> None:
         result = self.result
         if result.deviation is not None:
             result.verdict = Verdict.VIOLATED
             result.reason = f"not a behaviour of the spec from line {result.deviation.line} on"
-        elif result.steps == 0:
-            result.verdict, result.reason = Verdict.INCONCLUSIVE, "the trace is empty: it takes no step"
         elif result.findings:
             result.verdict = Verdict.VIOLATED
             result.reason = "a behaviour of the spec that violates " + ", ".join(sorted(result.violations))
+        elif result.steps == 0:
+            result.verdict, result.reason = Verdict.INCONCLUSIVE, "the trace is empty: it takes no step"
         else:
             result.verdict, result.reason = Verdict.HOLDS, "a behaviour of the spec; every property holds"
+        if result.steps and not result.observed and result.deviation is None:
+            result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
 
     def _step(self, state: State, line: int, event: Event) -> State | None:
         if event.action == OBSERVE:
             if event.args:
-                raise TraceError(self.trace.source, line, "field `args`: Observe takes none")
+                raise self._malformed(line, "args", "Observe takes none")
             return state
         args = self._arguments(line, event)
         try:
             after = self.spec.step(state, event.action, args)
-        except TlaError as error:  # Of another type than the spec's parameter: it cannot even be compared.
-            raise TraceError(self.trace.source, line, f"field `args`: {error}") from error
+        except ArgumentError as error:
+            # The step asks first whether each argument is in the set that its quantifier binds it to, and raises
+            # this one error where the two cannot be compared. An argument that is in the set is a value of the
+            # spec's own, so any other error, from then on, is the spec's.
+            raise self._malformed(line, f"args.{error.name}", str(error)) from error
         if after is None:
             branches = self.spec.explain(state, event.action, args).branches
             details = [text for branch in branches for text in str(branch).splitlines()]
@@ -143,47 +211,94 @@ class _Check:
     def _arguments(self, line: int, event: Event) -> dict[str, Any]:
         action = self.spec.actions.get(event.action)
         if action is None:
-            raise TraceError(self.trace.source, line, f"field `action`: the spec has no action {event.action!r}")
-        first, *others = action.params
+            raise self._malformed(line, "action", f"the spec has no action {event.action!r}")
+        bound = {action.params[0]: event.node} if event.node and action.params else {}
+        others = [name for name in action.params if name not in bound]
         for name in others:
             if name not in event.args:
-                raise TraceError(self.trace.source, line, f"field `args.{name}`: {event.action} needs it")
+                raise self._malformed(line, f"args.{name}", f"{event.action} needs it")
         for name in event.args:
             if name not in others:
-                raise TraceError(self.trace.source, line, f"field `args.{name}`: {event.action} has none such")
-        return {first: event.node} | {name: self._value(event.args[name], line) for name in others}
+                raise self._malformed(line, f"args.{name}", f"{event.action} has none such")
+        return bound | {name: self._value(event.args[name], line, f"args.{name}") for name in others}
 
-    def _value(self, tree: Any, line: int) -> Any:
+    def _value(self, tree: Any, line: int, path: str) -> Value:
         try:
-            return to_value(tree)
+            return to_value(tree, self.words)
         except ValueError as error:
-            raise TraceError(self.trace.source, line, f"field `args`: {error}") from error
+            raise self._malformed(line, path, str(error)) from error
 
-    def _agrees(self, state: State, line: int, event: Event) -> bool:
-        """Compare what the event shows and sent with the state after it."""
-        shown: Mapping[str, Any] = event.shows
-        if shown:
-            try:
-                differing = differences(shown, self.spec.evaluate("Observe", state, event.node))
-            except UnknownFieldError as error:
-                raise TraceError(self.trace.source, line, str(error)) from error
-            if differing:
-                name = differing[0].path
-                self._found("shows", name, line, event, [str(each) for each in differing], "")
-                return False
-        for message in event.sent:
-            value = self._value(message, line)
-            if not self._under_way(state, value, line):
-                text = f"not under way after this step: {format_value(value)}"
-                self._found("sent", "sent", line, event, [text], "")
-                return False
-        return True
+    def _malformed(self, line: int, path: str, problem: str) -> TraceError:
+        return TraceError(self.trace.source, line, f"field `{path}`: {problem}")
 
-    def _under_way(self, state: State, message: Value, line: int) -> bool:
+    def _agrees(self, state: State, after: State, line: int, event: Event) -> bool:
+        """Compare what the event shows with the state after it, and what it sent with what the step adds."""
+        return self._shows(after, line, event) and self._sent(state, after, line, event)
+
+    def _shows(self, after: State, line: int, event: Event) -> bool:
+        if not event.shows:
+            return True
         try:
-            return self.spec.evaluate("InFlight", state, message) is True
-        except TlaError as error:
-            raise TraceError(self.trace.source, line, f"field `sent`: no message of the spec: {error}") from error
+            compared = list(compare(event.shows, self._observable(after, event.node), self.words))
+        except ObservationError as error:
+            raise TraceError(self.trace.source, line, str(error)) from error
+        self.result.observed += len(compared)
+        differing = [each for each in compared if not each.equal]
+        if differing:
+            self._found("shows", differing[0].path, line, event, [str(each) for each in differing], "")
+        return not differing
+
+    def _observable(self, state: State, node: str) -> Value:
+        if OBSERVE in self.spec.definitions:
+            return self.spec.evaluate(OBSERVE, state, *([node] if node else []))
+        return Fcn(dict(state.as_dict()))
+
+    def _sent(self, state: State, after: State, line: int, event: Event) -> bool:
+        """Compare both ways: each message claimed is one that the step sent, each one sent is claimed."""
+        if event.sent is None:
+            return True
+        if "Outbox" not in self.spec.definitions:
+            raise self._malformed(line, "sent", "the spec has no Outbox to compare it with")
+        self.result.observed += max(1, len(event.sent))
+        outbox = self._outbox(after, event.node)
+        added = outbox - self._outbox(state, event.node)
+        claimed: Counter[Value] = Counter()
+        details: list[str] = []
+        for index, tree in enumerate(event.sent):
+            message = self._message(tree, line, f"sent[{index}]")
+            if not self._is_among(message, outbox, line, f"sent[{index}]"):
+                details.append(f"not under way from {event.node} after this step: {format_value(message)}")
+            claimed[message] += 1
+        details += _told("under way, but not sent by this step", (claimed - added).keys() & outbox.keys())
+        details += _told("sent by this step, and not in the trace", added - claimed)
+        if details:
+            self._found("sent", "sent", line, event, details, "")
+        return not details
+
+    def _outbox(self, state: State, node: str) -> Counter[Value]:
+        """Count the copies of each message of the spec's Outbox(node)."""
+        fresh = self.spec.evaluate("Outbox", state, node)
+        return Counter(
+            {message: count for message, count in copies(state["network"].d[node]).items() if message in fresh}
+        )
+
+    def _message(self, tree: Any, line: int, path: str) -> Value:
+        value = self._value(tree, line, path)
+        if not isinstance(value, Fcn) or not {"src", "dst"} <= value.d.keys():
+            raise self._malformed(line, path, "no message of the spec: it needs `src` and `dst`")
+        return value
+
+    def _is_among(self, message: Value, outbox: Iterable[Value], line: int, path: str) -> bool:
+        try:
+            return any(eq(message, other) for other in outbox)
+        except TlaTypeError as error:
+            raise self._malformed(line, path, f"no message of the spec: {error}") from error
+
+    def _check_initial(self, state: State) -> None:
+        for table in (self.spec.invariants, self.spec.initial_properties):
+            for name, holds in table.items():
+                if name not in self.failed and not holds(state):
+                    self._violated(name, 1, Event(seq=0, node="", action=INIT))
 
     def _check_properties(self, state: State, after: State, line: int, event: Event) -> None:
         for name, holds in self.spec.invariants.items():

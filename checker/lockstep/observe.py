@@ -1,13 +1,14 @@
 """Observed values beside the spec's: JSON to TLA+ values, and where an observation differs.
 
-null is the spec's NoNode. An object is compared key by key, so that a part of a record or function may be
-shown; an array is compared whole.
+null is the spec's NoNode, unless other words are agreed on. An object is compared key by key, so that a part of
+a record or function may be shown; an array, and an object with an ITF tag, is compared whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.tla.itf import from_itf
@@ -18,56 +19,89 @@ NO_NODE = ModelValue("NoNode")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """One observed field that the spec has otherwise; both values as TLA+ writes them."""
+class Words:
+    """What words of JSON stand for: null, and those strings that name a constant of the spec."""
+
+    null: Value = NO_NODE
+    strings: Mapping[str, Value] = field(default_factory=dict)
+
+
+WORDS = Words()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One observed value beside the spec's, and whether they are equal; `path` names the field."""
 
     path: str
-    observed: str
-    expected: str
+    observed: Value
+    expected: Value
+    equal: bool
 
     def __str__(self) -> str:
-        """Say it in one line."""
-        return f"{self.path}: the trace shows {self.observed}, the spec says {self.expected}"
+        """Say both in one line, as TLA+ writes them."""
+        shown, said = format_value(self.observed), format_value(self.expected)
+        return f"{self.path}: the trace shows {shown}, the spec says {said}"
 
 
-class UnknownFieldError(ValueError):
-    """An observed field that the spec's Observe does not have."""
+class ObservationError(ValueError):
+    """An observed field that cannot be compared: the spec has none such, or its value is none or of another kind."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        """Name the field and the problem."""
+        super().__init__(f"field `shows.{path}`: {problem}")
 
 
-def to_value(tree: Any) -> Value:
-    """Decode a JSON value of a trace: ITF, and null for NoNode; raises ValueError if it is none."""
+def to_value(tree: Any, words: Words = WORDS) -> Value:
+    """Decode a JSON value of a trace: ITF, and the words agreed on; raises ValueError if it is none."""
     if tree is None:
-        return NO_NODE
+        return words.null
+    if isinstance(tree, str):
+        return words.strings.get(tree, tree)
     if isinstance(tree, list):
-        return tuple(to_value(item) for item in tree)
-    if isinstance(tree, dict) and not any(name.startswith("#") for name in tree):
-        return as_fcn({name: to_value(item) for name, item in tree.items()})
+        return tuple(to_value(item, words) for item in tree)
+    if isinstance(tree, dict) and not _is_tagged(tree):
+        return as_fcn({words.strings.get(name, name): to_value(item, words) for name, item in tree.items()})
     return from_itf(tree)
 
 
-def differences(shown: Mapping[str, Any], expected: Value, path: str = "") -> list[Difference]:
-    """List the fields of `shown` that differ from the spec's value, in the order of the trace.
+def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, path: str = "") -> Iterator[Compared]:
+    """Yield every value that `shown` has beside the spec's, in the order of the trace.
 
-    Raises UnknownFieldError where `shown` has a key that the spec's value has not.
+    Raises ObservationError where `shown` has a key that the spec's value has not, or what cannot be compared.
     """
-    found: list[Difference] = []
     for key, part in shown.items():
         here = f"{path}.{key}" if path else key
-        if not isinstance(expected, Fcn) or key not in expected.d:
-            raise UnknownFieldError(f"field `shows.{here}`: the spec's Observe has no such field")
-        value = expected.d[key]
-        if isinstance(part, Mapping) and isinstance(value, Fcn):
-            found += differences(part, value, here)
-            continue
-        observed = to_value(part)
-        if not _same(observed, value):
-            found.append(Difference(here, format_value(observed), format_value(value)))
+        name = words.strings.get(key, key)
+        if not isinstance(expected, Fcn) or name not in expected.d:
+            raise ObservationError(here, "the spec's Observe has no such field")
+        value = expected.d[name]
+        if isinstance(part, Mapping) and isinstance(value, Fcn) and not _is_tagged(part):
+            yield from compare(part, value, words, here)
+        else:
+            yield _compared(here, part, value, words)
+
+
+def differences(shown: Mapping[str, Any], expected: Value) -> list[Compared]:
+    """List the values of `shown` that differ from the spec's; raises as `compare` does."""
+    return [each for each in compare(shown, expected) if not each.equal]
+
+
+def copies(channels: Value) -> Counter[Value]:
+    """Count the messages in a node's channels of the spec: a channel is a sequence, or a bag of copies by message."""
+    found: Counter[Value] = Counter()
+    for channel in channels.d.values() if isinstance(channels, Fcn) else ():  # a node alone has no channels
+        found.update(channel.d if isinstance(channel, Fcn) else Counter(channel))
     return found
 
 
-def _same(observed: Value, expected: Value) -> bool:
-    """Equal as TLA+ values; what cannot be compared differs."""
+def _is_tagged(tree: Mapping[str, Any]) -> bool:
+    return any(name.startswith("#") for name in tree)
+
+
+def _compared(path: str, part: Any, expected: Value, words: Words) -> Compared:
     try:
-        return eq(observed, expected)
-    except TlaTypeError:
-        return False
+        observed = to_value(part, words)
+        return Compared(path, observed, expected, eq(observed, expected))
+    except (ValueError, TlaTypeError) as error:
+        raise ObservationError(path, str(error)) from error

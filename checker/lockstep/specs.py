@@ -30,32 +30,6 @@ def spec_hash() -> str:
     return digest.hexdigest()
 
 
-def spec_key(header: Header, switches: Switches) -> tuple[object, ...]:
-    """Return what decides the spec of a trace: the same key, the same compiled spec."""
-    chosen = {**header.constants, **switches}
-    return (header.spec, tuple(sorted(header.nodes)), tuple(sorted(chosen.items())))
-
-
-def trace_spec(header: Header, source: str, switches: Switches | None = None) -> Spec:
-    """Compile the spec for a trace.
-
-    Arguments: `header` and `source` of the trace; `switches`, constants that replace the header's, as when a
-    recording of the published system is held against the repaired spec.
-    Raises TraceError, naming the field, where the header names another spec or another set of constants.
-    """
-    if header.spec != "DLedger":
-        raise TraceError(source, 1, f"field `spec`: there is no spec {header.spec!r}; there is DLedger")
-    chosen = {**header.constants, **(switches or {})}
-    constants = {
-        "Node": frozenset(header.nodes),
-        "Value": STRING,
-        "NoNode": NO_NODE,
-        **chosen,
-    }
-    _check_names(chosen, source)
-    return load_spec(spec_dir() / "DLedger.tla", trace_cfg(), constants=constants)
-
-
 #: The constants with a choice, and what may be chosen.
 CHOICES: dict[str, tuple[bool | str, ...]] = {
     "AtomicElection": (False, True),
@@ -66,7 +40,50 @@ CHOICES: dict[str, tuple[bool | str, ...]] = {
 }
 
 
-def _check_names(chosen: Mapping[str, object], source: str) -> None:
+class UncheckedPropertyError(Exception):
+    """The cfg for traces asks for a property that no trace can be checked for, such as liveness."""
+
+
+def spec_key(header: Header, source: str, switches: Switches | None = None) -> tuple[object, ...]:
+    """Return what decides the spec of a trace: the same key, the same compiled spec.
+
+    Raises TraceError as trace_spec does: to Python 1 equals True, so only a header that was tested has a key.
+    """
+    return (header.spec, tuple(sorted(header.nodes)), tuple(sorted(_chosen(header, source, switches).items())))
+
+
+def trace_spec(header: Header, source: str, switches: Switches | None = None) -> Spec:
+    """Compile the spec for a trace.
+
+    Arguments: `header` and `source` of the trace; `switches`, constants that replace the header's, as when a
+    recording of the published system is held against the repaired spec.
+    Raises TraceError, naming the field, where the header names another spec or another set of constants;
+    ToolMissing where it must be compiled anew and there is no Java; UncheckedPropertyError where a property
+    would be passed over.
+    """
+    constants = {
+        "Node": frozenset(header.nodes),
+        "Value": STRING,
+        "NoNode": NO_NODE,
+        **_chosen(header, source, switches),
+    }
+    spec = load_spec(spec_dir() / "DLedger.tla", trace_cfg(), constants=constants)
+    for name, places in spec.unchecked.items():
+        raise UncheckedPropertyError(f"{trace_cfg().name}: no trace can be checked for {name} ({', '.join(places)})")
+    return spec
+
+
+def _chosen(header: Header, source: str, switches: Switches | None) -> dict[str, bool | str | int]:
+    """Return the constants with a choice as header and switches choose them; raise TraceError where one is wrong."""
+    if header.spec != "DLedger":
+        raise TraceError(source, 1, f"field `spec`: there is no spec {header.spec!r}; there is DLedger")
+    _check_constants(header.constants, source)
+    chosen = {**header.constants, **(switches or {})}
+    _check_constants(chosen, source)
+    return chosen
+
+
+def _check_constants(chosen: Mapping[str, object], source: str) -> None:
     for name, values in CHOICES.items():
         if name not in chosen:
             raise TraceError(source, 1, f"field `constants.{name}`: missing")

@@ -6,32 +6,38 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """The three verdicts, and malformed input, which gets none.
+    """The three verdicts, and what gets none: malformed input, and what broke in the check itself.
 
     HOLDS: everything that was checked holds, within its bounds. VIOLATED: a property fails, or a trace takes a
     step the spec does not allow. INCONCLUSIVE: a budget was spent, a tool died, there was nothing to check.
+    INTERNAL: an error of the checker or of the spec, which says nothing about the input.
     """
 
     HOLDS = "holds"
     VIOLATED = "violated"
     INCONCLUSIVE = "inconclusive"
     MALFORMED = "malformed"
+    INTERNAL = "internal error"
 
     @property
     def exit_code(self) -> int:
-        """0 holds, 1 violated, 2 malformed input, 3 inconclusive."""
+        """0 holds, 1 violated, 2 malformed input, 3 inconclusive, 4 internal error."""
         return _EXIT_CODES[self]
 
 
-_EXIT_CODES = {Verdict.HOLDS: 0, Verdict.VIOLATED: 1, Verdict.MALFORMED: 2, Verdict.INCONCLUSIVE: 3}
+_EXIT_CODES = {
+    Verdict.HOLDS: 0,
+    Verdict.VIOLATED: 1,
+    Verdict.MALFORMED: 2,
+    Verdict.INCONCLUSIVE: 3,
+    Verdict.INTERNAL: 4,
+}
+_WORST_FIRST = (Verdict.INTERNAL, Verdict.MALFORMED, Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """Return the verdict of a whole: malformed before violated before inconclusive before holds.
+    """Return the verdict of a whole: internal error, malformed, violated, inconclusive, holds, the first there is.
 
     Nothing checked is inconclusive.
     """
-    for verdict in (Verdict.MALFORMED, Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.INCONCLUSIVE
+    return next((verdict for verdict in _WORST_FIRST if verdict in verdicts), Verdict.INCONCLUSIVE)

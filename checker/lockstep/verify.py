@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from lockstep.conformance import TraceVerdict
+from lockstep.conformance import Finding, TraceVerdict
 from lockstep.models import manifest, run_models
 from lockstep.paths import traces_dir
 from lockstep.pipeline.check import check_with_spark
@@ -20,7 +20,7 @@ from lockstep.proofs import run_proofs
 from lockstep.recordings import Recording, found_text, load_recordings, mismatches
 from lockstep.report.text import finding_text, table
 from lockstep.tlc import find_java, find_tla2tools
-from lockstep.trace_files import VERIFIED, import_trace, write_cluster
+from lockstep.trace_files import FLAWED, KEPT, VERIFIED, import_trace, write_cluster
 from lockstep.verdict import Verdict, worst
 
 Say = Callable[[str], None]
@@ -126,15 +126,17 @@ class Job:
         self.progress("Spark: checking clusters")
         found = check_with_spark(spark, [path for _, _, path in fleet])
         rows = []
+        unexpected: list[tuple[str, Finding]] = []
         for (plan, seed, _), verdict in zip(fleet, found, strict=True):
-            said = str(verdict.verdict) if verdict.verdict is Verdict.HOLDS else verdict.reason
-            self._record("cluster", f"{plan} {seed}", verdict.verdict, said)
-            rows.append((f"{plan} {seed}", verdict.events, _seconds(verdict.seconds), said))
+            judged, said = judge_cluster(plan, verdict)
+            self._record("cluster", f"{plan} {seed}", judged, said)
+            rows.append((f"{plan} {seed}", verdict.events, verdict.observed, _seconds(verdict.seconds), said))
+            if judged is not Verdict.HOLDS:
+                unexpected += [(verdict.source, finding) for finding in verdict.findings]
         self.say("Simulated clusters of the reference, checked by Spark against the compiled spec\n")
-        self.say(table(("cluster", "events", "time", "result"), rows) + "\n")
-        for verdict in found:
-            for finding in verdict.findings:
-                self.say(finding_text(verdict.source, finding) + "\n")
+        self.say(table(("cluster", "events", "compared", "time", "result"), rows) + "\n")
+        for source, finding in unexpected:
+            self.say(finding_text(source, finding) + "\n")
 
     def _recordings(self, spark: SparkSession, folder: Path) -> None:
         self.progress("Spark: checking recordings")
@@ -146,9 +148,23 @@ class Job:
             expected = "" if verdict.verdict is Verdict.HOLDS else ", as expected"
             said = "UNEXPECTED: " + "; ".join(problems) if problems else found_text(verdict) + expected
             self._record("recording", recording.name, _as_told(verdict.verdict, problems), said)
-            rows.append((recording.name, verdict.events, _seconds(verdict.seconds), said))
+            rows.append((recording.name, verdict.events, verdict.observed, _seconds(verdict.seconds), said))
         self.say("Recordings of DLedger 0.2.7, checked by Spark against the compiled spec\n")
-        self.say(table(("recording", "events", "time", "result"), rows) + "\n")
+        self.say(table(("recording", "events", "compared", "time", "result"), rows) + "\n")
+
+
+def judge_cluster(plan: str, found: TraceVerdict) -> tuple[Verdict, str]:
+    """Judge the trace of a cluster and say what was found.
+
+    With the flaws as published most properties may fail, and the lines from which on they do are named; to leave
+    the spec is a failure of spec or reference in every plan.
+    """
+    violated = found.violations
+    may_fail = plan in FLAWED and found.deviation is None and not KEPT & violated.keys()
+    if may_fail and found.verdict is Verdict.VIOLATED:
+        failed = ", ".join(f"{name} (line {each.line})" for name, each in violated.items())
+        return Verdict.HOLDS, f"conforms, and violates {failed}, as expected"
+    return found.verdict, str(found.verdict) if found.verdict is Verdict.HOLDS else found.reason
 
 
 def _checked(

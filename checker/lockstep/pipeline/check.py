@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from lockstep.conformance import Finding, TraceVerdict, check_trace
+from lockstep.conformance import Finding, TraceVerdict, check_trace, failure, unreadable
 from lockstep.pipeline.corpus import write_corpus
 from lockstep.specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Trace, TraceError, read_trace
+from lockstep.trace.format import Header, Trace, TraceError, read_trace
 from lockstep.verdict import Verdict
 
 VERDICTS = pa.schema(
@@ -27,13 +27,20 @@ VERDICTS = pa.schema(
         ("reason", pa.string()),
         ("events", pa.int64()),
         ("steps", pa.int64()),
+        ("observed", pa.int64()),
         ("seconds", pa.float64()),
         ("findings", pa.string()),
     ]
 )
-_DDL = "trace string, verdict string, reason string, events bigint, steps bigint, seconds double, findings string"
+_DDL = (
+    "trace string, verdict string, reason string, events bigint, steps bigint, observed bigint, seconds double, "
+    "findings string"
+)
 
-Sources = dict[tuple[object, ...], str]
+#: The compiled specs by spec_key, as source.
+Texts = dict[tuple[object, ...], str]
+#: The same, with the error in its place where compiling one ended in an error.
+Sources = dict[tuple[object, ...], str | Exception]
 
 
 def check_with_spark(
@@ -42,10 +49,23 @@ def check_with_spark(
     """Check traces on a Spark cluster; the verdicts come in the order of `traces`.
 
     The specs are compiled here and shipped as source, so that a worker needs no Java of its own and no spec
-    files. A trace is whole within its partition. A trace that comes back without a verdict is inconclusive.
+    files. A trace is whole within its partition. A trace that cannot be read, or whose spec cannot be compiled,
+    has its verdict without Spark; one that comes back without a verdict is inconclusive.
     """
     switches = switches or {}
-    sources = _compiled(traces, switches)
+    sources: Sources = {}
+    found = {str(trace): _before_spark(trace, switches, sources) for trace in traces}
+    ready = [trace for trace in traces if found[str(trace)] is None]
+    if ready:
+        found |= _checked(spark, ready, switches, sources)
+    return [found[str(trace)] or _missing(trace) for trace in traces]
+
+
+def _checked(
+    spark: SparkSession, traces: Sequence[Path], switches: Switches, sources: Sources
+) -> dict[str, TraceVerdict]:
+    """Let Spark check traces whose specs are compiled; return the verdicts that came back."""
+    texts = {key: compiled for key, compiled in sources.items() if isinstance(compiled, str)}
     with tempfile.TemporaryDirectory(prefix="lockstep-corpus-") as folder:
         corpus = Path(folder) / "corpus.parquet"
         write_corpus(traces, corpus)
@@ -54,33 +74,41 @@ def check_with_spark(
             spark.read.parquet(str(corpus))
             .repartition(partitions, "trace")
             .sortWithinPartitions("trace", "line")
-            .mapInArrow(_checker(sources, dict(switches)), _DDL)
+            .mapInArrow(_checker(texts, dict(switches)), _DDL)
             .collect()
         )
-    found = {row["trace"]: _verdict(row.asDict()) for row in rows}
-    return [found.get(str(trace)) or _missing(trace) for trace in traces]
+    return {row["trace"]: _verdict(row.asDict()) for row in rows}
 
 
 def _missing(trace: Path) -> TraceVerdict:
     return TraceVerdict(str(trace), Verdict.INCONCLUSIVE, "Spark gave no verdict for this trace")
 
 
-def _compiled(traces: Iterable[Path], switches: Switches) -> Sources:
-    """Compile each spec that the headers ask for; a header that is wrong is left to the check to refuse."""
-    sources: Sources = {}
-    for path in traces:
-        try:
-            header = read_trace(path).header
-            key = spec_key(header, switches)
-            if key not in sources:
-                sources[key] = trace_spec(header, str(path), switches).source
-        except TraceError:
-            continue
-    return sources
+def _before_spark(trace: Path, switches: Switches, sources: Sources) -> TraceVerdict | None:
+    """Read a trace's header and compile its spec into `sources`; return a verdict where it ends here."""
+    source = str(trace)
+    try:
+        header = read_trace(trace).header
+        key = spec_key(header, source, switches)
+    except OSError as error:
+        return unreadable(error, source)
+    except TraceError as error:
+        return failure(error, source)
+    if key not in sources:
+        sources[key] = _compiled(header, source, switches)
+    compiled = sources[key]
+    return failure(compiled, source) if isinstance(compiled, Exception) else None
+
+
+def _compiled(header: Header, source: str, switches: Switches) -> str | Exception:
+    try:
+        return trace_spec(header, source, switches).source
+    except Exception as error:  # The traces that need this spec get it as their verdict, the others go on.
+        return error
 
 
 def _checker(
-    sources: Sources, switches: dict[str, Any]
+    sources: Texts, switches: dict[str, Any]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function that a worker runs over the rows of its partition."""
 
@@ -102,22 +130,18 @@ def _checker(
 def _check_lines(
     lines: Iterator[bytes],
     source: str,
-    sources: Sources,
+    sources: Texts,
     switches: dict[str, Any],
     specs: dict[tuple[object, ...], Spec],
 ) -> TraceVerdict:
     try:
         trace = Trace(lines, source)
-        key = spec_key(trace.header, switches)
-        if key not in sources:
-            trace_spec(trace.header, source, switches)  # raises: it could not be compiled before either
+        key = spec_key(trace.header, source, switches)  # refuses a header before anything is looked up by it
         if key not in specs:
             specs[key] = Spec.from_source(sources[key])
         return check_trace(trace, specs[key])
-    except TraceError as error:
-        return TraceVerdict(source, Verdict.MALFORMED, str(error))
     except Exception as error:  # One trace must not take the verdicts of all others with it.
-        return TraceVerdict(source, Verdict.INCONCLUSIVE, f"internal error: {type(error).__name__}: {error}")
+        return failure(error, source)
 
 
 def _row(verdict: TraceVerdict) -> dict[str, Any]:
@@ -127,6 +151,7 @@ def _row(verdict: TraceVerdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "events": verdict.events,
         "steps": verdict.steps,
+        "observed": verdict.observed,
         "seconds": verdict.seconds,
         "findings": json.dumps([asdict(finding) for finding in verdict.findings]),
     }

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
-from lockstep.proofs.base import DEFAULT_TIMEOUT_MS, Proof, Verdict
+from lockstep.proofs.base import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, Proof, Verdict
 from lockstep.proofs.index_order_inductive import index_order_inductive
 from lockstep.proofs.quorum_rules_equal import quorum_rules_equal
 from lockstep.proofs.quorum_rules_equal_any_size import quorum_rules_equal_any_size
 from lockstep.proofs.quorums_intersect import quorums_intersect
 from lockstep.proofs.quorums_intersect_any_size import quorums_intersect_any_size
 
-__all__ = ["DEFAULT_TIMEOUT_MS", "LEMMAS", "Proof", "Verdict", "run_proofs"]
+__all__ = ["DEFAULT_TIMEOUT_MS", "LEMMAS", "MAX_TIMEOUT_MS", "Proof", "Verdict", "run_proofs"]
 
 LEMMAS: Mapping[str, Callable[[int], Proof]] = MappingProxyType(
     {

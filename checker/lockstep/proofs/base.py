@@ -19,6 +19,9 @@ import z3
 DEFAULT_TIMEOUT_MS = 30_000
 """Milliseconds for one question to z3. The slowest takes about a second."""
 
+MAX_TIMEOUT_MS = 2**32 - 1
+"""The longest that z3 can be told; to it this one means for ever."""
+
 NODE_COUNTS = tuple(range(1, 10))
 """The group sizes a lemma is proved for where it is not proved for every size."""
 

@@ -235,12 +235,22 @@ def _trace(model: z3.ModelRef, states: Sequence[Leader], actions: Sequence[z3.Ar
 
 def _step(now: Leader, then: Leader, action: z3.ArithRef, step: int, variant: Variant) -> z3.BoolRef:
     possible = []
-    for number, (guard, after) in enumerate(_branches(now, step, variant)):
+    for number, (guard, after) in enumerate(branches(now, step, variant)):
         possible.append(z3.And(action == number, guard, then.equals(after)))
     return z3.Or(possible)
 
 
-def _branches(now: Leader, step: int, variant: Variant) -> Iterator[Branch]:
+def branches(now: Leader, step: int, variant: Variant) -> Iterator[Branch]:
+    """Build the steps of the machine, in the order of `ACTIONS`.
+
+    Args:
+        now: The state before.
+        step: Names the choices of this step.
+        variant: Which leader is meant.
+
+    Yields:
+        When each step can be taken, and the state after it.
+    """
     yield _append(now)
     yield _ack(now, step)
     guard, begun = _first_write(now, step, variant)
@@ -285,7 +295,7 @@ def _second_write(now: Leader, step: int, variant: Variant) -> Branch:
 
 def _updated(now: Leader, index: z3.ArithRef, step: int, variant: Variant) -> z3.ArithRef:
     """Build committedIndex after updateCommittedIndex was called with the index, in the leader's own term."""
-    is_skipped = z3.Or(index == -1, now.end == -1, index < now.committed, index < now.begin)
+    is_skipped = z3.Or(index == -1, now.end == -1, index <= now.committed, index < now.begin)
     if variant.term_may_change:
         is_skipped = z3.Or(is_skipped, z3.Bool(f"termChanged@{step}"))
     return z3.If(is_skipped, now.committed, z3.If(index > now.end, now.end, index))

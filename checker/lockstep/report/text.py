@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.conformance import Finding, TraceVerdict
+from lockstep.conformance import INIT, Finding, TraceVerdict
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -39,12 +39,14 @@ def finding_text(source: str, finding: Finding) -> str:
     """Say what is wrong, where in the trace, and at which lines of spec and reference."""
     what = {
         "step": f"{finding.action} is not a step the spec allows here",
-        "shows": f"after {finding.action} the node shows something else than the spec",
+        "shows": f"after {finding.action} the trace shows something else than the spec",
         "sent": f"{finding.action} sent something else than the spec",
         "property": f"{finding.name} is violated by {finding.action}",
     }[finding.kind]
     recorded = f", recorded line {finding.recorded_line}" if finding.recorded_line is not None else ""
-    lines = [f"{source}:{finding.line}: {what} (event {finding.seq} of {finding.node}{recorded})"]
+    of_node = f" of {finding.node}" if finding.node else ""
+    event = "before any event" if finding.action == INIT else f"event {finding.seq}{of_node}{recorded}"
+    lines = [f"{source}:{finding.line}: {what} ({event})"]
     lines += [f"    {detail}" for detail in finding.details]
     if finding.spec_line:
         lines.append(f"    spec       {finding.spec_line}")
@@ -55,5 +57,6 @@ def finding_text(source: str, finding: Finding) -> str:
 
 def verdict_text(verdict: TraceVerdict) -> str:
     """Say the verdict of one trace, and each finding below it."""
-    head = f"{verdict.source}: {verdict.verdict}: {verdict.reason} ({verdict.events} events, {verdict.steps} steps)"
+    counts = f"{verdict.events:,} events, {verdict.steps:,} steps, {verdict.observed:,} values compared"
+    head = f"{verdict.source}: {verdict.verdict}: {verdict.reason} ({counts})"
     return "\n".join([head, *(finding_text(verdict.source, finding) for finding in verdict.findings)])

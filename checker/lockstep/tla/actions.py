@@ -28,7 +28,7 @@ from lockstep.tla.compiler import (
     unchanged,
 )
 from lockstep.tla.emit import Block
-from lockstep.tla.syntax import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
+from lockstep.tla.syntax import Bind, Bound, Builtin, Call, Definition, Expr, Let, OperatorArg
 
 __all__ = ["ActionCompiler", "Assigned", "Mode"]
 
@@ -340,11 +340,7 @@ class ActionCompiler:
 
     def kept(self, expr: Expr, scope: Context, block: Block) -> str:
         """Compile a value that a state will keep."""
-        code = self.values.expr(expr, scope, block)
-        plain = isinstance(expr, (Number, String)) or (
-            isinstance(expr, Builtin) and expr.name in ("$Except", "$Tuple", "$RcdConstructor", "$SetEnumerate")
-        )
-        return code if plain else f"_frozen({code})"
+        return self.values.kept(expr, scope, block)
 
     def assign(
         self, variable: str, code: str, status: str, scope: Context, block: Block, assigned: Assigned, rest: Rest
@@ -372,7 +368,7 @@ class ActionCompiler:
             block.nest(f"for _ in _choose_next({NEXT}, {variable!r}, {code}):", inner)
             return
         name = scope.names.fresh("_x")
-        inner.emit(f"{NEXT}.{variable} = _frozen({name})")
+        inner.emit(f"{NEXT}.{variable} = {name}")
         rest.write(inner, after, scope)
         inner.emit(f"del {NEXT}.{variable}")
         block.nest(f"for {name} in {self.ordered(domain, scope, block)}:", inner)

@@ -5,10 +5,11 @@ All are fixed points over the definitions, so recursion is no special case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lockstep.tla.cfg import Cfg
+from lockstep.tla.standard import PASSING, STANDARD, STANDARD_VALUES
 from lockstep.tla.syntax import (
     STANDARD_MODULES,
     At,
@@ -28,7 +29,7 @@ from lockstep.tla.syntax import (
 )
 from lockstep.tla.values import ModelValue, Value
 
-__all__ = ["BOOLEAN_BUILTINS", "CompileError", "Facts", "Program"]
+__all__ = ["BOOLEAN_BUILTINS", "CompileError", "Facts", "Program", "outcomes"]
 
 
 class CompileError(Exception):
@@ -38,6 +39,16 @@ class CompileError(Exception):
         """Make the error; a location puts module and line before the message."""
         super().__init__(message if loc is None else f"{loc.module}.tla:{loc.line}: {message}")
         self.loc = loc
+
+
+def outcomes(expr: Builtin) -> Iterator[Expr]:
+    """List the parts of an expression one of which is its value: the branches of an IF or a CASE."""
+    if expr.name == "$IfThenElse":
+        yield from expr.args[1:]
+    elif expr.name == "$Case":
+        yield from (arm.args[1] for arm in expr.args if isinstance(arm, Builtin))
+    elif expr.name == "$FcnApply":
+        yield expr.args[0]
 
 
 COMPARISONS = frozenset({"=", "#", "\\in", "\\notin", "\\subseteq"})
@@ -56,6 +67,12 @@ BOOLEAN_BUILTINS = COMPARISONS | {
     "$SquareAct",
     "$AngleAct",
 }
+_BOOLEAN_OPERATORS = frozenset(
+    {"<", ">", "\\leq", "\\geq", "IsFiniteSet", "Assert", "PrintT", "IsABag", "BagIn", "\\sqsubseteq"}
+)
+_LAZY_SETS = frozenset({"SUBSET", "$SetOfFcns", "$SetOfRcds", "$CartesianProd", "STRING"})
+_LAZY_IF_PARTS_ARE = frozenset({"DOMAIN", "$FcnApply", "$Tuple", "$RcdConstructor", "$Pair", "'"})
+_ALGEBRA = frozenset({"\\cup", "\\cap", "\\"})
 _LAZY_AFTER_FIRST = frozenset({"\\land", "\\lor", "=>", "$Case"})
 
 
@@ -70,6 +87,9 @@ class Facts:
         primed: the parameters that occur under a prime (or UNCHANGED, ENABLED), here or in what is called.
         boolean: its value is TRUE or FALSE, if it has one.
         branches: as a conjunct of an action it may hold in several ways (it has a disjunction or an exists).
+        lazy: its value may have something unlisted in it: a set such as ``SUBSET S``, or a function computed on demand.
+        listed: its value is a set with its elements listed, if it has one.
+        makes_function: its value is a function that it writes out, ``[x \\in S |-> e]``.
     """
 
     reads_now: bool = False
@@ -78,6 +98,9 @@ class Facts:
     primed: frozenset[int] = frozenset()
     boolean: bool = True
     branches: bool = False
+    lazy: bool = False
+    listed: bool = False
+    makes_function: bool = False
 
 
 @dataclass
@@ -92,6 +115,9 @@ class Program:
         facts: per definition.
         top: the symbols of the root module by name.
         thunked: the parameters whose arguments are passed unevaluated.
+        lazy_params: the parameters that may be given something unlisted.
+        applied: the parameters and definitions that some expression applies as a function.
+        soft: the parameters that may be given a function which is computed on demand because it will be applied.
     """
 
     tree: Tree
@@ -101,6 +127,10 @@ class Program:
     facts: dict[int, Facts] = field(default_factory=dict)
     top: dict[str, int] = field(default_factory=dict)
     thunked: set[int] = field(default_factory=set)
+    lazy_params: set[int] = field(default_factory=set)
+    applied: set[int] = field(default_factory=set)
+    soft: set[int] = field(default_factory=set)
+    _at_is_lazy: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Apply the configuration and compute the facts."""
@@ -109,6 +139,9 @@ class Program:
         self._apply_cfg()
         self._solve()
         self._find_thunked()
+        self._find_applied()
+        self._find_soft()
+        self._find_lazy_params()
 
     # ---- The configuration ----
 
@@ -204,25 +237,97 @@ class Program:
     def _find_thunked(self) -> None:
         """Find the parameters that may go unused where an argument is more than a name."""
         passed_on: list[tuple[int, int]] = []
-        for expr in self._all_parts():
-            if not isinstance(expr, Call):
+        for definition, param, arg in self._passings():
+            if param in self.facts[definition.uid].strict:
                 continue
-            definition = self.definition(expr.op)
-            if definition is None or self.standard(definition) is not None:
-                continue
-            strict = self.facts[definition.uid].strict
-            for param, arg in zip(definition.params, expr.args, strict=True):
-                if param in strict or isinstance(arg, OperatorArg):
-                    continue
-                if not self.is_atomic(arg):
-                    self.thunked.add(param)
-                elif isinstance(arg, Call) and arg.op in self.tree.params:
-                    passed_on.append((arg.op, param))
+            if arg is None or not self.is_atomic(arg):
+                self.thunked.add(param)
+            elif isinstance(arg, Call) and arg.op in self.tree.params:
+                passed_on.append((arg.op, param))
         changed = True
         while changed:
             fresh = {param for source, param in passed_on if source in self.thunked} - self.thunked
             self.thunked |= fresh
             changed = bool(fresh)
+
+    def _passings(self) -> Iterator[tuple[Definition, int, Expr | None]]:
+        """List what is passed to parameters: definition, parameter, argument (None: that of an operator passed)."""
+        for expr in self._all_parts():
+            if not isinstance(expr, (Call, OperatorArg)):
+                continue
+            definition = self.definition(expr.op)
+            if definition is None or self.standard(definition) is not None:
+                continue
+            if isinstance(expr, OperatorArg):
+                yield from ((definition, param, None) for param in definition.params)
+                continue
+            for param, arg in zip(definition.params, expr.args, strict=True):
+                if not isinstance(arg, OperatorArg):
+                    yield definition, param, arg
+
+    def _find_applied(self) -> None:
+        """Find what is applied as a function: there TLC computes the one value that is asked for."""
+        given: dict[int, list[Expr]] = {}
+        pending = []
+        for expr in self._all_parts():
+            if isinstance(expr, Builtin) and expr.name == "$FcnApply":
+                pending.append(expr.args[0])
+            definition = self.definition(expr.op) if isinstance(expr, Call) else None
+            if isinstance(expr, Call) and definition is not None and self.standard(definition) is None:
+                for param, arg in zip(definition.params, expr.args, strict=True):
+                    given.setdefault(param, []).append(arg)
+        while pending:
+            for uid in self._roots(pending.pop()):
+                if uid not in self.applied:
+                    self.applied.add(uid)
+                    definition = self.definition(uid)
+                    if definition is not None and self.standard(definition) is None:
+                        pending.append(definition.body)
+                    pending += given.get(uid, [])
+
+    def _find_soft(self) -> None:
+        """Find the parameters that are given functions written out, in order to apply them."""
+        passings = list(self._passings())
+        calls = [e for e in self._all_parts() if isinstance(e, Call) and e.args and e.op in self.tree.params]
+        if any(self.makes_function(arg) for call in calls for arg in call.args):
+            # Which operators these calls mean is not known: it may be any that is passed.
+            self.soft |= {param for _, param, arg in passings if arg is None}
+        changed = True
+        while changed:
+            before = len(self.soft)
+            for _, param, arg in passings:
+                if arg is None or param not in self.applied:
+                    continue
+                if self.makes_function(arg) or any(uid in self.soft for uid in self._roots(arg)):
+                    self.soft.add(param)
+            changed = len(self.soft) > before
+
+    def _roots(self, expr: Expr) -> Iterator[int]:
+        """List the symbols whose value an expression's value may be."""
+        if isinstance(expr, (Call, OperatorArg)):
+            yield self.target(expr.op)
+        elif isinstance(expr, Let):
+            yield from self._roots(expr.body)
+        elif isinstance(expr, Builtin):
+            for part in outcomes(expr):
+                yield from self._roots(part)
+
+    def _find_lazy_params(self) -> None:
+        """Find the parameters that may be given something unlisted, and which definitions are lazy because of it."""
+        passings = list(self._passings())
+        for expr in self._all_parts():
+            if isinstance(expr, Bind) and expr.name == "$RecursiveFcnSpec":
+                self.lazy_params.update(expr.bounds[0].params)
+        changed = True
+        while changed:
+            before = len(self.lazy_params), sum(facts.lazy for facts in self.facts.values())
+            for _, param, arg in passings:
+                if arg is None or self.may_be_lazy(arg):
+                    self.lazy_params.add(param)
+            for uid, definition in self.tree.definitions.items():
+                if self.standard(definition) is None or definition.loc.module == "Bags":
+                    self.facts[uid].lazy = self.may_be_lazy(definition.body)
+            changed = before != (len(self.lazy_params), sum(facts.lazy for facts in self.facts.values()))
 
     def _all_parts(self) -> Iterable[Expr]:
         bodies = [d.body for d in self.tree.definitions.values() if self.standard(d) is None or d.loc.module == "Bags"]
@@ -245,6 +350,8 @@ class Program:
             primed=self.primed(body) & own,
             boolean=self.is_boolean(body),
             branches=self.branches(body),
+            makes_function=self.makes_function(body),
+            listed=self.is_listed(body),
         )
 
     def reads(self, expr: Expr, primed: bool = False) -> tuple[bool, bool]:
@@ -329,8 +436,7 @@ class Program:
     def _strict_call(self, expr: Call) -> frozenset[int]:
         definition = self.definition(expr.op)
         if definition is None:
-            first = frozenset({expr.op}) if expr.op in self.tree.params else frozenset()
-            return first.union(*map(self.strict, expr.args))
+            return frozenset({expr.op}) if expr.op in self.tree.params else frozenset()
         if self.standard(definition) is not None:
             return frozenset[int]().union(*map(self.strict, expr.args))
         result = frozenset({expr.op})
@@ -403,7 +509,7 @@ class Program:
                 return type(self.values.get(self.target(expr.op))) is bool
             known = self.standard(definition)
             if known is not None:
-                return known[1] in ("<", ">", "\\leq", "\\geq", "IsFiniteSet", "Assert", "Print", "PrintT")
+                return known[1] in _BOOLEAN_OPERATORS or (known[1] == "Print" and self.is_boolean(expr.args[1]))
             return self.facts[definition.uid].boolean
         return False
 
@@ -431,6 +537,95 @@ class Program:
                 return False
             return self.facts[definition.uid].branches
         return False
+
+    def makes_function(self, expr: Expr) -> bool:
+        """Tell whether the value of an expression may be a function written out in it, ``[x \\in S |-> e]``."""
+        if isinstance(expr, Bind):
+            return expr.name in ("$FcnConstructor", "$NonRecursiveFcnSpec")
+        if isinstance(expr, Let):
+            return self.makes_function(expr.body)
+        if isinstance(expr, Builtin):
+            return any(map(self.makes_function, outcomes(expr)))
+        if isinstance(expr, Call):
+            definition = self.definition(expr.op)
+            return definition is not None and self.facts[definition.uid].makes_function
+        return False
+
+    def may_be_lazy(self, expr: Expr) -> bool:
+        """Tell whether the value of an expression may have something unlisted in it."""
+        if isinstance(expr, Builtin):
+            if expr.name in _LAZY_SETS:
+                return True
+            if expr.name == "$Except":
+                return self._except_is_lazy(expr)
+            if expr.name in _ALGEBRA or expr.name == "UNION":
+                return not self.is_listed(expr)
+            parts = expr.args if expr.name in _LAZY_IF_PARTS_ARE else tuple(outcomes(expr))
+            return any(map(self.may_be_lazy, parts))
+        if isinstance(expr, Bind):
+            return self._binds_lazily(expr)
+        if isinstance(expr, Let):
+            return self.may_be_lazy(expr.body)
+        if isinstance(expr, Call):
+            return self._call_is_lazy(expr)
+        return isinstance(expr, At) and (not self._at_is_lazy or self._at_is_lazy[-1])
+
+    def _except_is_lazy(self, expr: Builtin) -> bool:
+        if self.may_be_lazy(expr.args[0]):
+            return True
+        self._at_is_lazy.append(False)
+        found = any(map(self.may_be_lazy, expr.args[1:]))
+        self._at_is_lazy.pop()
+        return found
+
+    def _binds_lazily(self, expr: Bind) -> bool:
+        if expr.name == "$RecursiveFcnSpec":
+            return True
+        listed = all(bound.domain is not None and self.is_listed(bound.domain) for bound in expr.bounds)
+        if expr.name == "$SubsetOf":
+            return not listed
+        if expr.name in ("$FcnConstructor", "$NonRecursiveFcnSpec"):
+            return not listed or self.may_be_lazy(expr.body)
+        return False
+
+    def is_listed(self, expr: Expr) -> bool:
+        """Tell whether an expression is known to be a set with its elements listed, if it has a value."""
+        if isinstance(expr, Bind):
+            domain = expr.bounds[0].domain
+            return expr.name == "$SetOfAll" or (
+                expr.name == "$SubsetOf" and domain is not None and self.is_listed(domain)
+            )
+        if isinstance(expr, Builtin):
+            if expr.name in _ALGEBRA:
+                return all(map(self.is_listed, expr.args))
+            return expr.name in ("$SetEnumerate", "BOOLEAN") or (
+                expr.name == "DOMAIN" and not self.may_be_lazy(expr.args[0])
+            )
+        if isinstance(expr, Call):
+            definition = self.definition(expr.op)
+            if definition is None:
+                return type(self.values.get(self.target(expr.op))) is frozenset
+            known = self.standard(definition)
+            if known is None:
+                return self.facts[definition.uid].listed
+            return known in (("Naturals", ".."), ("TLC", "Permutations"), ("Bags", "BagToSet"))
+        return isinstance(expr, Let) and self.is_listed(expr.body)
+
+    def _call_is_lazy(self, expr: Call) -> bool:
+        uid = self.target(expr.op)
+        if uid in self.values:
+            return False
+        if uid in self.tree.params:
+            return uid in self.lazy_params or self.tree.params[uid].arity > 0
+        definition = self.tree.definitions.get(uid)
+        if definition is None:
+            return False
+        known = self.standard(definition)
+        if known is None or (known not in STANDARD and known not in STANDARD_VALUES):
+            return self.facts[uid].lazy
+        if known in STANDARD_VALUES:
+            return STANDARD_VALUES[known] in ("_NAT", "_INT")
+        return known[1] == "Seq" or (known[1] in PASSING and any(map(self.may_be_lazy, expr.args)))
 
     def is_atomic(self, expr: Expr) -> bool:
         """Tell whether evaluating an expression can neither fail nor cost much."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lockstep.tla.spec import Spec, strictly_equal
 from lockstep.tla.state import State
+from lockstep.tla.symmetry import sameness
 from lockstep.tla.values import Value
 
 __all__ = ["Edge", "Exploration", "Step", "Violation", "explore"]
@@ -51,7 +53,8 @@ class Exploration:
 
     Attributes:
         generated: the states generated: all initial states and all successors, repetitions included.
-        depth: the number of levels, as TLC reports it; the initial states are the first.
+        depth: the number of levels, as TLC reports it: the initial states are the first, and the level in which a
+            violation was found is the last.
         complete: whether all reachable states were seen.
         states: the distinct states, in the order they were found.
         edges: the steps, if they were asked for; parallel ones are kept.
@@ -72,13 +75,22 @@ class Exploration:
 
 
 class _Search:
-    def __init__(self, spec: Spec, keep_edges: bool, check_deadlock: bool, max_states: int | None) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        keep_edges: bool,
+        check_deadlock: bool,
+        max_states: int | None,
+        on_level: Callable[[int], None] | None,
+    ) -> None:
         self.spec = spec
         self.keep_edges = keep_edges
         self.check_deadlock = check_deadlock
         self.max_states = max_states
+        self.on_level = on_level
         self.result = Exploration()
-        self.numbers: dict[State, int] = {}
+        self.same = sameness(spec)
+        self.numbers: dict[Value, int] = {}
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
 
     def run(self) -> Exploration:
@@ -91,6 +103,8 @@ class _Search:
                 if not self.expand(number, found):
                     return result
             frontier = found
+            if self.on_level is not None:
+                self.on_level(result.distinct)
         result.complete = result.violation is None
         return result
 
@@ -117,12 +131,15 @@ class _Search:
         found: list[int],
     ) -> int | None:
         """Take a generated state in; answer its number, if it is one of the model's."""
-        number = self.numbers.get(state)
+        number = self.numbers.get(self.same.key(state))
         if number is not None:
-            strictly_equal(self.result.states[number], state)
+            if self.same.is_equality:
+                strictly_equal(self.result.states[number], state)
             return number
         if in_model:
-            number = self.numbers[state] = len(self.result.states)
+            number = len(self.result.states)
+            for key in self.same.keys(state):
+                self.numbers[key] = number
             self.result.states.append(state)
             self.parents.append((parent, action, args))
             found.append(number)
@@ -161,6 +178,7 @@ class _Search:
 
     def violated(self, kind: str, name: str, trace: list[Step]) -> None:
         self.result.violation = Violation(kind, name, tuple(trace))
+        self.result.depth = max(self.result.depth, len(trace))
 
     def trace(self, number: int) -> list[Step]:
         """Answer a shortest way from an initial state to a state."""
@@ -179,17 +197,20 @@ def explore(
     keep_edges: bool = False,
     check_deadlock: bool | None = None,
     max_states: int | None = None,
+    on_level: Callable[[int], None] | None = None,
 ) -> Exploration:
     """Search all reachable states, breadth first, until one violates something.
 
-    Constraints work as in TLC: a state outside them is generated, counted and checked, but is not a distinct state and
-    has no successors.
+    SYMMETRY and VIEW work as in TLC: of states that are the same, the first one found stands for all. So do
+    constraints: a state outside them is generated, counted and checked, but is not a distinct state and has no
+    successors.
 
     Args:
         spec: the specification.
         keep_edges: whether to keep the steps.
         check_deadlock: whether a state without successors is a violation; the configuration decides if None.
         max_states: stop after the state whose successors make this many distinct ones.
+        on_level: told of the number of distinct states, level by level.
 
     Returns:
         Counts, states, edges and the violation.
@@ -198,4 +219,4 @@ def explore(
         TlaError: if evaluation fails.
     """
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
-    return _Search(spec, keep_edges, deadlock, max_states).run()
+    return _Search(spec, keep_edges, deadlock, max_states, on_level).run()

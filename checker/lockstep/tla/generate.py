@@ -293,12 +293,13 @@ class _Generator:
         inner = Block()
         self._membership(actions, domain, tests[1:], scope, inner, write)
         value, shown = tests[0]
-        code = self.values.member_of(value, domain, scope, block)
         if actions.mode == "why":
+            code = self.values.member_of(value, domain, scope, block)
             number = self.values.conjunct(domain.loc, f"{shown} \\in ")
             container = self.values.expr(domain, scope, block)
             actions.held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
         else:
+            code = self.values.given_of(shown, value, domain, scope, block)
             block.nest(f"if {code}:", inner)
 
     def write_enabled(self, expr: Expr, scope: Context, block: Block) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
-from lockstep.tla.values import Fcn, ModelValue, Value, as_fcn, build_set, sort_key
+from lockstep.tla.values import Fcn, ModelValue, TlaTypeError, Value, as_fcn, build_set, sort_key
 
 __all__ = ["from_itf", "to_itf"]
 
@@ -54,32 +56,65 @@ def from_itf(tree: Any, model_values: Iterable[str] = ()) -> Value:
         The value.
 
     Raises:
-        ValueError: if the tree is not ITF.
+        ValueError: if the tree is not ITF: an unknown tag, a body of another form, values in one set that cannot be
+            compared, a key twice, or deeper than Python can follow.
     """
     names = model_values if isinstance(model_values, frozenset) else frozenset(model_values)
+    try:
+        return _decoded(tree, names)
+    except TlaTypeError as error:
+        raise ValueError(f"not an ITF value: {error}") from error
+    except RecursionError as error:
+        raise ValueError("not an ITF value: it is nested too deeply") from error
+
+
+def _decoded(tree: Any, names: frozenset[str]) -> Value:
     if isinstance(tree, str):
         return ModelValue(tree) if tree in names else tree
     if isinstance(tree, (bool, int)):
         return tree
     if isinstance(tree, list):
-        return tuple([from_itf(item, names) for item in tree])
+        return tuple([_decoded(item, names) for item in tree])
     if isinstance(tree, dict):
         return _from_object(tree, names)
-    raise ValueError(f"not an ITF value: {tree!r}")
+    raise ValueError(f"not an ITF value: {reprlib.repr(tree)}")
 
 
 def _from_object(tree: dict[str, Any], names: frozenset[str]) -> Value:
     if len(tree) == 1:
         ((tag, body),) = tree.items()
         if tag == "#set":
-            return build_set([from_itf(item, names) for item in body])
+            return build_set([_decoded(item, names) for item in _items(tag, body)])
         if tag == "#tup":
-            return tuple([from_itf(item, names) for item in body])
+            return tuple([_decoded(item, names) for item in _items(tag, body)])
         if tag == "#bigint":
-            return int(body)
+            return _big_integer(body)
         if tag == "#map":
-            return as_fcn({from_itf(key, names): from_itf(item, names) for key, item in body})
+            return _map(_items(tag, body), names)
     for name in tree:
         if name.startswith("#"):
-            raise ValueError(f"unknown ITF tag {name!r}")
-    return as_fcn({name: from_itf(item, names) for name, item in tree.items()})
+            raise ValueError(f"unknown ITF tag {reprlib.repr(name)}")
+    return as_fcn({name: _decoded(item, names) for name, item in tree.items()})
+
+
+def _items(tag: str, body: Any) -> list[Any]:
+    if not isinstance(body, list):
+        raise ValueError(f"{tag!r} needs an array, not {reprlib.repr(body)}")
+    return body
+
+
+def _big_integer(body: Any) -> int:
+    # int() takes more than ITF has: blanks, underscores, digits of other scripts.
+    if not isinstance(body, str) or not re.fullmatch(r"-?[0-9]{1,4000}", body):
+        raise ValueError("'#bigint' needs a string of at most 4000 digits")
+    return int(body)
+
+
+def _map(pairs: list[Any], names: frozenset[str]) -> Value:
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError(f"'#map' needs pairs of key and value, not {reprlib.repr(pair)}")
+    keys = [_decoded(key, names) for key, _ in pairs]
+    if len(build_set(keys)) != len(keys):  # refuses keys that cannot be compared, as 1 and TRUE
+        raise ValueError("'#map' has a key twice")
+    return as_fcn({key: _decoded(item, names) for key, (_, item) in zip(keys, pairs, strict=True)})

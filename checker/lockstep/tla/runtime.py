@@ -16,9 +16,11 @@ from lockstep.tla.sets import (
     INT,
     NAT,
     STRING,
+    BigUnion,
     Difference,
     FcnSet,
     Filtered,
+    Intersection,
     LazyFcn,
     LazySet,
     PowerSet,
@@ -26,12 +28,17 @@ from lockstep.tla.sets import (
     RcdSet,
     SeqSet,
     Union2,
+    Unsorted,
+    frozen,
+    in_order,
     is_finite,
+    is_listable,
     is_set,
     member,
 )
 from lockstep.tla.text import format_value
 from lockstep.tla.values import (
+    ArgumentError,
     Fcn,
     ModelValue,
     TlaAssertionError,
@@ -45,7 +52,6 @@ from lockstep.tla.values import (
     lookup,
     ordered,
     outside,
-    sort_key,
     wrong,
 )
 
@@ -68,6 +74,14 @@ __all__ = [
     "apply",
     "as_fcn",
     "assign",
+    "bag_cardinality",
+    "bag_cup",
+    "bag_in",
+    "bag_minus",
+    "bag_of_all",
+    "bag_to_set",
+    "bag_union",
+    "bag_within",
     "big_union",
     "boolean",
     "build_set",
@@ -76,6 +90,7 @@ __all__ = [
     "choose",
     "choose_next",
     "concatenate",
+    "copies_in",
     "cup",
     "div",
     "domain_of",
@@ -84,15 +99,20 @@ __all__ = [
     "except_",
     "frozen",
     "function",
+    "function_of",
     "ge",
+    "given",
+    "given_within",
     "gt",
     "head",
     "interval",
+    "is_a_bag",
     "is_finite_set",
     "le",
     "length",
     "listed",
     "lt",
+    "make_set",
     "member",
     "merge",
     "minus",
@@ -107,7 +127,9 @@ __all__ = [
     "recursive_function",
     "select_seq",
     "set_filter",
+    "set_to_bag",
     "single",
+    "soft_function",
     "sort_seq",
     "span",
     "sub",
@@ -119,7 +141,9 @@ __all__ = [
     "tlc_print_t",
     "to_string",
     "tuples",
+    "union_of",
     "untuple",
+    "whole",
     "within",
 ]
 
@@ -186,11 +210,6 @@ def choose_next(target: Any, name: str, values: Value) -> Iterator[None]:
         yield
 
 
-def frozen(value: Value) -> Value:
-    """Answer the listed form of a lazy value, for keeping in a state."""
-    return value.force() if isinstance(value, (LazySet, LazyFcn)) else value
-
-
 # ---- Logic -----------------------------------------------------------------------------------------------------
 
 
@@ -207,18 +226,22 @@ def no_case(place: str) -> NoReturn:
 
 
 def elements(container: Value) -> Iterable[Value]:
-    """List a set in its deterministic order."""
+    """List a set in its deterministic order.
+
+    Raises:
+        TlaError: if it cannot be listed, even if nobody wants an element.
+    """
     if type(container) is frozenset:
-        return container if len(container) < 2 else sorted(container, key=sort_key)
-    if isinstance(container, LazySet):
-        return ordered(container)
-    raise wrong("a bound", "a set", container)
+        return container if len(container) < 2 else ordered(container)
+    return listed(container)
 
 
 def listed(container: Value) -> Iterable[Value]:
     """List a set in any order."""
-    if type(container) is frozenset or isinstance(container, LazySet):
+    if type(container) is frozenset:
         return container
+    if isinstance(container, LazySet):
+        return container if container.finite and type(container) is not Unsorted else container.force()
     raise wrong("a bound", "a set", container)
 
 
@@ -228,6 +251,8 @@ def choose(container: Value, holds: Callable[[Value], bool], unique: bool, place
     Raises:
         TlaError: if there is no witness, or if ``unique`` is asked for and there are two.
     """
+    if isinstance(container, LazySet) and type(container) is not PowerSet:
+        container = container.force()
     found: list[Value] = []
     for value in elements(container) if type(container) is not range else container:
         if holds(value):
@@ -257,31 +282,43 @@ def integers(operator: str, left: Value, right: Value) -> TlaTypeError:
     return wrong(operator, "an integer", right if type(left) is int else left)
 
 
+_LEAST, _GREATEST = -(2**31), 2**31 - 1
+
+
+def _fitting(operator: str, number: int) -> int:
+    """Answer a result, if it is one of TLC's integers, which have 32 bits."""
+    if _LEAST <= number <= _GREATEST:
+        return number
+    raise TlaError(f"the result of {operator} has more than 32 bits, which is what TLC's integers have")
+
+
 def add(a: Value, b: Value) -> int:
     """Compute ``a + b``."""
     if type(a) is int and type(b) is int:
-        return a + b
+        number = a + b
+        return number if _LEAST <= number <= _GREATEST else _fitting("+", number)
     raise integers("+", a, b)
 
 
 def sub(a: Value, b: Value) -> int:
     """Compute ``a - b``."""
     if type(a) is int and type(b) is int:
-        return a - b
+        number = a - b
+        return number if _LEAST <= number <= _GREATEST else _fitting("-", number)
     raise integers("-", a, b)
 
 
 def mul(a: Value, b: Value) -> int:
     """Compute ``a * b``."""
     if type(a) is int and type(b) is int:
-        return a * b
+        return _fitting("*", a * b)
     raise integers("*", a, b)
 
 
 def neg(a: Value) -> int:
     """Compute ``-a``."""
     if type(a) is int:
-        return -a
+        return _fitting("-", -a)
     raise integers("-", a, a)
 
 
@@ -290,7 +327,7 @@ def div(a: Value, b: Value) -> int:
     if type(a) is int and type(b) is int:
         if b == 0:
             raise TlaError("the second argument of \\div is 0")
-        return a // b
+        return _fitting("\\div", a // b)
     raise integers("\\div", a, b)
 
 
@@ -308,7 +345,9 @@ def power(a: Value, b: Value) -> int:
     if type(a) is int and type(b) is int:
         if b < 0 or (a == 0 and b == 0):
             raise TlaError(f"{a} ^ {b} is not defined")
-        return int(a**b)
+        if abs(a) < 2:
+            return int(a ** (b % 2 or 2 * (b > 0)))
+        return _fitting("^", int(a ** min(b, 32)))
     raise integers("^", a, b)
 
 
@@ -361,7 +400,38 @@ def within(value: Value, a: Value, b: Value) -> bool:
     return member(value, interval(a, b))
 
 
+def given(name: str, value: Value, container: Value) -> bool:
+    """Decide whether the argument ``name`` of a step, given from outside, is an element of its quantifier's set.
+
+    Raises:
+        ArgumentError: if it cannot be compared with the elements; any other error is one of the specification.
+    """
+    if isinstance(container, Filtered):  # The base decides the kind; the test is the specification's.
+        return given(name, value, container.base) and container.test(value)
+    if not is_set(container):
+        raise wrong("\\in", "a set on its right", container)
+    try:
+        return member(value, container)
+    except TlaTypeError as error:
+        raise ArgumentError(name, str(error)) from error
+
+
+def given_within(name: str, value: Value, a: Value, b: Value) -> bool:
+    """Decide the same where the quantifier's set is ``a..b``."""
+    if type(value) is int:
+        return within(value, a, b)
+    return given(name, value, interval(a, b))
+
+
 # ---- Sets ------------------------------------------------------------------------------------------------------
+
+
+def make_set(elements: list[Value], lazy: bool = False) -> Value:
+    """Build a set; one of values that cannot be compared, or not be listed, can still be asked for some of them."""
+    try:
+        return build_set(list(map(frozen, elements)) if lazy else elements)
+    except TlaError as problem:
+        return Unsorted(elements, problem)
 
 
 def _finite_set(operator: str, value: Value) -> frozenset[Value]:
@@ -382,8 +452,17 @@ def _check_overlap(left: frozenset[Value], right: frozenset[Value]) -> None:
             break  # The kinds of the others are the same; model values never clash.
 
 
+def _is_eager(value: Value) -> bool:
+    """Tell whether TLC computes with a set at once, element by element."""
+    return type(value) is frozenset or type(value) is Unsorted
+
+
+def _raw(value: Value) -> Iterable[Value]:
+    return value.elements if type(value) is Unsorted else value
+
+
 def cup(left: Value, right: Value) -> Value:
-    """Compute ``left \\cup right``."""
+    """Compute ``left \\cup right``; what is no set shows when the result is asked."""
     if type(left) is frozenset and type(right) is frozenset:
         if not right:
             return left
@@ -391,37 +470,37 @@ def cup(left: Value, right: Value) -> Value:
             return right
         _check_overlap(left, right)
         return left | right
-    if not (is_set(left) and is_set(right)):
-        raise wrong("\\cup", "sets", right if is_set(left) else left)
+    if not _is_eager(left):
+        if not _is_eager(right):
+            return Union2(left, right)
+        left, right = right, left
     if type(left) is frozenset and not left:
         return right
-    return Union2(left, right)
+    if not _is_eager(right):
+        return Union2(left, right)
+    return make_set([*_raw(left), *[value for value in elements(right) if not member(value, left)]])
 
 
 def cap(left: Value, right: Value) -> Value:
-    """Compute ``left \\cap right``."""
+    """Compute ``left \\cap right``; what is no set shows when the result is asked."""
     if type(left) is frozenset and type(right) is frozenset:
         _check_overlap(left, right)
         return left & right
-    if not (is_set(left) and is_set(right)):
-        raise wrong("\\cap", "sets", right if is_set(left) else left)
-    if type(right) is frozenset:
+    if not _is_eager(left):
+        if not _is_eager(right):
+            return Intersection(left, right)
         left, right = right, left
-    if type(left) is frozenset:
-        return frozenset([value for value in left if member(value, right)])
-    return Filtered(left, lambda value: member(value, right))
+    return make_set([value for value in _raw(left) if member(value, right)])
 
 
 def minus(left: Value, right: Value) -> Value:
-    """Compute ``left \\ right``."""
+    """Compute ``left \\ right``; what is no set shows when the result is asked."""
     if type(left) is frozenset and type(right) is frozenset:
         _check_overlap(left, right)
         return left - right
-    if not (is_set(left) and is_set(right)):
-        raise wrong("\\", "sets", right if is_set(left) else left)
-    if type(left) is frozenset:
-        return frozenset([value for value in left if not member(value, right)])
-    return Difference(left, right)
+    if not _is_eager(left):
+        return Difference(left, right)
+    return make_set([value for value in _raw(left) if not member(value, right)])
 
 
 def subseteq(left: Value, right: Value) -> bool:
@@ -430,24 +509,40 @@ def subseteq(left: Value, right: Value) -> bool:
         if left and right:
             _check_overlap(left, right)
         return left <= right
-    if not is_set(right):
-        raise wrong("\\subseteq", "sets", right)
-    return all(member(value, right) for value in _finite_set("\\subseteq", left))
+    if not is_listable(left):
+        if type(left) is PowerSet and type(right) is PowerSet:
+            return subseteq(left.base, right.base)
+        raise wrong("\\subseteq", "a set that can be listed on its left", left)
+    return all(member(value, right) for value in elements(left))
 
 
 def big_union(container: Value) -> Value:
     """Compute ``UNION container``."""
+    if type(container) is not frozenset or not all(type(inner) is frozenset for inner in container):
+        return BigUnion(container)
     result: Value = frozenset()
-    for inner in listed(container):
+    for inner in container:
+        result = cup(result, inner)
+    return result
+
+
+def union_of(sets: list[Value]) -> Value:
+    """Compute ``UNION {a, b}`` without listing a and b."""
+    if len(sets) > 1 and not all(map(is_listable, sets)):
+        raise TlaError("UNION of sets that cannot all be listed")
+    result: Value = frozenset()
+    for inner in sets:
+        if not is_set(inner):
+            raise wrong("UNION", "a set of sets", inner)
         result = cup(result, inner)
     return result
 
 
 def set_filter(container: Value, test: Callable[[Value], bool]) -> Value:
-    """Compute ``{x \\in container : test(x)}``."""
-    if isinstance(container, LazySet) and not container.finite:
-        return Filtered(container, test)
-    return frozenset([value for value in listed(container) if test(value)])
+    """Compute ``{x \\in container : test(x)}``; what is no set shows when the result is asked."""
+    if type(container) is frozenset:
+        return frozenset(filter(test, container))
+    return container.force() if type(container) is Unsorted else Filtered(container, test)
 
 
 def cardinality(container: Value) -> int:
@@ -459,8 +554,6 @@ def cardinality(container: Value) -> int:
 
 def is_finite_set(container: Value) -> bool:
     """Decide ``IsFiniteSet(container)``."""
-    if not is_set(container):
-        raise wrong("IsFiniteSet", "a set", container)
     return is_finite(container)
 
 
@@ -487,20 +580,43 @@ def apply(function: Value, argument: Value) -> Value:
 
 
 def function(domain: Value, body: Callable[[Value], Value]) -> Value:
-    """Compute ``[x \\in domain |-> body(x)]``."""
+    """Compute ``[x \\in domain |-> body(x)]``: as a whole, unless the domain is one that TLC leaves unlisted.
+
+    What is no set shows when the function is asked.
+    """
     if type(domain) is range:
         if domain and domain.start == 1:
             return tuple([body(i) for i in domain])
         return as_fcn({i: body(i) for i in domain})
-    if isinstance(domain, LazySet) and not domain.finite:
-        return LazyFcn(domain, lambda _self, argument: body(argument))
-    return as_fcn({argument: body(argument) for argument in listed(domain)})
+    if type(domain) is frozenset:
+        return as_fcn({argument: body(argument) for argument in domain})
+    if type(domain) is Unsorted:
+        return domain.force()
+    return LazyFcn(domain, lambda _self, argument: body(argument))
+
+
+def soft_function(domain: Value, body: Callable[[Value], Value]) -> LazyFcn:
+    """Compute ``[x \\in domain |-> body(x)]`` where it is about to be applied: TLC then computes what is asked for."""
+    return LazyFcn(domain, lambda _self, argument: body(argument), soft=_is_eager(domain))
+
+
+def function_of(domains: tuple[Value, ...], body: Callable[[Value], Value], soft: bool) -> Value:
+    """Compute a function of several arguments, given a set for each; the body takes their tuple."""
+    eager = all(map(_is_eager, domains))
+    result = LazyFcn(Product(*domains), lambda _self, argument: body(argument), soft=eager)
+    return result if soft else whole(result)
+
+
+def whole(value: Value) -> Value:
+    """Answer a value that is not about to be applied: a function is then computed as a whole."""
+    if type(value) is LazyFcn and value.soft:
+        return as_fcn({argument: whole(value.apply(argument)) for argument in in_order(value.domain)})
+    return value
 
 
 def recursive_function(domain: Value, body: Callable[[Any, Value], Value]) -> Value:
-    """Compute the function ``f[x \\in domain] == body(f, x)``."""
-    lazy = LazyFcn(domain, body)
-    return lazy.force() if is_finite(domain) else lazy
+    """Compute the function ``f[x \\in domain] == body(f, x)``, which TLC always computes on demand."""
+    return LazyFcn(domain, body)
 
 
 class ExceptWarning(UserWarning):
@@ -520,7 +636,7 @@ def except_(function: Value, path: tuple[Value, ...], update: Callable[[Value], 
         if type(argument) is not str and type(argument) is not ModelValue:
             present = lookup(table, argument) is not None
         else:
-            present = argument in table
+            present = argument in table or (type(argument) is str and lookup(table, argument) is not None)
         if not present:
             _ignored(argument)
             return function
@@ -529,6 +645,8 @@ def except_(function: Value, path: tuple[Value, ...], update: Callable[[Value], 
         table[argument] = except_(old, rest, update) if rest else update(old)
         return Fcn(table)
     if type(function) is tuple:
+        if type(argument) is not int and function:
+            raise wrong("EXCEPT of a sequence", "an integer", argument)
         if type(argument) is not int or not 0 < argument <= len(function):
             _ignored(argument)
             return function
@@ -536,7 +654,11 @@ def except_(function: Value, path: tuple[Value, ...], update: Callable[[Value], 
         new = except_(old, rest, update) if rest else update(old)
         return (*function[: argument - 1], new, *function[argument:])
     if isinstance(function, LazyFcn):
-        return except_(function.force(), path, update)
+        if not member(argument, function.domain):
+            _ignored(argument)
+            return function
+        old = function.apply(argument)
+        return function.updated(argument, except_(old, rest, update) if rest else update(old))
     raise wrong("EXCEPT", "a function", function)
 
 
@@ -557,14 +679,14 @@ def single(argument: Value, value: Value) -> Value:
     return as_fcn({argument: value})
 
 
-def _table(function: Value) -> dict[Value, Value]:
+def _table(function: Value, operator: str = "@@") -> dict[Value, Value]:
     if type(function) is Fcn:
         return function.d
     if type(function) is tuple:
         return dict(enumerate(function, 1))
     if isinstance(function, LazyFcn):
-        return _table(function.force())
-    raise wrong("@@", "a function", function)
+        return _table(function.force(), operator)
+    raise wrong(operator, "a function", function)
 
 
 def merge(left: Value, right: Value) -> Value:
@@ -587,7 +709,7 @@ def _sequence(operator: str, value: Value) -> tuple[Value, ...]:
 
 
 def length(sequence: Value) -> int:
-    """Compute ``Len(sequence)``."""
+    """Compute ``Len(sequence)`` (of strings too, as TLC does; so do the operators below)."""
     if type(sequence) is tuple or type(sequence) is str:
         return len(sequence)
     return len(_sequence("Len", sequence))
@@ -595,37 +717,43 @@ def length(sequence: Value) -> int:
 
 def append(sequence: Value, element: Value) -> Value:
     """Compute ``Append(sequence, element)``."""
+    if type(sequence) is str:
+        return concatenate(sequence, element)
     return (*_sequence("Append", sequence), element)
 
 
 def concatenate(left: Value, right: Value) -> Value:
-    """Compute ``left \\o right`` (strings too, as TLC does)."""
-    if type(left) is str and type(right) is str:
-        return left + right
-    return _sequence("\\o", left) + _sequence("\\o", right)
+    """Compute ``left \\o right``."""
+    if type(left) is str:
+        if type(right) is str:
+            return left + right
+        raise wrong("\\o", "two strings", right)
+    return _sequence("\\o", left) + _sequence("\\o", tuple(right) if type(right) is str else right)
 
 
 def head(sequence: Value) -> Value:
     """Compute ``Head(sequence)``."""
-    if not _sequence("Head", sequence):
+    items = sequence if type(sequence) is str else _sequence("Head", sequence)
+    if not items:
         raise TlaError("Head of the empty sequence")
-    return sequence[0]
+    return items[0]
 
 
 def tail(sequence: Value) -> Value:
     """Compute ``Tail(sequence)``."""
-    if not _sequence("Tail", sequence):
+    items = sequence if type(sequence) is str else _sequence("Tail", sequence)
+    if not items:
         raise TlaError("Tail of the empty sequence")
-    return _sequence("Tail", sequence)[1:]
+    return items[1:]
 
 
 def sub_seq(sequence: Value, start: Value, end: Value) -> Value:
     """Compute ``SubSeq(sequence, start, end)``."""
-    items = _sequence("SubSeq", sequence)
+    items = sequence if type(sequence) is str else _sequence("SubSeq", sequence)
     if type(start) is not int or type(end) is not int:
         raise integers("SubSeq", start, end)
     if start > end:
-        return ()
+        return items[:0]
     if start < 1 or end > len(items):
         raise TlaError(f"SubSeq from {start} to {end} of a sequence of {len(items)}")
     return items[start - 1 : end]
@@ -633,7 +761,114 @@ def sub_seq(sequence: Value, start: Value, end: Value) -> Value:
 
 def select_seq(sequence: Value, test: Callable[[Value], Value]) -> Value:
     """Compute ``SelectSeq(sequence, test)``."""
-    return tuple([element for element in _sequence("SelectSeq", sequence) if boolean(test(element))])
+    items = tuple(sequence) if type(sequence) is str else _sequence("SelectSeq", sequence)
+    return tuple([element for element in items if boolean(test(element))])
+
+
+# ---- Bags ------------------------------------------------------------------------------------------------------
+
+
+def _copies(operator: str, bag: Value) -> dict[Value, int]:
+    """Answer how many copies of each element a bag has; elements without a positive number are no error here."""
+    table = _table(bag, operator)
+    for count in table.values():
+        if type(count) is not int:
+            raise wrong(operator, "a bag", bag)
+    return table
+
+
+def is_a_bag(bag: Value) -> bool:
+    """Decide ``IsABag(bag)``."""
+    if type(bag) is not tuple and type(bag) is not Fcn and not isinstance(bag, LazyFcn):
+        return False
+    return all(type(count) is int and count > 0 for count in _table(bag, "IsABag").values())
+
+
+def _bag(operator: str, bag: Value) -> dict[Value, int]:
+    if not is_a_bag(bag):
+        raise wrong(operator, "a bag", bag)
+    return _table(bag, operator)
+
+
+def bag_to_set(bag: Value) -> Value:
+    """Compute ``BagToSet(bag)``."""
+    return frozenset(_table(bag, "BagToSet"))
+
+
+def set_to_bag(container: Value) -> Value:
+    """Compute ``SetToBag(container)``."""
+    return as_fcn(dict.fromkeys(_finite_set("SetToBag", container), 1))
+
+
+def bag_in(element: Value, bag: Value) -> bool:
+    """Decide ``BagIn(element, bag)``."""
+    return copies_in(element, bag) > 0
+
+
+def copies_in(element: Value, bag: Value) -> int:
+    """Compute ``CopiesIn(element, bag)``."""
+    table = _table(bag, "CopiesIn")
+    if lookup(table, element) is None:
+        return 0
+    count = table[element]
+    if type(count) is not int:
+        raise wrong("CopiesIn", "a bag", bag)
+    return count
+
+
+def bag_cardinality(bag: Value) -> int:
+    """Compute ``BagCardinality(bag)``."""
+    return sum(_bag("BagCardinality", bag).values())
+
+
+def bag_cup(left: Value, right: Value) -> Value:
+    """Compute ``left (+) right``."""
+    return _bag_sum(_bag("(+)", left), _bag("(+)", right))
+
+
+def _bag_sum(left: dict[Value, int], right: dict[Value, int]) -> Value:
+    total = dict(left)
+    for element, count in right.items():
+        known = lookup(left, element) is not None
+        total[element] = _fitting("(+)", left[element] + count) if known else count
+    return as_fcn(total)
+
+
+def bag_minus(left: Value, right: Value) -> Value:
+    """Compute ``left (-) right``."""
+    return as_fcn({element: count for element, count in _remaining("(-)", left, right) if count > 0})
+
+
+def _remaining(operator: str, left: Value, right: Value) -> Iterator[tuple[Value, int]]:
+    """Tell of each element how many more copies a bag has than another."""
+    more, less = _copies(operator, left), _copies(operator, right)
+    for element, count in more.items():
+        yield element, count - (less[element] if lookup(less, element) is not None else 0)
+
+
+def bag_within(left: Value, right: Value) -> bool:
+    """Decide ``left \\sqsubseteq right``."""
+    return all(count <= 0 for _, count in _remaining("\\sqsubseteq", left, right))
+
+
+def bag_union(bags: Value) -> Value:
+    """Compute ``BagUnion(bags)``."""
+    each = list(elements(_finite_set("BagUnion", bags)))
+    if len(each) < 2:
+        return each[0] if each else ()
+    total = each[0]
+    for bag in each[1:]:
+        total = _bag_sum(_copies("BagUnion", total), _copies("BagUnion", bag))
+    return total
+
+
+def bag_of_all(each: Callable[[Value], Value], bag: Value) -> Value:
+    """Compute ``BagOfAll(each, bag)``."""
+    total: dict[Value, Value] = {}
+    for element, count in _copies("BagOfAll", bag).items():
+        image = frozen(each(element))
+        total[image] = _fitting("BagOfAll", total[image] + count) if lookup(total, image) is not None else count
+    return as_fcn(total)
 
 
 # ---- TLC -------------------------------------------------------------------------------------------------------
@@ -659,7 +894,7 @@ def permutations(container: Value) -> Value:
 def sort_seq(sequence: Value, less: Callable[[Value, Value], Value]) -> Value:
     """Compute ``SortSeq(sequence, less)`` by insertion, stable."""
     result: list[Value] = []
-    for element in _sequence("SortSeq", sequence):
+    for element in tuple(sequence) if type(sequence) is str else _sequence("SortSeq", sequence):
         place = len(result)
         while place and boolean(less(element, result[place - 1])):
             place -= 1

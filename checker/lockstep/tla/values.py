@@ -19,10 +19,12 @@ instead of answering.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
 __all__ = [
+    "ArgumentError",
     "Fcn",
     "ModelValue",
     "TlaAssertionError",
@@ -32,9 +34,11 @@ __all__ = [
     "as_fcn",
     "build_set",
     "comparable",
+    "compare",
     "domain_of",
     "eq",
     "lookup",
+    "ordered",
     "same_kind",
     "sort_key",
 ]
@@ -48,6 +52,19 @@ class TlaError(Exception):
 
 class TlaTypeError(TlaError):
     """An operation on values of the wrong kind, such as ``1 = TRUE``."""
+
+
+class ArgumentError(TlaTypeError):
+    """An argument of a step that cannot even be compared with the elements of its quantifier's set.
+
+    Attributes:
+        name: the argument's name.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        """Make the error of the argument ``name``."""
+        super().__init__(message)
+        self.name = name
 
 
 class TlaAssertionError(TlaError):
@@ -233,6 +250,11 @@ def eq(left: Value, right: Value) -> bool:
     return verdict
 
 
+def compare(left: Value, right: Value) -> bool | None:
+    """Decide ``left = right``; answer None if they cannot be compared."""
+    return _compare(left, right)
+
+
 def comparable(left: Value, right: Value) -> bool:
     """Tell whether ``left = right`` has an answer."""
     return _compare(left, right) is not None
@@ -241,7 +263,8 @@ def comparable(left: Value, right: Value) -> bool:
 def _compare(left: Value, right: Value) -> bool | None:
     """Decide ``left = right`` in three values; None says that they cannot be compared.
 
-    One definite difference inside two functions decides that they differ, whatever else they hold.
+    Like TLC, this looks at sizes first, then at one element after the other; the first that is not equal decides,
+    whether it differs or cannot be compared.
     """
     if left is right:
         return True
@@ -252,10 +275,8 @@ def _compare(left: Value, right: Value) -> bool | None:
         return bool(left == right) if a is b else None
     if a is tuple and b is tuple:
         return _compare_each(zip(left, right)) if len(left) == len(right) else False  # noqa: B905
-    if a is Fcn and b is Fcn:
-        return _compare_tables(left, right)
     if (a is Fcn or a is tuple) and (b is Fcn or b is tuple):
-        return False
+        return _compare_tables(_table_of(left), _table_of(right))
     if a is frozenset and b is frozenset:
         return _compare_sets(left, right)
     return _compare_lazy(left, right)
@@ -270,46 +291,60 @@ def _compare_model(left: Value, right: Value) -> bool | None:
 
 
 def _compare_each(pairs: Iterable[tuple[Value, Value]]) -> bool | None:
-    answer: bool | None = True
     for left, right in pairs:
         verdict = _compare(left, right)
-        if verdict is False:
-            return False
-        if verdict is None:
-            answer = None
-    return answer
+        if verdict is not True:
+            return verdict
+    return True
 
 
-def _compare_tables(left: Fcn, right: Fcn) -> bool | None:
-    a, b = left.d, right.d
+def _table_of(function: Value) -> dict[Value, Value]:
+    return function.d if type(function) is Fcn else dict(enumerate(function, 1))
+
+
+def _compare_tables(a: dict[Value, Value], b: dict[Value, Value]) -> bool | None:
+    """Compare two functions: argument by argument, in their order.
+
+    The order of records' fields is TLC's secret (it goes by which name TLC has read first), so that any field that
+    differs decides.
+    """
     if len(a) != len(b):
         return False
-    pairs = []
-    for key, value in a.items():
-        if key not in b:
+    if type(next(iter(a))) is str and type(next(iter(b))) is str:
+        if a.keys() != b.keys():
             return False
-        pairs.append((value, b[key]))
-    if type(next(iter(a))) is not str and not same_kind(frozenset(a), frozenset(b)):
-        return None
-    return _compare_each(pairs)
+        verdicts = [_compare(value, b[key]) for key, value in a.items()]
+        return False if False in verdicts else None if None in verdicts else True
+    keys = zip(sorted(a, key=sort_key), sorted(b, key=sort_key), strict=True)
+    for x, y in keys:
+        verdict = _compare(x, y) and _compare(a[x], b[y])
+        if verdict is not True:
+            return verdict
+    return True
 
 
 def _compare_sets(left: frozenset[Value], right: frozenset[Value]) -> bool | None:
+    if len(left) != len(right):
+        return False
     if left == right:
         return True if same_kind(left, right) else None
-    if left and right and not _one_kind([*_sample(left), *_sample(right)]):
-        return None
-    return False
+    a, b = set(map(type, left)), set(map(type, right))
+    if a == b and len(a) == 1 and a <= _ATOMS:
+        return False
+    return _compare_each(zip(ordered(left), ordered(right), strict=True))
+
+
+_ATOMS = {int, bool, str}
 
 
 def _compare_lazy(left: Value, right: Value) -> bool | None:
-    a, b = kind_of(left), kind_of(right)
-    if a != b:
+    if kind_of(left) != kind_of(right):
         return None
-    if a == "set":
-        if getattr(left, "finite", True) != getattr(right, "finite", True):
-            return False
-        return _compare(_forced(left), _forced(right))
+    if type(left) is type(right) and hasattr(left, "compared"):
+        verdict: bool | None = left.compared(right)
+        return verdict
+    if not (getattr(left, "finite", True) and getattr(right, "finite", True)):
+        return None
     return _compare(_forced(left), _forced(right))
 
 
@@ -414,9 +449,9 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
         if not same_kind(stored[0], value):
             raise _incomparable(stored[0], value)
         return stored
-    for element in _sample(container):
-        if _compare(value, element) is None:
-            raise _incomparable(value, element)
+    for element in container:
+        if _compare(element, value) is None:
+            raise _incomparable(element, value)
     return None
 
 
@@ -460,29 +495,48 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
                 raise _incomparable(stored[0], element)
 
 
-_RANK = {bool: 0, int: 1, str: 2, ModelValue: 3, frozenset: 4, tuple: 5, Fcn: 5}
+_RANK = {ModelValue: 0, bool: 1, int: 2, str: 3, frozenset: 4, tuple: 5, Fcn: 5}
 
 
 def sort_key(value: Value) -> tuple[Any, ...]:
-    """Answer a key that sorts values deterministically: by kind, then size, then content."""
+    """Answer a key that sorts values as TLC does: by size, then element by element.
+
+    Where TLC's order is its own secret (that of strings, and of model values) the alphabet decides.
+    """
     kind = type(value)
     rank = _RANK.get(kind)
     if rank is None:
         return sort_key(_forced(value))
-    if rank < 3:
-        return (rank, value)
     if kind is ModelValue:
         return (rank, value.name)
+    if rank < 4:
+        return (rank, value)
     if kind is frozenset:
-        return (rank, len(value), tuple(sorted(map(sort_key, value))))
+        return (rank, len(value), *sorted(map(sort_key, value)))
+    key: list[Any] = [rank, len(value) if kind is tuple else len(value.d)]
     if kind is tuple:
-        return (rank, len(value), tuple([(1, i + 1) for i in range(len(value))]), tuple(map(sort_key, value)))
-    keys = sorted(value.d, key=sort_key)
-    return (rank, len(keys), tuple(map(sort_key, keys)), tuple([sort_key(value.d[k]) for k in keys]))
+        for index, element in enumerate(value, 1):
+            key += ((2, index), sort_key(element))
+        return tuple(key)
+    for argument, argument_key in sorted([(k, sort_key(k)) for k in value.d], key=itemgetter(1)):
+        key += (argument_key, sort_key(value.d[argument]))
+    return tuple(key)
 
 
-def ordered(elements: Iterable[Value]) -> Iterator[Value] | list[Value] | range:
+_NAME = attrgetter("name")
+
+
+def ordered(elements: Iterable[Value]) -> Iterable[Value]:
     """List a set in its deterministic order."""
     if type(elements) is range:
         return elements
+    if type(elements) is not frozenset:
+        elements = list(elements)
+    kinds = set(map(type, elements))
+    if len(kinds) == 1:
+        kind = kinds.pop()
+        if kind is int or kind is str or kind is bool:
+            return sorted(elements)
+        if kind is ModelValue:
+            return sorted(elements, key=_NAME)
     return sorted(elements, key=sort_key)

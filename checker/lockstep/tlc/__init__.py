@@ -4,7 +4,7 @@ TLC is the authority of lockstep. This package never turns a tool that died into
 TLC's own message of success was read and its exit status was 0.
 """
 
-from lockstep.tlc.errors import GraphError, ManifestError, TlcError, ToolMissing
+from lockstep.tlc.errors import GraphError, ManifestError, TlcError, ToolDied, ToolMissing
 from lockstep.tlc.graph import TlcEdge, TlcGraph, dump_state_graph, parse_dot
 from lockstep.tlc.java import Java, find_java, find_tla2tools
 from lockstep.tlc.manifest import Manifest, ModelEntry, SimulationEntry, compare, load_manifest, run_model
@@ -45,6 +45,7 @@ __all__ = [
     "TlcError",
     "TlcGraph",
     "TlcResult",
+    "ToolDied",
     "ToolMissing",
     "Verdict",
     "Violation",

@@ -13,6 +13,10 @@ class ToolMissing(TlcError):  # noqa: N818 - it names what happened
     """A tool that TLC needs is absent or unusable; the text says what was found and what to install."""
 
 
+class ToolDied(TlcError):  # noqa: N818 - it names what happened
+    """A tool was there, but did not finish in its time."""
+
+
 class GraphError(TlcError):
     """TLC's dump of the state graph cannot be had or cannot be read whole."""
 

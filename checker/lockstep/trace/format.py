@@ -49,8 +49,9 @@ class Event(msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields
 
     `action` is an action of the spec's Next, or "Observe"; `args` are its parameters by the spec's names;
     `shows` is compared with the spec's Observe(node), objects key by key (a part may be shown), arrays
-    whole; `sent` are messages that must be under way afterwards. `seq`, `t_ms` (milliseconds) and `line`
-    (of the recording it was imported from) are not compared with the spec; `seq` must rise.
+    whole; `sent` are the messages that the step sent, all of them, or absent where that was not observed.
+    `seq`, `t_ms` (milliseconds) and `line` (of the recording it was imported from) are not compared with the
+    spec; `seq` must rise.
     """
 
     seq: Count
@@ -58,7 +59,7 @@ class Event(msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields
     action: Name
     args: dict[str, Any] = {}
     shows: dict[str, Any] = {}
-    sent: tuple[dict[str, Any], ...] = ()
+    sent: tuple[dict[str, Any], ...] | None = None
     t_ms: float | None = None
     line: Count | None = None
 
@@ -142,7 +143,7 @@ def _decode(line: bytes, source: str, number: int) -> Header | Event | End:
         raise TraceError(source, number, _explained(error)) from error
     if isinstance(item, Event):
         for field, value in (("args", item.args), ("shows", item.shows), ("sent", item.sent)):
-            problem = _unreasonable(value, field, MAX_DEPTH)
+            problem = unreasonable(value, field)
             if problem:
                 raise TraceError(source, number, problem)
     return item
@@ -161,8 +162,8 @@ def _explained(error: Exception) -> str:
     return f"not a line of a trace: {text}"
 
 
-def _unreasonable(value: Any, path: str, depth: int) -> str | None:
-    """Return what is wrong with a free-form value: a fraction, a huge number, deep nesting."""
+def unreasonable(value: Any, path: str, depth: int = MAX_DEPTH) -> str | None:
+    """Return what is wrong with a free-form value: a fraction, a huge number, deep nesting; None if nothing is."""
     if depth == 0:
         return f"field `{path}`: nested deeper than {MAX_DEPTH} levels"
     if isinstance(value, float):
@@ -174,7 +175,7 @@ def _unreasonable(value: Any, path: str, depth: int) -> str | None:
         parts = ((f"{path}.{key}", part) for key, part in value.items())
     elif isinstance(value, list | tuple):
         parts = ((f"{path}[{index}]", part) for index, part in enumerate(value))
-    return next((p for p in (_unreasonable(v, k, depth - 1) for k, v in parts) if p), None)
+    return next((p for p in (unreasonable(v, k, depth - 1) for k, v in parts) if p), None)
 
 
 def read_trace(path: Path | str) -> Trace:
@@ -182,10 +183,11 @@ def read_trace(path: Path | str) -> Trace:
 
     Raises TraceError where the file is malformed and OSError where it cannot be read.
     """
-    return Trace(_file_lines(Path(path)), str(path))
+    return Trace(file_lines(Path(path)), str(path))
 
 
-def _file_lines(path: Path) -> Iterator[bytes]:
+def file_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file; raises TraceError where one is longer than MAX_LINE_BYTES."""
     with path.open("rb") as file:
         yield from _bounded_lines(file, str(path))
 
@@ -235,6 +237,7 @@ def json_schema() -> dict[str, Any]:
     schema["title"] = FORMAT
     schema["description"] = (
         "One line of a trace. Not compared with the spec: t_ms, line and seq (which must rise) of an event; "
-        "system, version, spec_hash, origin and scenario of a header."
+        "system, version, spec_hash, origin and scenario of a header. Compared where it is given: shows, by its "
+        "parts; sent, which then lists every message that the step sent."
     )
     return schema

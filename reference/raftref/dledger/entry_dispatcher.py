@@ -7,7 +7,6 @@ from dataclasses import replace
 from raftref.dledger.action import NO_EFFECTS, Abandoned, Effects, action
 from raftref.dledger.entry_pusher import EntryPusher
 from raftref.dledger.messages import (
-    NONE,
     Code,
     CommitRequest,
     Entry,

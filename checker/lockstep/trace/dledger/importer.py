@@ -121,7 +121,8 @@ def _imported(header: Header, lines: Iterator[Line], source: str) -> Imported:
 
 
 def _event(seq: int, step: Step) -> Event:
-    return Event(seq, step.node, step.action, step.args, step.shows, tuple(step.sent), t_ms=step.t_ms, line=step.line)
+    sent = None if step.sent is None else tuple(step.sent)
+    return Event(seq, step.node, step.action, step.args, step.shows, sent, t_ms=step.t_ms, line=step.line)
 
 
 def _trace_header(header: Header) -> trace.Header:

@@ -37,7 +37,7 @@ class Step:
 
     `line` is that of its effect. `changes` names the parts of `shows` that it may change, `peerWaterMarks.n1`
     for a part of a part; those in `late` were changed at the line `settled`, and lines before it do not show
-    them yet. `unread`: it says to have read what no line gave.
+    them yet. `sent` is None where no line told of a sending. `unread`: it says to have read what no line gave.
     """
 
     node: str
@@ -46,7 +46,7 @@ class Step:
     t_ms: float
     args: dict[str, Any] = field(default_factory=dict)
     shows: dict[str, Any] = field(default_factory=dict)
-    sent: list[dict[str, Any]] = field(default_factory=list)
+    sent: list[dict[str, Any]] | None = None
     after: list["Step"] = field(default_factory=list)
     changes: set[str] = field(default_factory=set)
     late: set[str] = field(default_factory=set)

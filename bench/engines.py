@@ -1,0 +1,142 @@
+"""Measure the compiled spec beside TLC: searches of whole models, and single named steps at growing logs.
+
+Every figure of a row is taken in one run, one after the other, since machines are noisy; read the ratios. The
+two engines must agree on the counts of a model, or the run fails.
+
+    python bench/engines.py             both tables
+    python bench/engines.py --steps     the second alone
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lockstep.engines import Exploration, explore_compiled, explore_with_tlc
+from lockstep.models import manifest
+from lockstep.report.text import table
+from lockstep.specs import trace_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values import Value
+from lockstep.trace.format import FORMAT, Header
+
+MODELS = ("votes_small", "votes_log", "ordered", "crash", "stale_push", "lossy")
+LOG_LENGTHS = (10, 100, 1_000, 10_000)
+SECONDS = 0.5
+LEADER, FOLLOWER = "n1", "n2"
+CONSTANTS: dict[str, bool | str | int] = {
+    "AtomicElection": True,
+    "Fifo": True,
+    "PriorTermCommit": "repaired",
+    "TruncatedTail": "repaired",
+    "PushTermCheck": "repaired",
+}
+
+
+def main() -> None:
+    """Print the tables that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", action="store_true", help="the searches alone")
+    parser.add_argument("--steps", action="store_true", help="the named steps alone")
+    chosen = parser.parse_args()
+    if chosen.models or not chosen.steps:
+        print(engines_table())
+    if chosen.steps or not chosen.models:
+        print(steps_table())
+
+
+def engines_table() -> str:
+    """Search each model three times and lay out what it took."""
+    header = ("model", "distinct", "generated", "compiled", "TLC, 1 worker", "TLC, 2 workers", "compiled / TLC 1")
+    return table(header, [_engines_row(name) for name in MODELS]) + "\n"
+
+
+def _engines_row(name: str) -> tuple[object, ...]:
+    pinned = manifest()
+    files = pinned.files(pinned.model(name))
+    explore_compiled(files[0], files[1], max_states=1)  # compiled and cached before the clock starts
+    compiled = explore_compiled(*files, deadlock=False)
+    one, two = (explore_with_tlc(*files, deadlock=False, workers=workers) for workers in (1, 2))
+    counts = {(found.distinct, found.generated) for found in (compiled, one, two)}
+    if len(counts) != 1:
+        raise SystemExit(f"{name}: the engines disagree: {sorted(counts, key=str)}")
+    times = [_speed(found) for found in (compiled, one, two)]
+    return (name, compiled.distinct, compiled.generated, *times, f"{compiled.seconds / one.seconds:.1f}")
+
+
+def _speed(found: Exploration) -> str:
+    return f"{found.seconds:5.1f} s {(found.generated or 0) / found.seconds:8,.0f}/s"
+
+
+def steps_table() -> str:
+    """Time named steps on a leader and a follower whose logs have so many entries."""
+    rows = []
+    for length in LOG_LENGTHS:
+        spec, state = replicated(length)
+        for action, args, before in steps(spec, state):
+            rows.append((length, action, f"{_rate(lambda: spec.step(before, action, args)):,.0f}"))  # noqa: B023
+    return table(("log", "action", "steps/s"), rows)
+
+
+def _rate(step: Callable[[], object]) -> float:
+    """Return how often a second a step can be taken."""
+    count, begin = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - begin) < SECONDS:
+        step()
+        count += 1
+    return count / elapsed
+
+
+def replicated(length: int) -> tuple[Spec, State]:
+    """Make a leader with `length` entries, and a follower that stores all of them."""
+    header = Header(FORMAT, "bench", "1", "DLedger", ("n1", "n2", "n3"), CONSTANTS)
+    spec = trace_spec(header, "bench")
+    state = next(iter(spec.initial_states()))
+    state = take(spec, state, "ElectLeader", LEADER, voters=frozenset({LEADER, FOLLOWER}))
+    state = take(spec, state, "AppendAsLeader", LEADER, value="first")
+    for handler in ("DoCompare", "DoTruncate"):
+        state = take(spec, state, handler, LEADER, peer=FOLLOWER)
+        state = take(spec, state, "Handle" + handler, FOLLOWER, m=head(state, LEADER, FOLLOWER))
+        response = handler.replace("Do", "Handle") + "Response"
+        state = take(spec, state, response, LEADER, m=head(state, FOLLOWER, LEADER))
+    for number in range(length - 1):
+        state = append(spec, state, f"value {number}")
+    return spec, take(spec, state, "QuorumAckChecker", LEADER)
+
+
+def append(spec: Spec, state: State, value: str) -> State:
+    """Let the leader store an entry, and the follower too."""
+    state = take(spec, state, "AppendAsLeader", LEADER, value=value)
+    state = take(spec, state, "DoAppend", LEADER, peer=FOLLOWER)
+    state = take(spec, state, "HandleDoAppend", FOLLOWER, m=head(state, LEADER, FOLLOWER))
+    return take(spec, state, "HandleAppendResponse", LEADER, m=head(state, FOLLOWER, LEADER))
+
+
+def steps(spec: Spec, state: State) -> Iterator[tuple[str, dict[str, Value], State]]:
+    """Yield actions with their arguments, each with the state it is taken in."""
+    yield "AppendAsLeader", {"n": LEADER, "value": "next"}, state
+    yield "QuorumAckChecker", {"n": LEADER}, append(spec, state, "next")
+    longer = take(spec, state, "AppendAsLeader", LEADER, value="next")
+    yield "DoAppend", {"n": LEADER, "peer": FOLLOWER}, longer
+    sent = take(spec, longer, "DoAppend", LEADER, peer=FOLLOWER)
+    yield "HandleDoAppend", {"n": FOLLOWER, "m": head(sent, LEADER, FOLLOWER)}, sent
+
+
+def take(spec: Spec, state: State, action: str, node: str, **args: Any) -> State:
+    """Take a step that must be enabled."""
+    after = spec.step(state, action, {"n": node, **args})
+    if after is None:
+        raise SystemExit(f"{action} is not enabled: {spec.explain(state, action, {'n': node, **args})}")
+    return after
+
+
+def head(state: State, src: str, dst: str) -> Value:
+    """Return the next message of a channel."""
+    return state["network"].d[src].d[dst][0]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Traces of any system against any spec: the reader's own TLA+, cfg, and log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lockstep.conformance import Events, TraceVerdict, check_trace, failure, unreadable
+from lockstep.observe import NO_NODE, Words
+from lockstep.specs import UncheckedPropertyError
+from lockstep.tla.spec import Spec, load_spec
+from lockstep.trace.format import TraceError, read_trace
+from lockstep.trace.mapping import MappedTrace, Mapping, MappingError
+
+
+def load_own_spec(spec: Path, cfg: Path) -> Spec:
+    """Compile a spec that traces are to be checked against.
+
+    Raises UncheckedPropertyError where the cfg asks for liveness, which no finite trace can be checked for, and
+    as load_spec does.
+    """
+    compiled = load_spec(spec, cfg)
+    for name, places in compiled.unchecked.items():
+        raise UncheckedPropertyError(f"{cfg}: no trace can be checked for {name} ({', '.join(map(str, places))})")
+    return compiled
+
+
+def check_own(path: Path, spec: Spec, mapping: Mapping | None = None) -> TraceVerdict:
+    """Check one trace against a spec; strings that name a model value of the cfg stand for it.
+
+    Arguments: `path`, a trace in our format, or with `mapping` a log of any NDJSON.
+    """
+    try:
+        return check_trace(_opened(path, spec, mapping), spec, words_of(spec, mapping))
+    except OSError as error:
+        return unreadable(error, str(path))
+    except TraceError as error:
+        return failure(error, str(path))
+
+
+def words_of(spec: Spec, mapping: Mapping | None = None) -> Words:
+    """Return what the words of a log stand for: model values by their names, null as the mapping says.
+
+    Raises MappingError where the cfg has no such constant.
+    """
+    if mapping is None or mapping.null is None:
+        return Words(NO_NODE, spec.model_values)
+    known = {**spec.model_values, **spec.constants}
+    if mapping.null not in known:
+        raise MappingError(f"field `null`: the cfg has no constant {mapping.null!r}")
+    return Words(known[mapping.null], spec.model_values)
+
+
+def _opened(path: Path, spec: Spec, mapping: Mapping | None) -> Events:
+    if mapping is not None:
+        return MappedTrace(path, mapping)
+    trace = read_trace(path)
+    if trace.header.spec != spec.name:
+        raise TraceError(str(path), 1, f"field `spec`: {trace.header.spec!r} is not {spec.name!r}")
+    if trace.header.constants:
+        raise TraceError(str(path), 1, "field `constants`: those of the reader's own spec come from the cfg")
+    return trace

@@ -1,0 +1,91 @@
+"""Which states a search takes for the same: SYMMETRY and VIEW of the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from lockstep.tla.sets import LazySet
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values import Fcn, ModelValue, TlaError, Value, as_fcn
+
+__all__ = ["Permutation", "Sameness", "permuted", "sameness"]
+
+#: A permutation of model values; those that stay are left out.
+Permutation = Mapping[ModelValue, ModelValue]
+
+
+class Sameness:
+    """Tells which states count as one: those with the same view, or with the same up to a permutation.
+
+    A search remembers a state under each of its ``keys`` and looks another one up under its ``key`` alone.
+    """
+
+    def __init__(self, view: Callable[[State], Value] | None, permutations: Iterable[Permutation]) -> None:
+        """Take the view, if there is one, and all permutations but the identity."""
+        self.view = view
+        self.permutations = tuple(permutations)
+
+    @property
+    def is_equality(self) -> bool:
+        """Whether only equal states are the same."""
+        return self.view is None and not self.permutations
+
+    def key(self, state: State) -> Value:
+        """Answer what to look a state up by."""
+        return state if self.view is None else self.view(state)
+
+    def keys(self, state: State) -> list[Value]:
+        """Answer what to remember a state by: its key, and those of its images."""
+        images = [type(state)(permuted(value, each) for value in state) for each in self.permutations]
+        return [self.key(state), *map(self.key, images)]
+
+
+def sameness(spec: Spec) -> Sameness:
+    """Read SYMMETRY and VIEW of a specification's configuration.
+
+    Raises:
+        TlaError: if SYMMETRY is no set of permutations of model values.
+    """
+    view = spec.view
+    seen = None if view is None else lambda state: spec.evaluate(view, state)
+    listed = [] if spec.symmetry is None else spec.evaluate(spec.symmetry)
+    return Sameness(seen, _group([_permutation(each) for each in listed]))
+
+
+def _permutation(function: Value) -> Permutation:
+    table = function.d if isinstance(function, Fcn) else None
+    if table is None or {*table} != {*table.values()} or not all(isinstance(key, ModelValue) for key in table):
+        raise TlaError("SYMMETRY takes a set of permutations of model values")
+    return {key: image for key, image in table.items() if key is not image}
+
+
+def _group(generators: list[Permutation]) -> list[Permutation]:
+    """Close a set of permutations under composition, as TLC does; the identity is left out."""
+    found = {frozenset(each.items()): each for each in generators if each}
+    waiting = list(found.values())
+    while waiting:
+        first = waiting.pop()
+        for second in generators:
+            product = {key: second.get(first.get(key, key), first.get(key, key)) for key in {*first, *second}}
+            product = {key: image for key, image in product.items() if key is not image}
+            name = frozenset(product.items())
+            if product and name not in found:
+                found[name] = product
+                waiting.append(product)
+    return list(found.values())
+
+
+def permuted(value: Value, permutation: Permutation) -> Value:
+    """Answer a value with its model values replaced."""
+    if isinstance(value, ModelValue):
+        return permutation.get(value, value)
+    if isinstance(value, Fcn):
+        return as_fcn({permuted(key, permutation): permuted(part, permutation) for key, part in value.d.items()})
+    if isinstance(value, tuple):
+        return tuple([permuted(part, permutation) for part in value])
+    if isinstance(value, frozenset):
+        return frozenset([permuted(part, permutation) for part in value])
+    if isinstance(value, LazySet):
+        return permuted(value.force(), permutation) if value.finite else value
+    return value
