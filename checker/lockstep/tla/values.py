@@ -108,14 +108,29 @@ class Fcn:
     Build it with :func:`as_fcn`, which answers a ``tuple`` where the domain asks for one.
     """
 
-    __slots__ = ("_hash", "d")
+    __slots__ = ("_hash", "_shape", "d")
     d: dict[Value, Value]
     _hash: int | None
+    _shape: Any
 
     def __init__(self, table: dict[Value, Value]) -> None:
         """Take the table, which nothing may change afterwards."""
         self.d = table
         self._hash = None
+        self._shape = None
+
+    def shape(self) -> Any:
+        """Answer what kinds of values stand where; two functions of the same shape (``is``) can be compared.
+
+        False says that the shape alone does not tell.
+        """
+        known = self._shape
+        if known is None:
+            parts = [(argument, _shape_of(part)) for argument, part in self.d.items()]
+            told = all(type(argument) is str and part for argument, part in parts)
+            shape = frozenset(parts) if told else False
+            known = self._shape = _SHAPES.setdefault(shape, shape)
+        return known
 
     def __hash__(self) -> int:
         """Answer the hash that goes with equality."""
@@ -159,6 +174,34 @@ class Fcn:
         if found is None:
             raise outside(self, argument)
         return table[argument]
+
+
+#: Every shape there is, once.
+_SHAPES: dict[Any, Any] = {}
+_LONG = 8
+
+
+def _shape_of(value: Value) -> Any:
+    """Answer the shape of a value, False where comparing is the only way to tell."""
+    kind = type(value)
+    if kind is int or kind is str or kind is bool:
+        return kind
+    if kind is Fcn:
+        return value.shape()
+    if kind is ModelValue:
+        return kind if not value.kind else False
+    if kind is tuple and 0 < len(value) < _LONG:
+        shapes = {_shape_of(element) for element in value}
+        return (tuple, *shapes) if len(shapes) == 1 and False not in shapes else False
+    return False
+
+
+def _same_shape(left: Value, right: Value) -> bool:
+    """Tell by their shapes that two values can be compared; False may mean that only comparing tells."""
+    if type(left) is not Fcn or type(right) is not Fcn:
+        return False
+    shape = left.shape()
+    return shape is not False and shape is right.shape()
 
 
 def outside(function: Value, argument: Value) -> TlaError:
@@ -450,7 +493,7 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
             raise _incomparable(stored[0], value)
         return stored
     for element in container:
-        if _compare(element, value) is None:
+        if not _same_shape(element, value) and _compare(element, value) is None:
             raise _incomparable(element, value)
     return None
 
@@ -486,7 +529,7 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
     first = _sample(listed)
     if first and len(listed) > 1:
         for element in listed:
-            if element is not first[0] and _compare(first[0], element) is None:
+            if not _same_shape(first[0], element) and _compare(first[0], element) is None:
                 raise _incomparable(first[0], element)
     if len(result) != len(listed):
         for element in listed:
