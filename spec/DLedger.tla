@@ -138,10 +138,6 @@ Messages(c) == IF Fifo THEN {c[k] : k \in 1..Len(c)} ELSE DOMAIN c
 Sent(net, m)     == [net EXCEPT ![m.src][m.dst] = Put(@, m)]
 Received(net, m) == [net EXCEPT ![m.src][m.dst] = Take(@, m)]
 
-\* Is a copy of m under way?  (What a recording of a sent message shows.)
-InFlight(m) ==
-    m \in Messages(network[m.src][m.dst])
-
 \* The messages from n, but for requests that n gave up: a step of n adds here exactly what it sends.
 Outbox(n) ==
     {m \in UNION {Messages(network[n][p]) : p \in Peers(n)} :
