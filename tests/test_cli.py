@@ -272,3 +272,16 @@ def test_what_is_ours_to_answer_for_exits_4(tmp_path: Path) -> None:
         [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stderr) == (4, "lockstep: internal error: ZeroDivisionError: x\n")
+
+
+def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
+    readme = (traces_dir().parent / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(\$ lockstep import .*?)^```$", readme, re.M | re.S)
+    source, trace = CAPTURED / "dledger-0.2.7-figure8.ndjson", "figure8.trace.ndjson"
+    imported = lockstep("import", source, "-o", trace, cwd=tmp_path)
+    checked = lockstep("check", "--switch", "repaired", trace, cwd=tmp_path)
+    commands = [
+        f"$ lockstep import traces/captured/{source.name} -o {trace}\n",
+        f"$ lockstep check --switch repaired {trace}\n",
+    ]
+    assert shown == commands[0] + imported.stdout + commands[1] + checked.stdout
