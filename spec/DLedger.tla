@@ -49,7 +49,7 @@ VARIABLES
     elected,  \* SUBSET [term, leader]            who was elected when; {} if AtomicElection
     committed \* SUBSET [term, index, entry]      what leaders committed, and in which term
 
-\* Only properties read `committed`, and only a late heartbeat reads `elected`.
+\* No action reads `committed`; a late heartbeat alone reads `elected`.
 history == <<elected, committed>>
 vars    == <<node, network, elected, committed>>
 
@@ -160,6 +160,10 @@ WithoutAnswers(c, Gone(_)) ==
 \* n takes no more answers from `peer` to the requests that `Gone` holds for.
 Abandon(net, n, peer, Gone(_)) ==
     [net EXCEPT ![n][peer] = NotAwaited(@, Gone), ![peer][n] = WithoutAnswers(@, Gone)]
+
+\* n takes the answer m to its call: other copies of the call and of its answer count no more.
+Answered(net, n, m) ==
+    LET Gone(x) == x.type = m.type IN Abandon(Received(net, m), n, m.src, Gone)
 
 Request(n, peer, s, type, index) ==
     [kind |-> "request", type |-> type, src |-> n, dst |-> peer,
@@ -442,7 +446,7 @@ HandleCompareResponse(n) ==
         /\ IsResponse(m, "COMPARE")
         /\ Awaits(s, m.src, "COMPARE")
         /\ node' = [node EXCEPT ![n] = AfterCompare(answered, m.src, m)]
-        /\ network' = Received(network, m)
+        /\ network' = Answered(network, n, m)
         /\ UNCHANGED history
 
 \* ACTION DoTruncate: the leader tells the peer where its log must end.
@@ -472,7 +476,7 @@ HandleTruncateResponse(n) ==
         /\ node' = [node EXCEPT ![n] =
                       IF m.code = "SUCCESS" THEN ToAppend(answered, m.src, m.index)
                       ELSE [answered EXCEPT !.dispatchers[m.src] = ToCompare(@)]]
-        /\ network' = Received(network, m)
+        /\ network' = Answered(network, n, m)
         /\ UNCHANGED history
 
 \* The dispatcher of n for peer is in its loop in APPEND.
@@ -792,13 +796,13 @@ ElectionSafety ==
                            /\ node[n].currTerm = node[m].currTerm) => n = m
     /\ \A e, f \in elected : e.term = f.term => e.leader = f.leader
 
-\* INV LogMatching: logs that hold the same entry at an index hold the same entries before it.
+\* INV LogMatching: logs that hold the same entry at an index hold the same entry before it.
 \* Source: Raft, Figure 3.  Entries are compared whole; stepping down one index is enough, since
-\* the entry before is then such an entry itself.
+\* the entry before is then such an entry itself.  A hole is none, and equals none.
 LogMatching ==
     \A n, m \in Node : \A i \in 1..Min({EndIndex(node[n].log), EndIndex(node[m].log)}) :
-       HasEntry(node[n].log, i) /\ EntryAt(n, i) = EntryAt(m, i)
-         => EntryAt(n, i - 1) = EntryAt(m, i - 1)
+       n # m /\ HasEntry(node[n].log, i) /\ EntryAt(n, i) = EntryAt(m, i)
+         => HasEntry(node[n].log, i - 1) /\ EntryAt(n, i - 1) = EntryAt(m, i - 1)
 
 \* INV NoHoles: every index of a log can be read.
 \* Source: DLedgerStore.get, which promises an entry for every index from begin to end.

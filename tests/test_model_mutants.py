@@ -129,6 +129,19 @@ MUTANTS = [
         "crash",
     ),
     Mutant(
+        "takes_the_answer_to_another_call",
+        "IN Abandon(Received(net, m), n, m.src, Gone)",
+        "IN Received(net, m)",
+        "ordered_long",
+        "LogMatching",
+    ),
+    Mutant(
+        "recovers_what_terms_forbid",
+        "\\/ k > 1 /\\ file[k].term < file[k - 1].term",
+        "\\/ FALSE",
+        "resurrected_tail_bug",
+    ),
+    Mutant(
         "keeps_no_history",
         "/\\ committed' = committed \\cup new",
         "/\\ committed' = committed",

@@ -69,7 +69,7 @@ def test_every_action_happens(runs: list[Counter[str]]) -> None:
 
 def test_in_most_runs_leaders_change_entries_commit_and_logs_diverge(runs: list[Counter[str]]) -> None:
     assert sum(run["elections"] >= 2 for run in runs) >= len(runs) / 2
-    assert sum(run["committed"] >= 20 for run in runs) >= len(runs) / 2
+    assert sum(run["committed"] >= 15 for run in runs) >= len(runs) / 2
     assert sum(run["removing truncation"] >= 1 for run in runs) >= len(runs) / 2
     assert sum(run["Restart"] >= 1 for run in runs) >= len(runs) / 2
 

@@ -257,8 +257,8 @@ class _Check:
         """Compare both ways: each message claimed is one that the step sent, each one sent is claimed."""
         if event.sent is None:
             return True
-        if "Outbox" not in self.spec.definitions:
-            raise self._malformed(line, "sent", "the spec has no Outbox to compare it with")
+        if "Outbox" not in self.spec.definitions or "network" not in self.spec.variables or not event.node:
+            raise self._malformed(line, "sent", "the spec has no Outbox(node) and `network` to compare it with")
         self.result.observed += max(1, len(event.sent))
         outbox = self._outbox(after, event.node)
         added = outbox - self._outbox(state, event.node)

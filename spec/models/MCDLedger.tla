@@ -46,7 +46,8 @@ CommittedByQuorum ==
     LET entry     == [term |-> 1, value |-> CHOOSE value \in Value : TRUE]
         holders   == {leader, follower}
         mark      == [p \in Node |-> IF p \in holders THEN 0 ELSE -1]
-        stored(n) == [InitNode(n) EXCEPT !.currTerm = 1, !.currVoteFor = leader, !.leaderId = leader,
+        stored(n) == [InitNode(n) EXCEPT !.currTerm = 1, !.leaderId = leader,
+                                         !.currVoteFor = IF n \in holders THEN leader ELSE NoNode,
                                          !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
                                          !.log = IF n \in holders THEN <<entry>> ELSE << >>]
     IN  /\ node = [n \in Node |-> IF n # leader THEN stored(n)

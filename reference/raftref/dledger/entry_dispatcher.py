@@ -97,6 +97,9 @@ class EntryDispatcher(EntryPusher):
         Args:
             m: The answer to COMPARE.
 
+        Returns:
+            What is abandoned: the call is over, so other copies of it and of its answer count no more.
+
         Raises:
             NotEnabled: Nobody waits for it.
 
@@ -104,7 +107,7 @@ class EntryDispatcher(EntryPusher):
         """
         self.dispatchers[m.src] = self.dispatchers[m.src].waiting_for(None)
         self._after_compare(m.src, m)
-        return NO_EFFECTS
+        return Effects(abandoned=Abandoned(m.src, PushType.COMPARE))
 
     def _after_compare(self, peer: NodeId, m: Response) -> None:
         """Choose between the outcomes of a comparison. Source: EntryDispatcher.doCompare."""
@@ -173,6 +176,9 @@ class EntryDispatcher(EntryPusher):
         Args:
             m: The answer to TRUNCATE.
 
+        Returns:
+            What is abandoned: the call is over, so other copies of it and of its answer count no more.
+
         Raises:
             NotEnabled: Nobody waits for it.
 
@@ -183,7 +189,7 @@ class EntryDispatcher(EntryPusher):
             self._to_append(m.src, m.index)
         else:
             self.dispatchers[m.src] = self.dispatchers[m.src].to_compare()
-        return NO_EFFECTS
+        return Effects(abandoned=Abandoned(m.src, PushType.TRUNCATE))
 
     def _appending(self, peer: NodeId) -> bool:
         """The dispatcher for the peer is in its loop in APPEND."""

@@ -177,6 +177,7 @@ def _handle_awaited(world: World, node: Node, answer: Answer, line: Line) -> Ste
     step = world.step(line, node, action, thread=peer, m=answer.message)
     step.changes = {f"dispatchers.{peer}"}
     answer.rpc.remove(answer.message, step)
+    world.wire.abandon(step, node.name, peer, answer.rpc.type)
     return step
 
 
