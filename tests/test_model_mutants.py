@@ -120,7 +120,7 @@ MUTANTS = [
         "appends_behind_what_was_not_cut",
         "THEN IF m.endIndex = d.compareIndex",
         "THEN IF TRUE",
-        "ordered",
+        "replication",
     ),
     Mutant(
         "restarts_with_what_it_knew",
