@@ -246,7 +246,9 @@ class Compiler:
     def expr(self, expr: Expr, scope: Context, block: Block) -> str:
         """Compile an expression: answer Python for its value, after hoisting statements into a block."""
         if isinstance(expr, Number):
-            return str(expr.value) if expr.value >= 0 else f"({expr.value})"
+            if expr.value >= 2**31:
+                raise CompileError("a number of more than 32 bits is not supported: TLC has none", expr.loc)
+            return str(expr.value)
         if isinstance(expr, String):
             return repr(expr.value)
         if isinstance(expr, Call):
@@ -656,7 +658,7 @@ class Compiler:
             return f"{simple}({', '.join(self.expr(arg, scope, block) for arg in expr.args)})"
         special = _SPECIAL.get(expr.name)
         if special is None:
-            raise CompileError(f"{expr.name.strip('$<>') or expr.name} is not supported", expr.loc)
+            raise CompileError(f"{expr.name.strip('$')} is not supported", expr.loc)
         return special(self, expr, scope, block)
 
     def truth(self, expr: Builtin, scope: Context, block: Block) -> str:

@@ -73,9 +73,10 @@ class _Generator:
         """Find Init and Next: as the configuration names them, or by their usual names."""
         cfg = self.program.cfg
         if cfg.specification is not None:
-            formula = self.formula(self.named(cfg.specification, "SPECIFICATION").body)
+            definition = self.named(cfg.specification, "SPECIFICATION")
+            formula = self.formula(definition.body)
             if len(formula.steps) != 1 or not formula.initial:
-                raise CompileError(f"{cfg.specification} should be Init /\\ [][Next]_vars")
+                raise CompileError(f"{cfg.specification} should be Init /\\ [][Next]_vars", definition.loc)
             initial = formula.initial
             whole = initial[0] if len(initial) == 1 else Builtin("\\land", tuple(initial), initial[0].loc)
             return whole, formula.steps[0].args[0]
@@ -314,8 +315,8 @@ class _Generator:
 
     def write_predicates(self) -> None:
         cfg, meta = self.program.cfg, self.meta
-        meta["invariants"] = {name: self.predicate(self.named(name, "INVARIANT").body) for name in cfg.invariants}
-        meta["constraints"] = [self.predicate(self.named(name, "CONSTRAINT").body) for name in cfg.constraints]
+        meta["invariants"] = {name: self.state_predicate(name, "INVARIANT") for name in cfg.invariants}
+        meta["constraints"] = [self.state_predicate(name, "CONSTRAINT") for name in cfg.constraints]
         meta["action_constraints"] = [
             self.predicate(self.named(name, "ACTION_CONSTRAINT").body) for name in cfg.action_constraints
         ]
@@ -323,14 +324,32 @@ class _Generator:
         for name in cfg.properties:
             self.write_property(name)
         meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
+        if cfg.view is not None:
+            view = self.named(cfg.view, "VIEW")
+            self.check_of_state(view.body, f"the VIEW {cfg.view}", view.loc)
         meta["assumptions"] = self.assumptions()
+
+    def state_predicate(self, name: str, what: str) -> str:
+        """Compile a definition that must speak of one state; answer the function's name."""
+        definition = self.named(name, what)
+        compiled = self.predicate(definition.body)
+        self.check_of_state(definition.body, f"the {what} {name}", definition.loc)
+        return compiled
+
+    def check_of_state(self, expr: Expr, what: str, loc: Location) -> None:
+        """Refuse an expression that speaks of the next state."""
+        if self.program.reads(expr)[1]:
+            raise CompileError(f"{what} speaks of the next state, but it should speak of one state only", loc)
 
     def write_property(self, name: str) -> None:
         formula = self.formula(self.named(name, "PROPERTY").body)
         if formula.steps:
             self.meta["action_properties"][name] = [self.predicate(step) for step in formula.steps]
         if formula.initial:
+            what = f"what the PROPERTY {name} asks of the first state"
             self.meta["initial_properties"][name] = [self.predicate(part) for part in formula.initial]
+            for part in formula.initial:
+                self.check_of_state(part, what, part.loc)
         for index, part in enumerate(formula.invariants):
             key = name if len(formula.invariants) == 1 else f"{name}#{index + 1}"
             self.meta["invariants"].setdefault(key, self.predicate(part))
