@@ -18,7 +18,10 @@ State = tuple[Value, ...]
 
 @dataclass(frozen=True)
 class StateGraph:
-    """A state graph: states as values, edges as (state, action, state) with their multiplicity, TLC's counts."""
+    """A state graph: states as values, edges as (state, action, state) with their multiplicity, TLC's counts.
+
+    The graph of a model that is violated is a part only, and has the name of what is violated.
+    """
 
     states: frozenset[State]
     initial: frozenset[State]
@@ -26,6 +29,7 @@ class StateGraph:
     distinct: int
     generated: int | None
     depth: int | None
+    violated: str | None = None
 
 
 def graph_by_tlc(module: Path, cfg: Path, spec: Spec, *, deadlock: bool = False) -> StateGraph:
@@ -50,7 +54,6 @@ def graph_by_tlc(module: Path, cfg: Path, spec: Spec, *, deadlock: bool = False)
 def graph_by_search(spec: Spec, *, deadlock: bool = False) -> StateGraph:
     """Explore a model with the compiled specification."""
     found = explore(spec, keep_edges=True, check_deadlock=deadlock)
-    assert found.complete, found.violation
     states = [tuple(state) for state in found.states]
     return StateGraph(
         states=frozenset(states),
@@ -59,6 +62,7 @@ def graph_by_search(spec: Spec, *, deadlock: bool = False) -> StateGraph:
         distinct=len(states),
         generated=found.generated,
         depth=found.depth,
+        violated=found.violation and found.violation.name,
     )
 
 
@@ -73,6 +77,7 @@ def differences(ours: StateGraph, theirs: StateGraph) -> list[str]:
     found = [
         f"{what}: {mine} here, {others} by TLC"
         for what, mine, others in (
+            ("violated", ours.violated, theirs.violated),
             ("distinct states", ours.distinct, theirs.distinct),
             ("generated states", ours.generated, theirs.generated),
             ("depth", ours.depth, theirs.depth),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from random import Random
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
@@ -137,6 +138,7 @@ class Variable:
 
 
 Env: TypeAlias = "tuple[Variable, ...]"
+MakeSet: TypeAlias = "Callable[[Type, Env, int], Term]"
 
 #: Names that the modules define, with what they can be given: ``T`` stands for any type.
 HEADER = r"""
@@ -199,7 +201,8 @@ RELATED = {"seq": ("seq", "function", "str"), "function": ("seq", "function"), "
 
 def kind_of(wanted: Type) -> str:
     """Name the kind of a type's values, as equality knows them."""
-    return {"tuple": "seq", "record": "function", "bag": "function"}.get(wanted[0], wanted[0])
+    name = str(wanted[0])
+    return {"tuple": "seq", "record": "function", "bag": "function"}.get(name, name)
 
 
 # ---- Making terms --------------------------------------------------------------------------------------------------
@@ -207,26 +210,26 @@ def kind_of(wanted: Type) -> str:
 
 @dataclass
 class Maker:
-    """Makes terms of a type from Hypothesis's choices.
+    """Makes terms of a type from the choices of a source of randomness.
 
     Attributes:
-        draw: draws from a strategy.
+        random: makes the choices.
         errors: in how many of a hundred places something is spoilt.
         named: how many variables have been named.
     """
 
-    draw: Callable[[st.SearchStrategy[Any]], Any]
+    random: Random
     errors: int
     named: int = 0
     #: What ``@`` is within an EXCEPT, if it is known.
     at: list[Type] = field(default_factory=list)
-    #: Kinds that nothing is spoilt with.
-    taken: tuple[str, ...] = ()
+    #: Whether no place is spoilt with a value of another kind.
+    keeps_kinds: bool = False
 
     # ---- Choices ----
 
     def number(self, below: int) -> int:
-        return int(self.draw(st.integers(0, below - 1)))
+        return self.random.randrange(below)
 
     def one_of(self, options: Sequence[Any]) -> Any:
         return options[self.number(len(options))]
@@ -292,6 +295,10 @@ class Maker:
         make: Callable[[Type, Env, int], Term] = getattr(self, f"make_{wanted[0]}")
         return make(wanted, env, depth - 1)
 
+    def unneeded(self, wanted: Type, env: Env, depth: int) -> Term:
+        """Make a term for a place that may go unneeded: more often than elsewhere it is one without a value."""
+        return self.spoilt(wanted, env) if self.chance(20) else self.term(wanted, env, depth)
+
     def variable(self, wanted: Type, env: Env) -> Term | None:
         """Use a variable of the type, if there is one."""
         fitting = [v for v in env if v.type == wanted and v.param is None]
@@ -303,13 +310,9 @@ class Maker:
     def spoilt(self, wanted: Type, env: Env) -> Term:
         """Answer something that is wrong here: a term without a value, or a value of another kind."""
         scope = self.scope(env)
-        if self.chance(50):
+        if self.keeps_kinds or self.chance(50):
             return Term(wanted, (self.one_of(ERRORS),), scope)
-        kinds = [
-            kind
-            for kind in STRANGERS
-            if kind not in self.taken and kind not in RELATED.get(kind_of(wanted), (kind_of(wanted),))
-        ]
+        kinds = [kind for kind in STRANGERS if kind not in RELATED.get(kind_of(wanted), (kind_of(wanted),))]
         return Term(wanted, (self.one_of(STRANGERS[self.one_of(kinds)]),), scope)
 
     def leaf(self, wanted: Type, env: Env) -> Term:
@@ -363,7 +366,7 @@ class Maker:
         return self.one_of(options)(wanted, env, depth)  # type: ignore[no-any-return]
 
     def conditional(self, wanted: Type, env: Env, depth: int) -> Term:
-        test, yes, no = self.term(BOOL, env, depth), self.term(wanted, env, depth), self.term(wanted, env, depth)
+        test, yes, no = self.term(BOOL, env, depth), self.term(wanted, env, depth), self.unneeded(wanted, env, depth)
         return self.join(wanted, env, "(IF ", test, " THEN ", yes, " ELSE ", no, ")")
 
     def case(self, wanted: Type, env: Env, depth: int) -> Term:
@@ -376,7 +379,7 @@ class Maker:
 
     def let(self, wanted: Type, env: Env, depth: int) -> Term:
         name, inner = self.fresh("y"), self.type(1)
-        value = self.term(inner, env, depth)
+        value = self.unneeded(inner, env, depth)
         body = self.term(wanted, (*env, Variable(name, inner)), depth)
         return self.join(wanted, env, f"(LET {name} == ", value, " IN ", body, ")", binds=[name])
 
@@ -480,9 +483,9 @@ class Maker:
     def lazy(self, wanted: Type, env: Env, depth: int) -> Term:
         """An operator that does not need all that it is given."""
         if self.chance(50):
-            unused = self.term(self.type(1), env, depth)
+            unused = self.unneeded(self.type(1), env, depth)
             return self.join(wanted, env, "Second(", unused, ", ", self.term(wanted, env, depth), ")")
-        test, yes, no = self.term(BOOL, env, depth), self.term(wanted, env, depth), self.term(wanted, env, depth)
+        test, yes, no = self.term(BOOL, env, depth), self.unneeded(wanted, env, depth), self.term(wanted, env, depth)
         return self.join(wanted, env, "Pick(", test, ", ", yes, ", ", no, ")")
 
     def first(self, wanted: Type, env: Env, depth: int) -> Term:
@@ -498,7 +501,10 @@ class Maker:
         if made == 3:  # Small factors alone: TLC's numbers have 32 bits.
             return self.join(INT, env, "(", self.term(INT, env, depth), f" * {self.one_of(('2', '3', '(-2)'))})")
         if made == 4:
-            sign = self.one_of(("\\div", "%"))
+            sign = self.one_of(("%", "\\div"))
+            if self.chance(50):
+                left, right = self.one_of(("7", "(-7)", "(-5)")), self.one_of(("2", "3", "(-2)"))
+                return self.join(INT, env, f"({left} {sign} {right})")
             return self.join(INT, env, "(", self.term(INT, env, depth), f" {sign} ", self.term(INT, env, depth), ")")
         if made == 5:
             return self.join(INT, env, f"({self.one_of(('2', '3', '0', '(-2)'))} ^ ", self.leaf(INT, env), ")")
@@ -536,14 +542,15 @@ class Maker:
     # ---- Truth ----
 
     def make_bool(self, wanted: Type, env: Env, depth: int) -> Term:
-        options = (self.connective, self.comparison, self.quantifier, self.membership, self.equality, self.equality)
-        return self.one_of(options)(env, depth)  # type: ignore[no-any-return]
+        options = (self.comparison, self.equality, self.membership, self.quantifier, self.equality, self.connective)
+        return self.one_of((*options, self.connective, self.connective))(env, depth)  # type: ignore[no-any-return]
 
     def connective(self, env: Env, depth: int) -> Term:
         if self.chance(20):
             return self.join(BOOL, env, "(~", self.term(BOOL, env, depth), ")")
-        sign = self.one_of(("/\\", "\\/", "=>", "<=>"))
-        return self.join(BOOL, env, "(", self.term(BOOL, env, depth), f" {sign} ", self.term(BOOL, env, depth), ")")
+        sign = self.one_of(("<=>", "/\\", "\\/", "=>"))
+        left, right = self.term(BOOL, env, depth), self.unneeded(BOOL, env, depth)
+        return self.join(BOOL, env, "(", left, f" {sign} ", right, ")")
 
     def comparison(self, env: Env, depth: int) -> Term:
         sign = self.one_of(("<", "<=", ">", ">="))
@@ -651,11 +658,11 @@ class Maker:
 
     def make_set(self, wanted: Type, env: Env, depth: int) -> Term:
         element = wanted[1]
-        options = [self.enumerated, self.enumerated, self.algebra, self.algebra, self.filtered, self.mapped]
-        options += [self.united, self.domain, *self.special_sets(element)]
+        options: list[MakeSet] = [self.enumerated, self.enumerated, self.algebra, self.algebra]
+        options += [self.filtered, self.mapped, self.united, self.domain, *self.special_sets(element)]
         return self.one_of(options)(wanted, env, depth)  # type: ignore[no-any-return]
 
-    def special_sets(self, element: Type) -> list[Callable[[Type, Env, int], Term]]:
+    def special_sets(self, element: Type) -> Sequence[MakeSet]:
         """List the constructs that suit a set of some element type only."""
         kind = element[0]
         if kind == "int":
@@ -667,7 +674,7 @@ class Maker:
         if kind == "record":
             return [self.record_set, self.record_set]
         if kind == "function":
-            return [self.function_set, self.function_set] + [self.permutations] * (element[1] == element[2])
+            return [self.permutations, self.function_set] if element[1] == element[2] else [self.function_set] * 2
         if kind == "bag":
             return [self.sub_bags]
         return []
@@ -839,10 +846,13 @@ class Maker:
         return self.join(wanted, env, *parts, "]")
 
     def path(self, wanted: Type, env: Env, depth: int) -> Term:
-        """Make a step of an EXCEPT's path. For a number no model value: whether TLC refuses it depends on the function."""
-        taken, self.taken = self.taken, ("model",) if wanted == INT else ()
+        """Make a step of an EXCEPT's path; a number may have no value, but is not another kind.
+
+        Whether TLC refuses another kind depends on how the function was written: ``<<>>`` or ``[x \\in {} |-> x]``.
+        """
+        kept, self.keeps_kinds = self.keeps_kinds, wanted == INT
         found = self.term(wanted, env, depth)
-        self.taken = taken
+        self.keeps_kinds = kept
         return found
 
     def deeper(self, inner: Type, parts: list[str | Term], env: Env, depth: int) -> Type:
@@ -903,9 +913,13 @@ class Maker:
 
 
 @st.composite
-def terms(draw: Callable[[st.SearchStrategy[Any]], Any], errors: int = 4, depth: int = 4) -> Term:
-    """Terms of any type, with a place in a hundred or so spoilt."""
-    maker = Maker(draw, errors)
+def terms(draw: Callable[[st.SearchStrategy[Any]], Any], errors: int = 2, depth: int = 4) -> Term:
+    """Terms of any type, with a place in a hundred or so spoilt.
+
+    The choices come from one number of Hypothesis: its own way of trying variations of what it has tried would make
+    most terms alike, and it could not make a term smaller as :func:`reduced` does, many at a time.
+    """
+    maker = Maker(draw(st.randoms(use_true_random=True)), errors)
     return maker.term(maker.type(2), (), 2 + maker.number(depth))
 
 
@@ -1039,17 +1053,34 @@ class Comparison:
     undecided: int = 0
 
 
-def compare(folder: Path, texts: Sequence[str], spec: Spec | None = None) -> Comparison:
-    """Compare what terms are worth here and in TLC."""
+@dataclass(frozen=True)
+class Asked:
+    """What TLC says of some terms: once with the strings met in one order, once in the other."""
+
+    texts: tuple[str, ...]
+    forwards: list[Answer]
+    backwards: list[Answer]
+
+
+def ask(folder: Path, texts: Sequence[str]) -> Asked:
+    """Ask TLC for the values of terms, in both orders of strings."""
     forwards = answers_of_tlc(folder / "forwards", texts)
-    backwards = answers_of_tlc(folder / "backwards", texts, backwards=True)
-    ours = answers_of_compiled(spec or compile_terms(folder / "here", texts), len(texts))
-    result = Comparison(failing=sum(isinstance(answer, Failed) for answer in forwards))
-    for index, (mine, one, other) in enumerate(zip(ours, forwards, backwards, strict=True)):
+    return Asked(tuple(texts), forwards, answers_of_tlc(folder / "backwards", texts, backwards=True))
+
+
+def compared(ours: Sequence[Answer], asked: Asked) -> Comparison:
+    """Compare answers with those of TLC."""
+    result = Comparison(failing=sum(isinstance(answer, Failed) for answer in asked.forwards))
+    for index, (mine, one, other) in enumerate(zip(ours, asked.forwards, asked.backwards, strict=True)):
         result.undecided += not same(one, other)
         if not same(mine, one) and not same(mine, other):
-            result.differing[index] = Difference(texts[index], mine, one)
+            result.differing[index] = Difference(asked.texts[index], mine, one)
     return result
+
+
+def compare(folder: Path, texts: Sequence[str]) -> Comparison:
+    """Compare what terms are worth here and in TLC."""
+    return compared(answers_of_compiled(compile_terms(folder / "here", texts), len(texts)), ask(folder, texts))
 
 
 def reduced(folder: Path, terms: Sequence[Term], rounds: int = 15, tries: int = 60) -> list[Term]:

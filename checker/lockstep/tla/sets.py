@@ -65,16 +65,22 @@ def frozen(value: Value) -> Value:
     return value.force() if isinstance(value, (LazySet, LazyFcn)) else value
 
 
+_MOST_SEEN = 4096
+"""How many elements of an unlisted set are remembered once they have been computed."""
+
+
 class LazySet:
     """A set known by its membership test; subclasses give :meth:`has` and, if it can be listed, :meth:`items`."""
 
-    __slots__ = ("_forced",)
+    __slots__ = ("_forced", "_rest", "_seen")
     tla_kind = "set"
     name = "a set"
 
     def __init__(self) -> None:
         """Begin unlisted."""
         self._forced: frozenset[Value] | None = None
+        self._seen: list[Value] = []
+        self._rest: Iterator[Value] | None = None
 
     @property
     def finite(self) -> bool:
@@ -127,7 +133,27 @@ class LazySet:
         """List the elements in their order."""
         if not self.finite:
             raise self._endless()
-        return self.items()
+        return self._remembering()
+
+    def _remembering(self) -> Iterator[Value]:
+        """List the elements; those that a listing has reached, a later one does not compute again."""
+        if self._rest is None:
+            self._seen, self._rest = [], self.items()
+        seen, rest, index = self._seen, self._rest, 0
+        while True:
+            if index == len(seen):
+                if index == _MOST_SEEN:
+                    yield from itertools.islice(self.items(), index, None)
+                    return
+                try:
+                    seen.append(next(rest))
+                except StopIteration:
+                    return
+                except TlaError:
+                    self._rest = None
+                    raise
+            yield seen[index]
+            index += 1
 
     def __len__(self) -> int:
         """Count the elements."""

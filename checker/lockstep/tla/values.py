@@ -19,7 +19,7 @@ instead of answering.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from operator import attrgetter, itemgetter
 from typing import Any, TypeAlias
 
@@ -567,6 +567,9 @@ def sort_key(value: Value) -> tuple[Any, ...]:
 
 
 _NAME = attrgetter("name")
+_ORDERS: dict[Any, list[Value]] = {}
+"""The orders of sets of names (model values, strings) that have been listed: constants, mostly."""
+_MOST_ORDERS = 4096
 
 
 def ordered(elements: Iterable[Value]) -> Iterable[Value]:
@@ -574,7 +577,25 @@ def ordered(elements: Iterable[Value]) -> Iterable[Value]:
     if type(elements) is range:
         return elements
     if type(elements) is not frozenset:
-        elements = list(elements)
+        return _sorted(list(elements))
+    for element in elements:
+        if type(element) is ModelValue or type(element) is str:
+            known = _ORDERS.get(elements)
+            return _remembered(elements) if known is None else known
+        break
+    return _sorted(elements)
+
+
+def _remembered(elements: frozenset[Value]) -> list[Value]:
+    found = _sorted(elements)
+    if all(type(element) is ModelValue or type(element) is str for element in found):
+        if len(_ORDERS) == _MOST_ORDERS:
+            _ORDERS.clear()
+        _ORDERS[elements] = found
+    return found
+
+
+def _sorted(elements: Collection[Value]) -> list[Value]:
     kinds = set(map(type, elements))
     if len(kinds) == 1:
         kind = kinds.pop()
