@@ -246,7 +246,13 @@ def test_the_shortest_violation_is_drawn_as_svg(tmp_path: Path) -> None:
 
 def test_a_model_without_violation_is_not_drawn(tmp_path: Path) -> None:
     done = lockstep("graph", "unordered", "-o", "g.svg", cwd=tmp_path)
-    assert (done.returncode, "no violation of the model unordered" in done.stderr) == (2, True)
+    assert (done.returncode, "the model unordered has no violation" in done.stderr) == (2, True)
+    assert not (tmp_path / "g.svg").exists()
+
+
+def test_a_search_for_a_violation_that_comes_to_its_limit_is_inconclusive(tmp_path: Path) -> None:
+    done = lockstep("graph", "late_truncate_bug", "-o", "g.svg", "--limit", "5", cwd=tmp_path)
+    assert (done.returncode, "gave up after 5 states" in done.stderr) == (3, True)
     assert not (tmp_path / "g.svg").exists()
 
 
@@ -285,3 +291,11 @@ def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
         f"$ lockstep check --switch repaired {trace}\n",
     ]
     assert shown == commands[0] + imported.stdout + commands[1] + checked.stdout
+
+
+def test_the_readme_s_small_trace_holds_as_it_stands(tmp_path: Path) -> None:
+    readme = (traces_dir().parent / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", readme, re.M | re.S)
+    (tmp_path / "mine.trace.ndjson").write_text(shown)
+    done = lockstep("check", "mine.trace.ndjson", cwd=tmp_path)
+    assert (done.returncode, "2 events, 1 steps, 3 values compared" in done.stdout) == (0, True)

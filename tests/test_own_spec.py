@@ -121,6 +121,40 @@ def test_a_mapping_that_cannot_be_used_names_its_field(
     assert problem in found.stderr
 
 
+def own_trace(folder: Path, *events: dict[str, object]) -> Path:
+    """Write a trace of the lock service in our own format."""
+    header = {"kind": "header", "format": "lockstep-trace/1", "system": "locks", "version": "1"}
+    header |= {"spec": "LockService", "nodes": ["a", "b", "c"], "constants": {}}
+    numbered = [{"kind": "event", "seq": number, **event} for number, event in enumerate(events)]
+    path = folder / "own.trace.ndjson"
+    lines = [header, *numbered, {"kind": "end", "events": len(events)}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_trace_in_our_format_needs_no_mapping_and_its_node_may_be_a_model_value(tmp_path: Path) -> None:
+    trace = own_trace(
+        tmp_path,
+        {"node": "a", "action": "Lock", "shows": {"owner": "a", "token": 1}},
+        {"node": "b", "action": "Lock", "shows": {"waiting": ["b"]}},
+        {"node": "a", "action": "Unlock", "shows": {"owner": "b", "token": 1}},
+    )
+    found = run("check", "--spec", SPEC, "--format", "json", trace)
+    (verdict,) = json.loads(found.stdout)
+    (finding,) = verdict["findings"]
+    assert (found.return_value, verdict["observed"], finding["name"], finding["seq"]) == (1, 5, "token", 2)
+    assert finding["details"] == ["token: the trace shows 1, the spec says 2"]
+
+
+def test_an_observation_of_no_node_is_malformed_where_the_spec_observes_nodes(tmp_path: Path) -> None:
+    spec = tmp_path / "LockService.tla"
+    spec.write_text(SPEC.read_text().replace("Observe ==", "Observe(n) =="))
+    spec.with_suffix(".cfg").write_text(SPEC.with_suffix(".cfg").read_text())
+    code, verdict = check(service_log(tmp_path), spec=spec)
+    assert (code, verdict["verdict"]) == (2, "malformed")
+    assert ":2: field `node`: missing: the spec's Observe takes one" in str(verdict["reason"])
+
+
 def test_variables_are_compared_by_name_where_the_spec_has_no_observe(tmp_path: Path) -> None:
     spec = tmp_path / "LockService.tla"
     text = SPEC.read_text()

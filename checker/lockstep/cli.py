@@ -14,7 +14,7 @@ import click
 
 from lockstep.conformance import TraceVerdict, check_trace, failure, unreadable
 from lockstep.engines import Engine, explore_compiled, explore_with_tlc
-from lockstep.graph import NothingToDrawError, draw
+from lockstep.graph import NothingToDrawError, StateLimitError, draw
 from lockstep.models import ModelOutcome, manifest, run_models
 from lockstep.own_spec import check_own, load_own_spec
 from lockstep.proofs import DEFAULT_TIMEOUT_MS, LEMMAS, MAX_TIMEOUT_MS, run_proofs
@@ -100,7 +100,7 @@ def main() -> None:
         code = 2
     except KeyboardInterrupt:
         code = 130
-    except (ToolMissing, ToolDied) as error:
+    except (ToolMissing, ToolDied, StateLimitError) as error:
         click.echo(f"lockstep: {error}", err=True)
         code = 3
     except BAD_INPUT as error:

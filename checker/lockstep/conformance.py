@@ -212,7 +212,7 @@ class _Check:
         action = self.spec.actions.get(event.action)
         if action is None:
             raise self._malformed(line, "action", f"the spec has no action {event.action!r}")
-        bound = {action.params[0]: event.node} if event.node and action.params else {}
+        bound = {action.params[0]: self._node(event)} if event.node and action.params else {}
         others = [name for name in action.params if name not in bound]
         for name in others:
             if name not in event.args:
@@ -221,6 +221,10 @@ class _Check:
             if name not in others:
                 raise self._malformed(line, f"args.{name}", f"{event.action} has none such")
         return bound | {name: self._value(event.args[name], line, f"args.{name}") for name in others}
+
+    def _node(self, event: Event) -> Value:
+        """Return the node as the spec has it: a string, or the model value of that name."""
+        return self.words.strings.get(event.node, event.node)
 
     def _value(self, tree: Any, line: int, path: str) -> Value:
         try:
@@ -239,7 +243,7 @@ class _Check:
         if not event.shows:
             return True
         try:
-            compared = list(compare(event.shows, self._observable(after, event.node), self.words))
+            compared = list(compare(event.shows, self._observable(after, line, event), self.words))
         except ObservationError as error:
             raise TraceError(self.trace.source, line, str(error)) from error
         self.result.observed += len(compared)
@@ -248,10 +252,14 @@ class _Check:
             self._found("shows", differing[0].path, line, event, [str(each) for each in differing], "")
         return not differing
 
-    def _observable(self, state: State, node: str) -> Value:
-        if OBSERVE in self.spec.definitions:
-            return self.spec.evaluate(OBSERVE, state, *([node] if node else []))
-        return Fcn(dict(state.as_dict()))
+    def _observable(self, state: State, line: int, event: Event) -> Value:
+        if OBSERVE not in self.spec.definitions:
+            return Fcn(dict(state.as_dict()))
+        if not self.spec.arity(OBSERVE):
+            return self.spec.evaluate(OBSERVE, state)
+        if not event.node:
+            raise self._malformed(line, "node", "missing: the spec's Observe takes one")
+        return self.spec.evaluate(OBSERVE, state, self._node(event))
 
     def _sent(self, state: State, after: State, line: int, event: Event) -> bool:
         """Compare both ways: each message claimed is one that the step sent, each one sent is claimed."""
@@ -260,8 +268,8 @@ class _Check:
         if "Outbox" not in self.spec.definitions or "network" not in self.spec.variables or not event.node:
             raise self._malformed(line, "sent", "the spec has no Outbox(node) and `network` to compare it with")
         self.result.observed += max(1, len(event.sent))
-        outbox = self._outbox(after, event.node)
-        added = outbox - self._outbox(state, event.node)
+        outbox = self._outbox(after, self._node(event))
+        added = outbox - self._outbox(state, self._node(event))
         claimed: Counter[Value] = Counter()
         details: list[str] = []
         for index, tree in enumerate(event.sent):
@@ -275,7 +283,7 @@ class _Check:
             self._found("sent", "sent", line, event, details, "")
         return not details
 
-    def _outbox(self, state: State, node: str) -> Counter[Value]:
+    def _outbox(self, state: State, node: Value) -> Counter[Value]:
         """Count the copies of each message of the spec's Outbox(node)."""
         fresh = self.spec.evaluate("Outbox", state, node)
         return Counter(

@@ -17,7 +17,11 @@ _STEP, _LEFT, _WIDTH = 46, 60, 900
 
 
 class NothingToDrawError(Exception):
-    """The model has no violation within the limit; the message says which it is."""
+    """The model has no violation; the message names it."""
+
+
+class StateLimitError(Exception):
+    """The search came to its limit of states before it found a violation or had seen them all."""
 
 
 def state_graph(found: Exploration) -> nx.MultiDiGraph:
@@ -39,7 +43,7 @@ def draw(name: str, output: Path, limit: int) -> str:
     """Draw the shortest path to a violation of a model into the SVG file `output`; return a line about it.
 
     Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle.
-    Raises NothingToDrawError when there is no violation.
+    Raises NothingToDrawError where there is no violation, StateLimitError where `limit` states show none.
     """
     pinned = manifest()
     try:
@@ -47,9 +51,10 @@ def draw(name: str, output: Path, limit: int) -> str:
     except KeyError as error:
         raise NothingToDrawError(str(error.args[0])) from error
     found = explore(load_spec(module, cfg), keep_edges=True, check_deadlock=False, max_states=limit)
+    if found.violation is None and not found.complete:
+        raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger --limit")
     if found.violation is None:
-        why = "it has none" if found.complete else f"none in the first {limit} states: give a larger --limit"
-        raise NothingToDrawError(f"no violation of the model {name} to draw: {why}")
+        raise NothingToDrawError(f"the model {name} has no violation to draw")
     graph = state_graph(found)
     last = found.states.index(found.violation.trace[-1].state)
     path: list[int] = nx.shortest_path(graph, 0, last)

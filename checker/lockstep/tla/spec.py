@@ -276,6 +276,10 @@ class Spec:
         """List the ASSUMEs that are false."""
         return [Location(*loc) for py, loc in self._meta["assumptions"] if not self._module[py](None)]
 
+    def arity(self, name: str) -> int:
+        """Answer how many arguments a definition of the root module takes; raises KeyError if there is none."""
+        return len(self._meta["definitions"][name][1])
+
     def evaluate(self, name: str, state: State | None = None, *args: Value, after: State | None = None) -> Value:
         """Evaluate a definition or constant of the root module by name.
 
