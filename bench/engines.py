@@ -1,10 +1,10 @@
-"""Measure the compiled spec beside TLC: searches of whole models, and single named steps at growing logs.
+"""Measure the compiled spec beside TLC: searches of whole models, where their time goes, and single named steps.
 
 Every figure of a row is taken in one run, one after the other, since machines are noisy; read the ratios. The
 two engines must agree on the counts of a model, or the run fails.
 
-    python bench/engines.py             both tables
-    python bench/engines.py --steps     the second alone
+    python bench/engines.py             all tables
+    python bench/engines.py --steps     one of them
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from lockstep.engines import Exploration, explore_compiled, explore_with_tlc
 from lockstep.models import manifest
 from lockstep.report.text import table
 from lockstep.specs import trace_spec
-from lockstep.tla.spec import Spec
+from lockstep.tla.explore import explore
+from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.state import State
+from lockstep.tla.symmetry import sameness
 from lockstep.tla.values import Value
 from lockstep.trace.format import FORMAT, Header
 
@@ -40,12 +42,13 @@ def main() -> None:
     """Print the tables that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", action="store_true", help="the searches alone")
+    parser.add_argument("--shares", action="store_true", help="where the time of a search goes, alone")
     parser.add_argument("--steps", action="store_true", help="the named steps alone")
     chosen = parser.parse_args()
-    if chosen.models or not chosen.steps:
-        print(engines_table())
-    if chosen.steps or not chosen.models:
-        print(steps_table())
+    tables = {"models": engines_table, "shares": shares_table, "steps": steps_table}
+    wanted = [name for name in tables if getattr(chosen, name)]
+    for name in wanted or tables:
+        print(tables[name]())
 
 
 def engines_table() -> str:
@@ -69,6 +72,39 @@ def _engines_row(name: str) -> tuple[object, ...]:
 
 def _speed(found: Exploration) -> str:
     return f"{found.seconds:5.1f} s {(found.generated or 0) / found.seconds:8,.0f}/s"
+
+
+def shares_table() -> str:
+    """Redo the work of a search, part by part, for all its states, and lay out each part's share."""
+    header = ("model", "next states", "properties", "symmetry", "states seen", "microseconds a step")
+    return table(header, [_shares_row(name) for name in MODELS]) + "\n"
+
+
+def _shares_row(name: str) -> tuple[object, ...]:
+    pinned = manifest()
+    spec = load_spec(*pinned.files(pinned.model(name)))
+    found = explore(spec, check_deadlock=False)
+    same, seen, clock = sameness(spec), set[Value](), time.perf_counter
+    spent = dict.fromkeys(("next", "properties", "symmetry", "seen"), 0.0)
+    for state in found.states:
+        begin = clock()
+        after = [after for _, _, after in spec.successors(state)]
+        spent["next"] += clock() - begin
+        begin = clock()
+        assert all(holds(state) for holds in spec.invariants.values())
+        for each in after:
+            _ = spec.constraint(each) and spec.action_constraint(state, each)
+            assert all(keeps(state, each) for keeps in spec.action_properties.values())
+        spent["properties"] += clock() - begin
+        begin = clock()
+        images = [] if same.is_equality else same.keys(state)
+        spent["symmetry"] += clock() - begin
+        begin = clock()
+        _ = [same.key(each) in seen for each in after]
+        seen.update(images or [state])
+        spent["seen"] += clock() - begin
+    total = sum(spent.values())
+    return (name, *(f"{100 * part / total:.0f} %" for part in spent.values()), f"{1e6 * total / found.generated:,.0f}")
 
 
 def steps_table() -> str:

@@ -9,10 +9,13 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values import Fcn, ModelValue, TlaError, Value, as_fcn
 
-__all__ = ["Permutation", "Sameness", "permuted", "sameness"]
+__all__ = ["Images", "Permutation", "Sameness", "sameness"]
 
 #: A permutation of model values; those that stay are left out.
 Permutation = Mapping[ModelValue, ModelValue]
+
+_MOST_IMAGES = 65_536
+"""How many images of functions are remembered for a permutation."""
 
 
 class Sameness:
@@ -24,12 +27,12 @@ class Sameness:
     def __init__(self, view: Callable[[State], Value] | None, permutations: Iterable[Permutation]) -> None:
         """Take the view, if there is one, and all permutations but the identity."""
         self.view = view
-        self.permutations = tuple(permutations)
+        self.images = tuple(map(Images, permutations))
 
     @property
     def is_equality(self) -> bool:
         """Whether only equal states are the same."""
-        return self.view is None and not self.permutations
+        return self.view is None and not self.images
 
     def key(self, state: State) -> Value:
         """Answer what to look a state up by."""
@@ -37,7 +40,7 @@ class Sameness:
 
     def keys(self, state: State) -> list[Value]:
         """Answer what to remember a state by: its key, and those of its images."""
-        images = [type(state)(permuted(value, each) for value in state) for each in self.permutations]
+        images = [type(state)(map(each.of, state)) for each in self.images]
         return [self.key(state), *map(self.key, images)]
 
 
@@ -76,16 +79,39 @@ def _group(generators: list[Permutation]) -> list[Permutation]:
     return list(found.values())
 
 
-def permuted(value: Value, permutation: Permutation) -> Value:
-    """Answer a value with its model values replaced."""
-    if isinstance(value, ModelValue):
-        return permutation.get(value, value)
-    if isinstance(value, Fcn):
-        return as_fcn({permuted(key, permutation): permuted(part, permutation) for key, part in value.d.items()})
-    if isinstance(value, tuple):
-        return tuple([permuted(part, permutation) for part in value])
-    if isinstance(value, frozenset):
-        return frozenset([permuted(part, permutation) for part in value])
-    if isinstance(value, LazySet):
-        return permuted(value.force(), permutation) if value.finite else value
-    return value
+class Images:
+    """The images of values under one permutation.
+
+    Those of functions are remembered by the object, since a step leaves most of a state as it was. By the object
+    and not by the value: to Python, TRUE and 1 are equal.
+    """
+
+    def __init__(self, permutation: Permutation) -> None:
+        """Take the permutation."""
+        self.permutation = permutation
+        self._known: dict[int, tuple[Fcn, Value]] = {}
+
+    def of(self, value: Value) -> Value:
+        """Answer a value with its model values replaced."""
+        kind = type(value)
+        if kind is int or kind is str or kind is bool:
+            return value
+        if kind is ModelValue:
+            return self.permutation.get(value, value)
+        if kind is Fcn:
+            known = self._known.get(id(value))
+            return self._of_function(value) if known is None else known[1]
+        if kind is tuple:
+            return tuple([self.of(part) for part in value])
+        if kind is frozenset:
+            return frozenset([self.of(part) for part in value])
+        if isinstance(value, LazySet):
+            return self.of(value.force()) if value.finite else value
+        return value
+
+    def _of_function(self, value: Fcn) -> Value:
+        image = as_fcn({self.of(key): self.of(part) for key, part in value.d.items()})
+        if len(self._known) == _MOST_IMAGES:
+            self._known.clear()
+        self._known[id(value)] = value, image  # the value is kept too, so that its id stays its own
+        return image
