@@ -289,7 +289,8 @@ def test_a_duplicate_told_of_after_the_first_copy_was_handled_was_made_when_it_w
     assert checked(imported).verdict == Verdict.HOLDS
 
 
-def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_clears_it() -> None:
+@pytest.mark.parametrize("copied", [False, True], ids=["compare", "compare and a copy that stays under way"])
+def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_clears_it(copied: bool) -> None:
     told = Continued()
     told.append()
     told.append()
@@ -303,6 +304,8 @@ def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_
     told.arrive(told.answer(beyond, "INCONSISTENT_STATE"))
     changed = told.change("APPEND", "COMPARE", -1, by="net")
     compare = told.send("COMPARE", 4, compare=4)
+    if copied:
+        told.add("duplicated", "n0", mid=compare["mid"], rpc="push", src="n0", dst="n1", delayMs=9)
     told.receive(compare)
     cleared = told.add("handler", "n1", op="clear", q="write", lost=[[4, beyond["mid"]]])
     told.handler("enqueue", compare)
@@ -322,6 +325,8 @@ def test_an_entry_beyond_a_gap_is_answered_in_the_queue_and_lost_when_a_compare_
     assert ("Lose", cleared) in found
     assert ("HandleCompareResponse", down) in found
     assert found[-1] == ("HandleCompareResponse", again)
+    assert [action for action, _ in found].count("Duplicate") == copied
+    assert checked(imported).verdict is Verdict.HOLDS
     assert checked(imported).verdict == Verdict.HOLDS
 
 

@@ -171,6 +171,8 @@ def _latest_order(recorded: list[Step], position: dict[Step, int], before: dict[
             if not followers[earlier]:
                 heapq.heappush(ready, -position[earlier])
     order.reverse()
+    if len(order) != len(recorded):
+        raise AssertionError("steps that must precede each other were left")
     return order
 
 

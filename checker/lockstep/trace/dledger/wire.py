@@ -82,6 +82,8 @@ class Rpc:
 
     def touch(self, step: Step) -> None:
         """Let `step` stand after the one that touched this message before."""
+        if self.touched and self.touched[-1] is step:
+            return
         step.after.append(self.touched[-1] if self.touched else self.sending)
         self.touched.append(step)
 
