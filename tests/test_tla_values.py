@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lockstep.tla import sets
+from lockstep.tla import values as tla_values
 from lockstep.tla.itf import from_itf, to_itf
 from lockstep.tla.runtime import apply, cup, except_, put
-from lockstep.tla.sets import NAT, FcnSet, PowerSet, Product, RcdSet, SeqSet, member
+from lockstep.tla.sets import NAT, FcnSet, Filtered, PowerSet, Product, RcdSet, SeqSet, member
 from lockstep.tla.text import format_value, parse_value
 from lockstep.tla.values import (
     Fcn,
@@ -190,3 +192,73 @@ def test_text_that_tlc_never_prints_is_refused() -> None:
     for text in ("", "<<1", "{1,,2}", "[a |-> ]", "1 2", "n9", "(1 :> 2", "{1, TRUE}"):
         with pytest.raises((ValueError, TlaError)):
             parse_value(text, NAMES)
+
+
+# ---- What a listing has reached is remembered ----
+
+SUBSETS = [frozenset(each) for each in ((), (1,), (2,), (1, 2))]
+
+
+class Computed:
+    """A set of the subsets of {1, 2} that counts what it computes, and fails once at {2} as it is told."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.asked: list[Value] = []
+        self.error = error
+        self.set = Filtered(PowerSet(frozenset({1, 2})), self.test)
+
+    def test(self, value: Value) -> bool:
+        self.asked.append(value)
+        if self.error is not None and value == frozenset({2}):
+            raise self.error
+        return True
+
+
+def test_a_later_listing_computes_only_what_none_has_reached() -> None:
+    computed = Computed()
+    listing = iter(computed.set)
+    assert [next(listing), next(listing)] == SUBSETS[:2]
+    assert [*iter(computed.set)] == SUBSETS
+    assert [*listing] == SUBSETS[2:]
+    assert [*iter(computed.set)] == computed.asked == SUBSETS
+
+
+def test_beyond_its_limit_a_listing_computes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets, "_MOST_SEEN", 2)
+    computed = Computed()
+    assert [*iter(computed.set)] == [*iter(computed.set)] == SUBSETS
+    assert computed.asked.count(SUBSETS[3]) == 2
+
+
+@pytest.mark.parametrize("error", [TlaError("no value"), RecursionError(), KeyboardInterrupt()], ids=repr)
+def test_after_a_failure_each_listing_computes_for_itself(error: BaseException) -> None:
+    computed = Computed(error)
+    under_way = iter(computed.set)
+    assert next(under_way) == SUBSETS[0]
+    for listing in (iter(computed.set), under_way, iter(computed.set)):
+        with pytest.raises(type(error)):
+            list(listing)
+    computed.error = None
+    assert [*iter(computed.set)] == SUBSETS
+
+
+def test_a_set_that_is_being_listed_survives_pickling() -> None:
+    power = PowerSet(frozenset({1, 2}))
+    listing = iter(power)
+    next(listing)
+    assert [*pickle.loads(pickle.dumps(power))] == SUBSETS
+    assert [*listing] == SUBSETS[1:]
+
+
+def test_the_order_of_names_is_remembered_and_numbers_are_never_taken_for_truths(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tla_values, "_MOST_ORDERS", 1)
+    monkeypatch.setattr(tla_values, "_ORDERS", {})
+    first, second = frozenset({"b", "a"}), frozenset({"d", "c"})
+    for _ in range(2):
+        assert [*tla_values.ordered(first)] == ["a", "b"]
+        assert [*tla_values.ordered(second)] == ["c", "d"]
+        assert len(tla_values._ORDERS) == 1
+    assert [*tla_values.ordered(frozenset({1}))] == [1]
+    assert [type(each) for each in tla_values.ordered(frozenset({True}))] == [bool]

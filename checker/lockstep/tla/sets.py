@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from lockstep.tla.values import (
     Fcn,
@@ -82,6 +82,11 @@ class LazySet:
         self._seen: list[Value] = []
         self._rest: Iterator[Value] | None = None
 
+    def __getstate__(self) -> object:
+        """Pickle the set without what listings have come to."""
+        plain, slots = cast("tuple[object, dict[str, object]]", super().__getstate__())
+        return plain, {**slots, "_seen": [], "_rest": None}
+
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
@@ -136,20 +141,24 @@ class LazySet:
         return self._remembering()
 
     def _remembering(self) -> Iterator[Value]:
-        """List the elements; those that a listing has reached, a later one does not compute again."""
+        """List the elements; those that a listing has reached, a later one does not compute again.
+
+        Where computing fails, nothing is known of what comes after: each listing under way, and each later one,
+        computes for itself and fails there itself.
+        """
         if self._rest is None:
             self._seen, self._rest = [], self.items()
         seen, rest, index = self._seen, self._rest, 0
         while True:
             if index == len(seen):
-                if index == _MOST_SEEN:
+                if index == _MOST_SEEN or self._rest is not rest:
                     yield from itertools.islice(self.items(), index, None)
                     return
                 try:
                     seen.append(next(rest))
                 except StopIteration:
                     return
-                except TlaError:
+                except BaseException:
                     self._rest = None
                     raise
             yield seen[index]
