@@ -58,6 +58,8 @@ def test_init_and_next_are_read() -> None:
         ("CONSTANT\n\n  N = INIT", 3, "INIT"),
         ("CONSTANT N = {1,\n TRUE}", 1, "compared"),
         ("CONSTANT N 3", 1, "expected"),
+        ("INIT I\nCONSTANT N = 3000000000", 2, "more than 32 bits"),
+        ("CONSTANT\n N = {1,\n -2147483649}", 3, "more than 32 bits"),
         ("CONSTANT N = 1\nCONSTANT N = 2", 2, "twice"),
         ("CONSTANT N = [M]1\nN <- [M]B", 2, "twice"),
         ("INIT A\nINIT B", 2, "second"),

@@ -14,6 +14,8 @@ from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.text import parse_value
 from lockstep.tla.values import TlaError, eq
 
+pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.runtime.ExceptWarning")
+
 HEADER = """---- MODULE Expressions ----
 EXTENDS Integers, Sequences, FiniteSets, TLC, Bags
 CONSTANTS m1, m2, M
@@ -122,6 +124,7 @@ DOMAIN grid = (1..2) \X (1..3)
 r.b.c[2]
 r.b
 [r EXCEPT !.a = 2]
+Twice(LAMBDA x : [r EXCEPT !.nowhere = x] = r, 1 \div 0)
 [r EXCEPT !.a = @ + 10]
 [r EXCEPT !.b.c[2] = @ * 7, !.a = 0]
 [r EXCEPT !["b"].d = @ \cup {9}, !.b.d = @ \cup {8}]

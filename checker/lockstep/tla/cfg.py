@@ -201,6 +201,8 @@ class _Parser:
     def value(self) -> Value:
         token = self.take()
         if token.kind == "number":
+            if not -(2**31) <= int(token.text) < 2**31:
+                raise self.fail("a number of more than 32 bits is not supported: TLC has none", token)
             return int(token.text)
         if token.kind == "string":
             return unescape(token.text[1:-1])

@@ -553,6 +553,9 @@ class Compiler:
             if found is None:
                 raise CompileError(f"{self.program.tree.name_of(expr.op)} cannot be passed", expr.loc)
             definition = found
+        facts = self.program.facts.get(definition.uid)
+        if facts is not None and facts.primed:
+            raise CompileError("an operator that primes its parameter cannot be passed", expr.loc)
         if definition.name == "LAMBDA":
             return self.lambda_(definition, scope, block, of_values)
         return self.wrapped_operator(definition, expr, scope, block, of_values)
@@ -865,13 +868,19 @@ class Compiler:
             path, value = pair.args
             assert isinstance(path, Builtin)
             keys = ", ".join(self.expr(key, scope, block) for key in path.args) + ","
-            if self.program.is_atomic(value) and not isinstance(value, At):
+            if self.is_computed(value, scope):
                 code = f"_put({code}, ({keys}), {self.expr(value, scope, block)})"
                 continue
             at = scope.names.fresh("at")
             update = self.delayed(value, replace(scope, at=(*scope.at, at)), block, at, write=write)
             code = f"_except({code}, ({keys}), {update})"
         return code
+
+    def is_computed(self, expr: Expr, scope: Context) -> bool:
+        """Tell whether an expression names a value that is there already, so that it cannot fail."""
+        binding = scope.env.get(expr.op) if isinstance(expr, Call) else None
+        known = binding is None or isinstance(binding, ValueBinding)
+        return known and self.program.is_atomic(expr) and not isinstance(expr, At)
 
     # ---- Constructs that bind variables ----
 
