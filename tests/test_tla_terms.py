@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from lockstep.tla.text import format_value
 from lockstep.tla.values import Fcn
 from tla_terms import (
+    ERRORS,
     INT,
     Comparison,
     Failed,
@@ -36,7 +38,7 @@ SEED = int(os.environ.get("LOCKSTEP_SEED", "0"))
 def made_up(count: int) -> list[Term]:
     """Some different terms, the same ones each time for the same seed."""
     found: dict[str, Term] = {}
-    for number in itertools.count(SEED):
+    for number in itertools.count(SEED * 1_000_000):
 
         @seed(number)
         @settings(
@@ -87,7 +89,8 @@ def test_thousands_of_made_up_terms_are_worth_what_tlc_says(tmp_path: Path) -> N
     made = made_up(MANY)
     for start in range(0, MANY, BATCH):
         outcome = check(tmp_path / str(start), made[start : start + BATCH])
-        assert outcome.failing < 0.5 * BATCH
+        assert 0.1 * BATCH < outcome.failing < 0.5 * BATCH
+        assert outcome.undecided <= 0.02 * BATCH
 
 
 #: What the language and its standard modules have; each must occur in some term.
@@ -104,9 +107,18 @@ CONSTRUCTS = (
 )
 
 
+#: Other signs, which contain some of them.
+OTHERS = ("==", ">>", "IN", "THEN", "ELSE", "UNCHANGED", '"')
+
+
 def test_every_construct_of_the_subset_occurs_in_some_term() -> None:
     texts = "\n".join(map(str, made_up(1_500)))
-    assert [construct for line in CONSTRUCTS for construct in line.split() if construct not in texts] == []
+    for error in ERRORS:  # what occurs in them only never has a value
+        texts = texts.replace(error, "")
+    constructs = {construct for line in CONSTRUCTS for construct in line.split()}
+    longest_first = sorted({*constructs, *OTHERS}, key=len, reverse=True)
+    found = set(re.findall("|".join(map(re.escape, longest_first)), texts))
+    assert constructs - found == set()
 
 
 # ---- The oracle ----

@@ -548,6 +548,8 @@ class Maker:
     def connective(self, env: Env, depth: int) -> Term:
         if self.chance(20):
             return self.join(BOOL, env, "(~", self.term(BOOL, env, depth), ")")
+        if self.chance(5):
+            return self.join(BOOL, env, "Assert(", self.term(BOOL, env, depth), ', "told so")')
         sign = self.one_of(("<=>", "/\\", "\\/", "=>"))
         left, right = self.term(BOOL, env, depth), self.unneeded(BOOL, env, depth)
         return self.join(BOOL, env, "(", left, f" {sign} ", right, ")")
