@@ -116,6 +116,7 @@ MUTANTS = [
         "lossy",
         "LeaderCompleteness",
     ),
+    # No safety is lost: an APPEND below the follower's end is not stored, but leads to COMPARE again, for ever.
     Mutant(
         "appends_behind_what_was_not_cut",
         "THEN IF m.endIndex = d.compareIndex",
