@@ -308,7 +308,8 @@ def write_module(folder: Path, expressions: list[str], *, printing: bool) -> Pat
 
 
 def run_tlc(path: Path) -> str:
-    command = ["java", "-XX:+UseSerialGC", "-cp", str(sany.default_jar()), "tlc2.TLC", "-deadlock", path.name]
+    command = ["java", "-XX:+UseSerialGC", f"-Djava.io.tmpdir={path.parent}", "-cp", str(sany.default_jar())]
+    command += ["tlc2.TLC", "-deadlock", path.name]
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=120, check=False)
     return done.stdout
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.sany import SanyError
+from lockstep.tla.sany import SanyError, export
 from lockstep.tla.spec import AmbiguousStep, CompileError, Spec, load_spec
 from lockstep.tla.values import ArgumentError, Fcn, ModelValue, TlaError
 
@@ -343,6 +344,12 @@ def test_a_false_assumption_is_reported(tmp_path: Path) -> None:
 
 
 # ---- The cache ----
+
+
+def test_many_at_once_read_the_standard_modules() -> None:
+    module = Path(__file__).parent / "specs" / "systems" / "BagQueue.tla"
+    with ThreadPoolExecutor(6) as pool:
+        assert len({*pool.map(lambda _: export(module), range(24))}) == 1
 
 
 def test_a_second_load_needs_no_java(tmp_path: Path) -> None:

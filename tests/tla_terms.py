@@ -989,8 +989,17 @@ def _read(text: str) -> Answer:
 
 def run_tlc_for_output(path: Path) -> str:
     """Run TLC on a module without behaviours, and answer what the module prints."""
-    command = [str(find_java().path), "-Xss16m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]
-    command += [str(find_tla2tools()), "tlc2.TLC", "-deadlock", "-metadir", str(path.parent / "meta"), path.name]
+    command = [str(find_java().path), "-Xss16m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    command += [
+        f"-Djava.io.tmpdir={path.parent}",
+        "-cp",
+        str(find_tla2tools()),
+        "tlc2.TLC",
+        "-deadlock",
+        "-metadir",
+        str(path.parent / "meta"),
+        path.name,
+    ]
     done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=600, check=False)
     assert "Finished in" in done.stdout, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout

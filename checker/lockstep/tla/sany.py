@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -69,18 +70,21 @@ def export(
         raise SanyError("no such file", str(path))
     directories = [str(source.parent), *[str(Path(d).resolve()) for d in search_path]]
     flags = [flag for directory in directories for flag in ("-I", directory)]
-    launch = _launcher(java, jar, directories)
-    done = _run([*launch, "tla2sany.xml.XMLExporter", "-o", *flags, str(source)], source, timeout)
-    if done.returncode == 0 and b"*** Errors" not in done.stderr and done.stdout.lstrip().startswith(b"<?xml"):
-        return done.stdout
-    raise _refusal(launch, source, done, timeout)
+    # SANY writes the standard modules it reads into the temporary folder, where another SANY would remove them.
+    with tempfile.TemporaryDirectory(prefix="lockstep-sany-") as temporary:
+        launch = _launcher(java, jar, directories, temporary)
+        done = _run([*launch, "tla2sany.xml.XMLExporter", "-o", *flags, str(source)], source, timeout)
+        if done.returncode == 0 and b"*** Errors" not in done.stderr and done.stdout.lstrip().startswith(b"<?xml"):
+            return done.stdout
+        raise _refusal(launch, source, done, timeout)
 
 
-def _launcher(java: str | None, jar: str | Path | None, directories: list[str]) -> list[str]:
+def _launcher(java: str | None, jar: str | Path | None, directories: list[str], temporary: str) -> list[str]:
     program = str(find_java(Path(java) if java is not None else None).path)
     library = os.pathsep.join(directories)
     archive = str(find_tla2tools(Path(jar) if jar is not None else None))
-    return [program, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-DTLA-Library={library}", "-cp", archive]
+    options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Djava.io.tmpdir={temporary}"]
+    return [program, *options, f"-DTLA-Library={library}", "-cp", archive]
 
 
 def _run(command: list[str], source: Path, timeout: float) -> subprocess.CompletedProcess[bytes]:
