@@ -832,6 +832,30 @@ CommittedEntriesStayProp ==
     [][\A n \in Node : node'[n].log = node[n].log
                         \/ \A c \in committed : Holds(node[n].log, c) => Holds(node'[n].log, c)]_vars
 
+\* A step of a node that runs before and after it, within one term.
+Runs(n) == node[n].role # "DOWN" /\ node'[n].role # "DOWN"
+StaysInTerm(n) == node'[n].currTerm = node[n].currTerm
+
+\* PROP CommittedMonotonicProp: a node that runs never takes back what it knows to be committed.
+CommittedMonotonicProp ==
+    [][\A n \in Node : Runs(n) => node'[n].committedIndex >= node[n].committedIndex]_vars
+
+\* PROP WatermarkMonotonicWithinTermProp: within a term watermarks only grow.
+WatermarkMonotonicWithinTermProp ==
+    [][\A n, p \in Node : Runs(n) /\ StaysInTerm(n)
+                             => node'[n].peerWaterMarks[p] >= node[n].peerWaterMarks[p]]_vars
+
+\* PROP LeaderAppendOnlyProp: a leader neither removes nor overwrites an entry of its log.
+LeaderAppendOnlyProp ==
+    [][\A n \in Node : node[n].role = "LEADER" /\ node'[n].role = "LEADER" /\ node'[n].log # node[n].log
+                          => /\ Len(node'[n].log) > Len(node[n].log)
+                             /\ SubSeq(node'[n].log, 1, Len(node[n].log)) = node[n].log]_vars
+
+\* PROP VoteOncePerTermProp: a node that voted in a term gives no other vote in it, crash or not.
+VoteOncePerTermProp ==
+    [][\A n \in Node : StaysInTerm(n) /\ node[n].currVoteFor # NoNode
+                          => node'[n].currVoteFor = node[n].currVoteFor]_vars
+
 \* PROP RecoveryKeepsLogProp: a node comes back with the log it went down with.
 RecoveryKeepsLogProp ==
     [][\A n \in Node : (node[n].role = "DOWN" /\ node'[n].role # "DOWN")
