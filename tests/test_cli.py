@@ -261,7 +261,9 @@ def test_the_schema_is_json(tmp_path: Path) -> None:
     assert "$defs" in json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("command", ["model", "simulate", "check", "import", "prove", "graph", "schema", "verify"])
+@pytest.mark.parametrize(
+    "command", ["model", "simulate", "check", "import", "prove", "graph", "schema", "verify", "fleet"]
+)
 def test_every_command_has_help(command: str, tmp_path: Path) -> None:
     assert "Usage:" in lockstep(command, "--help", cwd=tmp_path).stdout
 

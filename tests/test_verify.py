@@ -10,12 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lockstep.conformance import Finding, TraceVerdict, check_trace
+from lockstep.fleet import judge_cluster
 from lockstep.pipeline.session import spark_session
 from lockstep.specs import trace_spec
 from lockstep.trace.format import read_trace
 from lockstep.trace_files import FLAWED, KEPT, PLANS, VERIFIED, fault_plan, write_cluster
 from lockstep.verdict import Verdict
-from lockstep.verify import Job, judge_cluster
+from lockstep.verify import Job
 from raftref.dledger import PUBLISHED
 
 FAILED = Finding("property", "IndexOrder", 12, 10, "n1", "HandleDoTruncate")

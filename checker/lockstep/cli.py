@@ -1,4 +1,4 @@
-"""The command line: model, simulate, check, import, prove, graph, verify, schema."""
+"""The command line: model, simulate, fleet, check, import, prove, graph, verify, schema."""
 
 from __future__ import annotations
 
@@ -513,3 +513,39 @@ def verify(tier: str, seeds: int, events: int, master: str, parallel: int, tla_t
     if form == "json":
         click.echo(json.dumps({"verdict": verdict, "checks": [asdict(check) for check in job.checks]}, indent=2))
     return verdict.exit_code
+
+
+@cli.command()
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The first seed.")
+@click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True, help="How many seeds.")
+@click.option(
+    "--plan",
+    "plans",
+    multiple=True,
+    type=click.Choice(sorted(PLANS)),
+    help="A fault plan, once or more often (default: all of them).",
+)
+@EVENTS
+@click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
+def fleet(seed: int, seeds: int, plans: tuple[str, ...], events: int, master: str) -> int:
+    """Simulate many clusters, check each against the spec, and count what they reach.
+
+    The tables show the actions, answers, dispatcher transitions and faults with the number of traces that
+    reach them, and the properties that fail. A cluster that does not conform is named, with the command
+    that writes its trace.
+    """
+    # Spark is slow to import, and few commands need it.
+    from lockstep.fleet import Fleet
+    from lockstep.pipeline.session import SparkStartError
+
+    def say(text: str) -> None:
+        _progress_end()
+        click.echo(text)
+
+    job = Fleet(plans or tuple(PLANS), range(seed, seed + seeds), events, say, _progress, master)
+    try:
+        return job.run().exit_code
+    except SparkStartError as error:
+        _progress_end()
+        click.echo(f"lockstep: {error}", err=True)
+        return Verdict.INCONCLUSIVE.exit_code

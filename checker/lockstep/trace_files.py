@@ -30,7 +30,9 @@ VERIFIED = ("ordered", "five", "published")
 
 #: Those of them in which a property may fail, and the properties that hold with every flaw all the same.
 FLAWED = frozenset({"published"})
-KEPT = frozenset({"TypeOK", "ElectionSafety"})
+KEPT = frozenset(
+    {"TypeOK", "ElectionSafety", "VoteOncePerTermProp", "LeaderAppendOnlyProp", "WatermarkMonotonicWithinTermProp"}
+)
 
 
 def fault_plan(name: str, events: int) -> FaultPlan:

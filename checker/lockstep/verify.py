@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lockstep.conformance import Finding, TraceVerdict
+from lockstep.fleet import judge_cluster
 from lockstep.models import manifest, run_models
 from lockstep.paths import traces_dir
 from lockstep.pipeline.check import check_with_spark
@@ -20,7 +21,7 @@ from lockstep.proofs import run_proofs
 from lockstep.recordings import Recording, found_text, load_recordings, mismatches
 from lockstep.report.text import finding_text, table
 from lockstep.tlc import find_java, find_tla2tools
-from lockstep.trace_files import FLAWED, KEPT, VERIFIED, import_trace, write_cluster
+from lockstep.trace_files import VERIFIED, import_trace, write_cluster
 from lockstep.verdict import Verdict, worst
 
 Say = Callable[[str], None]
@@ -151,20 +152,6 @@ class Job:
             rows.append((recording.name, verdict.events, verdict.observed, _seconds(verdict.seconds), said))
         self.say("Recordings of DLedger 0.2.7, checked by Spark against the compiled spec\n")
         self.say(table(("recording", "events", "compared", "time", "result"), rows) + "\n")
-
-
-def judge_cluster(plan: str, found: TraceVerdict) -> tuple[Verdict, str]:
-    """Judge the trace of a cluster and say what was found.
-
-    With the flaws as published most properties may fail, and the lines from which on they do are named; to leave
-    the spec is a failure of spec or reference in every plan.
-    """
-    violated = found.violations
-    may_fail = plan in FLAWED and found.deviation is None and not KEPT & violated.keys()
-    if may_fail and found.verdict is Verdict.VIOLATED:
-        failed = ", ".join(f"{name} (line {each.line})" for name, each in violated.items())
-        return Verdict.HOLDS, f"conforms, and violates {failed}, as expected"
-    return found.verdict, str(found.verdict) if found.verdict is Verdict.HOLDS else found.reason
 
 
 def _checked(

@@ -1,0 +1,87 @@
+"""What traces reach of the protocol: actions, answers, dispatcher transitions, faults, by how many traces each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from statistics import median
+
+from lockstep.report.text import table
+from lockstep.trace.format import Event
+
+#: A kind of thing that can be reached, and its name.
+Reached = tuple[str, str]
+
+#: The actions of the environment that are faults.
+FAULTS = ("Lose", "Duplicate", "PushTimeOut", "Crash")
+
+
+def reached(events: Iterable[Event]) -> Iterator[Reached]:
+    """Yield what a trace reaches, again and again where it is reached again.
+
+    Actions; the code of each answer that is sent; a dispatcher's change of state, as `COMPARE -> TRUNCATE`;
+    and of the log "entries cut" where TRUNCATE shortens it, "cut entries back" where a restart brings entries
+    back, and "another leader" where a second leader is elected.
+    """
+    ends: dict[str, int] = {}
+    dispatchers: dict[tuple[str, str], str] = {}
+    led = False
+    for event in events:
+        yield "fault" if event.action in FAULTS else "action", event.action
+        for message in event.sent or ():
+            if message.get("kind") == "response":
+                yield "answer", f"{message['type']} {message['code']}"
+        for peer, shown in event.shows.get("dispatchers", {}).items():
+            before = dispatchers.get((event.node, peer), shown["type"])
+            if before != shown["type"]:
+                yield "dispatcher", f"{before} -> {shown['type']}"
+            dispatchers[event.node, peer] = shown["type"]
+        end = event.shows.get("ledgerEndIndex", ends.get(event.node, -1))
+        if event.action == "HandleDoTruncate" and end < ends.get(event.node, -1):
+            yield "log", "entries cut"
+        if event.action == "Restart" and end > ends.get(event.node, -1):
+            yield "log", "cut entries back"
+        ends[event.node] = end
+        if event.action in ("ChangeToLeader", "ElectLeader"):
+            if led:
+                yield "log", "another leader"
+            led = True
+
+
+@dataclass(slots=True)
+class Coverage:
+    """What many traces reach: `traces` the number of those that reach a thing, `times` how often it is reached."""
+
+    events: list[int] = field(default_factory=list)
+    traces: Counter[Reached] = field(default_factory=Counter)
+    times: Counter[Reached] = field(default_factory=Counter)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Count one trace."""
+        listed = list(events)
+        found = Counter(reached(listed))
+        self.events.append(len(listed))
+        self.times += found
+        self.traces.update(found.keys())
+
+    @property
+    def median_events(self) -> float:
+        """The median number of events of a trace."""
+        return median(self.events)
+
+    def share(self, what: Reached) -> float:
+        """Return which part of the traces reaches something."""
+        return self.traces[what] / len(self.events)
+
+    def missing(self, actions: Iterable[str]) -> list[str]:
+        """List those of these actions that no trace takes."""
+        return [name for name in actions if not self.traces["action", name] and not self.traces["fault", name]]
+
+    def text(self) -> str:
+        """Lay out what was reached, by how many traces, and how often."""
+        rows = [
+            (kind, name, self.traces[kind, name], f"{100 * self.share((kind, name)):.0f} %", self.times[kind, name])
+            for kind, name in sorted(self.times)
+        ]
+        return table(("what", "name", "traces", "share", "times"), rows)
