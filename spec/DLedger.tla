@@ -832,8 +832,10 @@ CommittedEntriesStayProp ==
     [][\A n \in Node : node'[n].log = node[n].log
                         \/ \A c \in committed : Holds(node[n].log, c) => Holds(node'[n].log, c)]_vars
 
-\* A step of a node that runs before and after it, within one term.
+\* Of a step: n runs before it and after it.
 Runs(n) == node[n].role # "DOWN" /\ node'[n].role # "DOWN"
+
+\* Of a step: n is in one term before it and after it.
 StaysInTerm(n) == node'[n].currTerm = node[n].currTerm
 
 \* PROP CommittedMonotonicProp: a node that runs never takes back what it knows to be committed.

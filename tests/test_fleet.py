@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.coverage import Coverage, reached
+from lockstep.coverage import ELECTIONS, FAULTS, Coverage, reached
 from lockstep.fleet import Fleet
 from lockstep.trace.format import Event
 from lockstep.verdict import Verdict
@@ -84,6 +84,8 @@ def test_every_cluster_is_a_behaviour_of_the_spec_and_every_action_is_taken() ->
     assert len(job.verdicts) == 18
     # Votes come step by step in these plans, so an election in one step is not for them.
     assert job.missing == ["ElectLeader"]
+    # What coverage asks for by name is what the spec calls it.
+    assert {*FAULTS, *ELECTIONS, "HandleDoTruncate", "Restart"} <= job.actions
     assert said[-1].startswith("fleet: holds (18 clusters, median 300 events")
 
 

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from lockstep.observe import differences, to_value
+from lockstep.observe import compare, to_value
 from lockstep.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Header
@@ -134,8 +134,10 @@ class InStep(RuleBasedStateMachine):
         args = {name: to_value(value) for name, value in event["args"].items()}
         after = self.spec.step(self.state, event["action"], {"n": event["node"], **args})
         assert after is not None, self.spec.explain(self.state, event["action"], {"n": event["node"], **args})
-        shown = differences(event["shows"], self.spec.evaluate("Observe", after, event["node"]))
-        assert not shown, f"{event['action']}: {[str(each) for each in shown]}"
+        shown = list(compare(event["shows"], self.spec.evaluate("Observe", after, event["node"])))
+        differing = [str(each) for each in shown if not each.equal]
+        assert shown, f"{event['action']} shows nothing"
+        assert not differing, f"{event['action']}: {differing}"
         for message in event["sent"]:
             assert to_value(message) in self.spec.evaluate("Outbox", after, message["src"]), message
         for name, keeps in self.spec.action_properties.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import pickle
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from lockstep.tla import sets
 from lockstep.tla import values as tla_values
 from lockstep.tla.itf import from_itf, to_itf
 from lockstep.tla.runtime import apply, cup, except_, put
-from lockstep.tla.sets import NAT, FcnSet, Filtered, PowerSet, Product, RcdSet, SeqSet, member
+from lockstep.tla.sets import NAT, FcnSet, Filtered, LazySet, PowerSet, Product, RcdSet, SeqSet, member
 from lockstep.tla.text import format_value, parse_value
 from lockstep.tla.values import (
     Fcn,
@@ -192,6 +193,18 @@ def test_text_that_tlc_never_prints_is_refused() -> None:
     for text in ("", "<<1", "{1,,2}", "[a |-> ]", "1 2", "n9", "(1 :> 2", "{1, TRUE}"):
         with pytest.raises((ValueError, TlaError)):
             parse_value(text, NAMES)
+
+
+def kinds_of_sets(kind: type[LazySet] = LazySet) -> Iterator[type[LazySet]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from kinds_of_sets(each)
+
+
+def test_every_kind_of_unlisted_set_can_be_asked_for_an_element() -> None:
+    found = [*kinds_of_sets()]
+    assert PowerSet in found
+    assert [kind for kind in found if kind.has is LazySet.has] == []
 
 
 # ---- What a listing has reached is remembered ----

@@ -15,6 +15,8 @@ Reached = tuple[str, str]
 
 #: The actions of the environment that are faults.
 FAULTS = ("Lose", "Duplicate", "PushTimeOut", "Crash")
+#: The actions that elect a leader.
+ELECTIONS = ("ChangeToLeader", "ElectLeader")
 
 
 def reached(events: Iterable[Event]) -> Iterator[Reached]:
@@ -43,7 +45,7 @@ def reached(events: Iterable[Event]) -> Iterator[Reached]:
         if event.action == "Restart" and end > ends.get(event.node, -1):
             yield "log", "cut entries back"
         ends[event.node] = end
-        if event.action in ("ChangeToLeader", "ElectLeader"):
+        if event.action in ELECTIONS:
             if led:
                 yield "log", "another leader"
             led = True

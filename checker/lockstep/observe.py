@@ -82,11 +82,6 @@ def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, pat
             yield _compared(here, part, value, words)
 
 
-def differences(shown: Mapping[str, Any], expected: Value) -> list[Compared]:
-    """List the values of `shown` that differ from the spec's; raises as `compare` does."""
-    return [each for each in compare(shown, expected) if not each.equal]
-
-
 def copies(channels: Value) -> Counter[Value]:
     """Count the messages in a node's channels of the spec: a channel is a sequence, or a bag of copies by message."""
     found: Counter[Value] = Counter()

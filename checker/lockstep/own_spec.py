@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lockstep.conformance import Events, TraceVerdict, check_trace, failure, unreadable
 from lockstep.observe import NO_NODE, Words
-from lockstep.specs import UncheckedPropertyError
+from lockstep.specs import refuse_unchecked
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.trace.format import TraceError, read_trace
 from lockstep.trace.mapping import MappedTrace, Mapping, MappingError
@@ -19,8 +19,7 @@ def load_own_spec(spec: Path, cfg: Path) -> Spec:
     as load_spec does.
     """
     compiled = load_spec(spec, cfg)
-    for name, places in compiled.unchecked.items():
-        raise UncheckedPropertyError(f"{cfg}: no trace can be checked for {name} ({', '.join(map(str, places))})")
+    refuse_unchecked(compiled, str(cfg))
     return compiled
 
 

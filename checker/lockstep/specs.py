@@ -68,9 +68,14 @@ def trace_spec(header: Header, source: str, switches: Switches | None = None) ->
         **_chosen(header, source, switches),
     }
     spec = load_spec(spec_dir() / "DLedger.tla", trace_cfg(), constants=constants)
-    for name, places in spec.unchecked.items():
-        raise UncheckedPropertyError(f"{trace_cfg().name}: no trace can be checked for {name} ({', '.join(places)})")
+    refuse_unchecked(spec, trace_cfg().name)
     return spec
+
+
+def refuse_unchecked(spec: Spec, cfg: str) -> None:
+    """Raise UncheckedPropertyError where the cfg asks for what no finite trace can be checked for, such as liveness."""
+    for name, places in spec.unchecked.items():
+        raise UncheckedPropertyError(f"{cfg}: no trace can be checked for {name} ({', '.join(places)})")
 
 
 def _chosen(header: Header, source: str, switches: Switches | None) -> dict[str, bool | str | int]:

@@ -18,7 +18,8 @@ from raftref.simulation import FaultPlan, constants, load_plan, simulate
 _REPAIRED = {"PriorTermCommit": "repaired", "TruncatedTail": "repaired", "PushTermCheck": "repaired"}
 
 #: The plans by name. `ordered` and `five` run every repair over channels that keep the order, and no property
-#: may fail; `published` is the code as it is, over channels that do not: it conforms, and properties may fail.
+#: may fail (one does, seldom, in long runs: two-lanes in spec/README.md). `published` is the code as it is, over
+#: channels that do not: it conforms, and properties may fail.
 PLANS: dict[str, dict[str, Any]] = {
     "ordered": {"nodes": 3, "fifo": True, "switches": _REPAIRED},
     "five": {"nodes": 5, "fifo": True, "max_down": 2, "switches": _REPAIRED},

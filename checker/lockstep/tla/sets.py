@@ -101,7 +101,7 @@ class LazySet:
         return self.finite
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Tell whether ``value`` is an element: every subclass says how."""
         raise NotImplementedError
 
     def items(self) -> Iterator[Value]:
