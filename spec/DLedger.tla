@@ -37,11 +37,17 @@ CONSTANTS
 CONSTANTS
     PriorTermCommit, \* D1  entries of earlier terms commit by counting watermarks
     TruncatedTail,   \* D5  what TRUNCATE cuts comes back after a restart
-    PushTermCheck    \* D2  COMPARE and COMMIT are obeyed whatever their term and leader
+    PushTermCheck,   \* D2  COMPARE and COMMIT are obeyed whatever their term and leader
+    LateTruncate,    \* D3  a TRUNCATE cuts what its leader appended behind it
+    CommitPastEnd,   \* D6  a TRUNCATE cuts below committedIndex
+    AsyncFlush,      \* D7  an entry is acknowledged before it is on the disk
+    VoteFile,        \* D8  term and vote are nowhere while their file is replaced
+    LedgerEndTerm    \* D10 votes look at the term in which the last entry was stored, as in 0.1
 
 ASSUME /\ IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
        /\ AtomicElection \in BOOLEAN /\ Fifo \in BOOLEAN
-       /\ {PriorTermCommit, TruncatedTail, PushTermCheck} \subseteq {"published", "repaired"}
+       /\ {PriorTermCommit, TruncatedTail, PushTermCheck, LateTruncate, CommitPastEnd,
+           AsyncFlush, VoteFile, LedgerEndTerm} \subseteq {"published", "repaired"}
 
 VARIABLES
     node,     \* [n \in Node -> NodeState(n)]      everything one node knows
@@ -70,8 +76,8 @@ EndTerm(log)     == TermAt(log, EndIndex(log))
 
 EntryAt(n, i)    == Entry(node[n].log, i)
 
-\* The entries that n holds and regards as committed.
-CommittedEnd(n)  == Min({node[n].committedIndex, EndIndex(node[n].log)})
+\* Up to where s holds what it regards as committed.
+CommittedEnd(s)  == Min({s.committedIndex, EndIndex(s.log)})
 
 -----------------------------------------------------------------------------
 (* Types.                                                                  *)
@@ -94,8 +100,10 @@ NodeState(n) ==
               currVoteFor: Node \cup {NoNode},
               votes: SUBSET Node,                 \* who accepted this candidate in currTerm
               leaderId: Node \cup {NoNode},
-              log: Log,                           \* durable
+              log: Log,                           \* written, like tail; durable as far as in disk
               tail: Log,                          \* cut by TRUNCATE, still in the file behind log
+              disk: Log,                          \* the file as it was last forced to the disk
+              ledgerEndTerm: Index,               \* MemberState's copy, which votes look at
               committedIndex: Index,
               checkPoint: Index,                  \* the durable copy of committedIndex
               dispatchers: [Peers(n) -> Dispatcher],
@@ -108,7 +116,8 @@ InitDispatcher == [type |-> "COMPARE", term |-> -1, compareIndex |-> -1, truncat
 NoMarks == [p \in Node |-> -1]
 
 InitNode(n) == [role |-> "CANDIDATE", currTerm |-> 0, currVoteFor |-> NoNode, votes |-> {},
-                leaderId |-> NoNode, log |-> << >>, tail |-> << >>, committedIndex |-> -1,
+                leaderId |-> NoNode, log |-> << >>, tail |-> << >>, disk |-> << >>,
+                ledgerEndTerm |-> -1, committedIndex |-> -1,
                 checkPoint |-> -1, dispatchers |-> [p \in Peers(n) |-> InitDispatcher],
                 peerWaterMarks |-> NoMarks, lastQuorumIndex |-> -1]
 
@@ -201,7 +210,10 @@ MaySend(n, peer)   == TRUE  \* one more request may be under way
 MayLose(n, m)      == TRUE  \* the message m to n may be lost
 MayDuplicate(n)    == TRUE  \* messages to n may be delivered twice
 MayTimeOut(n, peer) == TRUE \* an RPC of n to peer may time out
+MayFlush(n)        == TRUE  \* n may force its file to the disk
 MayCrash(n)        == TRUE
+MayShutdown(n)     == TRUE  \* n may be stopped in good order
+MayLosePower(n)    == TRUE
 MayCheckPoint(n)   == TRUE
 
 -----------------------------------------------------------------------------
@@ -232,8 +244,8 @@ IsResponse(m, type) == m.kind = "response" /\ m.type = type
 
 \* DLedgerLeaderElector.handleVote: the log rule.  Does q accept the log of c?
 LogIsFresh(c, q) ==
-    \/ EndTerm(c.log) > EndTerm(q.log)
-    \/ EndTerm(c.log) = EndTerm(q.log) /\ EndIndex(c.log) >= EndIndex(q.log)
+    \/ c.ledgerEndTerm > q.ledgerEndTerm
+    \/ c.ledgerEndTerm = q.ledgerEndTerm /\ EndIndex(c.log) >= EndIndex(q.log)
 
 \* A node enters a term it was not in: its vote and its watermarks are of the past.
 InTerm(s, term) ==
@@ -286,16 +298,19 @@ NextTerm(n) ==
     /\ node[n].role = "CANDIDATE"
     /\ Step(n, InTerm(node[n], term))
 
-\* ACTION SetCurrVoteFor: n accepts the candidate in its term.
-\* Source: DLedgerLeaderElector.handleVote, the branch that ends in ACCEPT; roles are not checked.
-SetCurrVoteFor(n) ==
-    \E candidate \in Node :
-    /\ ~AtomicElection
+Accepts(n, candidate) ==
     /\ node[n].role # "DOWN"
     /\ node[candidate].role = "CANDIDATE"
     /\ node[n].currTerm = node[candidate].currTerm
     /\ node[n].currVoteFor \in {NoNode, candidate}
     /\ LogIsFresh(node[candidate], node[n])
+
+\* ACTION SetCurrVoteFor: n accepts the candidate in its term.
+\* Source: DLedgerLeaderElector.handleVote, the branch that ends in ACCEPT; roles are not checked.
+SetCurrVoteFor(n) ==
+    \E candidate \in Node :
+    /\ ~AtomicElection
+    /\ Accepts(n, candidate)
     /\ LET votedFor == [node EXCEPT ![n].currVoteFor = candidate]
        IN  node' = [votedFor EXCEPT ![candidate].votes = @ \cup {n}]
     /\ UNCHANGED <<network, history>>
@@ -340,9 +355,17 @@ UpdateCommittedIndex(s, term, newIndex) ==
     THEN s
     ELSE [s EXCEPT !.committedIndex = Min({newIndex, EndIndex(s.log)})]
 
+\* D7.  Published: what is written reaches the disk later.  Repaired: it is forced at once.
+Forced(s)  == [s EXCEPT !.disk = s.log \o s.tail]
+Written(s) == IF AsyncFlush = "published" THEN s ELSE Forced(s)
+
+\* D10.  Published, in 0.1: the term n is in.  Repaired: the term of the entry.
+EndTermOf(s, entry) == IF LedgerEndTerm = "published" THEN s.currTerm ELSE entry.term
+
 \* Appending writes over the first entry of the tail, if there is one.
 StoreEntry(s, entry) ==
-    [s EXCEPT !.log = Append(@, entry), !.tail = IF @ = << >> THEN @ ELSE Tail(@)]
+    Written([s EXCEPT !.log = Append(@, entry), !.tail = IF @ = << >> THEN @ ELSE Tail(@),
+                      !.ledgerEndTerm = EndTermOf(s, entry)])
 
 \* D5.  Published: what a cut leaves behind the end stays in the file.  Repaired: it is gone.
 Behind(entries) == IF TruncatedTail = "published" THEN entries ELSE << >>
@@ -353,8 +376,9 @@ Behind(entries) == IF TruncatedTail = "published" THEN entries ELSE << >>
 TruncateStore(s, index, entry) ==
     LET file  == s.log \o s.tail
         At(k) == IF k <= Len(file) THEN file[k] ELSE Hole
-    IN  [s EXCEPT !.log = Append([k \in 1..index |-> At(k)], entry),
-                  !.tail = Behind(SubSeq(file, index + 2, Len(file)))]
+    IN  Written([s EXCEPT !.log = Append([k \in 1..index |-> At(k)], entry),
+                          !.tail = Behind(SubSeq(file, index + 2, Len(file))),
+                          !.ledgerEndTerm = EndTermOf(s, entry)])
 
 -----------------------------------------------------------------------------
 (* The leader: EntryDispatcher.                                            *)
@@ -596,14 +620,26 @@ HandleDoCompare(n) ==
                                 [] Obeys(s, m) /\ equal -> "SUCCESS"
                                 [] Obeys(s, m) /\ ~equal -> "INCONSISTENT_STATE")
 
+\* D3.  Repaired: the log holds the entry, and its last one is of this leader's term: what is behind the
+\* entry came from this leader, after the COMPARE that the TRUNCATE follows from.
+IsLateTruncate(s, m) ==
+    /\ LateTruncate = "repaired"
+    /\ HasEntry(s.log, m.index) /\ Entry(s.log, m.index) = m.entry
+    /\ EndTerm(s.log) = m.term
+
+\* D6.  Published: committedIndex does not matter.  Repaired: what is committed is not cut.
+MayTruncate(s, m) ==
+    /\ FromItsLeader(s, m)
+    /\ CommitPastEnd = "published" \/ m.index >= CommittedEnd(s) \/ IsLateTruncate(s, m)
+
 \* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
 \* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate; an index beyond the end passes.
 HandleDoTruncate(n) ==
     \E m \in Inbox(n) :
     LET s == node[n]
-        t == TruncateStore(s, m.index, m.entry)
+        t == IF IsLateTruncate(s, m) THEN s ELSE TruncateStore(s, m.index, m.entry)
     IN  /\ Handles(n, m, "TRUNCATE")
-        /\ IF FromItsLeader(s, m)
+        /\ IF MayTruncate(s, m)
            THEN Answer(n, m, UpdateCommittedIndex(t, m.term, m.commitIndex), t, "SUCCESS")
            ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
 
@@ -656,24 +692,64 @@ PersistCheckPoint(n) ==
     /\ node[n].role # "DOWN"
     /\ Step(n, [node[n] EXCEPT !.checkPoint = node[n].committedIndex])
 
-\* ACTION Crash: the process dies, what it wrote survives (kill -9).
-\* committedIndex keeps its last value while the node is down: it is what it told others.
-Crash(n) ==
-    LET s == node[n]
-        All(m) == TRUE
-        \* No one at n waits for an answer any more.
+\* ACTION FlushDataService: the data file is forced to the disk.
+\* Source: DLedgerMmapFileStore.FlushDataService.doWork.
+FlushDataService(n) ==
+    /\ MayFlush(n)
+    /\ node[n].role # "DOWN"
+    /\ Step(n, Forced(node[n]))
+
+\* What a process leaves behind: its files.  committedIndex keeps its last value while the node is
+\* down: it is what it told others.
+Down(n, s) ==
+    [InitNode(n) EXCEPT !.role = "DOWN", !.currTerm = s.currTerm, !.currVoteFor = s.currVoteFor,
+                        !.log = s.log, !.tail = s.tail, !.disk = s.disk,
+                        !.ledgerEndTerm = s.ledgerEndTerm, !.checkPoint = s.checkPoint,
+                        !.committedIndex = s.committedIndex]
+
+\* The process of n ends and leaves the files of s; no one at n waits for an answer any more.
+Dies(n, s) ==
+    LET All(m)       == TRUE
         Silent(p, q) == IF p = n THEN NotAwaited(network[p][q], All)
                         ELSE IF q = n THEN WithoutAnswers(network[p][q], All)
                         ELSE network[p][q]
-    IN  /\ MayCrash(n)
-        /\ s.role # "DOWN"
-        /\ node' = [node EXCEPT ![n] =
-                      [InitNode(n) EXCEPT !.role = "DOWN", !.currTerm = s.currTerm,
-                                          !.currVoteFor = s.currVoteFor, !.log = s.log,
-                                          !.tail = s.tail, !.checkPoint = s.checkPoint,
-                                          !.committedIndex = s.committedIndex]]
+    IN  /\ node[n].role # "DOWN"
+        /\ node' = [node EXCEPT ![n] = Down(n, s)]
         /\ network' = [p \in Node |-> [q \in Peers(p) |-> Silent(p, q)]]
         /\ UNCHANGED history
+
+\* ACTION Crash: the process dies, what it wrote survives (kill -9).
+Crash(n) ==
+    /\ MayCrash(n)
+    /\ Dies(n, node[n])
+
+\* ACTION Shutdown: the process is stopped in good order: the file is forced, the checkpoint written.
+\* Source: DLedgerMmapFileStore.shutdown.
+Shutdown(n) ==
+    /\ MayShutdown(n)
+    /\ Dies(n, [Forced(node[n]) EXCEPT !.checkPoint = node[n].committedIndex])
+
+\* ACTION LosePower: the machine dies.  Of what was written and not forced the first entries may
+\* have reached the disk; from `kept` on the file is as it was last forced.
+LosePower(n) ==
+    \E kept \in 0..Len(node[n].log) + Len(node[n].tail) :
+    LET s    == node[n]
+        file == s.log \o s.tail
+        left == SubSeq(file, 1, kept) \o SubSeq(s.disk, kept + 1, Len(s.disk))
+        end  == Min({Len(s.log), Len(left)})
+    IN  /\ MayLosePower(n)
+        /\ Dies(n, [s EXCEPT !.log = SubSeq(left, 1, end), !.tail = SubSeq(left, end + 1, Len(left)),
+                             !.disk = left, !.committedIndex = Min({@, end - 1})])
+
+\* ACTION CrashInPersistTerm: the process dies while it writes its term and its vote: the old file is
+\* removed, and the new one has not got its name yet.  D8.  Repaired: the new file replaces the old one.
+\* Source: MemberState.persistTerm, called by nextTerm and setCurrVoteFor; IOUtils.string2File.
+CrashInPersistTerm(n) ==
+    /\ VoteFile = "published"
+    /\ ~AtomicElection
+    /\ MayCrash(n)
+    /\ node[n].role = "CANDIDATE" \/ \E candidate \in Node : Accepts(n, candidate)
+    /\ Dies(n, [node[n] EXCEPT !.currTerm = 0, !.currVoteFor = NoNode])
 
 \* How many entries the scan of the data file finds: it stops where it can read none, or one of a
 \* lower term than the entry before; it goes on behind the end of the log.
@@ -692,11 +768,12 @@ Restart(n) ==
     LET s    == node[n]
         file == s.log \o s.tail
         end  == Min({Len(s.log), Scanned(s)}) + resurrected
-        t    == [s EXCEPT !.role = "CANDIDATE", !.committedIndex = -1,
-                          !.log = SubSeq(file, 1, end),
-                          !.tail = Behind(SubSeq(file, end + 1, Len(file)))]
+        log  == SubSeq(file, 1, end)
+        t    == [s EXCEPT !.role = "CANDIDATE", !.committedIndex = -1, !.log = log,
+                          !.tail = Behind(SubSeq(file, end + 1, Len(file))),
+                          !.ledgerEndTerm = EndTerm(log)]
     IN  /\ s.role = "DOWN"
-        /\ Step(n, UpdateCommittedIndex(t, s.currTerm, s.checkPoint))
+        /\ Step(n, UpdateCommittedIndex(Written(t), s.currTerm, s.checkPoint))
 
 \* ACTION Lose: a message to n is lost, or cleared from its queues.
 Lose(n) ==
@@ -744,7 +821,11 @@ Next ==
     \/ \E n \in Node : CheckAppendFuture(n)
     \/ \E n \in Node : HandleDoCommit(n)
     \/ \E n \in Node : PersistCheckPoint(n)
+    \/ \E n \in Node : FlushDataService(n)
     \/ \E n \in Node : Crash(n)
+    \/ \E n \in Node : Shutdown(n)
+    \/ \E n \in Node : LosePower(n)
+    \/ \E n \in Node : CrashInPersistTerm(n)
     \/ \E n \in Node : Restart(n)
     \/ \E n \in Node : Lose(n)
     \/ \E n \in Node : Duplicate(n)
@@ -762,7 +843,7 @@ Observe(n) ==
      leaderId         |-> s.leaderId,
      ledgerBeginIndex |-> BeginIndex(s.log),
      ledgerEndIndex   |-> EndIndex(s.log),
-     ledgerEndTerm    |-> EndTerm(s.log),
+     ledgerEndTerm    |-> s.ledgerEndTerm,
      committedIndex   |-> s.committedIndex,
      checkPoint       |-> s.checkPoint,
      lastQuorumIndex  |-> s.lastQuorumIndex,
@@ -822,7 +903,7 @@ LeaderCompleteness ==
 \* has its own at that index and regards it as committed.
 StateMachineSafety ==
     \A n \in Node : \A c \in committed :
-       c.index <= CommittedEnd(n) => EntryAt(n, c.index) = c.entry
+       c.index <= CommittedEnd(node[n]) => EntryAt(n, c.index) = c.entry
 
 -----------------------------------------------------------------------------
 (* Properties of steps.                                                    *)

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from lockstep.conformance import TraceVerdict, check_trace
-from lockstep.specs import trace_spec
+from lockstep.specs import VARIANTS, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines
 from lockstep.trace_files import fault_plan
 from raftref.simulation import constants, simulate
 
-REPAIRED = {"PriorTermCommit": "repaired", "TruncatedTail": "repaired", "PushTermCheck": "repaired"}
+REPAIRED = VARIANTS["repaired"]
 EVENTS = 300
 
 
@@ -37,7 +37,7 @@ def as_event(tree: dict[str, Any]) -> Event:
 @functools.cache
 def simulated() -> tuple[Header, tuple[Event, ...]]:
     plan = fault_plan("ordered", EVENTS)
-    return header(plan), tuple(as_event(tree) for tree in simulate(3, plan))
+    return header(plan), tuple(as_event(tree) for tree in simulate(6, plan))
 
 
 def check(

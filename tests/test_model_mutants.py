@@ -51,8 +51,8 @@ MUTANTS = [
     ),
     Mutant(
         "forgets_its_vote_in_a_crash",
-        "!.currVoteFor = s.currVoteFor, !.log = s.log",
-        "!.log = s.log",
+        "!.currTerm = s.currTerm, !.currVoteFor = s.currVoteFor,",
+        "!.currTerm = s.currTerm,",
         "votes_small",
         "VoteOncePerTermProp",
     ),
@@ -111,7 +111,7 @@ MUTANTS = [
     ),
     Mutant(
         "truncates_for_another_leader",
-        'Handles(n, m, "TRUNCATE")\n        /\\ IF FromItsLeader(s, m)',
+        'Handles(n, m, "TRUNCATE")\n        /\\ IF MayTruncate(s, m)',
         'Handles(n, m, "TRUNCATE")\n        /\\ IF TRUE',
         "lossy",
         "LeaderCompleteness",
@@ -125,8 +125,8 @@ MUTANTS = [
     ),
     Mutant(
         "restarts_with_what_it_knew",
-        "UpdateCommittedIndex(t, s.currTerm, s.checkPoint)",
-        "UpdateCommittedIndex(t, s.currTerm, s.committedIndex)",
+        "UpdateCommittedIndex(Written(t), s.currTerm, s.checkPoint)",
+        "UpdateCommittedIndex(Written(t), s.currTerm, s.committedIndex)",
         "crash",
     ),
     Mutant(
@@ -158,8 +158,8 @@ MUTANTS = [
     ),
     Mutant(
         "overwrites_what_it_appends_to",
-        "[s EXCEPT !.log = Append(@, entry), !.tail = IF @",
-        "[s EXCEPT !.log = Append(SubSeq(@, 1, Len(@) - 1), entry), !.tail = IF @",
+        "([s EXCEPT !.log = Append(@, entry), !.tail = IF @",
+        "([s EXCEPT !.log = Append(SubSeq(@, 1, Len(@) - 1), entry), !.tail = IF @",
         "replication",
         "LeaderAppendOnlyProp",
     ),

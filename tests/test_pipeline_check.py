@@ -13,13 +13,13 @@ from broken_spec import NO_VALUE, broken_spec
 from lockstep.conformance import TraceVerdict, check_trace
 from lockstep.pipeline.check import _check_lines, check_with_spark
 from lockstep.pipeline.session import spark_session
-from lockstep.specs import Switches, spec_key, trace_spec
+from lockstep.specs import VARIANTS, Switches, spec_key, trace_spec
 from lockstep.tla.spec import CompileError, Spec
 from lockstep.trace.format import Header, read_trace
 from lockstep.trace_files import write_cluster
 from lockstep.verdict import Verdict, worst
 
-REPAIRED = {"PriorTermCommit": "repaired", "TruncatedTail": "repaired", "PushTermCheck": "repaired"}
+REPAIRED = VARIANTS["repaired"]
 
 
 @pytest.fixture(scope="module")

@@ -107,6 +107,29 @@ class TestTruncate:
         node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1))
         assert (node.ledger_store.log, node.ledger_store.committed_index) == ((A1,), 2)
 
+    def test_repaired_it_is_refused_below_the_committed_index(self) -> None:
+        """D6, dledger#316."""
+        node = follower(A1, B1, C2, committed=2, switches=Switches(commit_past_end=Variant.REPAIRED))
+        found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1)).sent)
+        assert found.code is Code.INCONSISTENT_STATE
+        assert node.ledger_store.log == (A1, B1, C2)
+
+    def test_published_a_late_one_cuts_what_its_leader_appended_since(self) -> None:
+        """D3."""
+        node = follower(A1, D3)
+        node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1))
+        assert node.ledger_store.log == (A1,)
+
+    def test_repaired_a_late_one_succeeds_and_cuts_nothing(self) -> None:
+        node = follower(A1, D3, switches=Switches(late_truncate=Variant.REPAIRED))
+        found = response(node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1)).sent)
+        assert (found.code, node.ledger_store.log) == (Code.SUCCESS, (A1, D3))
+
+    def test_repaired_one_still_cuts_what_another_leader_appended(self) -> None:
+        node = follower(A1, B1, switches=Switches(late_truncate=Variant.REPAIRED))
+        node.handle_do_truncate(request(PushType.TRUNCATE, 0, A1))
+        assert node.ledger_store.log == (A1,)
+
     @pytest.mark.parametrize("what", STALE)
     def test_another_term_or_leader_is_refused(self, what: str) -> None:
         node = follower(A1, B1)

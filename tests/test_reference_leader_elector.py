@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raftref.dledger import Entry, HeartBeat, Index, NotEnabled, Role, Server, Term, VoteRequest
+from raftref.dledger import Entry, HeartBeat, Index, NotEnabled, Role, Server, Switches, Term, Variant, VoteRequest
 from raftref.dledger.member_state import log_is_fresh
 
 MEMBERS = ("n1", "n2", "n3")
@@ -84,6 +84,14 @@ class TestVoting:
         voter.ledger_store.append(Entry(Term(1), "a"))
         assert not votes_for(voter, request())
         assert votes_for(voter, request(end=0, end_term=1))
+
+    @pytest.mark.parametrize(("variant", "votes"), [(Variant.PUBLISHED, False), (Variant.REPAIRED, True)])
+    def test_in_0_1_a_log_counts_by_the_term_it_was_stored_in(self, variant: Variant, votes: bool) -> None:
+        """D10, dledger#52: the voter stored an entry of term 1 in term 3."""
+        voter = Server("n1", MEMBERS, Switches(ledger_end_term=variant))
+        voter.member_state.curr_term = Term(3)
+        voter.ledger_store.append(Entry(Term(1), "a"), curr_term=Term(3))
+        assert votes_for(voter, request(term=3, end=1, end_term=1)) is votes
 
     def test_a_rejected_request_changes_nothing(self) -> None:
         voter = server(term=1)

@@ -6,7 +6,7 @@ import pytest
 
 from raftref.dledger.ledger_store import LedgerStore
 from raftref.dledger.messages import Entry, Index, Term
-from raftref.dledger.switches import Variant
+from raftref.dledger.switches import Switches, Variant
 
 
 def entry(term: int, value: str) -> Entry:
@@ -19,6 +19,7 @@ A1, B1, C1, X2, Y2 = entry(1, "a"), entry(1, "b"), entry(1, "c"), entry(2, "x"),
 def store(*log: Entry | None, committed: int = -1, tail: tuple[Entry, ...] = ()) -> LedgerStore:
     made = LedgerStore()
     made.log, made.tail, made.committed_index = log, tail, Index(committed)
+    made.end_term = made.term_at(made.end_index)
     return made
 
 
@@ -121,7 +122,7 @@ class TestTruncate:
         assert (held.log, held.tail) == ((A1, B1, X2), ())
 
     def test_repaired_nothing_is_there_to_be_read(self) -> None:
-        held = LedgerStore(Variant.REPAIRED)
+        held = LedgerStore(Switches(truncated_tail=Variant.REPAIRED))
         held.log = (A1, B1)
         held.truncate(Index(0), A1)
         held.truncate(Index(2), X2)
@@ -156,7 +157,7 @@ class TestTruncate:
         assert (held.log, held.tail) == ((A1, X2), (C1,))
 
     def test_repaired_nothing_stays(self) -> None:
-        held = LedgerStore(Variant.REPAIRED)
+        held = LedgerStore(Switches(truncated_tail=Variant.REPAIRED))
         held.log = (A1, B1)
         held.truncate(Index(0), A1)
         assert held.tail == ()

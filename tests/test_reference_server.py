@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,18 @@ import pytest
 import raftref
 from raftref.dledger import (
     ACTIONS,
+    PUBLISHED,
     Abandoned,
     Entry,
+    HeartBeat,
     Index,
     NotEnabled,
     PushType,
     Role,
     Server,
+    Switches,
     Term,
+    Variant,
     trace_name,
 )
 
@@ -83,8 +88,8 @@ def test_what_a_node_shows_is_json() -> None:
     }
 
 
-def running_leader() -> Server:
-    node = Server("n1", MEMBERS)
+def running_leader(switches: Switches = PUBLISHED) -> Server:
+    node = Server("n1", MEMBERS, switches)
     node.member_state.curr_vote_for = "n1"
     node.member_state.votes = {"n1", "n2"}
     node.change_to_leader()
@@ -151,12 +156,86 @@ class TestCrashAndRestart:
         assert not node.can_persist_check_point()
 
 
+class TestShutdown:
+    def test_a_stop_in_good_order_forces_the_file_and_writes_the_checkpoint(self) -> None:
+        """DLedgerMmapFileStore.shutdown."""
+        node = running_leader()
+        assert not node.ledger_store.is_forced
+        node.shutdown()
+        assert node.ledger_store.is_forced
+        assert node.ledger_store.check_point == 1
+        assert node.member_state.role is Role.DOWN
+
+
+class TestLosePower:
+    """D7: acknowledged is not forced."""
+
+    def test_what_was_not_forced_is_lost(self) -> None:
+        node = running_leader()
+        node.lose_power(0)
+        assert node.ledger_store.log == ()
+
+    def test_what_was_forced_stays(self) -> None:
+        node = running_leader()
+        node.flush_data_service()
+        log = node.ledger_store.log
+        node.lose_power(0)
+        assert node.ledger_store.log == log
+
+    def test_the_first_entries_may_have_reached_the_disk_unforced(self) -> None:
+        node = running_leader()
+        log = node.ledger_store.log
+        node.lose_power(1)
+        assert node.ledger_store.log == log[:1]
+        assert node.ledger_store.committed_index == 0
+
+    def test_repaired_every_entry_is_forced_before_it_is_acknowledged(self) -> None:
+        node = running_leader(replace(PUBLISHED, async_flush=Variant.REPAIRED))
+        node.append_as_leader("more")
+        log = node.ledger_store.log
+        assert node.ledger_store.is_forced
+        node.lose_power(0)
+        assert node.ledger_store.log == log
+
+    def test_an_entry_written_over_a_forced_one_and_lost_leaves_the_forced_one(self) -> None:
+        node = running_leader()
+        node.flush_data_service()
+        before = node.ledger_store.log
+        node.ledger_store.truncate(Index(1), Entry(Term(1), "other"))
+        node.lose_power(0)
+        assert node.ledger_store.log == before
+
+
+class TestCrashInPersistTerm:
+    """D8: MemberState.persistTerm removes the old file before the new one has its name."""
+
+    def test_the_node_comes_back_in_term_0_without_a_vote(self) -> None:
+        node = Server("n1", MEMBERS)
+        node.next_term(Term(1), heard=[])
+        node.set_curr_vote_for("n1", request=node.vote_request())
+        node.crash_in_persist_term(requests=[])
+        node.restart(0)
+        assert (node.member_state.curr_term, node.member_state.curr_vote_for) == (0, None)
+
+    def test_a_follower_writes_when_it_gives_its_vote_and_no_other_time(self) -> None:
+        candidate, node = Server("n2", MEMBERS), Server("n1", MEMBERS)
+        node.change_to_follower("n3", heart_beat=HeartBeat("n3", Term(0)))
+        assert not node.can_crash_in_persist_term(requests=[])
+        assert node.can_crash_in_persist_term(requests=[candidate.vote_request()])
+
+    def test_repaired_the_file_is_replaced_in_one_step(self) -> None:
+        node = Server("n1", MEMBERS, replace(PUBLISHED, vote_file=Variant.REPAIRED))
+        assert not node.can_crash_in_persist_term(requests=[])
+
+
 def test_a_node_that_is_down_takes_no_action_but_restart() -> None:
     node = running_leader()
     node.crash()
     for name, action in ACTIONS.items():
-        if action.parameters == () or action.parameters == ("peer",):
-            assert not action.enabled(node, *["n2"] * len(action.parameters)), name
+        if action.parameters in ((), ("peer",), ("kept",)):
+            carried = {"requests": []} if name == "CrashInPersistTerm" else {}
+            arguments = ["n2" if each == "peer" else 0 for each in action.parameters]
+            assert not action.enabled(node, *arguments, **carried), name
 
 
 def test_an_action_that_is_not_enabled_changes_nothing() -> None:

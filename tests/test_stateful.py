@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -27,7 +28,7 @@ from lockstep.observe import compare, to_value
 from lockstep.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Header
-from raftref.dledger import ACTIONS, Request, Response, Switches, Variant
+from raftref.dledger import ACTIONS, REPAIRED, Request, Response, Switches, Variant
 from raftref.simulation import Cluster, FaultPlan, constants
 from raftref.simulation.scenarios import Script
 
@@ -36,8 +37,7 @@ sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
 
 Move = tuple[str, str, tuple[Any, ...]]
 
-REPAIRED = Switches(Variant.REPAIRED, Variant.REPAIRED, Variant.REPAIRED)
-PUBLISHED_D1 = Switches(Variant.PUBLISHED, Variant.REPAIRED, Variant.REPAIRED)
+PUBLISHED_D1 = replace(REPAIRED, prior_term_commit=Variant.PUBLISHED)
 TERMS, ENTRIES, MESSAGES = 5, 4, 3
 
 ELECTION = ("ChangeToCandidate", "NextTerm", "SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower")
@@ -53,7 +53,18 @@ DELIVERY = (
     "CheckAppendFuture",
     "HandleDoCommit",
 )
-FAULTS = ("PushTimeOut", "PersistCheckPoint", "Crash", "Restart", "Lose", "Duplicate")
+FAULTS = (
+    "PushTimeOut",
+    "PersistCheckPoint",
+    "FlushDataService",
+    "Crash",
+    "Shutdown",
+    "LosePower",
+    "CrashInPersistTerm",
+    "Restart",
+    "Lose",
+    "Duplicate",
+)
 ALL = ("AppendAsLeader", *ELECTION, *LEADER, *QUORUM, *DELIVERY, *FAULTS)
 
 
@@ -106,6 +117,7 @@ class Moves:
             "value": ["v"] if len(server.ledger_store.log) < ENTRIES else [],
             "term": [term for term in range(TERMS + 1) if term > server.member_state.curr_term],
             "resurrected": list(range(3)),
+            "kept": list(range(4)),
         }
         return [()] if not names else [(choice,) for choice in choices[names[0]]]
 

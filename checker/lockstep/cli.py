@@ -21,7 +21,7 @@ from lockstep.proofs import DEFAULT_TIMEOUT_MS, LEMMAS, MAX_TIMEOUT_MS, run_proo
 from lockstep.proofs import Verdict as ProofVerdict
 from lockstep.recordings import RecordingsError
 from lockstep.report.text import table, verdict_text
-from lockstep.specs import CHOICES, UncheckedPropertyError, trace_spec
+from lockstep.specs import CHOICES, VARIANTS, UncheckedPropertyError, trace_spec
 from lockstep.tla.analysis import CompileError
 from lockstep.tla.cfg import CfgError
 from lockstep.tla.sany import SanyError
@@ -300,17 +300,16 @@ def simulate(seed: int, seeds: int, plan: str, events: int, output: Path, form: 
 
 def _switches(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, bool | str]:
     """Read NAME=VALUE pairs; `repaired` and `published` alone set every flaw switch."""
-    flaws = [name for name, choices in CHOICES.items() if "repaired" in choices]
     chosen: dict[str, bool | str] = {}
     for value in values:
-        if value in ("repaired", "published"):
-            chosen |= dict.fromkeys(flaws, value)
+        if value in VARIANTS:
+            chosen |= VARIANTS[value]
             continue
         name, equals, text = value.partition("=")
         allowed = {str(choice): choice for choice in CHOICES.get(name, ())}
         if not equals or text not in allowed:
             names = ", ".join(f"{n}={'|'.join(map(str, c))}" for n, c in CHOICES.items())
-            raise click.BadParameter(f"{value!r} is none of: repaired, published, {names}")
+            raise click.BadParameter(f"{value!r} is none of: {', '.join(VARIANTS)}, {names}")
         chosen[name] = allowed[text]
     return chosen
 
@@ -389,7 +388,8 @@ def _own_words(own: Path, cfg: Path | None, mapping: Path | None) -> Iterable[st
 
 
 def _switch_words(switches: dict[str, bool | str]) -> Iterable[str]:
-    return (f"--switch {name}={value}" for name, value in switches.items())
+    whole = [name for name, variant in VARIANTS.items() if switches == variant]
+    return [f"--switch {whole[0]}"] if whole else [f"--switch {name}={value}" for name, value in switches.items()]
 
 
 def _verdict_json(verdict: TraceVerdict) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from lockstep.conformance import TraceVerdict
+from lockstep.specs import VARIANTS
 from lockstep.verdict import Verdict
 
 
@@ -20,7 +21,7 @@ class Leaves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One recording, the switches it is held against, and the expected verdict.
+    """One recording, the variant of the spec it is held against, and the expected verdict.
 
     `violates` maps a property to the line of the recording from which on it fails.
     """
@@ -28,9 +29,14 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     file: str
     verdict: Literal["holds", "violated"]
-    switches: dict[str, str] = {}
+    variant: Literal["published", "repaired"] = "published"
     violates: dict[str, int] = {}
     leaves: Leaves | None = None
+
+    @property
+    def switches(self) -> dict[str, str]:
+        """The flaw switches it is held against, by name."""
+        return VARIANTS[self.variant]
 
 
 class _Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,6 +12,7 @@ from lockstep.paths import spec_dir
 from lockstep.tla.sets import STRING
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.trace.format import Header, TraceError
+from raftref.dledger import PUBLISHED, REPAIRED
 
 Switches = Mapping[str, bool | str | int]
 
@@ -34,10 +35,11 @@ def spec_hash() -> str:
 CHOICES: dict[str, tuple[bool | str, ...]] = {
     "AtomicElection": (False, True),
     "Fifo": (False, True),
-    "PriorTermCommit": ("published", "repaired"),
-    "TruncatedTail": ("published", "repaired"),
-    "PushTermCheck": ("published", "repaired"),
+    **dict.fromkeys(PUBLISHED.constants(), ("published", "repaired")),
 }
+
+#: What every flaw switch is in the published version that traces are of, 0.2.7, and with every repair.
+VARIANTS: dict[str, dict[str, str]] = {"published": PUBLISHED.constants(), "repaired": REPAIRED.constants()}
 
 
 class UncheckedPropertyError(Exception):
@@ -79,11 +81,15 @@ def refuse_unchecked(spec: Spec, cfg: str) -> None:
 
 
 def _chosen(header: Header, source: str, switches: Switches | None) -> dict[str, bool | str | int]:
-    """Return the constants with a choice as header and switches choose them; raise TraceError where one is wrong."""
+    """Return the constants with a choice as header and switches choose them; raise TraceError where one is wrong.
+
+    A flaw that the header does not name is as published in 0.2.7.
+    """
     if header.spec != "DLedger":
         raise TraceError(source, 1, f"field `spec`: there is no spec {header.spec!r}; there is DLedger")
-    _check_constants(header.constants, source)
-    chosen = {**header.constants, **(switches or {})}
+    named = {**VARIANTS["published"], **header.constants}
+    _check_constants(named, source)
+    chosen = {**named, **(switches or {})}
     _check_constants(chosen, source)
     return chosen
 

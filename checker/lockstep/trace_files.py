@@ -10,19 +10,17 @@ from typing import Any
 
 import msgspec
 
-from lockstep.specs import spec_hash
+from lockstep.specs import VARIANTS, spec_hash
 from lockstep.trace.dledger import Summary, import_recording
 from lockstep.trace.format import FORMAT, Event, Header, write_trace
 from raftref.simulation import FaultPlan, constants, load_plan, simulate
-
-_REPAIRED = {"PriorTermCommit": "repaired", "TruncatedTail": "repaired", "PushTermCheck": "repaired"}
 
 #: The plans by name. `ordered` and `five` run every repair over channels that keep the order, and no property
 #: may fail (one does, seldom, in long runs: two-lanes in spec/README.md). `published` is the code as it is, over
 #: channels that do not: it conforms, and properties may fail.
 PLANS: dict[str, dict[str, Any]] = {
-    "ordered": {"nodes": 3, "fifo": True, "switches": _REPAIRED},
-    "five": {"nodes": 5, "fifo": True, "max_down": 2, "switches": _REPAIRED},
+    "ordered": {"nodes": 3, "fifo": True, "switches": VARIANTS["repaired"]},
+    "five": {"nodes": 5, "fifo": True, "max_down": 2, "switches": VARIANTS["repaired"]},
     "published": {"nodes": 3, "fifo": False},
 }
 

@@ -11,6 +11,7 @@ MCMayElect(n)    == \A q \in Node : node[q].currTerm < MaxTerm
 MCMayAppend(n)   == Len(node[n].log) < MaxLog
 MCMayRaise(n)    == node[n].currTerm < MaxTerm
 MCMayStepDown(n) == node[n].role # "CANDIDATE"
+MCMayFlush(n)    == node[n].disk # Forced(node[n]).disk
 MCMayCrash(n)    == Cardinality({q \in Node : node[q].role = "DOWN"}) < MaxCrashes
 
 \* Copies of messages under way, all channels together; counted up to MaxMessages.
@@ -40,22 +41,29 @@ Nothing(n, x)    == FALSE
 
 Symmetry == Permutations(Node)
 
-\* Where `votes_log` begins: a leader of term 1 and one follower hold an entry, which is committed.
-CommittedByQuorum ==
+\* A leader of term 1 and one follower hold so many entries, which are committed; the others hold none.
+StoredByQuorum(count) ==
     \E leader \in Node : \E follower \in Peers(leader) :
     LET entry     == [term |-> 1, value |-> CHOOSE value \in Value : TRUE]
+        log       == [k \in 1..count |-> entry]
+        end       == count - 1
         holders   == {leader, follower}
-        mark      == [p \in Node |-> IF p \in holders THEN 0 ELSE -1]
-        stored(n) == [InitNode(n) EXCEPT !.currTerm = 1, !.leaderId = leader,
-                                         !.currVoteFor = IF n \in holders THEN leader ELSE NoNode,
-                                         !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
-                                         !.log = IF n \in holders THEN <<entry>> ELSE << >>]
+        mark      == [p \in Node |-> IF p \in holders THEN end ELSE -1]
+        empty(n)  == [InitNode(n) EXCEPT !.currTerm = 1, !.leaderId = leader,
+                                         !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER"]
+        stored(n) == IF n \notin holders THEN empty(n)
+                     ELSE [empty(n) EXCEPT !.currVoteFor = leader, !.log = log, !.disk = log,
+                                           !.ledgerEndTerm = 1]
     IN  /\ node = [n \in Node |-> IF n # leader THEN stored(n)
                                  ELSE [stored(n) EXCEPT !.votes = holders, !.peerWaterMarks = mark,
-                                                        !.committedIndex = 0, !.lastQuorumIndex = 0]]
+                                                        !.committedIndex = end, !.lastQuorumIndex = end]]
         /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
         /\ elected = {[term |-> 1, leader |-> leader]}
-        /\ committed = {[term |-> 1, index |-> 0, entry |-> entry]}
+        /\ committed = {[term |-> 1, index |-> i, entry |-> entry] : i \in 0..end}
+
+\* Where `votes_log` and `ledger_end_term` begin.
+CommittedByQuorum    == StoredByQuorum(1)
+TwoCommittedByQuorum == StoredByQuorum(2)
 
 -----------------------------------------------------------------------------
 (* Reachability witnesses: TLC must violate each, or the models are vacuous. *)

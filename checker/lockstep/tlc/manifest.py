@@ -16,6 +16,8 @@ One `[[model]]` table for each model:
     budget_seconds = 60
     symmetry = false            # whether the cfg uses SYMMETRY
     witness = false             # true: the "violation" shows that something is reachable
+    switch = "PriorTermCommit"  # of a violated model: the flaw that is published here and
+    twin = "figure8"            # repaired in this model, which holds and differs in nothing else
     note = ""
 """
 
@@ -71,6 +73,8 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     deadlock: bool = True
     symmetry: bool = False
     witness: bool = False
+    switch: str | None = None
+    twin: str | None = None
     heap_mb: _Count | None = None
     cfg: str | None = None
     simulation: SimulationEntry | None = None
@@ -131,6 +135,9 @@ def load_manifest(path: Path) -> Manifest:
         if entry.name in seen:
             raise ManifestError(path, "two models have this name", model=entry.name, field="name")
         seen.add(entry.name)
+    for entry in entries:
+        if entry.twin is not None and not any(each.name == entry.twin and each.result == "holds" for each in entries):
+            raise ManifestError(path, f"no model {entry.twin!r} that holds", model=entry.name, field="twin")
     return manifest
 
 
@@ -169,6 +176,8 @@ def _validate(manifest: Manifest, entry: ModelEntry) -> None:
         ),
         (violated != (entry.violates is not None), "property", "belongs to result violated, which needs it"),
         (entry.witness and not violated, "witness", "a witness is a violated property"),
+        ((entry.switch is None) != (entry.twin is None), "twin", "belongs to a switch"),
+        (entry.switch is not None and not violated, "switch", "belongs to result violated"),
         (unpinned is not None, unpinned or "", "a model that holds pins its counts"),
         (
             counted is not None,

@@ -22,12 +22,13 @@ from raftref.dledger.messages import (
     VoteRequest,
 )
 from raftref.dledger.server import ACTIONS, Server
-from raftref.dledger.switches import PUBLISHED, REPAIRED, Switches, Variant
+from raftref.dledger.switches import PUBLISHED, REPAIRED, SWITCHES, Switches, Variant
 
 __all__ = [
     "ACTIONS",
     "PUBLISHED",
     "REPAIRED",
+    "SWITCHES",
     "Abandoned",
     "Action",
     "Code",

@@ -45,7 +45,7 @@ class EntryDispatcher(EntryPusher):
         Source: DLedgerMmapFileStore.appendAsLeader, DLedgerEntryPusher.waitAck.
         """
         term = self.member_state.curr_term
-        index = self.ledger_store.append(Entry(term, value))
+        index = self.ledger_store.append(Entry(term, value), curr_term=term)
         self.update_peer_water_mark(self.node_id, term, index)
         return NO_EFFECTS
 

@@ -60,11 +60,30 @@ class EntryHandler(EntryPusher):
 
         Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate.
         """
-        if not self._from_its_leader(m):
+        if not self._may_truncate(m):
             return self._answer(m, Code.INCONSISTENT_STATE)
-        self.ledger_store.truncate(m.index, m.entry)
+        if not self._is_late_truncate(m):
+            self.ledger_store.truncate(m.index, m.entry, curr_term=self.member_state.curr_term)
         self._update_committed_index(m)
         return self._answer(m, Code.SUCCESS)
+
+    def _is_late_truncate(self, m: Request) -> bool:
+        """Tell, with D3 repaired, that what is behind the entry came from this leader, after its comparison.
+
+        The log holds the entry, and its last one is of the leader's term.
+        """
+        store = self.ledger_store
+        return (
+            self.switches.late_truncate is Variant.REPAIRED
+            and store.holds(m.index, m.entry)
+            and store.term_at(store.end_index) == m.term
+        )
+
+    def _may_truncate(self, m: Request) -> bool:
+        """As published the committed index does not matter; repaired nothing is cut below it (D6)."""
+        store = self.ledger_store
+        keeps_committed = m.index >= min(store.committed_index, store.end_index) or self._is_late_truncate(m)
+        return self._from_its_leader(m) and (self.switches.commit_past_end is Variant.PUBLISHED or keeps_committed)
 
     def can_handle_do_append(self, m: Request) -> bool:
         """A follower handles the APPEND of the entry behind its end."""
@@ -87,7 +106,7 @@ class EntryHandler(EntryPusher):
         """
         if not self._from_its_leader(m):
             return self._answer(m, Code.INCONSISTENT_STATE)
-        self.ledger_store.append(m.entry)
+        self.ledger_store.append(m.entry, curr_term=self.member_state.curr_term)
         self._update_committed_index(m)
         return self._answer(m, Code.SUCCESS)
 

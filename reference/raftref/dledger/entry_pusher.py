@@ -40,7 +40,7 @@ class EntryPusher:
         self.peers = tuple(member for member in members if member != node_id)
         self.switches = switches
         self.member_state = MemberState()
-        self.ledger_store = LedgerStore(switches.truncated_tail)
+        self.ledger_store = LedgerStore(switches)
         self.forget()
 
     def forget(self) -> None:

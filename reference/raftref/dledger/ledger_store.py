@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from raftref.dledger.messages import NO_TERM, NONE, Entry, Index, Term
-from raftref.dledger.switches import Variant
+from raftref.dledger.switches import PUBLISHED, Switches, Variant
 
 #: Entries in their order in the file. None is a hole: TRUNCATE jumped over it, and it cannot be read.
 Log: TypeAlias = tuple[Entry | None, ...]
@@ -16,16 +16,20 @@ class LedgerStore:
     """The log in its file, the committed index, and the checkpoint.
 
     `log` is what the node holds, first entry at index 0. `tail` is what TRUNCATE cut off: it stays in the
-    file behind the log. `check_point` is the durable copy of `committed_index`; log and tail are durable.
+    file behind the log. Both are written; `disk` is what the file was when it was last forced to the disk.
+    `end_term` is the copy of the last entry's term that votes look at. `check_point` is the durable copy of
+    `committed_index`.
 
     Source: DLedgerMmapFileStore, without positions in the file and without expiry.
     """
 
-    def __init__(self, truncated_tail: Variant = Variant.PUBLISHED) -> None:
-        """Make an empty store; `truncated_tail` tells whether cut entries stay in the file."""
-        self.truncated_tail = truncated_tail
+    def __init__(self, switches: Switches = PUBLISHED) -> None:
+        """Make an empty store; the switches tell what a cut leaves, when it forces, and what votes look at."""
+        self.switches = switches
         self.log: Log = ()
         self.tail: Log = ()
+        self.disk: Log = ()
+        self.end_term = NO_TERM
         self.committed_index = NONE
         self.check_point = NONE
 
@@ -40,9 +44,14 @@ class LedgerStore:
         return Index(len(self.log) - 1)
 
     @property
-    def end_term(self) -> Term:
-        """The term of the last entry, -1 in an empty log."""
-        return self.term_at(self.end_index)
+    def file(self) -> Log:
+        """What the data file holds: the log, and behind it what was cut."""
+        return self.log + self.tail
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether all that was written is on the disk."""
+        return self.disk == self.file
 
     def has_entry(self, index: Index) -> bool:
         """Tell whether the log holds an entry at `index` that can be read."""
@@ -63,11 +72,12 @@ class LedgerStore:
         """Return the term of the entry at `index`, -1 where there is none."""
         return self.entry(index).term if self.has_entry(index) else NO_TERM
 
-    def append(self, entry: Entry) -> Index:
+    def append(self, entry: Entry, *, curr_term: Term | None = None) -> Index:
         """Store the next entry; it is written over the first entry of the tail, if there is one.
 
         Args:
             entry: The entry that the log is to end with.
+            curr_term: The term the node is in, if it is not the entry's own.
 
         Returns:
             Its index.
@@ -76,9 +86,25 @@ class LedgerStore:
         """
         self.log = (*self.log, entry)
         self.tail = self.tail[1:]
+        self._written(entry, curr_term)
         return self.end_index
 
-    def truncate(self, index: Index, entry: Entry) -> None:
+    def _written(self, entry: Entry, curr_term: Term | None) -> None:
+        """Note the term of the last entry, or as published the one it is stored in (D10)."""
+        published = self.switches.ledger_end_term is Variant.PUBLISHED
+        self.end_term = entry.term if curr_term is None or not published else curr_term
+        self._force_if_at_once()
+
+    def _force_if_at_once(self) -> None:
+        """As published what is written reaches the disk later (D7); repaired it is forced at once."""
+        if self.switches.async_flush is Variant.REPAIRED:
+            self.force()
+
+    def force(self) -> None:
+        """Bring all that was written to the disk. Source: DLedgerMmapFileStore.FlushDataService.doWork."""
+        self.disk = self.file
+
+    def truncate(self, index: Index, entry: Entry, *, curr_term: Term | None = None) -> None:
         """Make the log end with this entry at `index`: an equal one is kept, any other is written.
 
         Only the write position moves, back or ahead, so what lay behind the new end stays in the file (as
@@ -88,6 +114,7 @@ class LedgerStore:
         Args:
             index: Where the log is to end.
             entry: What it is to end with.
+            curr_term: The term the node is in, if it is not the entry's own.
 
         Raises:
             IndexError: `index` is negative.
@@ -96,14 +123,15 @@ class LedgerStore:
         """
         if index < 0:
             raise IndexError(f"cannot truncate to {index}")
-        file = self.log + self.tail
+        file = self.file
         holes = (None,) * (index - len(file))
         self.log = (*file[:index], *holes, entry)
         self.tail = self._behind(file[index + 1 :])
+        self._written(entry, curr_term)
 
     def _behind(self, entries: Log) -> Log:
         """As published what a cut leaves behind the end stays in the file (D5); repaired it is gone."""
-        return entries if self.truncated_tail is Variant.PUBLISHED else ()
+        return entries if self.switches.truncated_tail is Variant.PUBLISHED else ()
 
     def update_committed_index(self, term: Term, new_index: Index, *, curr_term: Term) -> None:
         """Take over a committed index that was heard of, after these tests in this order.
@@ -131,6 +159,23 @@ class LedgerStore:
         """
         self.check_point = self.committed_index
 
+    def lose_power(self, kept: int) -> None:
+        """Lose what was not forced.
+
+        Args:
+            kept: Of the entries in the file the first so many had reached the disk; behind them it is as it
+                was last forced.
+
+        Raises:
+            ValueError: The file has not so many entries.
+        """
+        if not 0 <= kept <= len(self.file):
+            raise ValueError(f"there are not {kept} entries in the file, but {len(self.file)}")
+        left = self.file[:kept] + self.disk[kept:]
+        end = min(len(self.log), len(left))
+        self.log, self.tail, self.disk = left[:end], left[end:], left
+        self.committed_index = min(self.committed_index, self.end_index)
+
     def scanned_count(self) -> int:
         """Return how many entries the scan of the data file finds, those behind the end of the log included.
 
@@ -138,7 +183,7 @@ class LedgerStore:
 
         Source: DLedgerMmapFileStore.recover.
         """
-        file = self.log + self.tail
+        file = self.file
         if not file or file[0] is None:
             return 0
         for count, (before, entry) in enumerate(pairwise(file), start=1):
@@ -169,7 +214,9 @@ class LedgerStore:
         """
         if not 0 <= resurrected <= self.resurrectable_count():
             raise ValueError(f"a scan of the file cannot find {resurrected} entries behind the end")
-        file, end = self.log + self.tail, min(len(self.log), self.scanned_count()) + resurrected
+        file, end = self.file, min(len(self.log), self.scanned_count()) + resurrected
         self.log, self.tail = file[:end], self._behind(file[end:])
+        self.end_term = self.term_at(self.end_index)
+        self._force_if_at_once()
         self.committed_index = NONE
         self.update_committed_index(curr_term, self.check_point, curr_term=curr_term)

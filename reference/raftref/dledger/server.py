@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from raftref.dledger.action import NO_EFFECTS, Abandoned, Action, Effects, action, actions_of
@@ -9,8 +10,9 @@ from raftref.dledger.entry_dispatcher import EntryDispatcher
 from raftref.dledger.entry_handler import EntryHandler
 from raftref.dledger.leader_elector import LeaderElector
 from raftref.dledger.member_state import Role
-from raftref.dledger.messages import NO_TERM
+from raftref.dledger.messages import NO_TERM, Term, VoteRequest
 from raftref.dledger.quorum_ack_checker import QuorumAckChecker
+from raftref.dledger.switches import Variant
 
 #: How the spec writes an index of a log that cannot be read.
 HOLE_RECORD = {"term": NO_TERM, "value": None}
@@ -54,9 +56,84 @@ class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker):
         Raises:
             NotEnabled: The node is down already.
         """
+        return self._die()
+
+    def _die(self) -> Effects:
         self.member_state.go_down()
         self.forget()
         return Effects(abandoned=Abandoned())
+
+    @action(when=can_persist_check_point)
+    def flush_data_service(self) -> Effects:
+        """Force the data file to the disk.
+
+        Raises:
+            NotEnabled: The node is down.
+
+        Source: DLedgerMmapFileStore.FlushDataService.doWork.
+        """
+        self.ledger_store.force()
+        return NO_EFFECTS
+
+    @action(when=can_crash)
+    def shutdown(self) -> Effects:
+        """Stop in good order: the data file is forced and the checkpoint written.
+
+        Returns:
+            What is abandoned, as in a crash.
+
+        Raises:
+            NotEnabled: The node is down already.
+
+        Source: DLedgerMmapFileStore.shutdown.
+        """
+        self.ledger_store.force()
+        self.ledger_store.persist_check_point()
+        return self._die()
+
+    def can_lose_power(self, kept: int) -> bool:
+        """The process is running, and its file has so many entries."""
+        return self.is_up and 0 <= kept <= len(self.ledger_store.file)
+
+    @action(when=can_lose_power)
+    def lose_power(self, kept: int) -> Effects:
+        """Die with the machine: what was not forced to the disk is lost.
+
+        Args:
+            kept: Of the entries in the file the first so many had reached the disk all the same.
+
+        Returns:
+            What is abandoned, as in a crash.
+
+        Raises:
+            NotEnabled: The node is down already, or its file has not so many entries.
+        """
+        self.ledger_store.lose_power(kept)
+        return self._die()
+
+    def can_crash_in_persist_term(self, *, requests: Collection[VoteRequest]) -> bool:
+        """The node may be writing its term, as a candidate, or a vote it gives to one of those who ask."""
+        state, store = self.member_state, self.ledger_store
+        votes = any(state.accepts(request, store.end_index, store.end_term) for request in requests)
+        return self.switches.vote_file is Variant.PUBLISHED and (state.role is Role.CANDIDATE or votes)
+
+    @action(when=can_crash_in_persist_term)
+    def crash_in_persist_term(self, *, requests: Collection[VoteRequest]) -> Effects:
+        """Die while term and vote are written: the old file is removed, the new one has not got its name (D8).
+
+        Args:
+            requests: Who asks for votes.
+
+        Returns:
+            What is abandoned, as in a crash.
+
+        Raises:
+            NotEnabled: The node has neither term nor vote to write, or the file is replaced in one step.
+
+        Source: MemberState.persistTerm, called by nextTerm and setCurrVoteFor; IOUtils.string2File.
+        """
+        self.member_state.enter_term(Term(0))
+        return self._die()
 
     def can_restart(self, resurrected: int) -> bool:
         """The process is down, and the scan of the file can find so many entries behind the end."""

@@ -17,6 +17,7 @@ from raftref.dledger import (
     NotEnabled,
     PushType,
     Response,
+    Role,
     Server,
     Term,
 )
@@ -108,6 +109,9 @@ class Cluster:
             return {"heard": [each.member_state.curr_term for each in self.servers.values()]}
         if action == "SetCurrVoteFor":
             return {"request": self.servers[args[0]].vote_request()}
+        if action == "CrashInPersistTerm":
+            candidates = (each for each in self.servers.values() if each.member_state.role is Role.CANDIDATE)
+            return {"requests": [each.vote_request() for each in candidates]}
         if action == "ChangeToFollower":
             return {"heart_beat": self.heart_beat(node, args[0])}
         return {}

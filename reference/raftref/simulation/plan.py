@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from raftref.dledger import NodeId, Switches, Variant
+from raftref.dledger import SWITCHES, NodeId, Switches, Variant
 
 NODES_MIN, NODES_MAX = 3, 7
 EVENTS_MAX = 10_000_000
@@ -43,8 +43,9 @@ class FaultPlan:
     Probabilities of being tried at each moment, together at most 1; ordinary work (delivering, pushing,
     electing) takes the rest: `client` appends, `quorum_check` and `refresh` passes of the leader's quorum
     checker, `resend` of an unanswered APPEND, `commit` told to a peer, `push_timeout` of a call that could
-    still be answered, `step_down` of a leader or follower for no reason, `check_point`, `crash`, `restart`,
-    `partition` and `heal`.
+    still be answered, `step_down` of a leader or follower for no reason, `check_point`, `crash` of a process,
+    `crash_in_persist` while term and vote are written, `power_loss` of a machine, `shutdown` in good order,
+    `flush` of the data file, `restart`, `partition` and `heal`.
 
     `max_down` is how many nodes may be down at once.
     """
@@ -65,7 +66,11 @@ class FaultPlan:
     push_timeout: float = 0.003
     step_down: float = 0.001
     check_point: float = 0.01
-    crash: float = 0.0015
+    crash: float = 0.001
+    crash_in_persist: float = 0.0
+    power_loss: float = 0.0005
+    shutdown: float = 0.0005
+    flush: float = 0.02
     restart: float = 0.02
     partition: float = 0.0015
     heal: float = 0.008
@@ -131,15 +136,14 @@ EVENT_PROBABILITIES = (
     "step_down",
     "check_point",
     "crash",
+    "crash_in_persist",
+    "power_loss",
+    "shutdown",
+    "flush",
     "restart",
     "partition",
     "heal",
 )
-_SWITCHES = {
-    "PriorTermCommit": "prior_term_commit",
-    "TruncatedTail": "truncated_tail",
-    "PushTermCheck": "push_term_check",
-}
 
 
 def read_switches(data: Any) -> Switches:
@@ -152,11 +156,11 @@ def read_switches(data: Any) -> Switches:
         raise PlanError("switches", f"{data!r} is not a table of switches")
     given: dict[str, Variant] = {}
     for name, value in data.items():
-        if name not in _SWITCHES:
-            raise PlanError(f"switches.{name}", f"unknown; there are {', '.join(_SWITCHES)}")
+        if name not in SWITCHES:
+            raise PlanError(f"switches.{name}", f"unknown; there are {', '.join(SWITCHES)}")
         if value not in tuple(Variant):
             raise PlanError(f"switches.{name}", f"{value!r} is neither 'published' nor 'repaired'")
-        given[_SWITCHES[name]] = Variant(value)
+        given[SWITCHES[name]] = Variant(value)
     return Switches(**given)
 
 

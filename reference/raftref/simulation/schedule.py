@@ -295,10 +295,38 @@ class Schedule:
 
     def try_crash(self) -> Event | None:
         """Let a process die, if the plan allows one more to be down."""
-        node = self.one_of(self.running())
-        if node is None or len(self.in_role(Role.DOWN)) >= self.plan.max_down:
+        node = self.may_go_down()
+        return None if node is None else self.attempt(node, "Crash")
+
+    def may_go_down(self) -> NodeId | None:
+        """Choose a node that runs, if the plan allows one more to be down."""
+        return None if len(self.in_role(Role.DOWN)) >= self.plan.max_down else self.one_of(self.running())
+
+    def try_crash_in_persist(self) -> Event | None:
+        """Let a process die while it writes its term and vote."""
+        node = self.may_go_down()
+        return None if node is None else self.attempt(node, "CrashInPersistTerm")
+
+    def try_shutdown(self) -> Event | None:
+        """Stop a process in good order."""
+        node = self.may_go_down()
+        return None if node is None else self.attempt(node, "Shutdown")
+
+    def try_power_loss(self) -> Event | None:
+        """Let a machine die; how much of what was not forced survives is by chance, often nothing."""
+        node = self.may_go_down()
+        if node is None:
             return None
-        return self.attempt(node, "Crash")
+        store = self.cluster.servers[node].ledger_store
+        return self.attempt(node, "LosePower", 0 if self.chance(0.5) else self.random.randint(0, len(store.file)))
+
+    def try_flush(self) -> Event | None:
+        """Let a node force its data file; mostly only when it has something new."""
+        node = self.one_of(self.running())
+        if node is None:
+            return None
+        idle = self.cluster.servers[node].ledger_store.is_forced
+        return None if idle and not self.chance(IDLE_PASS) else self.attempt(node, "FlushDataService")
 
     def try_restart(self) -> Event | None:
         """Let a process come back; how much of the cut tail does too is by chance, often all it can."""
