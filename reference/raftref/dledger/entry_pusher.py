@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from raftref.dledger.dispatcher_state import DispatcherState
 from raftref.dledger.ledger_store import LedgerStore
 from raftref.dledger.member_state import MemberState, Role
 from raftref.dledger.messages import NONE, Index, NodeId, Term
-from raftref.dledger.switches import PUBLISHED, Switches
+from raftref.dledger.switches import PUBLISHED, Switches, Variant
 
 
 class EntryPusher:
@@ -22,13 +22,20 @@ class EntryPusher:
     Source: DLedgerEntryPusher.
     """
 
-    def __init__(self, node_id: NodeId, members: Sequence[NodeId], switches: Switches = PUBLISHED) -> None:
+    def __init__(
+        self,
+        node_id: NodeId,
+        members: Sequence[NodeId],
+        switches: Switches = PUBLISHED,
+        new_store: Callable[[Variant], LedgerStore] = LedgerStore,
+    ) -> None:
         """Make a node that was never started before.
 
         Args:
             node_id: This node, one of `members`.
             members: All nodes of the group.
             switches: The form of the rules that have two.
+            new_store: Makes its store, told whether cut entries stay in the file.
 
         Raises:
             ValueError: The node is not a member, or a member is named twice.
@@ -40,7 +47,7 @@ class EntryPusher:
         self.peers = tuple(member for member in members if member != node_id)
         self.switches = switches
         self.member_state = MemberState()
-        self.ledger_store = LedgerStore(switches.truncated_tail)
+        self.ledger_store = new_store(switches.truncated_tail)
         self.forget()
 
     def forget(self) -> None:

@@ -6,6 +6,7 @@ the spec's grain leaves out (vote requests, heartbeats, terms heard of) is carri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from raftref.dledger import (
@@ -19,7 +20,9 @@ from raftref.dledger import (
     Response,
     Server,
     Term,
+    Variant,
 )
+from raftref.dledger.ledger_store import LedgerStore
 from raftref.simulation.network import Network
 from raftref.simulation.plan import FaultPlan
 
@@ -33,11 +36,16 @@ NETWORK_ACTIONS = ("Lose", "Duplicate")
 class Cluster:
     """Nodes, network, and the heartbeats of everyone who was elected."""
 
-    def __init__(self, plan: FaultPlan) -> None:
-        """Make the group of a plan, never started before; the plan's rates play no part here."""
+    def __init__(self, plan: FaultPlan, new_store: Callable[[Variant], LedgerStore] = LedgerStore) -> None:
+        """Make the group of a plan, never started before.
+
+        Args:
+            plan: Its shape and switches; the rates play no part here.
+            new_store: Makes the store of a node, told whether cut entries stay in the file.
+        """
         self.plan = plan
         self.node_ids = plan.node_ids
-        self.servers = {each: Server(each, plan.node_ids, plan.switches) for each in plan.node_ids}
+        self.servers = {each: Server(each, plan.node_ids, plan.switches, new_store) for each in plan.node_ids}
         self.network = Network(plan.node_ids, fifo=plan.fifo)
         #: Who was elected when. A dict for its order.
         self.elected: dict[HeartBeat, None] = {}
