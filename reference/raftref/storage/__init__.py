@@ -5,15 +5,19 @@ to do it on. `SimulatedDisk` is one in memory, which can be stopped between two 
 `DirectoryDisk` is a folder.
 """
 
+from raftref.storage.check_point_file import CheckPointFile
 from raftref.storage.directory_disk import DirectoryDisk
 from raftref.storage.disk import Disk, DiskError, FileName
 from raftref.storage.simulated_disk import SimulatedDisk, Stopped
+from raftref.storage.term_file import TermFile
 
 __all__ = [
+    "CheckPointFile",
     "DirectoryDisk",
     "Disk",
     "DiskError",
     "FileName",
     "SimulatedDisk",
     "Stopped",
+    "TermFile",
 ]
