@@ -8,6 +8,7 @@ to do it on. `SimulatedDisk` is one in memory, which can be stopped between two 
 from raftref.storage.check_point_file import CheckPointFile
 from raftref.storage.directory_disk import DirectoryDisk
 from raftref.storage.disk import Disk, DiskError, FileName
+from raftref.storage.file_ledger_store import FileLedgerStore
 from raftref.storage.simulated_disk import SimulatedDisk, Stopped
 from raftref.storage.term_file import TermFile
 
@@ -16,6 +17,7 @@ __all__ = [
     "DirectoryDisk",
     "Disk",
     "DiskError",
+    "FileLedgerStore",
     "FileName",
     "SimulatedDisk",
     "Stopped",

@@ -1,0 +1,174 @@
+"""The store of one node on files: the log, what is committed of it, and what a crash leaves of both."""
+
+from __future__ import annotations
+
+from raftref.dledger.ledger_store import LedgerStore
+from raftref.dledger.messages import NONE, Entry, Index, Term
+from raftref.dledger.switches import Variant
+from raftref.storage.check_point_file import CheckPointFile
+from raftref.storage.disk import Disk, DiskError
+from raftref.storage.entry_files import EntryFiles
+
+
+class FileLedgerStore(LedgerStore):
+    """The store whose content is bytes: data file, index file and checkpoint on a disk.
+
+    `log`, `tail` and `check_point` are read from the files again after each change; `tail` is what can be
+    read behind the log. What was appended is on the disk once `flush` forced it, and not before.
+
+    Simplified: one data file, which never fills and begins at index 0; the positions that a leader sends are
+    optional; `committedPos` is left out; a body of invalid bytes is a value all the same.
+
+    Source: DLedgerMmapFileStore.
+    """
+
+    def __init__(
+        self, disk: Disk, truncated_tail: Variant = Variant.PUBLISHED, body_crc: Variant = Variant.PUBLISHED
+    ) -> None:
+        """Take the files on a disk. Until `startup` or `recover` the log is empty, whatever they hold.
+
+        Args:
+            disk: Where the files are, or will be.
+            truncated_tail: Whether cut entries stay in the file (D5).
+            body_crc: Whether a torn body goes unnoticed.
+        """
+        super().__init__(truncated_tail)
+        self._files = EntryFiles(disk, body_crc)
+        self._check_point_file = CheckPointFile(disk)
+
+    def startup(self, *, curr_term: Term) -> None:
+        """Recover whatever the files hold, as a process does that starts.
+
+        Args:
+            curr_term: The term the node is in, from its own file.
+
+        Source: DLedgerMmapFileStore.startup.
+        """
+        self.recover(self.resurrectable_count(), curr_term=curr_term)
+
+    def append(self, entry: Entry, pos: int | None = None) -> Index:
+        """Write the next entry and its index unit at the write positions, over what was cut there.
+
+        Args:
+            entry: The entry that the log is to end with.
+            pos: Where it lies in the leader's file, in bytes; None is where it will lie in this one.
+
+        Returns:
+            Its index.
+
+        Raises:
+            DiskError: It does not lie there in this file, and by now it is written.
+
+        Source: DLedgerMmapFileStore.appendAsLeader, appendAsFollower.
+        """
+        index = Index(self.end_index + 1)
+        header = self._files.header(entry, index, self._files.data.write_position if pos is None else pos)
+        written = self._files.append_data(header, entry)
+        if written != header.pos:
+            raise DiskError(f"entry {index} is at {written} and not at {header.pos}")
+        self._files.append_index(header.unit())
+        self._read_files(index + 1)
+        return index
+
+    def truncate(self, index: Index, entry: Entry, pos: int | None = None) -> None:
+        """Make the log end with this entry at `index`: an equal one is kept, any other is written.
+
+        Only the write positions move, back or ahead, and what they pass over stays in the files (as published).
+
+        Args:
+            index: Where the log is to end.
+            entry: What it is to end with.
+            pos: Where it lies in the leader's file, in bytes; None is where it would lie in this one, if
+                whatever is missing before it has its size.
+
+        Raises:
+            IndexError: `index` is negative.
+            DiskError: The position lies outside the file.
+
+        Source: DLedgerMmapFileStore.truncate.
+        """
+        if index < 0:
+            raise IndexError(f"cannot truncate to {index}")
+        own_pos = self._position_of(index, entry)
+        header = self._files.header(entry, index, own_pos if pos is None else pos)
+        if self.holds(index, entry) and header.pos == own_pos:
+            self._files.data.truncate_offset(header.pos + header.size)
+        else:
+            self._files.data.truncate_offset(header.pos)
+            self._files.append_data(header, entry)
+        self._files.append_index(header.unit())
+        self._drop_tail_if_repaired()
+        self._read_files(index + 1)
+
+    def _position_of(self, index: Index, entry: Entry) -> int:
+        """Return where the entry at `index` lies, or where `entry` would, each missing one being as long as it."""
+        size = self._files.header(entry, index, 0).size
+        nearest = min(index, self.end_index)
+        while nearest >= 0 and not self.has_entry(nearest):
+            nearest = Index(nearest - 1)
+        if nearest < 0:
+            return index * size
+        found = self._files.header_at(nearest)
+        return found.pos if nearest == index else found.pos + found.size + (index - nearest - 1) * size
+
+    def flush(self) -> None:
+        """Force data and index file, where they were written to since they last counted as forced.
+
+        Neither the checkpoint nor the term file is ever forced.
+
+        Source: DLedgerMmapFileStore.flush, FlushDataService.
+        """
+        self._files.flush()
+
+    def persist_check_point(self) -> None:
+        """Replace the checkpoint file.
+
+        Source: DLedgerMmapFileStore.persistCheckPoint.
+        """
+        self._check_point_file.persist(self.end_index, self.committed_index)
+        self.check_point = self._check_point_file.load()
+
+    def scanned_count(self) -> int:
+        """Return how many entries the scan of the data file finds, those behind the end of the log included.
+
+        Source: DLedgerMmapFileStore.recover.
+        """
+        return len(self._files.scan())
+
+    def recover(self, resurrected: int, *, curr_term: Term) -> None:
+        """Read the log from its files, and the committed index from the checkpoint. The process knows nothing else.
+
+        Args:
+            resurrected: How many entries behind the end the scan finds; `resurrectable_count` tells.
+            curr_term: The term the node is in, from its own file.
+
+        Raises:
+            ValueError: The scan finds more, or fewer.
+
+        Source: DLedgerMmapFileStore.recover.
+        """
+        if resurrected != self.resurrectable_count():
+            raise ValueError(f"the scan finds {self.resurrectable_count()} entries behind the end, not {resurrected}")
+        headers = self._files.recover()
+        self._drop_tail_if_repaired()
+        self._read_files(len(headers))
+        self.check_point = self._check_point_file.load()
+        self.committed_index = NONE
+        self.update_committed_index(curr_term, self.check_point, curr_term=curr_term)
+
+    def _drop_tail_if_repaired(self) -> None:
+        if self.truncated_tail is Variant.REPAIRED:
+            self._files.drop_tail()
+
+    def _read_files(self, count: int) -> None:
+        """Read a log of so many entries, and what lies behind it."""
+        self.log = tuple(self._read(Index(index)) for index in range(count))
+        behind = self._files.entries_from(self._files.data.write_position, Index(count))
+        self.tail = tuple(self._files.entry(header) for header in behind)
+
+    def _read(self, index: Index) -> Entry | None:
+        """Read the entry at an index, None if it cannot be read. Source: DLedgerMmapFileStore.get."""
+        try:
+            return self._files.entry(self._files.header_at(index))
+        except DiskError:
+            return None
