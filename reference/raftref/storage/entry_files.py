@@ -56,22 +56,21 @@ class EntryFiles:
         return self.data.append(header.encode() + to_body(entry.value))
 
     def append_index(self, unit: IndexUnit) -> None:
-        """Write where an entry lies, in the place of its index; raises DiskError if the file is full.
-
-        Source: DLedgerMmapFileStore.truncate, from indexFileList.truncateOffset on.
-        """
-        offset = unit.index * INDEX_UNIT_SIZE
-        if self.index.write_position != offset:
-            self.index.truncate_offset(offset)
+        """Write where an entry lies at the write position; raises DiskError if the file is full."""
         self.index.append(unit.encode())
+
+    def truncate_index(self, index: Index) -> None:
+        """Let the unit of `index` be the next to be written; raises DiskError if it would lie outside the file."""
+        self.index.truncate_offset(index * INDEX_UNIT_SIZE)
 
     def header_at(self, index: Index) -> Header:
         """Return the header of the entry that the index file names for an index.
 
         Raises:
-            DiskError: There is none: TRUNCATE jumped over the index.
+            DiskError: There is none.
 
-        Source: DLedgerMmapFileStore.get, which looks at the position and not at the index in the header.
+        Source: DLedgerMmapFileStore.get, which looks at the position alone: for an index that TRUNCATE jumped over
+        it may return an entry of another one.
         """
         unit = IndexUnit.decode(self.index.select(index * INDEX_UNIT_SIZE, INDEX_UNIT_SIZE))
         if unit.size < BODY_OFFSET:
@@ -139,10 +138,11 @@ class EntryFiles:
         self.index.load()
         headers = self.scan()
         right = next((each.index for each in headers if not self._has_unit(each.unit())), Index(len(headers)))
+        self.truncate_index(right)
         for header in headers[right:]:
             self.append_index(header.unit())
         self.data.truncate_offset(headers[-1].pos + headers[-1].size if headers else 0)
-        self.index.truncate_offset(len(headers) * INDEX_UNIT_SIZE)
+        self.truncate_index(Index(len(headers)))
         return headers
 
     def _has_unit(self, unit: IndexUnit) -> bool:

@@ -13,11 +13,13 @@ from raftref.storage.entry_files import EntryFiles
 class FileLedgerStore(LedgerStore):
     """The store whose content is bytes: data file, index file and checkpoint on a disk.
 
-    `log`, `tail` and `check_point` are read from the files again after each change; `tail` is what can be
-    read behind the log. What was appended is on the disk once `flush` forced it, and not before.
+    `log`, `tail` and `check_point` are read from `files` and checkpoint again after each change; `tail` is what
+    can be read behind the log. What was appended is on the disk once `flush` forced it, and not before.
 
-    Simplified: one data file, which never fills and begins at index 0; the positions that a leader sends are
-    optional; `committedPos` is left out; a body of invalid bytes is a value all the same.
+    Simplified: one data file, which never fills and begins at index 0, where the code takes any first index; the
+    positions that a leader sends are optional; the reserved channel is not compared; `committedPos` is left out.
+    A body of invalid bytes is a value all the same. A checkpoint that is no number, which keeps DLedger from
+    starting, is none.
 
     Source: DLedgerMmapFileStore.
     """
@@ -33,7 +35,7 @@ class FileLedgerStore(LedgerStore):
             body_crc: Whether a torn body goes unnoticed.
         """
         super().__init__(truncated_tail)
-        self._files = EntryFiles(disk, body_crc)
+        self.files = EntryFiles(disk, body_crc)
         self._check_point_file = CheckPointFile(disk)
 
     def startup(self, *, curr_term: Term) -> None:
@@ -62,11 +64,11 @@ class FileLedgerStore(LedgerStore):
         Source: DLedgerMmapFileStore.appendAsLeader, appendAsFollower.
         """
         index = Index(self.end_index + 1)
-        header = self._files.header(entry, index, self._files.data.write_position if pos is None else pos)
-        written = self._files.append_data(header, entry)
+        header = self.files.header(entry, index, self.files.data.write_position if pos is None else pos)
+        written = self.files.append_data(header, entry)
         if written != header.pos:
             raise DiskError(f"entry {index} is at {written} and not at {header.pos}")
-        self._files.append_index(header.unit())
+        self.files.append_index(header.unit())
         self._read_files(index + 1)
         return index
 
@@ -90,25 +92,26 @@ class FileLedgerStore(LedgerStore):
         if index < 0:
             raise IndexError(f"cannot truncate to {index}")
         own_pos = self._position_of(index, entry)
-        header = self._files.header(entry, index, own_pos if pos is None else pos)
+        header = self.files.header(entry, index, own_pos if pos is None else pos)
         if self.holds(index, entry) and header.pos == own_pos:
-            self._files.data.truncate_offset(header.pos + header.size)
+            self.files.data.truncate_offset(header.pos + header.size)
         else:
-            self._files.data.truncate_offset(header.pos)
-            self._files.append_data(header, entry)
-        self._files.append_index(header.unit())
+            self.files.data.truncate_offset(header.pos)
+            self.files.append_data(header, entry)
+        self.files.truncate_index(index)
+        self.files.append_index(header.unit())
         self._drop_tail_if_repaired()
         self._read_files(index + 1)
 
     def _position_of(self, index: Index, entry: Entry) -> int:
         """Return where the entry at `index` lies, or where `entry` would, each missing one being as long as it."""
-        size = self._files.header(entry, index, 0).size
+        size = self.files.header(entry, index, 0).size
         nearest = min(index, self.end_index)
         while nearest >= 0 and not self.has_entry(nearest):
             nearest = Index(nearest - 1)
         if nearest < 0:
             return index * size
-        found = self._files.header_at(nearest)
+        found = self.files.header_at(nearest)
         return found.pos if nearest == index else found.pos + found.size + (index - nearest - 1) * size
 
     def flush(self) -> None:
@@ -118,7 +121,7 @@ class FileLedgerStore(LedgerStore):
 
         Source: DLedgerMmapFileStore.flush, FlushDataService.
         """
-        self._files.flush()
+        self.files.flush()
 
     def persist_check_point(self) -> None:
         """Replace the checkpoint file.
@@ -133,7 +136,7 @@ class FileLedgerStore(LedgerStore):
 
         Source: DLedgerMmapFileStore.recover.
         """
-        return len(self._files.scan())
+        return len(self.files.scan())
 
     def recover(self, resurrected: int, *, curr_term: Term) -> None:
         """Read the log from its files, and the committed index from the checkpoint. The process knows nothing else.
@@ -149,7 +152,7 @@ class FileLedgerStore(LedgerStore):
         """
         if resurrected != self.resurrectable_count():
             raise ValueError(f"the scan finds {self.resurrectable_count()} entries behind the end, not {resurrected}")
-        headers = self._files.recover()
+        headers = self.files.recover()
         self._drop_tail_if_repaired()
         self._read_files(len(headers))
         self.check_point = self._check_point_file.load()
@@ -158,17 +161,17 @@ class FileLedgerStore(LedgerStore):
 
     def _drop_tail_if_repaired(self) -> None:
         if self.truncated_tail is Variant.REPAIRED:
-            self._files.drop_tail()
+            self.files.drop_tail()
 
     def _read_files(self, count: int) -> None:
         """Read a log of so many entries, and what lies behind it."""
         self.log = tuple(self._read(Index(index)) for index in range(count))
-        behind = self._files.entries_from(self._files.data.write_position, Index(count))
-        self.tail = tuple(self._files.entry(header) for header in behind)
+        behind = self.files.entries_from(self.files.data.write_position, Index(count))
+        self.tail = tuple(self.files.entry(header) for header in behind)
 
     def _read(self, index: Index) -> Entry | None:
         """Read the entry at an index, None if it cannot be read. Source: DLedgerMmapFileStore.get."""
         try:
-            return self._files.entry(self._files.header_at(index))
+            return self.files.entry(self.files.header_at(index))
         except DiskError:
             return None
