@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from raftref.dledger.dispatcher_state import DispatcherState
 from raftref.dledger.ledger_store import LedgerStore
@@ -22,13 +22,20 @@ class EntryPusher:
     Source: DLedgerEntryPusher.
     """
 
-    def __init__(self, node_id: NodeId, members: Sequence[NodeId], switches: Switches = PUBLISHED) -> None:
+    def __init__(
+        self,
+        node_id: NodeId,
+        members: Sequence[NodeId],
+        switches: Switches = PUBLISHED,
+        new_store: Callable[[Switches], LedgerStore] = LedgerStore,
+    ) -> None:
         """Make a node that was never started before.
 
         Args:
             node_id: This node, one of `members`.
             members: All nodes of the group.
             switches: The form of the rules that have two.
+            new_store: Makes its store, told the form of its rules.
 
         Raises:
             ValueError: The node is not a member, or a member is named twice.
@@ -40,7 +47,7 @@ class EntryPusher:
         self.peers = tuple(member for member in members if member != node_id)
         self.switches = switches
         self.member_state = MemberState()
-        self.ledger_store = LedgerStore(switches)
+        self.ledger_store = new_store(switches)
         self.forget()
 
     def forget(self) -> None:

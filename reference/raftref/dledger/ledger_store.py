@@ -198,6 +198,10 @@ class LedgerStore:
         """
         return max(0, self.scanned_count() - len(self.log))
 
+    def can_recover(self, resurrected: int) -> bool:
+        """Tell whether a recovery can take so many entries of the tail for entries of the log."""
+        return 0 <= resurrected <= self.resurrectable_count()
+
     def recover(self, resurrected: int, *, curr_term: Term) -> None:
         """Read the log from its file, and the committed index from the checkpoint.
 
@@ -212,7 +216,7 @@ class LedgerStore:
 
         Source: DLedgerMmapFileStore.recover.
         """
-        if not 0 <= resurrected <= self.resurrectable_count():
+        if not self.can_recover(resurrected):
             raise ValueError(f"a scan of the file cannot find {resurrected} entries behind the end")
         file, end = self.file, min(len(self.log), self.scanned_count()) + resurrected
         self.log, self.tail = file[:end], self._behind(file[end:])

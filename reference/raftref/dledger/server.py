@@ -137,7 +137,7 @@ class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker):
 
     def can_restart(self, resurrected: int) -> bool:
         """The process is down, and the scan of the file can find so many entries behind the end."""
-        return not self.is_up and 0 <= resurrected <= self.ledger_store.resurrectable_count()
+        return not self.is_up and self.ledger_store.can_recover(resurrected)
 
     @action(when=can_restart)
     def restart(self, resurrected: int) -> Effects:

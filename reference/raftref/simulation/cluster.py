@@ -6,6 +6,7 @@ the spec's grain leaves out (vote requests, heartbeats, terms heard of) is carri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from raftref.dledger import (
@@ -19,8 +20,10 @@ from raftref.dledger import (
     Response,
     Role,
     Server,
+    Switches,
     Term,
 )
+from raftref.dledger.ledger_store import LedgerStore
 from raftref.simulation.network import Network
 from raftref.simulation.plan import FaultPlan
 
@@ -34,11 +37,16 @@ NETWORK_ACTIONS = ("Lose", "Duplicate")
 class Cluster:
     """Nodes, network, and the heartbeats of everyone who was elected."""
 
-    def __init__(self, plan: FaultPlan) -> None:
-        """Make the group of a plan, never started before; the plan's rates play no part here."""
+    def __init__(self, plan: FaultPlan, new_store: Callable[[Switches], LedgerStore] = LedgerStore) -> None:
+        """Make the group of a plan, never started before.
+
+        Args:
+            plan: Its shape and switches; the rates play no part here.
+            new_store: Makes the store of a node, told the form of its rules.
+        """
         self.plan = plan
         self.node_ids = plan.node_ids
-        self.servers = {each: Server(each, plan.node_ids, plan.switches) for each in plan.node_ids}
+        self.servers = {each: Server(each, plan.node_ids, plan.switches, new_store) for each in plan.node_ids}
         self.network = Network(plan.node_ids, fifo=plan.fifo)
         #: Who was elected when. A dict for its order.
         self.elected: dict[HeartBeat, None] = {}

@@ -47,10 +47,16 @@ ATTEMPTS_MAX = 20_000
 class Schedule:
     """Chooses and takes one action after another."""
 
-    def __init__(self, seed: int, plan: FaultPlan) -> None:
-        """Begin a run; everything in it follows from these two."""
+    def __init__(self, seed: int, plan: FaultPlan, cluster: Cluster | None = None) -> None:
+        """Begin a run; everything in it follows from seed and plan.
+
+        Args:
+            seed: Where all chance comes from.
+            plan: Shape and faults.
+            cluster: The group of that plan to run; one that keeps its logs in memory unless given.
+        """
         self.plan = plan
-        self.cluster = Cluster(plan)
+        self.cluster = Cluster(plan) if cluster is None else cluster
         self.random = random.Random(seed)
         self.value_count = 0
         self.held_until: dict[tuple[NodeId, NodeId], int] = {}

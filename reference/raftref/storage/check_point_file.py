@@ -1,0 +1,46 @@
+"""The checkpoint file: where the log ended and how far it was committed."""
+
+from __future__ import annotations
+
+from raftref.dledger.messages import NONE, Index
+from raftref.storage.disk import Disk
+from raftref.storage.string_file import (
+    file_to_string,
+    properties_to_string,
+    string_to_file,
+    string_to_properties,
+    to_long,
+)
+
+#: The names in the code. Source: DLedgerMmapFileStore.CHECK_POINT_FILE, END_INDEX_KEY, COMMITTED_INDEX_KEY.
+CHECK_POINT_FILE = "checkpoint"
+END_INDEX_KEY, COMMITTED_INDEX_KEY = "endIndex", "committedIndex"
+
+
+class CheckPointFile:
+    """Where the committed index outlasts the process, unless it dies while the file is replaced."""
+
+    def __init__(self, disk: Disk) -> None:
+        """Take the disk that the file is on, or will be."""
+        self._disk = disk
+
+    def persist(self, end_index: Index, committed_index: Index) -> None:
+        """Replace the file, step by step and without forcing it.
+
+        Args:
+            end_index: The end of the log, which nothing ever reads.
+            committed_index: How far it is committed.
+
+        Source: DLedgerMmapFileStore.persistCheckPoint.
+        """
+        properties = {COMMITTED_INDEX_KEY: committed_index, END_INDEX_KEY: end_index}
+        string_to_file(self._disk, CHECK_POINT_FILE, properties_to_string(properties))
+
+    def load(self) -> Index:
+        """Return the committed index, -1 without a file or where it holds no number.
+
+        Source: DLedgerMmapFileStore.loadCheckPoint and the end of recover, which fails where it is no number.
+        """
+        properties = string_to_properties(file_to_string(self._disk, CHECK_POINT_FILE) or "")
+        committed_index = to_long(properties.get(COMMITTED_INDEX_KEY, "").strip())
+        return NONE if committed_index is None else Index(committed_index)

@@ -1,0 +1,41 @@
+"""What the store asks of a disk: files by name, and which of their bytes are forced."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+#: A path below the store's own folder, its parts divided by "/".
+FileName: TypeAlias = str
+
+
+class DiskError(Exception):
+    """A file cannot hold, or does not hold, what is asked for. Source: DLedgerResponseCode.DISK_ERROR."""
+
+
+class Disk(Protocol):
+    """Files by name. Each call that changes something is one step: a crash falls before it or after it.
+
+    What is written is there at once for every reader. It outlasts the process, and only what was forced
+    outlasts a loss of power.
+    """
+
+    def size(self, name: FileName) -> int | None:
+        """Return the size of a file in bytes, None where there is no such file."""
+
+    def read(self, name: FileName, offset: int, size: int) -> bytes:
+        """Return the bytes from an offset on: fewer than `size` at the end of the file, none without a file."""
+
+    def write(self, name: FileName, offset: int, data: bytes) -> None:
+        """Write bytes at an offset. A file that is missing is made; what is jumped over reads as zeros."""
+
+    def truncate(self, name: FileName, size: int) -> None:
+        """Cut a file, or lengthen it with zeros, to so many bytes. A file that is missing is made."""
+
+    def force(self, name: FileName) -> None:
+        """Bring to the disk all that was written into a file; raises FileNotFoundError without one."""
+
+    def delete(self, name: FileName) -> None:
+        """Remove a file, if there is one."""
+
+    def rename(self, name: FileName, new_name: FileName) -> None:
+        """Give a file another name, in the place of whatever bears it; raises FileNotFoundError without one."""
