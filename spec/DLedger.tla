@@ -9,15 +9,19 @@
 (* EntryHandler obeys these requests; the leader's QuorumAckChecker turns  *)
 (* the watermarks of the peers into a committed index.                     *)
 (*                                                                         *)
-(* Grain.  A request is handled when it is received: the queues of the     *)
-(* EntryHandler are part of the network.  A pass of QuorumAckChecker is    *)
-(* one step.  An election is one step (AtomicElection), or a step for each *)
-(* raised term, vote, leader and follower (the grain of recorded roles),   *)
-(* in which the vote and heartbeat messages themselves are left out.       *)
+(* Grain.  A constant for each feature chooses between one step and the    *)
+(* steps of the code.  AtomicReceipt: a request is handled when it is      *)
+(* received; or it waits in the queues of the EntryHandler.                *)
+(* AtomicQuorumCheck: a pass of QuorumAckChecker is one step; or it reads  *)
+(* the watermarks, and acts on them later.  AtomicElection: an election is *)
+(* one step; or a step for each raised term, vote, leader and follower (the*)
+(* grain of recorded roles), in which the vote and heartbeat messages      *)
+(* themselves are left out.  PendingMap, Clients, Applies: what a          *)
+(* dispatcher has pushed, the futures of clients and the state machine are *)
+(* modelled at all.                                                        *)
 (*                                                                         *)
-(* Left out: batches, client futures, the state machine, quotas, disk      *)
-(* sizes, expiry of old files, leadership transfer, loss of unforced       *)
-(* writes.  spec/README.md tells what each omission can hide.              *)
+(* Left out: batches, quotas, disk sizes, expiry of old files, leadership  *)
+(* transfer.  spec/README.md tells what each omission can hide.            *)
 (*                                                                         *)
 (* Indexes are DLedger's: the first entry is 0, and -1 means none.         *)
 (* Each handler is a pure operator on the record of one node; an action is *)
@@ -30,8 +34,16 @@ CONSTANTS
     Node,            \* the members of the group
     Value,           \* what a client may append
     NoNode,          \* no leader, no vote: null in the code
-    AtomicElection,  \* TRUE: ElectLeader; FALSE: NextTerm, SetCurrVoteFor, ChangeToLeader, ...
     Fifo             \* TRUE: a channel delivers in order; FALSE: in any order
+
+\* The grain: TRUE, FALSE is the coarsest, as DLedger is the contrary.
+CONSTANTS
+    AtomicElection,    \* TRUE: ElectLeader; FALSE: NextTerm, SetCurrVoteFor, ChangeToLeader, ...
+    AtomicReceipt,     \* TRUE: handled when received; FALSE: HandlePush queues first
+    AtomicQuorumCheck, \* TRUE: one step; FALSE: QuorumAckChecker reads, ActOnQuorumIndex acts
+    PendingMap,        \* TRUE: a dispatcher knows what it pushed and has no answer to
+    Clients,           \* TRUE: clients wait for the entries they appended, and are answered
+    Applies            \* TRUE: a state machine is told what is committed, and answers the clients
 
 \* The flaws: each is "published" (as the code is) or "repaired".
 CONSTANTS
@@ -42,22 +54,28 @@ CONSTANTS
     CommitPastEnd,   \* D6  a TRUNCATE cuts below committedIndex
     AsyncFlush,      \* D7  an entry is acknowledged before it is on the disk
     VoteFile,        \* D8  term and vote are nowhere while their file is replaced
-    LedgerEndTerm    \* D10 votes look at the term in which the last entry was stored, as in 0.1
+    LedgerEndTerm,   \* D10 votes look at the term in which the last entry was stored, as in 0.1
+    ApplyUnclamped,  \* D13 the state machine is told an index that the store did not commit
+    AckByQuorumIndex \* D15 clients are answered by the quorum index, committed or not
 
 ASSUME /\ IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
-       /\ AtomicElection \in BOOLEAN /\ Fifo \in BOOLEAN
+       /\ {AtomicElection, AtomicReceipt, AtomicQuorumCheck, PendingMap, Clients, Applies, Fifo}
+             \subseteq BOOLEAN
        /\ {PriorTermCommit, TruncatedTail, PushTermCheck, LateTruncate, CommitPastEnd,
-           AsyncFlush, VoteFile, LedgerEndTerm} \subseteq {"published", "repaired"}
+           AsyncFlush, VoteFile, LedgerEndTerm, ApplyUnclamped, AckByQuorumIndex}
+             \subseteq {"published", "repaired"}
 
 VARIABLES
     node,     \* [n \in Node -> NodeState(n)]      everything one node knows
     network,  \* [Node -> [Node -> Channel]]      network[src][dst]: messages under way
+    received, \* [Node -> Queues]                 requests that wait at a node to be handled
     elected,  \* SUBSET [term, leader]            who was elected when; {} if AtomicElection
-    committed \* SUBSET [term, index, entry]      what leaders committed, and in which term
+    committed, \* SUBSET [term, index, entry]    what leaders committed, and in which term
+    acknowledged \* SUBSET [index, entry]         what clients were told is safe
 
-\* No action reads `committed`; a late heartbeat alone reads `elected`.
-history == <<elected, committed>>
-vars    == <<node, network, elected, committed>>
+\* No action reads `committed` or `acknowledged`; a late heartbeat alone reads `elected`.
+history == <<elected, committed, acknowledged>>
+vars    == <<node, network, received, history>>
 
 Peers(n) == Node \ {n}
 
@@ -87,11 +105,15 @@ Index     == Nat \cup {-1}
 LogEntry  == [term: Nat, value: Value]
 Log       == Seq(LogEntry \cup {Hole})
 
+\* A client waits for the entry it appended; `done`: it was told that it took too long.
+Future == [index: Nat, entry: LogEntry, done: BOOLEAN]
+
 Dispatcher == [type: {"COMPARE", "TRUNCATE", "APPEND"},
                term: Index,           \* of the leadership it serves; -1 before the first
                compareIndex: Index,   \* being compared, -1: start from the end
                truncateIndex: Index,  \* to be sent by DoTruncate, -1: none
                writeIndex: Index,     \* next to push
+               pendings: SUBSET Nat,  \* pushed by APPEND and not answered; pendingMap
                awaiting: {"NOTHING", "COMPARE", "TRUNCATE"}] \* the RPC its thread waits for
 
 NodeState(n) ==
@@ -108,18 +130,24 @@ NodeState(n) ==
               checkPoint: Index,                  \* the durable copy of committedIndex
               dispatchers: [Peers(n) -> Dispatcher],
               peerWaterMarks: [Node -> Index],    \* of currTerm
-              lastQuorumIndex: Index]
+              lastQuorumIndex: Index,
+              checking: [term: Index, index: Index], \* what a pass of QuorumAckChecker read; -1: no pass
+              futures: SUBSET Future,             \* of clients; pendingAppendResponsesByTerm
+              toldIndex: Index,                   \* up to which the state machine shall apply
+              lastAppliedIndex: Index]
 
 InitDispatcher == [type |-> "COMPARE", term |-> -1, compareIndex |-> -1, truncateIndex |-> -1,
-                   writeIndex |-> -1, awaiting |-> "NOTHING"]
+                   writeIndex |-> -1, pendings |-> {}, awaiting |-> "NOTHING"]
 
 NoMarks == [p \in Node |-> -1]
+NoPass  == [term |-> -1, index |-> -1]
 
 InitNode(n) == [role |-> "CANDIDATE", currTerm |-> 0, currVoteFor |-> NoNode, votes |-> {},
                 leaderId |-> NoNode, log |-> << >>, tail |-> << >>, disk |-> << >>,
                 ledgerEndTerm |-> -1, committedIndex |-> -1,
                 checkPoint |-> -1, dispatchers |-> [p \in Peers(n) |-> InitDispatcher],
-                peerWaterMarks |-> NoMarks, lastQuorumIndex |-> -1]
+                peerWaterMarks |-> NoMarks, lastQuorumIndex |-> -1,
+                checking |-> NoPass, futures |-> {}, toldIndex |-> -1, lastAppliedIndex |-> -1]
 
 -----------------------------------------------------------------------------
 (* The network.  A channel is a sequence (Fifo) or a bag: [message -> how  *)
@@ -170,9 +198,20 @@ WithoutAnswers(c, Gone(_)) ==
 Abandon(net, n, peer, Gone(_)) ==
     [net EXCEPT ![n][peer] = NotAwaited(@, Gone), ![peer][n] = WithoutAnswers(@, Gone)]
 
+\* The same for those that wait in the queues of the peer.
+AbandonQueued(queues, n, peer, Gone(_)) ==
+    LET After(m) == IF m.src = n /\ Gone(m) THEN [m EXCEPT !.awaited = FALSE] ELSE m IN
+    [queues EXCEPT ![peer] =
+        [writeRequestMap |-> {After(m) : m \in @.writeRequestMap},
+         compareOrTruncateRequests |-> [k \in 1..Len(@.compareOrTruncateRequests) |->
+                                           After(@.compareOrTruncateRequests[k])]]]
+
 \* n takes the answer m to its call: other copies of the call and of its answer count no more.
-Answered(net, n, m) ==
-    LET Gone(x) == x.type = m.type IN Abandon(Received(net, m), n, m.src, Gone)
+TakeAnswer(n, m) ==
+    LET Gone(x) == x.type = m.type
+    IN  /\ network' = Abandon(Received(network, m), n, m.src, Gone)
+        /\ received' = AbandonQueued(received, n, m.src, Gone)
+        /\ UNCHANGED history
 
 Request(n, peer, s, type, index) ==
     [kind |-> "request", type |-> type, src |-> n, dst |-> peer,
@@ -197,8 +236,14 @@ CommitMessage ==
      term: Nat, commitIndex: Index, awaited: {FALSE}]
 ResponseMessage ==
     [kind: {"response"}, type: {"COMPARE", "TRUNCATE", "APPEND"}, src: Node, dst: Node,
-     term: Nat, index: Nat, code: {"SUCCESS", "INCONSISTENT_TERM", "INCONSISTENT_STATE"},
+     term: Nat, index: Nat,
+     code: {"SUCCESS", "INCONSISTENT_TERM", "INCONSISTENT_STATE", "REPEATED_PUSH"},
      beginIndex: Index, endIndex: Index]
+
+\* EntryHandler: what was received and waits.  Of one index the first APPEND waits, the others do not.
+Queues == [writeRequestMap: SUBSET RequestMessage,
+           compareOrTruncateRequests: Seq(RequestMessage \cup CommitMessage)]
+EmptyQueues == [writeRequestMap |-> {}, compareOrTruncateRequests |-> << >>]
 
 -----------------------------------------------------------------------------
 (* Bounds and faults.  TRUE here; a model overrides them.                  *)
@@ -210,6 +255,7 @@ MaySend(n, peer)   == TRUE  \* one more request may be under way
 MayLose(n, m)      == TRUE  \* the message m to n may be lost
 MayDuplicate(n)    == TRUE  \* messages to n may be delivered twice
 MayTimeOut(n, peer) == TRUE \* an RPC of n to peer may time out
+MayTimeOutClient(n) == TRUE \* a client of n may have waited too long
 MayFlush(n)        == TRUE  \* n may force its file to the disk
 MayCrash(n)        == TRUE
 MayShutdown(n)     == TRUE  \* n may be stopped in good order
@@ -221,19 +267,31 @@ MayCheckPoint(n)   == TRUE
 
 Step(n, s) ==
     /\ node' = [node EXCEPT ![n] = s]
-    /\ UNCHANGED <<network, history>>
+    /\ UNCHANGED <<network, received, history>>
 
 Send(n, s, m) ==
     /\ node' = [node EXCEPT ![n] = s]
     /\ network' = Sent(network, m)
-    /\ UNCHANGED history
+    /\ UNCHANGED <<received, history>>
+
+\* The requests that the EntryHandler of n may take next: first come COMPARE, TRUNCATE and COMMIT.
+Requests(n) ==
+    LET q == received[n] IN
+    IF AtomicReceipt THEN Inbox(n)
+    ELSE IF q.compareOrTruncateRequests # << >> THEN {Head(q.compareOrTruncateRequests)}
+    ELSE q.writeRequestMap
+
+\* The request m is taken from where it waited; net is the network with what is sent.
+Taken(n, m, net) ==
+    /\ network' = IF AtomicReceipt THEN Received(net, m) ELSE net
+    /\ received' = IF AtomicReceipt THEN received
+                   ELSE IF m.type = "APPEND" THEN [received EXCEPT ![n].writeRequestMap = @ \ {m}]
+                   ELSE [received EXCEPT ![n].compareOrTruncateRequests = Tail(@)]
 
 \* n handles the request m, is left as s, and its answer was built from `shown`.
 Answer(n, m, s, shown, code) ==
     /\ node' = [node EXCEPT ![n] = s]
-    /\ network' = IF m.awaited
-                  THEN Sent(Received(network, m), Response(n, m, shown, code))
-                  ELSE Received(network, m)
+    /\ Taken(n, m, IF m.awaited THEN Sent(network, Response(n, m, shown, code)) ELSE network)
     /\ UNCHANGED history
 
 IsRequest(m, type)  == m.kind = "request" /\ m.type = type
@@ -274,7 +332,7 @@ ElectLeader(n) ==
                   ELSE IF q \in voters
                   THEN [Follow(node[q], term, n) EXCEPT !.currVoteFor = n]
                   ELSE node[q]]
-    /\ UNCHANGED <<network, history>>
+    /\ UNCHANGED <<network, received, history>>
 
 \* ACTION ChangeToCandidate: n loses its leader or its leadership, or hears of a higher term.
 \* Source: MemberState.changeToCandidate; the term is raised later, by NextTerm.
@@ -313,7 +371,7 @@ SetCurrVoteFor(n) ==
     /\ Accepts(n, candidate)
     /\ LET votedFor == [node EXCEPT ![n].currVoteFor = candidate]
        IN  node' = [votedFor EXCEPT ![candidate].votes = @ \cup {n}]
-    /\ UNCHANGED <<network, history>>
+    /\ UNCHANGED <<network, received, history>>
 
 \* ACTION ChangeToLeader: a candidate that a quorum accepted becomes the leader of its term.
 \* Source: MemberState.changeToLeader.
@@ -323,7 +381,7 @@ ChangeToLeader(n) ==
     /\ IsQuorum(node[n].votes, Node)
     /\ node' = [node EXCEPT ![n].role = "LEADER", ![n].leaderId = n]
     /\ elected' = elected \cup {[term |-> node[n].currTerm, leader |-> n]}
-    /\ UNCHANGED <<network, committed>>
+    /\ UNCHANGED <<network, received, committed, acknowledged>>
 
 \* ACTION ChangeToFollower: n follows the leader of a term, its own or a higher one.
 \* Source: DLedgerLeaderElector.handleHeartBeat; MemberState.changeToFollower.
@@ -393,6 +451,7 @@ UpdatePeerWaterMark(s, peer, term, index) ==
 ToCompare(d) ==
     [d EXCEPT !.type = "COMPARE",
               !.compareIndex = IF d.type = "APPEND" THEN -1 ELSE @,
+              !.pendings = IF d.type = "APPEND" THEN {} ELSE @,
               !.truncateIndex = -1]
 
 ToTruncate(d, index) ==
@@ -411,15 +470,41 @@ CheckAndFreshState(s, peer) ==
 
 Awaits(s, peer, type) == s.dispatchers[peer].awaiting = type
 
+\* DLedgerConfig.maxPendingRequestsNum: so many clients may wait, and one more.
+MaxPendingRequests == 10000
+FuturesOf(s, term) == {f \in s.futures : f.entry.term = term}
+IsPendingFull(s)   == Cardinality(FuturesOf(s, s.currTerm)) > MaxPendingRequests
+
+\* A client waits for the last entry of s; it takes the place of one that waited for this index of the term.
+WithFuture(s) ==
+    LET f == [index |-> EndIndex(s.log), entry |-> Entry(s.log, EndIndex(s.log)), done |-> FALSE]
+    IN  [s EXCEPT !.futures = {g \in @ : g.entry.term # f.entry.term \/ g.index # f.index} \cup {f}]
+
 \* ACTION AppendAsLeader: the leader stores a client's entry and marks it as its own.
-\* Source: DLedgerMmapFileStore.appendAsLeader, DLedgerEntryPusher.waitAck.
+\* Source: DLedgerServer.handleAppend, DLedgerMmapFileStore.appendAsLeader, DLedgerEntryPusher.waitAck.
 AppendAsLeader(n) ==
     \E value \in Value :
-    LET s == node[n]
-        t == StoreEntry(s, [term |-> s.currTerm, value |-> value])
+    LET s     == node[n]
+        entry == [term |-> s.currTerm, value |-> value]
+        t     == UpdatePeerWaterMark(StoreEntry(s, entry), n, s.currTerm, Len(s.log))
     IN  /\ s.role = "LEADER"
         /\ MayAppend(n)
-        /\ Step(n, UpdatePeerWaterMark(t, n, s.currTerm, EndIndex(t.log)))
+        /\ ~IsPendingFull(s)
+        /\ node' = [node EXCEPT ![n] = IF Clients /\ Peers(n) # {} THEN WithFuture(t) ELSE t]
+        /\ acknowledged' = IF Clients /\ Peers(n) = {}  \* a group of one answers at once
+                            THEN acknowledged \cup {[index |-> Len(s.log), entry |-> entry]}
+                            ELSE acknowledged
+        /\ UNCHANGED <<network, received, elected, committed>>
+
+\* ACTION RefuseAppend: a client is told that n does not lead, or that too many wait already.
+\* Source: DLedgerServer.handleAppend.
+RefuseAppend(n) ==
+    \E code \in {"NOT_LEADER", "LEADER_PENDING_FULL"} :
+    /\ Clients
+    /\ node[n].role # "DOWN"
+    /\ code = "NOT_LEADER" <=> node[n].role # "LEADER"
+    /\ code = "LEADER_PENDING_FULL" <=> node[n].role = "LEADER" /\ IsPendingFull(node[n])
+    /\ UNCHANGED vars
 
 \* ACTION DoCompare: the leader asks whether the peer holds the entry at compareIndex.
 \* Source: EntryDispatcher.doCompare, up to the push.
@@ -470,8 +555,7 @@ HandleCompareResponse(n) ==
         /\ IsResponse(m, "COMPARE")
         /\ Awaits(s, m.src, "COMPARE")
         /\ node' = [node EXCEPT ![n] = AfterCompare(answered, m.src, m)]
-        /\ network' = Answered(network, n, m)
-        /\ UNCHANGED history
+        /\ TakeAnswer(n, m)
 
 \* ACTION DoTruncate: the leader tells the peer where its log must end.
 \* Source: EntryDispatcher.doTruncate, up to the push.
@@ -500,8 +584,7 @@ HandleTruncateResponse(n) ==
         /\ node' = [node EXCEPT ![n] =
                       IF m.code = "SUCCESS" THEN ToAppend(answered, m.src, m.index)
                       ELSE [answered EXCEPT !.dispatchers[m.src] = ToCompare(@)]]
-        /\ network' = Answered(network, n, m)
-        /\ UNCHANGED history
+        /\ TakeAnswer(n, m)
 
 \* The dispatcher of n for peer is in its loop in APPEND.
 Appending(n, peer) ==
@@ -512,14 +595,22 @@ Appending(n, peer) ==
     /\ Awaits(node[n], peer, "NOTHING")
     /\ MaySend(n, peer)
 
+\* EntryDispatcher.maxPendingSize: so many pushes may be unanswered.
+MaxPendingSize == 1000
+IsFull(d)      == PendingMap /\ Cardinality(d.pendings) >= MaxPendingSize
+
+\* The dispatcher d pushed the entry at index by APPEND.
+Pushed(d, index) == IF PendingMap THEN [d EXCEPT !.pendings = @ \cup {index}] ELSE d
+
 \* ACTION DoAppend: the leader pushes the entry at writeIndex.
 \* Source: EntryDispatcher.doAppend, doAppendInner.
 DoAppend(n) ==
     \E peer \in Peers(n) :
     LET s     == node[n]
         index == s.dispatchers[peer].writeIndex
-        t     == [s EXCEPT !.dispatchers[peer].writeIndex = index + 1]
+        t     == [s EXCEPT !.dispatchers[peer] = [Pushed(@, index) EXCEPT !.writeIndex = index + 1]]
     IN  /\ Appending(n, peer)
+        /\ ~IsFull(s.dispatchers[peer])
         /\ HasEntry(s.log, index)
         /\ Send(n, t, Request(n, peer, t, "APPEND", index))
 
@@ -528,25 +619,39 @@ DoAppend(n) ==
 DoCheckAppendResponse(n) ==
     \E peer \in Peers(n) :
     LET s     == node[n]
+        d     == s.dispatchers[peer]
         index == s.peerWaterMarks[peer] + 1
     IN  /\ Appending(n, peer)
-        /\ s.dispatchers[peer].writeIndex > EndIndex(s.log)
+        /\ d.writeIndex > EndIndex(s.log) \/ IsFull(d)
+        /\ PendingMap => index \in d.pendings
         /\ HasEntry(s.log, index)
         /\ Send(n, s, Request(n, peer, s, "APPEND", index))
 
+\* ACTION CheckLeak: the dispatcher forgets what it pushed below the peer's watermark.
+\* Source: EntryDispatcher.doAppend, once a second or when the map is full.
+CheckLeak(n) ==
+    \E peer \in Peers(n) :
+    LET mark == node[n].peerWaterMarks[peer] IN
+    /\ PendingMap
+    /\ Appending(n, peer)
+    /\ node[n].dispatchers[peer].writeIndex <= EndIndex(node[n].log)
+    /\ Step(n, [node[n] EXCEPT !.dispatchers[peer].pendings = {i \in @ : i >= mark}])
+
 \* ACTION HandleAppendResponse: a stored entry raises the peer's watermark; an inconsistent one
-\* sends the dispatcher back to COMPARE, whatever it is doing.
+\* sends the dispatcher back to COMPARE, whatever it is doing; REPEATED_PUSH does nothing.
 \* Source: EntryDispatcher.doAppendInner, the callback.
 HandleAppendResponse(n) ==
     \E m \in Inbox(n) :
-    LET s == node[n] IN
-    /\ s.role # "DOWN"
-    /\ IsResponse(m, "APPEND")
-    /\ node' = [node EXCEPT ![n] =
-                  IF m.code = "SUCCESS" THEN UpdatePeerWaterMark(s, m.src, m.term, m.index)
-                  ELSE [s EXCEPT !.dispatchers[m.src] = ToCompare(@)]]
-    /\ network' = Received(network, m)
-    /\ UNCHANGED history
+    LET s        == node[n]
+        answered == [s EXCEPT !.dispatchers[m.src].pendings = @ \ {m.index}]
+    IN  /\ s.role # "DOWN"
+        /\ IsResponse(m, "APPEND")
+        /\ node' = [node EXCEPT ![n] =
+                      CASE m.code = "SUCCESS" -> UpdatePeerWaterMark(answered, m.src, m.term, m.index)
+                        [] m.code = "INCONSISTENT_STATE" -> [s EXCEPT !.dispatchers[m.src] = ToCompare(@)]
+                        [] m.code = "REPEATED_PUSH" -> s]
+        /\ network' = Received(network, m)
+        /\ UNCHANGED <<received, history>>
 
 \* ACTION DoCommit: nothing to push, so the leader tells its committed index.
 \* Source: EntryDispatcher.doCommit; the answer is ignored.
@@ -569,6 +674,7 @@ PushTimeOut(n) ==
         /\ waiting # "NOTHING"
         /\ node' = [node EXCEPT ![n] = t]
         /\ network' = Abandon(network, n, peer, Gone)
+        /\ received' = AbandonQueued(received, n, peer, Gone)
         /\ UNCHANGED history
 
 -----------------------------------------------------------------------------
@@ -579,18 +685,67 @@ QuorumIndex(s) ==
     LET index == QuorumIndexBySorting(s.peerWaterMarks) IN
     IF PriorTermCommit = "published" \/ TermAt(s.log, index) = s.currTerm THEN index ELSE -1
 
-\* ACTION QuorumAckChecker: the leader commits what a quorum stores.
-\* Source: QuorumAckChecker.doWork.
-QuorumAckChecker(n) ==
-    LET s == node[n]
-        q == QuorumIndex(s)
-        t == [UpdateCommittedIndex(s, s.currTerm, q) EXCEPT !.lastQuorumIndex = q]
-        new == {[term |-> s.currTerm, index |-> i, entry |-> Entry(s.log, i)] :
-                   i \in s.committedIndex + 1 .. t.committedIndex}
-    IN  /\ s.role = "LEADER"
-        /\ node' = [node EXCEPT ![n] = t]
+\* What a pass has read; of a pass that was not begun: nothing.
+InPass(s) == s.checking # NoPass
+
+\* Clients of other terms than the current one are told TERM_CHANGED.
+CleanFutures(s) == [s EXCEPT !.futures = FuturesOf(s, s.currTerm)]
+
+\* D13.  Published: the state machine is told the index that was asked for.  Repaired: what the store committed.
+Tell(s, index) ==
+    IF ~Applies THEN s
+    ELSE [s EXCEPT !.toldIndex = Max({@, IF ApplyUnclamped = "published" THEN index ELSE s.committedIndex})]
+
+\* D15.  Published: clients are answered up to the quorum index.  Repaired: up to what is committed.
+AckIndex(s, index) ==
+    IF AckByQuorumIndex = "published" THEN index ELSE Min({index, s.committedIndex})
+
+\* The futures of the term that a pass answers: from `to` downwards, above the last pass, without a gap.
+\* Where there is a gap, all below `to` are answered as well (needCheck).
+ToAnswer(s, term, to) ==
+    LET mine    == {f.index : f \in FuturesOf(s, term)}
+        run     == {i \in mine : s.lastQuorumIndex < i /\ i <= to /\ \A k \in i..to : k \in mine}
+        whole   == to <= s.lastQuorumIndex \/ s.lastQuorumIndex + 1 \in run
+        elapsed == IF whole THEN {} ELSE {i \in mine : i < to}
+    IN  IF Applies THEN {} ELSE run \cup elapsed
+
+\* What the clients are told whose futures of this term are at these indexes, if they still wait.
+Success(s, term, indexes) ==
+    {[index |-> f.index, entry |-> f.entry] :
+        f \in {g \in FuturesOf(s, term) : g.index \in indexes /\ ~g.done}}
+
+WithoutFutures(s, term, indexes) ==
+    [s EXCEPT !.futures = {f \in @ : f.entry.term # term \/ f.index \notin indexes}]
+
+\* A pass that read `check` stores the committed index, answers clients, and tells the state machine.
+ActOn(n, s, check) ==
+    LET t      == UpdateCommittedIndex(s, check.term, check.index)
+        ack    == AckIndex(t, check.index)
+        acked  == ToAnswer(t, check.term, ack)
+        new    == {[term |-> check.term, index |-> i, entry |-> Entry(s.log, i)] :
+                      i \in s.committedIndex + 1 .. t.committedIndex}
+        told   == Tell(WithoutFutures(t, check.term, acked), check.index)
+    IN  /\ node' = [node EXCEPT ![n] = [told EXCEPT !.lastQuorumIndex = ack, !.checking = NoPass]]
         /\ committed' = committed \cup new
-        /\ UNCHANGED <<network, elected>>
+        /\ acknowledged' = acknowledged \cup Success(t, check.term, acked)
+        /\ UNCHANGED <<network, received, elected>>
+
+\* ACTION QuorumAckChecker: the leader looks at what a quorum stores; a pass of one step commits it.
+\* Source: QuorumAckChecker.doWork; up to the reading of the watermarks.
+QuorumAckChecker(n) ==
+    LET s     == CleanFutures(node[n])
+        check == [term |-> s.currTerm, index |-> QuorumIndex(s)]
+    IN  /\ s.role = "LEADER"
+        /\ ~InPass(s)
+        /\ IF AtomicQuorumCheck THEN ActOn(n, s, check)
+           ELSE Step(n, [s EXCEPT !.checking = check])
+
+\* ACTION ActOnQuorumIndex: what a pass read is committed, though the node may lead no more.
+\* Source: QuorumAckChecker.doWork, from updateCommittedIndex on.
+ActOnQuorumIndex(n) ==
+    /\ node[n].role # "DOWN"
+    /\ InPass(node[n])
+    /\ ActOn(n, node[n], node[n].checking)
 
 \* ACTION RefreshOwnWaterMark: the leader marks all it stores as its own, once a second.
 \* Source: QuorumAckChecker.doWork, beside the leak check.
@@ -599,8 +754,60 @@ RefreshOwnWaterMark(n) ==
     /\ s.role = "LEADER"
     /\ Step(n, UpdatePeerWaterMark(s, n, s.currTerm, EndIndex(s.log)))
 
+\* ACTION CheckResponseFuturesTimeout: of the clients that wait without a gap behind the quorum index, the
+\* first that was not told so yet waited too long.
+\* Source: DLedgerEntryPusher.checkResponseFuturesTimeout: WAIT_QUORUM_ACK_TIMEOUT.
+CheckResponseFuturesTimeout(n) ==
+    LET s       == node[n]
+        first   == (IF Applies THEN s.lastAppliedIndex ELSE s.lastQuorumIndex) + 1
+        mine    == FuturesOf(s, s.currTerm)
+        reached == {f \in mine : f.index >= first /\ \A k \in first..f.index : \E g \in mine : g.index = k}
+        late    == {f \in reached : ~f.done /\ \A g \in reached : g.index < f.index => g.done}
+    IN  /\ MayTimeOutClient(n)
+        /\ s.role = "LEADER"
+        /\ late # {}
+        /\ Step(n, [s EXCEPT !.futures = (@ \ late) \cup {[f EXCEPT !.done = TRUE] : f \in late}])
+
+-----------------------------------------------------------------------------
+(* The state machine: StateMachineCaller.                                  *)
+
+\* ACTION DoCommitted: the state machine applies what it was told; clients of these entries are answered.
+\* Source: StateMachineCaller.doCommitted; an entry that is not there ends it, and it begins again later.
+DoCommitted(n) ==
+    LET s       == node[n]
+        indexes == s.lastAppliedIndex + 1 .. s.toldIndex
+        there   == {i \in indexes : \A k \in s.lastAppliedIndex + 1 .. i : HasEntry(s.log, k)}
+        t       == WithoutFutures(s, s.currTerm, there)
+    IN  /\ s.role # "DOWN"
+        /\ indexes # {}
+        /\ node' = [node EXCEPT ![n] = IF there # indexes THEN t
+                                       ELSE [t EXCEPT !.lastAppliedIndex = s.toldIndex]]
+        /\ acknowledged' = acknowledged \cup Success(s, s.currTerm, there)
+        /\ UNCHANGED <<network, received, elected, committed>>
+
 -----------------------------------------------------------------------------
 (* The follower: EntryHandler, which works only while its node follows.    *)
+
+\* ACTION HandlePush: a request is put where it waits for the EntryHandler.  A COMPARE or TRUNCATE clears
+\* the APPENDs that wait; of two APPENDs at one index the second is told REPEATED_PUSH.
+\* Source: EntryHandler.handlePush.
+HandlePush(n) ==
+    \E m \in Inbox(n) :
+    LET q        == received[n]
+        repeated == m.type = "APPEND" /\ \E x \in q.writeRequestMap : x.index = m.index
+        queued   == [writeRequestMap |-> IF m.type = "COMMIT" THEN q.writeRequestMap ELSE {},
+                     compareOrTruncateRequests |-> Append(q.compareOrTruncateRequests, m)]
+        after    == CASE m.type # "APPEND" -> queued
+                      [] m.type = "APPEND" /\ repeated -> q
+                      [] m.type = "APPEND" /\ ~repeated -> [q EXCEPT !.writeRequestMap = @ \cup {m}]
+        taken    == Received(network, m)
+    IN  /\ ~AtomicReceipt
+        /\ m.kind = "request"
+        /\ node[n].role # "DOWN"
+        /\ received' = [received EXCEPT ![n] = after]
+        /\ network' = IF repeated /\ m.awaited THEN Sent(taken, Response(n, m, node[n], "REPEATED_PUSH"))
+                      ELSE taken
+        /\ UNCHANGED <<node, history>>
 
 Handles(n, m, type) == node[n].role = "FOLLOWER" /\ IsRequest(m, type)
 
@@ -609,10 +816,13 @@ FromItsLeader(s, m) == m.term = s.currTerm /\ m.src = s.leaderId
 \* D2.  Published: COMPARE and COMMIT are obeyed whatever their term and leader.
 Obeys(s, m) == PushTermCheck = "published" \/ FromItsLeader(s, m)
 
+\* DLedgerEntryPusher.updateCommittedIndex: the store first, then the state machine.
+LearnCommitted(s, m) == Tell(UpdateCommittedIndex(s, m.term, m.commitIndex), m.commitIndex)
+
 \* ACTION HandleDoCompare: does the follower hold this entry?
 \* Source: EntryHandler.handleDoCompare.
 HandleDoCompare(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Requests(n) :
     LET s     == node[n]
         equal == HasEntry(s.log, m.index) /\ Entry(s.log, m.index) = m.entry
     IN  /\ Handles(n, m, "COMPARE")
@@ -635,24 +845,24 @@ MayTruncate(s, m) ==
 \* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
 \* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate; an index beyond the end passes.
 HandleDoTruncate(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Requests(n) :
     LET s == node[n]
         t == IF IsLateTruncate(s, m) THEN s ELSE TruncateStore(s, m.index, m.entry)
     IN  /\ Handles(n, m, "TRUNCATE")
         /\ IF MayTruncate(s, m)
-           THEN Answer(n, m, UpdateCommittedIndex(t, m.term, m.commitIndex), t, "SUCCESS")
+           THEN Answer(n, m, LearnCommitted(t, m), t, "SUCCESS")
            ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
 
 \* ACTION HandleDoAppend: the follower stores the next entry.  The entry before is not checked.
 \* Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
 HandleDoAppend(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Requests(n) :
     LET s == node[n]
         t == StoreEntry(s, m.entry)
     IN  /\ Handles(n, m, "APPEND")
         /\ m.index = EndIndex(s.log) + 1
         /\ IF FromItsLeader(s, m)
-           THEN Answer(n, m, UpdateCommittedIndex(t, m.term, m.commitIndex), t, "SUCCESS")
+           THEN Answer(n, m, LearnCommitted(t, m), t, "SUCCESS")
            ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
 
 \* ACTION CheckAppendFuture: an entry is not the next one.  One that is stored already is compared
@@ -660,26 +870,31 @@ HandleDoAppend(n) ==
 \* stays in the queue, its answer given.
 \* Source: EntryHandler.checkAppendFuture.
 CheckAppendFuture(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Requests(n) :
     LET s       == node[n]
         equal   == HasEntry(s.log, m.index) /\ Entry(s.log, m.index) = m.entry
         waiting == [m EXCEPT !.awaited = FALSE]
-        queued  == Sent(Received(network, m), waiting)
     IN  /\ Handles(n, m, "APPEND")
+        /\ \A x \in received[n].writeRequestMap : x.index # EndIndex(s.log) + 1
         /\ \/ /\ m.index <= EndIndex(s.log)
               /\ Answer(n, m, s, s, IF equal THEN "SUCCESS" ELSE "INCONSISTENT_STATE")
            \/ /\ m.index > EndIndex(s.log) + 1
               /\ m.awaited
-              /\ network' = Sent(queued, Response(n, m, s, "INCONSISTENT_STATE"))
+              /\ LET told == Sent(network, Response(n, m, s, "INCONSISTENT_STATE"))
+                 IN  IF AtomicReceipt
+                     THEN /\ network' = Sent(Received(told, m), waiting)
+                          /\ UNCHANGED received
+                     ELSE /\ network' = told
+                          /\ received' = [received EXCEPT ![n].writeRequestMap = (@ \ {m}) \cup {waiting}]
               /\ UNCHANGED <<node, history>>
 
 \* ACTION HandleDoCommit: the follower learns the leader's committed index.
 \* Source: EntryHandler.handleDoCommit.
 HandleDoCommit(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Requests(n) :
     LET s == node[n] IN
     /\ Handles(n, m, "COMMIT")
-    /\ Answer(n, m, IF Obeys(s, m) THEN UpdateCommittedIndex(s, m.term, m.commitIndex) ELSE s,
+    /\ Answer(n, m, IF Obeys(s, m) THEN LearnCommitted(s, m) ELSE s,
               s, "SUCCESS")
 
 -----------------------------------------------------------------------------
@@ -716,6 +931,8 @@ Dies(n, s) ==
     IN  /\ node[n].role # "DOWN"
         /\ node' = [node EXCEPT ![n] = Down(n, s)]
         /\ network' = [p \in Node |-> [q \in Peers(p) |-> Silent(p, q)]]
+        /\ received' = [p \in Node |-> IF p = n THEN EmptyQueues
+                                       ELSE AbandonQueued(received, n, p, All)[p]]
         /\ UNCHANGED history
 
 \* ACTION Crash: the process dies, what it wrote survives (kill -9).
@@ -780,21 +997,23 @@ Lose(n) ==
     \E m \in Inbox(n) :
     /\ MayLose(n, m)
     /\ network' = Received(network, m)
-    /\ UNCHANGED <<node, history>>
+    /\ UNCHANGED <<node, received, history>>
 
 \* ACTION Duplicate: a message to n will be delivered twice.
 Duplicate(n) ==
     \E m \in Inbox(n) :
     /\ MayDuplicate(n)
     /\ network' = [network EXCEPT ![m.src][n] = Twice(@, m)]
-    /\ UNCHANGED <<node, history>>
+    /\ UNCHANGED <<node, received, history>>
 
 -----------------------------------------------------------------------------
 Init ==
     /\ node = [n \in Node |-> InitNode(n)]
     /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
+    /\ received = [n \in Node |-> EmptyQueues]
     /\ elected = {}
     /\ committed = {}
+    /\ acknowledged = {}
 
 Next ==
     \/ \E n \in Node : ElectLeader(n)
@@ -804,17 +1023,23 @@ Next ==
     \/ \E n \in Node : ChangeToLeader(n)
     \/ \E n \in Node : ChangeToFollower(n)
     \/ \E n \in Node : AppendAsLeader(n)
+    \/ \E n \in Node : RefuseAppend(n)
     \/ \E n \in Node : DoCompare(n)
     \/ \E n \in Node : HandleCompareResponse(n)
     \/ \E n \in Node : DoTruncate(n)
     \/ \E n \in Node : HandleTruncateResponse(n)
     \/ \E n \in Node : DoAppend(n)
     \/ \E n \in Node : DoCheckAppendResponse(n)
+    \/ \E n \in Node : CheckLeak(n)
     \/ \E n \in Node : HandleAppendResponse(n)
     \/ \E n \in Node : DoCommit(n)
     \/ \E n \in Node : PushTimeOut(n)
     \/ \E n \in Node : QuorumAckChecker(n)
+    \/ \E n \in Node : ActOnQuorumIndex(n)
     \/ \E n \in Node : RefreshOwnWaterMark(n)
+    \/ \E n \in Node : CheckResponseFuturesTimeout(n)
+    \/ \E n \in Node : DoCommitted(n)
+    \/ \E n \in Node : HandlePush(n)
     \/ \E n \in Node : HandleDoCompare(n)
     \/ \E n \in Node : HandleDoTruncate(n)
     \/ \E n \in Node : HandleDoAppend(n)
@@ -847,6 +1072,8 @@ Observe(n) ==
      committedIndex   |-> s.committedIndex,
      checkPoint       |-> s.checkPoint,
      lastQuorumIndex  |-> s.lastQuorumIndex,
+     lastAppliedIndex |-> s.lastAppliedIndex,
+     futures          |-> s.futures,
      log              |-> s.log,
      peerWaterMarks   |-> s.peerWaterMarks,
      dispatchers      |-> s.dispatchers]
@@ -862,7 +1089,9 @@ TypeOK ==
          /\ m.src = n /\ m.dst = p
          /\ ~Fifo => network[n][p][m] \in Nat \ {0}
     /\ \A e \in elected : e \in [term: Nat, leader: Node]
+    /\ \A n \in Node : received[n] \in Queues
     /\ \A c \in committed : c \in [term: Nat, index: Nat, entry: LogEntry \cup {Hole}]
+    /\ \A a \in acknowledged : a \in [index: Nat, entry: LogEntry]
 
 \* INV IndexOrder: lastQuorumIndex <= committedIndex <= ledgerEndIndex.
 \* Source: the order that the articles on DLedger state.
@@ -904,6 +1133,16 @@ LeaderCompleteness ==
 StateMachineSafety ==
     \A n \in Node : \A c \in committed :
        c.index <= CommittedEnd(node[n]) => EntryAt(n, c.index) = c.entry
+
+\* INV AcknowledgedIsDurable: what a client was told is safe is stored by a quorum.
+\* Source: Raft 8: a leader answers once the entry is committed.
+AcknowledgedIsDurable ==
+    \A a \in acknowledged : IsQuorum({n \in Node : Holds(node[n].log, a)}, Node)
+
+\* INV AppliedIsCommitted: a state machine applies what its node knows to be committed.
+\* Source: Raft, Figure 2: lastApplied follows commitIndex.
+AppliedIsCommitted ==
+    \A n \in Node : node[n].lastAppliedIndex <= node[n].committedIndex
 
 -----------------------------------------------------------------------------
 (* Properties of steps.                                                    *)

@@ -34,6 +34,8 @@ OTHER = {
     "committedIndex": 77,
     "checkPoint": 77,
     "lastQuorumIndex": 77,
+    "lastAppliedIndex": 77,
+    "futures": {"#set": [{"index": 77, "entry": {"term": 77, "value": "x"}, "done": False}]},
     "log": [{"term": 77, "value": "x"}],
     "peerWaterMarks": {"n1": 77},
     "dispatchers": {"n3": {"type": "NONE"}},

@@ -12,7 +12,7 @@ from lockstep.specs import trace_spec
 from lockstep.trace.dledger import Imported, import_lines, import_recording
 from lockstep.trace.format import Trace, read_trace, trace_lines, write_trace
 from lockstep.verdict import Verdict
-from raftref.dledger import PUBLISHED
+from raftref.dledger import COARSE, PUBLISHED
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
 
@@ -79,6 +79,7 @@ def test_the_header_names_the_system_the_grain_and_the_published_flaws(figure8: 
     assert header.constants == {
         "AtomicElection": False,
         "Fifo": False,
+        **COARSE.constants(),
         **PUBLISHED.constants(),
     }
     assert "figure8" in header.origin

@@ -84,6 +84,7 @@ def test_what_a_node_shows_is_json() -> None:
         "compareIndex": -1,
         "truncateIndex": -1,
         "writeIndex": -1,
+        "pendings": {"#set": []},
         "awaiting": "NOTHING",
     }
 

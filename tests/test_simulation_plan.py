@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger import PUBLISHED, Switches, Variant
+from raftref.dledger import COARSE, PUBLISHED, Switches, Variant
 from raftref.simulation import FaultPlan, PlanError, constants, load_plan
 
 
@@ -77,6 +77,7 @@ def test_the_constants_of_a_plan_are_the_specs() -> None:
     assert constants(plan) == {
         "AtomicElection": False,
         "Fifo": True,
+        **COARSE.constants(),
         **PUBLISHED.constants(),
         "PriorTermCommit": "repaired",
     }

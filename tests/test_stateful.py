@@ -28,8 +28,20 @@ from lockstep.observe import compare, to_value
 from lockstep.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Header
-from raftref.dledger import ACTIONS, REPAIRED, Request, Response, Switches, Variant
+from raftref.dledger import (
+    ACTIONS,
+    COARSE,
+    FINE,
+    REPAIRED,
+    CommitRequest,
+    Grain,
+    Request,
+    Response,
+    Switches,
+    Variant,
+)
 from raftref.simulation import Cluster, FaultPlan, constants
+from raftref.simulation.cluster import FOLLOWER_ACTIONS
 from raftref.simulation.scenarios import Script
 
 # Loading a spec raises the limit to this; Hypothesis complains if that happens within a run.
@@ -42,17 +54,9 @@ TERMS, ENTRIES, MESSAGES = 5, 4, 3
 
 ELECTION = ("ChangeToCandidate", "NextTerm", "SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower")
 LEADER = ("DoCompare", "DoTruncate", "DoAppend", "DoCheckAppendResponse", "DoCommit")
-QUORUM = ("QuorumAckChecker", "RefreshOwnWaterMark")
-DELIVERY = (
-    "HandleCompareResponse",
-    "HandleTruncateResponse",
-    "HandleAppendResponse",
-    "HandleDoCompare",
-    "HandleDoTruncate",
-    "HandleDoAppend",
-    "CheckAppendFuture",
-    "HandleDoCommit",
-)
+LEAKS = ("CheckLeak",)
+QUORUM = ("QuorumAckChecker", "ActOnQuorumIndex", "RefreshOwnWaterMark", "CheckResponseFuturesTimeout", "DoCommitted")
+DELIVERY = ("HandleCompareResponse", "HandleTruncateResponse", "HandleAppendResponse", "HandlePush", *FOLLOWER_ACTIONS)
 FAULTS = (
     "PushTimeOut",
     "PersistCheckPoint",
@@ -65,7 +69,8 @@ FAULTS = (
     "Lose",
     "Duplicate",
 )
-ALL = ("AppendAsLeader", *ELECTION, *LEADER, *QUORUM, *DELIVERY, *FAULTS)
+CLIENT = ("AppendAsLeader", "RefuseAppend")
+ALL = (*CLIENT, *ELECTION, *LEADER, *LEAKS, *QUORUM, *DELIVERY, *FAULTS)
 
 
 def spec_for(plan: FaultPlan) -> Spec:
@@ -98,7 +103,11 @@ class Moves:
         return self.cluster.enabled(node, action, *args)
 
     def _under_way(self) -> int:
-        return sum(len(channel) for channel in self.cluster.network.channels.values())
+        waiting = sum(
+            len(each.write_request_map) + len(each.compare_or_truncate_requests)
+            for each in self.cluster.servers.values()
+        )
+        return waiting + sum(len(channel) for channel in self.cluster.network.channels.values())
 
     def _arguments(self, node: str, action: str) -> list[tuple[Any, ...]]:
         """The candidates for an action's parameters; what is not enabled is dropped later."""
@@ -106,8 +115,10 @@ class Moves:
         names = ("m",) if action in ("Lose", "Duplicate") else ACTIONS[action].parameters
         others = [each for each in self.cluster.node_ids if each != node]
         arriving = [m for peer in others for m in self.cluster.network.channels[peer, node].deliverable()]
-        if action in DELIVERY:  # The reference takes requests and responses by type, the spec by their kind.
-            wanted = Response if action.endswith("Response") else Request
+        if action in FOLLOWER_ACTIONS and not self.cluster.plan.grain.atomic_receipt:
+            arriving = list(server.requests())
+        elif action in DELIVERY:  # The reference takes requests and responses by type, the spec by their kind.
+            wanted = (Response,) if action.endswith("Response") else (Request, CommitRequest)
             arriving = [m for m in arriving if isinstance(m, wanted)]
         choices: dict[str, list[Any]] = {
             "peer": others,
@@ -118,6 +129,7 @@ class Moves:
             "term": [term for term in range(TERMS + 1) if term > server.member_state.curr_term],
             "resurrected": list(range(3)),
             "kept": list(range(4)),
+            "code": ["NOT_LEADER", "LEADER_PENDING_FULL"],
         }
         return [()] if not names else [(choice,) for choice in choices[names[0]]]
 
@@ -126,11 +138,12 @@ class InStep(RuleBasedStateMachine):
     """The reference and the spec, taking the same steps."""
 
     switches: ClassVar[Switches] = REPAIRED
+    grain: ClassVar[Grain] = COARSE
     prepared: ClassVar[Callable[[Script], None] | None] = None
 
     @initialize()
     def start(self) -> None:
-        play = Script(self.switches)
+        play = Script(self.switches, self.grain)
         self.cluster = play.cluster
         self.spec = spec_for(self.cluster.plan)
         (self.state,) = self.spec.initial_states()
@@ -173,15 +186,15 @@ class InStep(RuleBasedStateMachine):
     def vote(self, data: st.DataObject) -> None:
         self.play(("SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower"), data)
 
-    @precondition(lambda self: self.can("AppendAsLeader"))
+    @precondition(lambda self: self.can(*CLIENT))
     @rule(data=st.data())
     def append(self, data: st.DataObject) -> None:
-        self.play(("AppendAsLeader",), data)
+        self.play(CLIENT, data)
 
-    @precondition(lambda self: self.can(*LEADER))
+    @precondition(lambda self: self.can(*LEADER, *LEAKS))
     @rule(data=st.data())
     def push(self, data: st.DataObject) -> None:
-        self.play(LEADER, data)
+        self.play((*LEADER, *LEAKS), data)
 
     @precondition(lambda self: self.can(*DELIVERY))
     @rule(data=st.data())
@@ -217,6 +230,14 @@ class InStep(RuleBasedStateMachine):
     @invariant()
     def logs_with_an_equal_entry_are_equal_before_it(self) -> None:
         self.holds("LogMatching")
+
+    @invariant()
+    def what_a_client_was_told_is_safe_is_stored_by_a_quorum(self) -> None:
+        self.holds("AcknowledgedIsDurable")
+
+    @invariant()
+    def what_is_applied_is_committed(self) -> None:
+        self.holds("AppliedIsCommitted")
 
     @invariant()
     def a_leader_holds_every_committed_entry(self) -> None:
@@ -265,6 +286,23 @@ def search(machine: type[InStep], examples: int, steps: int) -> None:
 
 def test_the_repaired_reference_stays_in_step_with_the_repaired_spec() -> None:
     search(InStep, examples=40, steps=40)
+
+
+class InFineStep(InStep):
+    """The same with queues, clients, and passes in two parts."""
+
+    grain = FINE
+
+
+class InAppliedStep(InStep):
+    """The same with a state machine."""
+
+    grain = replace(FINE, applies=True)
+
+
+@pytest.mark.parametrize("machine", [InFineStep, InAppliedStep])
+def test_the_repaired_reference_stays_in_step_with_the_spec_at_the_fine_grain(machine: type[InStep]) -> None:
+    search(machine, examples=25, steps=40)
 
 
 def before_the_fourth_term(play: Script) -> None:

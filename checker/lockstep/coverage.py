@@ -14,7 +14,7 @@ from lockstep.trace.format import Event
 Reached = tuple[str, str]
 
 #: The actions of the environment that are faults.
-FAULTS = ("Lose", "Duplicate", "PushTimeOut", "Crash")
+FAULTS = ("Lose", "Duplicate", "PushTimeOut", "Crash", "Shutdown", "LosePower", "CrashInPersistTerm")
 #: The actions that elect a leader.
 ELECTIONS = ("ChangeToLeader", "ElectLeader")
 
@@ -22,7 +22,8 @@ ELECTIONS = ("ChangeToLeader", "ElectLeader")
 def reached(events: Iterable[Event]) -> Iterator[Reached]:
     """Yield what a trace reaches, again and again where it is reached again.
 
-    Actions; the code of each answer that is sent; a dispatcher's change of state, as `COMPARE -> TRUNCATE`;
+    Actions; the code of each answer that is sent, and of each but success that a client gets; a dispatcher's
+    change of state, as `COMPARE -> TRUNCATE`;
     and of the log "entries cut" where TRUNCATE shortens it, "cut entries back" where a restart brings entries
     back, and "another leader" where a second leader is elected.
     """
@@ -31,6 +32,10 @@ def reached(events: Iterable[Event]) -> Iterator[Reached]:
     led = False
     for event in events:
         yield "fault" if event.action in FAULTS else "action", event.action
+        if event.action == "RefuseAppend":
+            yield "client", event.args["code"]
+        if event.action == "CheckResponseFuturesTimeout":
+            yield "client", "WAIT_QUORUM_ACK_TIMEOUT"
         for message in event.sent or ():
             if message.get("kind") == "response":
                 yield "answer", f"{message['type']} {message['code']}"

@@ -12,7 +12,7 @@ from lockstep.paths import spec_dir
 from lockstep.tla.sets import STRING
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.trace.format import Header, TraceError
-from raftref.dledger import PUBLISHED, REPAIRED
+from raftref.dledger import COARSE, GRAINS, PUBLISHED, REPAIRED, SWITCHES
 
 Switches = Mapping[str, bool | str | int]
 
@@ -35,7 +35,8 @@ def spec_hash() -> str:
 CHOICES: dict[str, tuple[bool | str, ...]] = {
     "AtomicElection": (False, True),
     "Fifo": (False, True),
-    **dict.fromkeys(PUBLISHED.constants(), ("published", "repaired")),
+    **dict.fromkeys(GRAINS, (True, False)),
+    **dict.fromkeys(SWITCHES, ("published", "repaired")),
 }
 
 #: What every flaw switch is in the published version that traces are of, 0.2.7, and with every repair.
@@ -83,11 +84,11 @@ def refuse_unchecked(spec: Spec, cfg: str) -> None:
 def _chosen(header: Header, source: str, switches: Switches | None) -> dict[str, bool | str | int]:
     """Return the constants with a choice as header and switches choose them; raise TraceError where one is wrong.
 
-    A flaw that the header does not name is as published in 0.2.7.
+    A flaw that the header does not name is as published in 0.2.7, a feature of the grain as coarse as can be.
     """
     if header.spec != "DLedger":
         raise TraceError(source, 1, f"field `spec`: there is no spec {header.spec!r}; there is DLedger")
-    named = {**VARIANTS["published"], **header.constants}
+    named = {**COARSE.constants(), **PUBLISHED.constants(), **header.constants}
     _check_constants(named, source)
     chosen = {**named, **(switches or {})}
     _check_constants(chosen, source)

@@ -13,25 +13,36 @@ import msgspec
 from lockstep.specs import VARIANTS, spec_hash
 from lockstep.trace.dledger import Summary, import_recording
 from lockstep.trace.format import FORMAT, Event, Header, write_trace
+from raftref.dledger import FINE
 from raftref.simulation import FaultPlan, constants, load_plan, simulate
 
-#: The plans by name. `ordered` and `five` run every repair over channels that keep the order, and no property
-#: may fail (one does, seldom, in long runs: two-lanes in spec/README.md). `published` is the code as it is, over
-#: channels that do not: it conforms, and properties may fail.
+#: The plans by name. In `ordered`, `five`, `fine` and `applied` everything is repaired and no property may fail;
+#: `ordered` and `five` have channels that keep the order, the others such that do not. `published` is the code
+#: as it is; `fine_published` has a torn vote file as well. They conform, and properties may fail.
 PLANS: dict[str, dict[str, Any]] = {
     "ordered": {"nodes": 3, "fifo": True, "switches": VARIANTS["repaired"]},
     "five": {"nodes": 5, "fifo": True, "max_down": 2, "switches": VARIANTS["repaired"]},
     "published": {"nodes": 3, "fifo": False},
+    "fine": {"nodes": 3, "fifo": False, "switches": VARIANTS["repaired"], "grain": FINE.constants()},
+    "fine_published": {"nodes": 5, "fifo": False, "max_down": 2, "crash_in_persist": 0.001, "grain": FINE.constants()},
+    "applied": {
+        "nodes": 3,
+        "fifo": False,
+        "switches": VARIANTS["repaired"],
+        "grain": {**FINE.constants(), "Applies": True},
+    },
 }
 
 #: The plans that `verify` runs. Each cluster must be a behaviour of the spec.
-VERIFIED = ("ordered", "five", "published")
+VERIFIED = ("ordered", "five", "published", "fine")
 
-#: Those of them in which a property may fail, and the properties that hold with every flaw all the same.
-FLAWED = frozenset({"published"})
-KEPT = frozenset(
-    {"TypeOK", "ElectionSafety", "VoteOncePerTermProp", "LeaderAppendOnlyProp", "WatermarkMonotonicWithinTermProp"}
-)
+_ALWAYS = {"TypeOK", "LeaderAppendOnlyProp", "WatermarkMonotonicWithinTermProp"}
+
+#: The plans in which a property may fail, and the properties that hold with their flaws all the same.
+FLAWED: dict[str, frozenset[str]] = {
+    "published": frozenset({"ElectionSafety", "VoteOncePerTermProp"} | _ALWAYS),
+    "fine_published": frozenset(_ALWAYS),
+}
 
 
 def fault_plan(name: str, events: int) -> FaultPlan:

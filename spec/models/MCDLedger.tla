@@ -17,8 +17,10 @@ MCMayCrash(n)    == Cardinality({q \in Node : node[q].role = "DOWN"}) < MaxCrash
 \* Copies of messages under way, all channels together; counted up to MaxMessages.
 Copies(c) == IF Fifo THEN Len(c)
              ELSE Cardinality({<<m, k>> \in (DOMAIN c) \X (1..MaxMessages) : k <= c[m]})
+Waiting(q) == Len(q.compareOrTruncateRequests) + Cardinality(q.writeRequestMap)
 UnderWay  == Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) :
                              p # q /\ k <= Copies(network[p][q])})
+             + Cardinality({<<p, k>> \in Node \X (1..MaxMessages) : k <= Waiting(received[p])})
 
 MCMaySend(n, p)   == UnderWay < MaxMessages
 MCMayDuplicate(n) == UnderWay < MaxMessages
@@ -58,6 +60,8 @@ StoredByQuorum(count) ==
                                  ELSE [stored(n) EXCEPT !.votes = holders, !.peerWaterMarks = mark,
                                                         !.committedIndex = end, !.lastQuorumIndex = end]]
         /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
+        /\ received = [n \in Node |-> EmptyQueues]
+        /\ acknowledged = {}
         /\ elected = {[term |-> 1, leader |-> leader]}
         /\ committed = {[term |-> 1, index |-> i, entry |-> entry] : i \in 0..end}
 

@@ -22,10 +22,13 @@ from raftref.dledger.messages import (
     VoteRequest,
 )
 from raftref.dledger.server import ACTIONS, Server
-from raftref.dledger.switches import PUBLISHED, REPAIRED, SWITCHES, Switches, Variant
+from raftref.dledger.switches import COARSE, FINE, GRAINS, PUBLISHED, REPAIRED, SWITCHES, Grain, Switches, Variant
 
 __all__ = [
     "ACTIONS",
+    "COARSE",
+    "FINE",
+    "GRAINS",
     "PUBLISHED",
     "REPAIRED",
     "SWITCHES",
@@ -35,6 +38,7 @@ __all__ = [
     "CommitRequest",
     "Effects",
     "Entry",
+    "Grain",
     "HeartBeat",
     "Index",
     "Message",

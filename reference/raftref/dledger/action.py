@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
+from raftref.dledger.client_futures import Future
 from raftref.dledger.messages import HeartBeat, Message, NodeId, PushType, Request
 
 S = TypeVar("S")
@@ -40,12 +41,14 @@ class Effects:
 
     `sent` are new messages. `requeued` is a request that was taken and stays in the receiver's queue.
     `abandoned` names answers nobody waits for any more. `heart_beat` is what a new leader tells from now on.
+    `acknowledged` are the clients that are told success.
     """
 
     sent: tuple[Message, ...] = ()
     requeued: Request | None = None
     abandoned: Abandoned | None = None
     heart_beat: HeartBeat | None = None
+    acknowledged: tuple[Future, ...] = ()
 
 
 NO_EFFECTS = Effects()

@@ -15,6 +15,7 @@ class DispatcherState:
     `type` is COMPARE, TRUNCATE or APPEND. `term` is that of the leadership it serves. `compare_index` is
     being compared (-1: start from the end), `truncate_index` is to be sent by TRUNCATE (-1: none),
     `write_index` is the next to push. `awaiting` is the type of the call its thread waits for, if any.
+    `pendings` are the indexes pushed by APPEND and not answered; empty where the grain leaves them out.
 
     Source: EntryDispatcher's fields.
     """
@@ -25,6 +26,7 @@ class DispatcherState:
     truncate_index: Index = NONE
     write_index: Index = NONE
     awaiting: PushType | None = None
+    pendings: frozenset[Index] = frozenset()
 
     def to_compare(self) -> DispatcherState:
         """Go to COMPARE; the comparison starts anew only when APPEND is left.
@@ -36,6 +38,7 @@ class DispatcherState:
             self,
             type=PushType.COMPARE,
             compare_index=NONE if anew else self.compare_index,
+            pendings=frozenset() if anew else self.pendings,
             truncate_index=NONE,
         )
 
@@ -78,5 +81,6 @@ class DispatcherState:
             "compareIndex": self.compare_index,
             "truncateIndex": self.truncate_index,
             "writeIndex": self.write_index,
+            "pendings": {"#set": sorted(self.pendings)},
             "awaiting": "NOTHING" if self.awaiting is None else self.awaiting.value,
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from raftref.dledger.action import NO_EFFECTS, Abandoned, Effects, action
+from raftref.dledger.client_futures import Future
 from raftref.dledger.entry_pusher import EntryPusher
 from raftref.dledger.messages import (
     Code,
@@ -18,6 +19,12 @@ from raftref.dledger.messages import (
     Value,
 )
 
+#: Why a client's entry is not taken. Source: DLedgerResponseCode.
+NOT_LEADER, LEADER_PENDING_FULL = "NOT_LEADER", "LEADER_PENDING_FULL"
+
+#: So many pushes may be unanswered. Source: EntryDispatcher.maxPendingSize.
+MAX_PENDING_SIZE = 1000
+
 
 class EntryDispatcher(EntryPusher):
     """How a leader brings each peer's log into line with its own.
@@ -29,8 +36,8 @@ class EntryDispatcher(EntryPusher):
     """
 
     def can_append_as_leader(self, value: Value) -> bool:
-        """Only a leader takes what clients append."""
-        return self.is_leader
+        """Only a leader takes what clients append, while not too many wait."""
+        return self.is_leader and not self.client_futures.is_full(self.member_state.curr_term)
 
     @action(when=can_append_as_leader)
     def append_as_leader(self, value: Value) -> Effects:
@@ -40,13 +47,41 @@ class EntryDispatcher(EntryPusher):
             value: What the client appends.
 
         Raises:
-            NotEnabled: The node does not lead.
+            NotEnabled: The node does not lead, or too many clients wait.
 
-        Source: DLedgerMmapFileStore.appendAsLeader, DLedgerEntryPusher.waitAck.
+        Returns:
+            The client that is told success at once, in a group of one; else it waits.
+
+        Source: DLedgerServer.handleAppend, DLedgerMmapFileStore.appendAsLeader, DLedgerEntryPusher.waitAck.
         """
         term = self.member_state.curr_term
-        index = self.ledger_store.append(Entry(term, value), curr_term=term)
+        entry = Entry(term, value)
+        index = self.ledger_store.append(entry, curr_term=term)
         self.update_peer_water_mark(self.node_id, term, index)
+        if self.grain.clients and not self.peers:
+            return Effects(acknowledged=(Future(index, entry),))
+        if self.grain.clients:
+            self.client_futures.put(index, entry)
+        return NO_EFFECTS
+
+    def can_refuse_append(self, code: str) -> bool:
+        """The node does not lead, or too many clients wait."""
+        full = self.is_leader and self.client_futures.is_full(self.member_state.curr_term)
+        refusal = NOT_LEADER if not self.is_leader else LEADER_PENDING_FULL if full else None
+        return self.grain.clients and self.is_up and code == refusal
+
+    @action(when=can_refuse_append)
+    def refuse_append(self, code: str) -> Effects:
+        """Tell a client that its entry is not taken.
+
+        Args:
+            code: Why: NOT_LEADER or LEADER_PENDING_FULL.
+
+        Raises:
+            NotEnabled: It is taken, or refused for another reason; or the grain has no clients.
+
+        Source: DLedgerServer.handleAppend.
+        """
         return NO_EFFECTS
 
     def can_do_compare(self, peer: NodeId) -> bool:
@@ -201,12 +236,16 @@ class EntryDispatcher(EntryPusher):
             and dispatcher.awaiting is None
         )
 
+    def _is_full(self, peer: NodeId) -> bool:
+        return len(self.dispatchers[peer].pendings) >= MAX_PENDING_SIZE
+
     def _all_is_pushed(self, peer: NodeId) -> bool:
         return self.dispatchers[peer].write_index > self.ledger_store.end_index
 
     def can_do_append(self, peer: NodeId) -> bool:
-        """There is an entry at the write index."""
-        return self._appending(peer) and self.ledger_store.has_entry(self.dispatchers[peer].write_index)
+        """There is an entry at the write index, and not too many are unanswered."""
+        at_write_index = self.ledger_store.has_entry(self.dispatchers[peer].write_index)
+        return self._appending(peer) and not self._is_full(peer) and at_write_index
 
     @action(when=can_do_append)
     def do_append(self, peer: NodeId) -> Effects:
@@ -223,14 +262,18 @@ class EntryDispatcher(EntryPusher):
 
         Source: EntryDispatcher.doAppend, doAppendInner.
         """
-        index = self.dispatchers[peer].write_index
-        self.dispatchers[peer] = replace(self.dispatchers[peer], write_index=Index(index + 1))
+        dispatcher = self.dispatchers[peer]
+        index = dispatcher.write_index
+        pendings = dispatcher.pendings | {index} if self.grain.pending_map else dispatcher.pendings
+        self.dispatchers[peer] = replace(dispatcher, write_index=Index(index + 1), pendings=pendings)
         return Effects(sent=(self.build_request(peer, PushType.APPEND, index),))
 
     def can_do_check_append_response(self, peer: NodeId) -> bool:
-        """Everything is pushed, and the entry behind the peer's watermark is not answered."""
+        """Everything is pushed, or all that may be, and the entry behind the peer's watermark is not answered."""
         index = Index(self.peer_water_marks[peer] + 1)
-        return self._appending(peer) and self._all_is_pushed(peer) and self.ledger_store.has_entry(index)
+        pushed = index in self.dispatchers[peer].pendings or not self.grain.pending_map
+        waits = self._all_is_pushed(peer) or self._is_full(peer)
+        return self._appending(peer) and waits and pushed and self.ledger_store.has_entry(index)
 
     @action(when=can_do_check_append_response)
     def do_check_append_response(self, peer: NodeId) -> Effects:
@@ -250,6 +293,27 @@ class EntryDispatcher(EntryPusher):
         index = Index(self.peer_water_marks[peer] + 1)
         return Effects(sent=(self.build_request(peer, PushType.APPEND, index),))
 
+    def can_check_leak(self, peer: NodeId) -> bool:
+        """The dispatcher is about to push more."""
+        return self.grain.pending_map and self._appending(peer) and not self._all_is_pushed(peer)
+
+    @action(when=can_check_leak)
+    def check_leak(self, peer: NodeId) -> Effects:
+        """Forget what was pushed below the peer's watermark.
+
+        Args:
+            peer: The member it was pushed to.
+
+        Raises:
+            NotEnabled: The dispatcher is not in APPEND, or has nothing to push.
+
+        Source: EntryDispatcher.doAppend, once a second or when the map is full.
+        """
+        dispatcher, mark = self.dispatchers[peer], self.peer_water_marks[peer]
+        kept = frozenset(index for index in dispatcher.pendings if index >= mark)
+        self.dispatchers[peer] = replace(dispatcher, pendings=kept)
+        return NO_EFFECTS
+
     def can_handle_append_response(self, m: Response) -> bool:
         """The callback of an APPEND runs whatever the dispatcher is doing."""
         return self.is_up and m.type is PushType.APPEND and m.dst == self.node_id
@@ -258,7 +322,8 @@ class EntryDispatcher(EntryPusher):
     def handle_append_response(self, m: Response) -> Effects:
         """Raise the peer's watermark for a stored entry; for an inconsistent one go back to COMPARE.
 
-        The watermark is that of the term in which the entry was pushed.
+        That it was pushed before (REPEATED_PUSH) does nothing. The watermark is that of the term in which the entry
+        was pushed.
 
         Args:
             m: The answer to APPEND.
@@ -268,10 +333,12 @@ class EntryDispatcher(EntryPusher):
 
         Source: EntryDispatcher.doAppendInner, the callback.
         """
+        dispatcher = self.dispatchers[m.src]
         if m.code is Code.SUCCESS:
+            self.dispatchers[m.src] = replace(dispatcher, pendings=dispatcher.pendings - {m.index})
             self.update_peer_water_mark(m.src, m.term, m.index)
-        else:
-            self.dispatchers[m.src] = self.dispatchers[m.src].to_compare()
+        elif m.code is Code.INCONSISTENT_STATE:
+            self.dispatchers[m.src] = dispatcher.to_compare()
         return NO_EFFECTS
 
     def can_do_commit(self, peer: NodeId) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from raftref.dledger.action import NO_EFFECTS, Effects, action
 from raftref.dledger.entry_pusher import EntryPusher
 from raftref.dledger.member_state import Role
-from raftref.dledger.messages import Code, CommitRequest, PushType, Request, Response
+from raftref.dledger.messages import Code, CommitRequest, NodeId, PushType, Request, Response
 from raftref.dledger.switches import Variant
 
 
@@ -16,6 +16,63 @@ class EntryHandler(EntryPusher):
 
     Source: DLedgerEntryPusher.EntryHandler.
     """
+
+    def can_handle_push(self, m: Request | CommitRequest) -> bool:
+        """The process runs, whatever its role, and its grain has queues."""
+        return not self.grain.atomic_receipt and self.is_up and m.dst == self.node_id
+
+    @action(when=can_handle_push)
+    def handle_push(self, m: Request | CommitRequest) -> Effects:
+        """Put a request where it waits. A COMPARE or TRUNCATE clears the APPENDs that wait.
+
+        Args:
+            m: Any request. Of two APPENDs at one index the second is not taken.
+
+        Returns:
+            REPEATED_PUSH to that second one.
+
+        Raises:
+            NotEnabled: The node is down, or handles requests as they are received.
+
+        Source: EntryHandler.handlePush.
+        """
+        if isinstance(m, CommitRequest):
+            self.compare_or_truncate_requests.append(m)
+        elif m.type is not PushType.APPEND:
+            self.write_request_map.clear()
+            self.compare_or_truncate_requests.append(m)
+        elif m.index in self.write_request_map:
+            return self._answer(m, Code.REPEATED_PUSH)
+        else:
+            self.write_request_map[m.index] = m
+        return NO_EFFECTS
+
+    def requests(self) -> list[Request | CommitRequest]:
+        """Return the requests that may be handled next: first come COMPARE, TRUNCATE and COMMIT.
+
+        Source: EntryHandler.doWork.
+        """
+        return self.compare_or_truncate_requests[:1] or list(self.write_request_map.values())
+
+    def no_longer_awaited(self, caller: NodeId, type_: PushType | None) -> None:
+        """Send no answers to what a caller gave up, of one type or (None) of all: it would ignore them."""
+
+        def after(m: Request) -> Request:
+            gone = m.src == caller and type_ in (None, m.type)
+            return replace(m, awaited=False) if gone else m
+
+        self.write_request_map = {index: after(m) for index, m in self.write_request_map.items()}
+        waiting = self.compare_or_truncate_requests
+        self.compare_or_truncate_requests = [after(m) if isinstance(m, Request) else m for m in waiting]
+
+    def _take(self, m: Request | CommitRequest) -> None:
+        """Remove a request from where it waits; without queues it came just now."""
+        if self.grain.atomic_receipt:
+            return
+        if isinstance(m, Request) and m.type is PushType.APPEND:
+            del self.write_request_map[m.index]
+        else:
+            del self.compare_or_truncate_requests[0]
 
     def can_handle_do_compare(self, m: Request) -> bool:
         """A follower handles every COMPARE."""
@@ -36,6 +93,7 @@ class EntryHandler(EntryPusher):
 
         Source: EntryHandler.handleDoCompare.
         """
+        self._take(m)
         if not self._obeys(m):
             return self._answer(m, Code.INCONSISTENT_TERM)
         equal = self.ledger_store.holds(m.index, m.entry)
@@ -60,6 +118,7 @@ class EntryHandler(EntryPusher):
 
         Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate.
         """
+        self._take(m)
         if not self._may_truncate(m):
             return self._answer(m, Code.INCONSISTENT_STATE)
         if not self._is_late_truncate(m):
@@ -104,6 +163,7 @@ class EntryHandler(EntryPusher):
 
         Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
         """
+        self._take(m)
         if not self._from_its_leader(m):
             return self._answer(m, Code.INCONSISTENT_STATE)
         self.ledger_store.append(m.entry, curr_term=self.member_state.curr_term)
@@ -113,7 +173,8 @@ class EntryHandler(EntryPusher):
     def can_check_append_future(self, m: Request) -> bool:
         """The entry is stored already, or it lies beyond a gap and its answer is still awaited."""
         end = self.ledger_store.end_index
-        return self._handles(m, PushType.APPEND) and (m.index <= end or (m.index > end + 1 and m.awaited))
+        no_next = end + 1 not in self.write_request_map
+        return self._handles(m, PushType.APPEND) and no_next and (m.index <= end or (m.index > end + 1 and m.awaited))
 
     @action(when=can_check_append_future)
     def check_append_future(self, m: Request) -> Effects:
@@ -126,7 +187,7 @@ class EntryHandler(EntryPusher):
             m: The APPEND.
 
         Returns:
-            The answer, and beyond a gap the request that stays.
+            The answer, and beyond a gap the request that stays, unless it does so in a queue.
 
         Raises:
             NotEnabled: The node does not follow, or the entry is the next one, or it was answered before.
@@ -134,9 +195,15 @@ class EntryHandler(EntryPusher):
         Source: EntryHandler.checkAppendFuture.
         """
         if m.index <= self.ledger_store.end_index:
+            self._take(m)
             equal = self.ledger_store.holds(m.index, m.entry)
             return self._answer(m, Code.SUCCESS if equal else Code.INCONSISTENT_STATE)
-        return replace(self._answer(m, Code.INCONSISTENT_STATE), requeued=replace(m, awaited=False))
+        waiting = replace(m, awaited=False)
+        answer = self._answer(m, Code.INCONSISTENT_STATE)
+        if self.grain.atomic_receipt:
+            return replace(answer, requeued=waiting)
+        self.write_request_map[m.index] = waiting
+        return answer
 
     def can_handle_do_commit(self, m: CommitRequest) -> bool:
         """A follower handles every COMMIT."""
@@ -154,12 +221,14 @@ class EntryHandler(EntryPusher):
 
         Source: EntryHandler.handleDoCommit.
         """
+        self._take(m)
         if self._obeys(m):
             self._update_committed_index(m)
         return NO_EFFECTS
 
     def _handles(self, m: Request | CommitRequest, type_: PushType) -> bool:
-        return self.member_state.role is Role.FOLLOWER and m.type is type_ and m.dst == self.node_id
+        its_turn = self.grain.atomic_receipt or m in self.requests()
+        return self.member_state.role is Role.FOLLOWER and m.type is type_ and m.dst == self.node_id and its_turn
 
     def _from_its_leader(self, m: Request | CommitRequest) -> bool:
         return m.term == self.member_state.curr_term and m.src == self.member_state.leader_id
@@ -169,7 +238,7 @@ class EntryHandler(EntryPusher):
         return self.switches.push_term_check is Variant.PUBLISHED or self._from_its_leader(m)
 
     def _update_committed_index(self, m: Request | CommitRequest) -> None:
-        self.ledger_store.update_committed_index(m.term, m.commit_index, curr_term=self.member_state.curr_term)
+        self.update_committed_index(m.term, m.commit_index)
 
     def _answer(self, m: Request, code: Code) -> Effects:
         """Answer if the caller still waits: term and index are an echo, begin and end are this log's.

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from raftref.dledger.client_futures import ClientFutures
 from raftref.dledger.dispatcher_state import DispatcherState
 from raftref.dledger.ledger_store import LedgerStore
 from raftref.dledger.member_state import MemberState, Role
-from raftref.dledger.messages import NONE, Index, NodeId, Term
-from raftref.dledger.switches import PUBLISHED, Switches
+from raftref.dledger.messages import NONE, CommitRequest, Index, NodeId, Request, Term
+from raftref.dledger.switches import COARSE, PUBLISHED, Grain, Switches, Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a pass of the quorum checker has read: the term, and the index that a quorum stores in it."""
+
+    term: Term
+    index: Index
 
 
 class EntryPusher:
     """The state of one node. The classes that act on it derive from this one.
 
     In DLedger they are inner classes of DLedgerEntryPusher and reach the same fields.
+
+    `write_request_map` and `compare_or_truncate_requests` hold what was received and not handled, APPENDs by their
+    index. `checking` is what a pass of the quorum checker has read. `client_futures` are the clients that wait.
+    `told_index` is up to where the state machine shall apply, `last_applied_index` up to where it did.
 
     `peer_water_marks` tells for each member, itself included, up to where it is known to store the log; it is
     of the current term. `last_quorum_index` is what the last pass of the quorum checker found.
@@ -28,6 +42,7 @@ class EntryPusher:
         members: Sequence[NodeId],
         switches: Switches = PUBLISHED,
         new_store: Callable[[Switches], LedgerStore] = LedgerStore,
+        grain: Grain = COARSE,
     ) -> None:
         """Make a node that was never started before.
 
@@ -36,6 +51,7 @@ class EntryPusher:
             members: All nodes of the group.
             switches: The form of the rules that have two.
             new_store: Makes its store, told the form of its rules.
+            grain: How fine its steps are.
 
         Raises:
             ValueError: The node is not a member, or a member is named twice.
@@ -46,14 +62,21 @@ class EntryPusher:
         self.members = tuple(members)
         self.peers = tuple(member for member in members if member != node_id)
         self.switches = switches
+        self.grain = grain
         self.member_state = MemberState()
         self.ledger_store = new_store(switches)
         self.forget()
 
     def forget(self) -> None:
-        """Lose what a process keeps in memory only: dispatchers, watermarks, the last quorum index."""
+        """Lose what a process keeps in memory only: queues, dispatchers, watermarks, clients, the state machine."""
         self.dispatchers = {peer: DispatcherState() for peer in self.peers}
         self.last_quorum_index = NONE
+        self.checking: Check | None = None
+        self.client_futures = ClientFutures()
+        self.told_index = NONE
+        self.last_applied_index = NONE
+        self.write_request_map: dict[Index, Request] = {}
+        self.compare_or_truncate_requests: list[Request | CommitRequest] = []
         self.clear_water_marks()
 
     def clear_water_marks(self) -> None:
@@ -77,6 +100,21 @@ class EntryPusher:
         """
         if term == self.member_state.curr_term and self.peer_water_marks[peer] < index:
             self.peer_water_marks[peer] = index
+
+    def update_committed_index(self, term: Term, index: Index) -> None:
+        """Commit up to an index that was heard of, as far as the store does, and tell the state machine.
+
+        Args:
+            term: The term in which it was told.
+            index: The index that is committed, -1 for none.
+
+        Source: DLedgerEntryPusher.updateCommittedIndex.
+        """
+        self.ledger_store.update_committed_index(term, index, curr_term=self.member_state.curr_term)
+        if self.grain.applies:
+            published = self.switches.apply_unclamped is Variant.PUBLISHED
+            told = index if published else self.ledger_store.committed_index
+            self.told_index = max(self.told_index, told)
 
     @property
     def is_leader(self) -> bool:

@@ -51,6 +51,7 @@ class Code(StrEnum):
     SUCCESS = "SUCCESS"
     INCONSISTENT_TERM = "INCONSISTENT_TERM"
     INCONSISTENT_STATE = "INCONSISTENT_STATE"
+    REPEATED_PUSH = "REPEATED_PUSH"
 
 
 @dataclass(frozen=True, slots=True)

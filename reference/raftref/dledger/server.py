@@ -12,13 +12,14 @@ from raftref.dledger.leader_elector import LeaderElector
 from raftref.dledger.member_state import Role
 from raftref.dledger.messages import NO_TERM, Term, VoteRequest
 from raftref.dledger.quorum_ack_checker import QuorumAckChecker
+from raftref.dledger.state_machine_caller import StateMachineCaller
 from raftref.dledger.switches import Variant
 
 #: How the spec writes an index of a log that cannot be read.
 HOLE_RECORD = {"term": NO_TERM, "value": None}
 
 
-class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker):
+class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker, StateMachineCaller):
     """One member of a group. Every action of the protocol is a method of it.
 
     Source: DLedgerServer.
@@ -173,6 +174,8 @@ class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker):
             "committedIndex": store.committed_index,
             "checkPoint": store.check_point,
             "lastQuorumIndex": self.last_quorum_index,
+            "lastAppliedIndex": self.last_applied_index,
+            "futures": self.client_futures.record(),
         }
         if with_log:
             shown["log"] = [HOLE_RECORD if entry is None else entry.record() for entry in store.log]

@@ -1,4 +1,4 @@
-"""The described flaws as switches: each is as published, or repaired. The names are the spec's constants."""
+"""What a node can be told to be: its flaws as switches, and its grain. The names are the spec's constants."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Switches:
     `commit_past_end`: a TRUNCATE cuts below the committed index (D6).
     `async_flush`: an entry is acknowledged before it is on the disk (D7).
     `vote_file`: term and vote are nowhere while their file is replaced (D8).
+    `apply_unclamped`: the state machine is told an index that the store did not commit (D13).
+    `ack_by_quorum_index`: clients are answered by the quorum index, committed or not (D15).
     `ledger_end_term`: votes look at the term in which the last entry was stored (D10), until 0.2.0 mended it.
     """
 
@@ -34,6 +36,8 @@ class Switches:
     commit_past_end: Variant = Variant.PUBLISHED
     async_flush: Variant = Variant.PUBLISHED
     vote_file: Variant = Variant.PUBLISHED
+    apply_unclamped: Variant = Variant.PUBLISHED
+    ack_by_quorum_index: Variant = Variant.PUBLISHED
     ledger_end_term: Variant = Variant.REPAIRED
 
     def constants(self) -> dict[str, str]:
@@ -41,10 +45,41 @@ class Switches:
         return {name: getattr(self, field).value for name, field in SWITCHES.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Grain:
+    """How fine the steps are, and which features are there at all; as coarse as can be unless told otherwise.
+
+    `atomic_receipt`: a request is handled when it is received; it does not wait in the follower's queues.
+    `atomic_quorum_check`: a pass of the quorum checker reads and acts in one step.
+    `pending_map`: a dispatcher knows what it has pushed and has no answer to.
+    `clients`: clients wait for the entries they appended, and are answered.
+    `applies`: a state machine is told what is committed, and answers the clients.
+    """
+
+    atomic_receipt: bool = True
+    atomic_quorum_check: bool = True
+    pending_map: bool = False
+    clients: bool = False
+    applies: bool = False
+
+    def constants(self) -> dict[str, bool]:
+        """Return the grain as the spec's constants."""
+        return {name: getattr(self, field) for name, field in GRAINS.items()}
+
+
+def _spec_names(owner: type[Switches] | type[Grain]) -> dict[str, str]:
+    return {"".join(part.capitalize() for part in each.name.split("_")): each.name for each in fields(owner)}
+
+
 #: The field of each switch by the spec's name for it: `prior_term_commit` is `PriorTermCommit`.
-SWITCHES: dict[str, str] = {
-    "".join(part.capitalize() for part in each.name.split("_")): each.name for each in fields(Switches)
-}
+SWITCHES: dict[str, str] = _spec_names(Switches)
+
+#: The same for the grain.
+GRAINS: dict[str, str] = _spec_names(Grain)
+
+COARSE = Grain()
+#: Every queue, every future, every pass in its parts.
+FINE = Grain(atomic_receipt=False, atomic_quorum_check=False, pending_map=True, clients=True, applies=False)
 
 PUBLISHED = Switches()
 REPAIRED = Switches(**dict.fromkeys(SWITCHES.values(), Variant.REPAIRED))

@@ -46,7 +46,9 @@ class Cluster:
         """
         self.plan = plan
         self.node_ids = plan.node_ids
-        self.servers = {each: Server(each, plan.node_ids, plan.switches, new_store) for each in plan.node_ids}
+        self.servers = {
+            each: Server(each, plan.node_ids, plan.switches, new_store, plan.grain) for each in plan.node_ids
+        }
         self.network = Network(plan.node_ids, fifo=plan.fifo)
         #: Who was elected when. A dict for its order.
         self.elected: dict[HeartBeat, None] = {}
@@ -98,7 +100,7 @@ class Cluster:
 
     def _perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
         carried = self._carried(node, action, args)
-        takes_message = ACTIONS[action].parameters == ("m",)
+        takes_message = ACTIONS[action].parameters == ("m",) and not self._waits(action)
         if takes_message:
             self.network.check_deliverable(args[0])
         effects = ACTIONS[action].perform(self.servers[node], *args, **carried)
@@ -109,7 +111,15 @@ class Cluster:
         if effects.heart_beat is not None:
             self.elected[effects.heart_beat] = None
         self.network.apply(node, effects)
+        if effects.abandoned is not None:
+            peers = [effects.abandoned.peer] if effects.abandoned.peer else self.servers[node].peers
+            for peer in peers:
+                self.servers[peer].no_longer_awaited(node, effects.abandoned.type)
         return effects
+
+    def _waits(self, action: str) -> bool:
+        """Tell whether an action takes its message from where it waits, not from the network."""
+        return not self.plan.grain.atomic_receipt and action in FOLLOWER_ACTIONS
 
     def _carried(self, node: NodeId, action: str, args: tuple[Any, ...]) -> dict[str, Any]:
         """Return what reaches the node by messages that the grain leaves out."""
@@ -148,7 +158,16 @@ class Cluster:
     def handler_of(self, m: Message) -> str | None:
         """Return the action that would handle a message now, None if its receiver takes it by none."""
         handlers = _RESPONSE_HANDLERS if isinstance(m, Response) else _REQUEST_HANDLERS
-        return next((name for name in handlers[m.type] if self.enabled(m.dst, name, m)), None)
+        names = handlers[m.type]
+        if not isinstance(m, Response) and not self.plan.grain.atomic_receipt:
+            names = ("HandlePush",)
+        return next((name for name in names if self.enabled(m.dst, name, m)), None)
+
+    def waiting(self, node: NodeId) -> list[tuple[str, Message]]:
+        """Return the actions by which a node may handle what waits at it, each with its message."""
+        requests = self.servers[node].requests()
+        found = [(name, m) for m in requests for name in _REQUEST_HANDLERS[m.type]]
+        return [(name, m) for name, m in found if self.enabled(node, name, m)]
 
     def highest_term(self, node: NodeId) -> Term:
         """Return the highest term of a running node that `node` is connected with, itself included."""
@@ -165,6 +184,9 @@ _REQUEST_HANDLERS = {
     PushType.APPEND: ("HandleDoAppend", "CheckAppendFuture"),
     PushType.COMMIT: ("HandleDoCommit",),
 }
+#: How a follower handles what it received.
+FOLLOWER_ACTIONS = tuple(name for names in _REQUEST_HANDLERS.values() for name in names)
+
 _RESPONSE_HANDLERS = {
     PushType.COMPARE: ("HandleCompareResponse",),
     PushType.TRUNCATE: ("HandleTruncateResponse",),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from raftref.dledger import SWITCHES, NodeId, Switches, Variant
+from raftref.dledger import GRAINS, SWITCHES, Grain, NodeId, Switches, Variant
 
 NODES_MIN, NODES_MAX = 3, 7
 EVENTS_MAX = 10_000_000
@@ -34,18 +34,19 @@ class FaultPlan:
     """A simulation's shape and faults.
 
     `nodes` is how many members the group has (3 to 7), `events` how many steps are taken, `fifo` whether
-    channels keep order, `switches` the variants of the protocol.
+    channels keep order, `switches` the variants of the protocol, `grain` how fine its steps are.
 
     Probabilities for each message whose turn has come: `loss`, `duplicate`, and `delay`, which holds its
     channel for up to `delay_events` events. In a channel without order any message is next with probability
     `reorder`, and the oldest otherwise.
 
     Probabilities of being tried at each moment, together at most 1; ordinary work (delivering, pushing,
-    electing) takes the rest: `client` appends, `quorum_check` and `refresh` passes of the leader's quorum
-    checker, `resend` of an unanswered APPEND, `commit` told to a peer, `push_timeout` of a call that could
-    still be answered, `step_down` of a leader or follower for no reason, `check_point`, `crash` of a process,
-    `crash_in_persist` while term and vote are written, `power_loss` of a machine, `shutdown` in good order,
-    `flush` of the data file, `restart`, `partition` and `heal`.
+    electing, handling what waits) takes the rest: `client` appends, `client_timeout` of one that waits,
+    `quorum_check` and `refresh` passes of the leader's quorum checker, `resend` of an unanswered APPEND,
+    `commit` told to a peer, `push_timeout` of a call that could still be answered, `step_down` of a leader or
+    follower for no reason, `check_point`, `crash` of a process, `crash_in_persist` while term and vote are
+    written, `power_loss` of a machine, `shutdown` in good order, `flush` of the data file, `restart`,
+    `partition` and `heal`.
 
     `max_down` is how many nodes may be down at once.
     """
@@ -59,6 +60,7 @@ class FaultPlan:
     delay_events: int = 40
     reorder: float = 0.4
     client: float = 0.05
+    client_timeout: float = 0.005
     quorum_check: float = 0.06
     refresh: float = 0.02
     resend: float = 0.03
@@ -76,6 +78,7 @@ class FaultPlan:
     heal: float = 0.008
     max_down: int = 1
     switches: Switches = field(default_factory=Switches)
+    grain: Grain = field(default_factory=Grain)
 
     def __post_init__(self) -> None:
         """Raise PlanError where a field is out of range or of another type."""
@@ -85,6 +88,8 @@ class FaultPlan:
         _check_integer("max_down", self.max_down, 0, self.nodes)
         if not isinstance(self.fifo, bool):
             raise PlanError("fifo", f"{self.fifo!r} is neither true nor false")
+        if not isinstance(self.grain, Grain):
+            raise PlanError("grain", f"{self.grain!r} is not a table of the grain")
         if not isinstance(self.switches, Switches):
             raise PlanError("switches", f"{self.switches!r} is not a table of switches")
         for name in (*MESSAGE_PROBABILITIES, "reorder", *EVENT_PROBABILITIES):
@@ -118,16 +123,22 @@ class FaultPlan:
         given = dict(data)
         if "switches" in given and not isinstance(given["switches"], Switches):
             given["switches"] = read_switches(given["switches"])
+        if "grain" in given and not isinstance(given["grain"], Grain):
+            given["grain"] = read_grain(given["grain"])
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as from_dict reads it."""
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {"switches": self.switches.constants()}
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {
+            "switches": self.switches.constants(),
+            "grain": self.grain.constants(),
+        }
 
 
 MESSAGE_PROBABILITIES = ("loss", "duplicate", "delay")
 EVENT_PROBABILITIES = (
     "client",
+    "client_timeout",
     "quorum_check",
     "refresh",
     "resend",
@@ -162,6 +173,22 @@ def read_switches(data: Any) -> Switches:
             raise PlanError(f"switches.{name}", f"{value!r} is neither 'published' nor 'repaired'")
         given[SWITCHES[name]] = Variant(value)
     return Switches(**given)
+
+
+def read_grain(data: Any) -> Grain:
+    """Read the grain by the spec's names; what is not named is as coarse as can be.
+
+    Raises:
+        PlanError: A feature is unknown, or neither true nor false.
+    """
+    if not isinstance(data, Mapping):
+        raise PlanError("grain", f"{data!r} is not a table of the grain")
+    for name, value in data.items():
+        if name not in GRAINS:
+            raise PlanError(f"grain.{name}", f"unknown; there are {', '.join(GRAINS)}")
+        if not isinstance(value, bool):
+            raise PlanError(f"grain.{name}", f"{value!r} is neither true nor false")
+    return Grain(**{GRAINS[name]: value for name, value in data.items()})
 
 
 def load_plan(path: Path | str) -> FaultPlan:

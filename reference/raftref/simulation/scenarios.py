@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from raftref.dledger import PUBLISHED, Message, NodeId, Role, Switches
+from raftref.dledger import COARSE, PUBLISHED, Grain, Message, NodeId, Role, Switches
 from raftref.simulation.cluster import Cluster, Event
 from raftref.simulation.plan import FaultPlan
 
 A, B, C = "n1", "n2", "n3"
 
 
-def scenario_plan(switches: Switches = PUBLISHED) -> FaultPlan:
+def scenario_plan(switches: Switches = PUBLISHED, grain: Grain = COARSE) -> FaultPlan:
     """Return the plan that scenarios are told in: three nodes, ordered channels."""
-    return FaultPlan(nodes=3, fifo=True, switches=switches)
+    return FaultPlan(nodes=3, fifo=True, switches=switches, grain=grain)
 
 
 class Script:
     """A cluster on which a scenario is played; `events` is what happened so far."""
 
-    def __init__(self, switches: Switches) -> None:
+    def __init__(self, switches: Switches, grain: Grain = COARSE) -> None:
         """Begin with three nodes that were never started before."""
-        self.cluster = Cluster(scenario_plan(switches))
+        self.cluster = Cluster(scenario_plan(switches, grain))
         self.events: list[Event] = []
 
     def take(self, node: NodeId, action: str, *args: Any) -> None:

@@ -12,13 +12,15 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from raftref.dledger import HeartBeat, Message, NodeId, Request, Response, Role
+from raftref.dledger import Grain, HeartBeat, Message, NodeId, Request, Response, Role
 from raftref.dledger.quorum import is_quorum
 from raftref.simulation.cluster import Cluster, Event
 from raftref.simulation.plan import EVENT_PROBABILITIES, FaultPlan
 
 # Ordinary work: how the plan's rest is shared out.
 DELIVER, DISPATCH, ELECT = 0.55, 0.3, 0.15
+#: And which part of that goes to threads that only a finer grain has.
+WORK = 0.2
 
 #: Nobody sends into a channel that holds so many messages.
 CHANNEL_FULL = 12
@@ -38,6 +40,12 @@ HIGHER_TERM_HEARD = 0.3
 LATE_HEARTBEAT = 0.05
 #: A leader that stepped down wins the same term again at this rate.
 SAME_TERM_AGAIN = 0.03
+#: The EntryHandler of a node works at this rate when the node has its turn, other threads at the rest.
+HANDLER_TURN = 0.7
+#: An entry that is not the next one has waited long enough at this rate when it comes to its turn.
+GAP_TIMEOUT = 0.3
+#: A client asks a node at this rate whether it leads or not.
+WRONG_NODE = 0.1
 #: A checker's pass that can change nothing is told at this rate.
 IDLE_PASS = 0.03
 #: So many attempts that come to nothing, and the run is over.
@@ -63,8 +71,9 @@ class Schedule:
         rates = [getattr(plan, name) for name in EVENT_PROBABILITIES]
         rest = max(0.0, 1 - sum(rates))
         tries: list[Callable[[], Event | None]] = [getattr(self, f"try_{name}") for name in EVENT_PROBABILITIES]
-        self._tries = [*tries, self.try_deliver, self.try_dispatch, self.try_elect]
-        self._rates = [*rates, rest * DELIVER, rest * DISPATCH, rest * ELECT]
+        self._tries = [*tries, self.try_deliver, self.try_dispatch, self.try_elect, self.try_work]
+        work = 0 if plan.grain == Grain() else rest * WORK
+        self._rates = [*rates, *((rest - work) * share for share in (DELIVER, DISPATCH, ELECT)), work]
 
     def next_event(self) -> Event | None:
         """Take the next action and tell it; None where nothing is possible any more."""
@@ -152,6 +161,10 @@ class Schedule:
         if chosen is None:
             return None
         node, peer = chosen
+        if self.chance(IDLE_PASS):
+            event = self.attempt(node, "CheckLeak", peer)
+            if event is not None:
+                return event
         for action in ("DoTruncate", "DoCompare", "DoAppend"):
             event = self.push(node, action, peer)
             if event is not None:
@@ -164,9 +177,31 @@ class Schedule:
         """Tell whether a dispatcher waits for an answer that is not and will not be under way."""
         awaited = self.cluster.servers[node].dispatchers[peer].awaiting
         channels = self.cluster.network.channels
-        asked = any(isinstance(m, Request) and m.awaited and m.type is awaited for m in channels[node, peer])
+        requests = [*channels[node, peer], *self.cluster.servers[peer].compare_or_truncate_requests]
+        asked = any(isinstance(m, Request) and m.src == node and m.awaited and m.type is awaited for m in requests)
         answered = any(isinstance(m, Response) and m.type is awaited for m in channels[peer, node])
         return awaited is not None and not (answered or (asked and self.reaches(node, peer)))
+
+    def try_work(self) -> Event | None:
+        """Let a thread of a node go on: its EntryHandler, the pass of its checker, its state machine."""
+        node = self.one_of(self.running())
+        if node is None:
+            return None
+        waiting = self.cluster.waiting(node)
+        if waiting and self.chance(HANDLER_TURN):
+            name, m = self.random.choice(waiting)
+            gap = name == "CheckAppendFuture" and not self.chance(GAP_TIMEOUT)
+            return None if gap else self.attempt(node, name, m)
+        for action in ("ActOnQuorumIndex", "DoCommitted"):
+            event = self.attempt(node, action)
+            if event is not None:
+                return event
+        return None
+
+    def try_client_timeout(self) -> Event | None:
+        """Let a client have waited too long."""
+        node = self.one_of(self.in_role(Role.LEADER))
+        return None if node is None else self.attempt(node, "CheckResponseFuturesTimeout")
 
     def try_push_timeout(self) -> Event | None:
         """Let a dispatcher give up a call that may yet be answered."""
@@ -203,6 +238,9 @@ class Schedule:
 
     def try_client(self) -> Event | None:
         """Let a client append a value that was never appended before, at whoever leads."""
+        if self.chance(WRONG_NODE):
+            asked = self.one_of(self.running())
+            return None if asked is None else self.attempt(asked, "RefuseAppend", "NOT_LEADER")
         node = self.one_of(self.in_role(Role.LEADER))
         if node is None:
             return None
@@ -374,4 +412,4 @@ def simulate(seed: int, plan: FaultPlan) -> Iterator[Event]:
 
 def constants(plan: FaultPlan) -> dict[str, bool | str]:
     """Return the spec's constants that a trace of this plan is told in."""
-    return {"AtomicElection": False, "Fifo": plan.fifo, **plan.switches.constants()}
+    return {"AtomicElection": False, "Fifo": plan.fifo, **plan.grain.constants(), **plan.switches.constants()}

@@ -39,13 +39,14 @@ from lockstep.trace.dledger.lines import (
 from lockstep.trace.dledger.placement import Placement, Step, place
 from lockstep.trace.dledger.world import OF_LOG, OF_ROLE, MarksNow, Node, RoleNow, World, shown_of_node
 from lockstep.trace.format import OBSERVE, Event
-from raftref.dledger import PUBLISHED
+from raftref.dledger import COARSE, PUBLISHED
 
 SPEC = "DLedger"
 
 CONSTANTS: dict[str, bool | str | int] = {
     "AtomicElection": False,
     "Fifo": False,
+    **COARSE.constants(),
     **PUBLISHED.constants(),
 }
 
