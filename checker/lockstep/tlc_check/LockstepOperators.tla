@@ -24,6 +24,9 @@ HasKeys(v, modelValues) == IF \E m \in modelValues : v = m THEN FALSE ELSE ~IsSe
 
 Has(f, key) == key \in DOMAIN f
 
+\* TRUE where v has a value, all of it.
+Evaluated(v) == ToString(v) # ""
+
 -----------------------------------------------------------------------------
 (* Messages.  A channel is a sequence, or a bag: [message -> copies].      *)
 

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lockstep.tla.analysis import CompileError, Program
 from lockstep.tla.nextstate import ActionPart, Frame
 from lockstep.tla.syntax import Bound, Definition, Let
-from lockstep.tlc_check.text import Source, Text
+from lockstep.tlc_check.names import Names
+from lockstep.tlc_check.source import Source
 
 
 class Actions:
-    """Writes, for each action it is asked for, an operator of the action's parameters."""
+    """Writes, for each action it is asked for, an operator of the action's parameters.
+
+    Attributes:
+        lines: the definitions, each before its use.
+    """
 
     def __init__(
         self,
         program: Program,
         behaviour: dict[str, tuple[tuple[str, ...], list[ActionPart]]],
         source: Source,
-        prefix: str,
+        names: Names,
     ) -> None:
-        """Write the actions of `behaviour`; the names of new operators begin with `prefix`."""
+        """Write the actions of `behaviour`."""
         self._program, self._behaviour = program, behaviour
-        self._source, self._prefix = source, prefix
+        self._source, self._names = source, names
         self._operators: dict[str, str] = {}
         self._count = 0
-        self.text = Text()
+        self.lines: list[str] = []
 
     def operator(self, action: str) -> str:
         """Return the operator that is the action with the arguments it is given, in the order of its parameters.
@@ -35,20 +40,18 @@ class Actions:
         if action not in self._operators:
             params, parts = self._behaviour[action]
             name = self._operators[action] = self._fresh(action)
-            args = [f"{self._prefix}arg{index}" for index in range(1, len(params) + 1)]
+            args = [f"{self._names.prefix}arg{index}" for index in range(1, len(params) + 1)]
             calls = []
             for part in parts:
                 calls.append(_call(self._fresh(action), args))
                 fields = dict(zip(args, params, strict=True))
                 self._write(calls[-1], part, list(part.frames), args, fields)
-            self.text.add(f"{_call(name, args)} ==")
-            for call in calls:
-                self.text.add(f"    \\/ {call}")
+            self.lines += [f"{_call(name, args)} ==", *(f"    \\/ {call}" for call in calls)]
         return self._operators[action]
 
     def _fresh(self, action: str) -> str:
         self._count += 1
-        return f"{self._prefix}{action.replace('!', '_')}_{self._count}"
+        return f"{self._names.prefix}{action.replace('!', '_')}_{self._count}"
 
     def _write(self, head: str, part: ActionPart, frames: list[Frame], args: list[str], fields: dict[str, str]) -> None:
         """Write the way from Next, or from a definition on it, down to the action.
@@ -56,27 +59,32 @@ class Actions:
         Arguments: `head`, the operator to define; `frames`, what is left of the way; `args`, the operator's
         parameters for what the quantifiers in `frames` choose; `fields`, what traces call them.
         """
-        body = Text()
-        body.add(f"{head} ==")
+        body = [f"{head} =="]
         while frames:
             frame = frames.pop(0)
             if frame.bound is not None:
                 mine, args = args[: len(frame.bound.params)], args[len(frame.bound.params) :]
-                self._narrow(body, frame.bound, mine, fields)
+                body += self._narrowed(frame.bound, mine, fields)
             elif frame.let is not None:
-                body.add(self._definitions_of(frame.let))
+                body.append(self._definitions_of(frame.let))
             elif frame.use is not None and frame.definition is not None:
                 if not frames and part.body is frame.definition.body:
-                    body.add(self._source.cut(frame.use.loc))  # it chooses nothing: the spec's own operator will do
+                    body.append(self._source.cut(frame.use.loc))  # it chooses nothing: the spec's own operator will do
                 else:
                     self._enter(body, frame, part, frames, args, fields)
                 break
         else:
-            body.add(self._source.cut(part.body.loc))
-        self.text.extend(body)
+            body.append(self._source.cut(part.body.loc))
+        self.lines += body
 
     def _enter(
-        self, body: Text, frame: Frame, part: ActionPart, frames: list[Frame], args: list[str], fields: dict[str, str]
+        self,
+        body: list[str],
+        frame: Frame,
+        part: ActionPart,
+        frames: list[Frame],
+        args: list[str],
+        fields: dict[str, str],
     ) -> None:
         """Use a copy of a definition, which takes the arguments of the quantifiers within it as parameters."""
         assert frame.use is not None
@@ -85,9 +93,9 @@ class Actions:
         name = self._fresh(frame.definition.name)
         own = [self._program.tree.params[uid].name for uid in frame.definition.params]
         given = [self._source.cut(arg.loc) for arg in frame.use.args]
-        body.add(f"    {name}" + ("(" if [*given, *args] else ""))
-        body.add("\n    ,\n".join([*given, *args]))
-        body.add("    )" if [*given, *args] else "")
+        body.append(f"    {name}" + ("(" if [*given, *args] else ""))
+        body.append("\n    ,\n".join([*given, *args]))
+        body.append("    )" if [*given, *args] else "")
         self._write(_call(name, [*own, *args]), part, frames, args, fields)
 
     def _refuse_instance(self, definition: Definition, part: ActionPart) -> None:
@@ -95,23 +103,22 @@ class Actions:
             message = f"TLC cannot be given the arguments of {part.name}: {definition.name} is of an INSTANCE"
             raise CompileError(message, definition.loc)
 
-    def _narrow(self, body: Text, bound: Bound, args: Sequence[str], fields: dict[str, str]) -> None:
-        """Write a quantifier over the set that holds the argument alone, and not even that if it is not in its own.
-
-        The membership test stands on a line of its own, which is marked with the argument's field.
-        """
+    def _narrowed(self, bound: Bound, args: Sequence[str], fields: dict[str, str]) -> Iterator[str]:
+        """Write a quantifier over the set that holds the argument alone, and not even that if it is not in its own."""
         assert bound.domain is not None
-        names = [self._program.tree.params[uid].name for uid in bound.params]
-        chosen = list(zip(names, args, strict=True))
-        field = f"args.{fields[args[0]]}"
+        variables = [self._program.tree.params[uid].name for uid in bound.params]
+        chosen = [(name, arg, fields[arg]) for name, arg in zip(variables, args, strict=True)]
         if bound.is_tuple:
-            chosen = [(f"<<{', '.join(names)}>>", f"<<{', '.join(args)}>>")]
-        for variables, arg in chosen:
-            body.add(f"    \\E {variables} \\in {{{self._prefix}t \\in {{{arg}}} :")
-            body.add(f"        {self._prefix}t", field=field if bound.is_tuple else f"args.{fields[arg]}")
-            body.add("            \\in (")
-            body.add(self._source.cut(bound.domain.loc))
-            body.add("    )} :")
+            chosen = [(f"<<{', '.join(variables)}>>", f"<<{', '.join(args)}>>", fields[args[0]])]
+        candidate, domain = f"{self._names.prefix}t", f"{self._names.prefix}d"
+        for name, arg, field in chosen:
+            yield f"    \\E {name} \\in {{{candidate} \\in {{{arg}}} :"
+            yield f"        LET {domain} =="
+            yield self._source.cut(bound.domain.loc)
+            yield "        IN"
+            tests = [*self._names.evaluated(domain), *self._names.probe(f"args.{field}"), f"{candidate} \\in {domain}"]
+            yield from (f"            /\\ {test}" for test in [*tests, *self._names.probe("")])
+            yield "    } :"
 
     def _definitions_of(self, let: Let) -> str:
         text = self._source.cut(let.loc, until=let.body.loc)

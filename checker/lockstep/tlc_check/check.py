@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,11 +27,12 @@ from lockstep.tla.text import parse_value
 from lockstep.tla.values import Fcn, TlaError, Value
 from lockstep.tlc import TlcResult, ToolDied, run_tlc
 from lockstep.tlc import Verdict as TlcVerdict
-from lockstep.tlc.result import PropertyKind, Violation
+from lockstep.tlc.result import Cause, PropertyKind
 from lockstep.tlc.run import SCRATCH_PREFIX
 from lockstep.tlc_check.comparisons import count_compared
 from lockstep.tlc_check.literals import decoded
-from lockstep.tlc_check.module import MODULE, OPERATORS, SHOWS, ReadEvent, TraceModule
+from lockstep.tlc_check.module import ReadEvent, TraceModule
+from lockstep.tlc_check.names import PROBE, SHOWS
 from lockstep.trace.format import OBSERVE, Event, Header, TraceError
 from lockstep.verdict import Verdict
 
@@ -93,11 +93,22 @@ class _Check:
 
     def run(self) -> None:
         self._read()
-        module = TraceModule(self.spec, self.parsed, self.words, self.events)
+        module = self._module()
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as folder:
-            result = self._run_tlc(module, Path(folder))
+            result = self._run_to_the_last(module, Path(folder))
+            if result.verdict is TlcVerdict.VIOLATED:
+                # What is left is an error of evaluation. TLC does not always say where it was, so it is asked to
+                # tell of everything before it does it.
+                module = self._module(probing=True)
+                result = self._run_to_the_last(module, Path(folder))
         self._note_violations()
-        self._judge(module, result)
+        if result.verdict is TlcVerdict.VIOLATED:
+            self._judge_error(module, result)
+        else:
+            self._judge(module, result)
+
+    def _module(self, *, probing: bool = False) -> TraceModule:
+        return TraceModule(self.spec, self.parsed, self.words, self.events, probing=probing)
 
     def fail(self, failed: TraceVerdict) -> None:
         """Take over the verdict that an error led to; what was counted and found so far stays."""
@@ -121,36 +132,34 @@ class _Check:
 
     # ---- Running TLC ----
 
-    def _run_tlc(self, module: TraceModule, folder: Path) -> TlcResult:
+    def _run_to_the_last(self, module: TraceModule, folder: Path) -> TlcResult:
         """Run TLC until it finds no further property violated; return its last result."""
         while True:
-            spec, cfg = module.write(folder, self.violated)
-            result = run_tlc(
-                spec,
-                cfg,
-                deadlock_check=False,
-                timeout_seconds=self._budget(),
-                library=self.parsed.directories,
-                jar=self.jar,
-            )
+            result = self._run_tlc(module, folder, self.violated)
             name = _violated_property(result)
             if name is None or name in self.violated:
                 return result
-            self.violated[name] = self._last_event(module, result)
+            self.violated[name] = self._events_taken(module, result)
 
-    def _budget(self) -> float | None:
-        if self.deadline is None:
-            return None
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise ToolDied("the time is spent: give TLC more with --timeout")
-        return left
+    def _run_tlc(self, module: TraceModule, folder: Path, without: Collection[str]) -> TlcResult:
+        left = None if self.deadline is None else self.deadline - time.monotonic()
+        if left is not None and left <= 0:
+            return TlcResult(TlcVerdict.INCONCLUSIVE, "its time is spent", Cause.TIMED_OUT)
+        spec, cfg = module.write(folder, without)
+        return run_tlc(
+            spec,
+            cfg,
+            deadlock_check=False,
+            timeout_seconds=left,
+            library=self.parsed.directories,
+            jar=self.jar,
+        )
 
-    def _last_event(self, module: TraceModule, result: TlcResult) -> int:
-        """Return the number of the event that led to the last state TLC printed; 0 is the initial state."""
+    def _events_taken(self, module: TraceModule, result: TlcResult) -> int:
+        """Return how many events led to the last state that TLC printed."""
         steps = result.counterexample.steps if result.counterexample else ()
         if not steps:
-            raise ToolDied(f"TLC says that {result.reason}, and prints no state to tell where")
+            raise ToolDied(f"TLC says: {result.reason}; and prints no state to tell where")
         return int(steps[-1].variables[module.names.next_event]) - 1
 
     # ---- The verdict ----
@@ -168,19 +177,23 @@ class _Check:
         return self.events[number - 1].line, self.events[number - 1].event
 
     def _judge(self, module: TraceModule, result: TlcResult) -> None:
-        """Give the verdict on TLC's last run."""
+        """Give the verdict on TLC's last run, in which it found nothing violated."""
         if result.verdict is TlcVerdict.INCONCLUSIVE:
-            self.result.reason = f"TLC: {result.reason}"
+            self._stops(result)
         elif result.verdict is TlcVerdict.ERROR:
             raise TlaError(f"TLC refuses the module of this trace: {result.reason}")
-        elif result.verdict is TlcVerdict.VIOLATED:
-            self._judge_error(module, result)
         elif result.depth is None or result.distinct != result.depth:
-            raise TlaError(
-                f"{result.distinct} states at depth {result.depth}: an event has two successors, or Init has"
-            )
+            states = f"{result.distinct} states at depth {result.depth}"
+            raise TlaError(f"{states}: an event has two successors, or there are two initial states")
         else:
             self._judge_depth(module, result.depth - 1, _printed(module, result))
+
+    def _stops(self, result: TlcResult) -> None:
+        """Give the verdict where TLC did not come to an end: what it found before is true all the same."""
+        self.result.reason = f"TLC: {result.reason}"
+        if self.result.findings:
+            conclude(self.result)
+            self.result.reason += f"; the rest is not checked: TLC: {result.reason}"
 
     def _judge_depth(self, module: TraceModule, taken: int, printed: Mapping[int, tuple[str, Value]]) -> None:
         """Give the verdict where TLC took so many events, each a step of the spec that agrees."""
@@ -234,18 +247,16 @@ class _Check:
         """Give the verdict where TLC could not evaluate something: the fault of the trace, or of the spec."""
         violation = result.violation
         assert violation is not None
-        number, at_fault = _place_of_error(module, violation)
-        if number is None and result.counterexample is not None:
-            number = self._last_event(module, result)
-        complaint = " ".join(violation.message.split())
-        if number is None:
-            raise TlaError(complaint)
+        if violation.name is not None:
+            number, compared = self._events_taken(module, result), ""
+        else:
+            number, compared = _compared_last(module, result)
         self._count(max(0, number - 1))
         line, event = self._at(number)
-        self.place = f"line {line} ({event.action} of {event.node})"
-        if at_fault is not None:
-            raise self.reading.malformed(line, at_fault, complaint)
-        raise TlaError(complaint)
+        self.place = f"line {line} ({event.action} of {event.node})" if number else "the initial state"
+        if compared:
+            raise self.reading.malformed(line, compared, result.reason)
+        raise TlaError(result.reason)
 
     def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:
         self.result.findings.append(finding(self.spec, kind, name, line, event, details, location))
@@ -262,27 +273,22 @@ def _violated_property(result: TlcResult) -> str | None:
     return violation.name if violation is not None and violation.kind in kinds else None
 
 
-_POSITION = re.compile(r"[Ll]ine (\d+), column \d+ to line \d+, column \d+ in (\w+)")
-
-
-def _place_of_error(module: TraceModule, violation: Violation) -> tuple[int | None, str | None]:
-    """Return the number of the event that TLC could not evaluate, and the field of it that is at fault, if one is.
-
-    A field is at fault where the innermost expression is one that compares it. Anything else is the spec's.
-    """
-    places = [(int(found[1]), found[2]) for text in violation.positions if (found := _POSITION.search(text))]
-    ours = [line for line, name in places if name == MODULE]
-    number = next((module.text.events[line] for line in reversed(ours) if line in module.text.events), None)
-    at_fault = module.text.fields.get(ours[-1]) if ours and places[-1][1] in (MODULE, OPERATORS) else None
-    return number, at_fault
+def _compared_last(module: TraceModule, result: TlcResult) -> tuple[int, str]:
+    """Return the event that a probing module came to, and the field that it compared last; empty if it did not."""
+    number, compared = 0, ""
+    for _, what, field, event in _values(result.user_output, module.names.print_start):
+        if what == PROBE:
+            number, compared = event or number, field
+    return number, compared
 
 
 def _printed(module: TraceModule, result: TlcResult) -> dict[int, tuple[str, Value]]:
     """Read what the module printed where events did not agree: of each, what disagrees and the spec's value."""
     found: dict[int, tuple[str, Value]] = {}
-    for value in _values(result.user_output, f'<<"{module.names.prefix}", '):
+    for value in _values(result.user_output, module.names.print_start):
         _, what, number, shown = value
-        found.setdefault(number, (what, decoded(shown)))
+        if what != PROBE:
+            found.setdefault(number, (what, decoded(shown)))
     return found
 
 

@@ -4,54 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lockstep.observe import Words, is_tagged, to_value
 from lockstep.tla.values import Value
 from lockstep.tlc_check.literals import Literals
-from lockstep.tlc_check.text import Text
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The names of a generated module: those of its own begin with `prefix`, and none of the spec does."""
-
-    prefix: str
-
-    @property
-    def operators(self) -> str:
-        """The INSTANCE of LockstepOperators."""
-        return f"{self.prefix}ops"
-
-    @property
-    def next_event(self) -> str:
-        """The variable that holds the number of the event to come, from 1 on."""
-        return f"{self.prefix}l"
-
-    @property
-    def observed(self) -> str:
-        """The operator that gives what is observed of a node."""
-        return f"{self.prefix}observed"
-
-    @property
-    def added(self) -> str:
-        """The operator that gives the messages a step adds to the outbox of a node."""
-        return f"{self.prefix}added"
-
-    def event(self, number: int) -> str:
-        """Name the action that is an event."""
-        return f"{self.prefix}event{number}"
+from lockstep.tlc_check.names import Names
 
 
 class Comparisons:
-    """Writes what is compared with the spec's values, as operators; the same comparison is written once."""
+    """Writes what is compared with the spec's values, as operators; the same comparison is written once.
+
+    Attributes:
+        lines: the definitions, each before its use.
+    """
 
     def __init__(self, names: Names, literals: Literals, words: Words) -> None:
         """Write operators named by `names`, with values written by `literals`."""
         self._names, self._literals, self._words = names, literals, words
         self._known: dict[tuple[str, ...], str] = {}
-        self.text = Text()
+        self.lines: list[str] = []
 
     def shows(self, shown: Mapping[str, Any]) -> str:
         """Return the operator of one parameter that holds where the spec's value agrees with what was shown."""
@@ -59,38 +31,36 @@ class Comparisons:
 
     def sent(self, messages: Sequence[Value]) -> str:
         """Return the operator that holds where what a step adds to the outbox are just these messages."""
-        parameter, has = f"{self._names.prefix}a", f"{self._names.operators}!Has"
-        lines: list[tuple[str, str | None]] = []
-        places = {message: f"sent[{index}]" for index, message in reversed(list(enumerate(messages)))}
-        claimed = {message: self._literals.of(message) for message in places}
+        names, parameter = self._names, f"{self._names.prefix}a"
+        claimed = {message: self._literals.of(message) for message in messages}
+        tests = names.evaluated(parameter)
         for message, count in Counter(messages).items():
-            lines.append((f"    /\\ {has}({parameter}, {claimed[message]})", places[message]))
-            lines.append((f"    /\\ {parameter}[{claimed[message]}] = {count}", places[message]))
+            tests += names.probe(f"sent[{messages.index(message)}]")
+            tests += [f"{names.operators}!Has({parameter}, {claimed[message]})"]
+            tests += [f"{parameter}[{claimed[message]}] = {count}"]
         told = f"{{{', '.join(claimed.values())}}}"
-        lines.append((f"    /\\ {self._names.operators}!NoneBut({parameter}, {told})", "sent"))
-        return self._defined("sent", parameter, lines)
+        tests += [f"{names.operators}!NoneBut({parameter}, {told})", *names.probe("")]
+        return self._defined("sent", parameter, tests)
 
     def never(self, what: str) -> str:
         """Return the operator that holds nowhere: what the event says is malformed, so no value agrees with it."""
-        return self._defined(f"no_{what}", f"{self._names.prefix}a", [("    FALSE", None)])
+        return self._defined(f"no_{what}", f"{self._names.prefix}a", ["FALSE"])
 
     def _object(self, shown: Mapping[str, Any], path: str) -> str:
-        parameter = f"{self._names.prefix}o"
-        lines: list[tuple[str, str | None]] = [("    /\\ TRUE", None)]
+        names, parameter = self._names, f"{self._names.prefix}o"
+        tests = names.evaluated(parameter)
         for key, part in shown.items():
             here = f"{path}.{key}"
             name = self._literals.of(self._words.strings.get(key, key))
             item = f"{parameter}[{name}]"
-            lines.append((f"    /\\ {self._names.operators}!Has({parameter}, {name})", here))
+            tests += [*names.probe(here), f"{names.operators}!Has({parameter}, {name})"]
             whole = self._equals(item, part)
             if isinstance(part, Mapping) and not is_tagged(part):
-                by_key = f"{self._names.operators}!HasKeys({item}, {self._names.prefix}model_values)"
-                lines.append((f"    /\\ IF {by_key}", here))
-                lines.append((f"       THEN {self._object(part, here)}({item})", here))
-                lines.append((f"       ELSE {whole}", here))
+                by_key = f"{names.operators}!HasKeys({item}, {names.prefix}model_values)"
+                tests += [f"IF {by_key} THEN {self._object(part, here)}({item}) ELSE {whole}"]
             else:
-                lines.append((f"    /\\ {whole}", here))
-        return self._defined("shows", parameter, lines)
+                tests += [whole]
+        return self._defined("shows", parameter, ["TRUE", *tests, *names.probe("")])
 
     def _equals(self, item: str, part: Any) -> str:
         try:
@@ -98,14 +68,12 @@ class Comparisons:
         except ValueError:
             return "FALSE"  # It is no value, so nothing equals it; that it is malformed is told by lockstep.reading.
 
-    def _defined(self, what: str, parameter: str, lines: list[tuple[str, str | None]]) -> str:
-        key = tuple(f"{field}{line}" for line, field in lines)
+    def _defined(self, what: str, parameter: str, tests: list[str]) -> str:
+        key = tuple(tests)
         name = self._known.get(key)
         if name is None:
             name = self._known[key] = f"{self._names.prefix}{what}{len(self._known) + 1}"
-            self.text.add(f"{name}({parameter}) ==")
-            for line, field in lines:
-                self.text.add(line, field=field)
+            self.lines += [f"{name}({parameter}) ==", *(f"    /\\ {test}" for test in tests)]
         return name
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -16,16 +16,14 @@ from lockstep.tla.spec import Parsed, Spec
 from lockstep.tla.syntax import Builtin, Call, Expr
 from lockstep.tla.values import ModelValue, Value
 from lockstep.tlc_check.actions import Actions
-from lockstep.tlc_check.comparisons import Comparisons, Names
+from lockstep.tlc_check.comparisons import Comparisons
 from lockstep.tlc_check.literals import Literals
-from lockstep.tlc_check.text import Source, Text
+from lockstep.tlc_check.names import SENT, SHOWS, Names
+from lockstep.tlc_check.source import Source
 from lockstep.trace.format import OBSERVE, Event, TraceError
 
 #: The files that are written; the first is the module for TLC.
 MODULE, OPERATORS = "LockstepTrace", "LockstepOperators"
-
-#: The first elements of what the module prints where an event does not agree: what disagrees.
-SHOWS, SENT = "shows", "sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +40,33 @@ class TraceModule:
 
     Attributes:
         names: the names of its own.
-        text: the module, with the event and the field that each line is about.
+        text: the module.
         events: the events, in order.
     """
 
-    def __init__(self, spec: Spec, parsed: Parsed, words: Words, events: Sequence[ReadEvent]) -> None:
+    def __init__(
+        self, spec: Spec, parsed: Parsed, words: Words, events: Sequence[ReadEvent], *, probing: bool = False
+    ) -> None:
         """Write the module.
 
-        Arguments: `spec`, compiled, for its names alone; `parsed`, the same spec; `words` of the trace.
+        Arguments: `spec`, compiled, for its names alone; `parsed`, the same spec; `words` of the trace;
+        `probing`, whether the module says what it is about to compare.
         Raises CompileError where TLC cannot be given the arguments of an action.
         """
         self.spec, self.parsed, self.events = spec, parsed, events
         program = parsed.program
         source = Source(parsed.modules)
-        self.names = Names(source.fresh_prefix("Trace_", spec.model_values))
+        self.names = Names(source.fresh_prefix("Trace_", spec.model_values), probing)
         self._literals = Literals(self.names.prefix, self.names.operators)
         init, actions = behaviour(program)
-        self._actions = Actions(program, actions, source, self.names.prefix)
+        self._actions = Actions(program, actions, source, self.names)
         self._comparisons = Comparisons(self.names, self._literals, words)
         self._reading = Reading("", spec.actions, words)
         self._constants: dict[str, str] = {}
-        taken = self._events()
+        steps = list(self._events())
         dispatch, root = self._dispatch()
-        self.text = self._assembled(_conjuncts(init, program, source), taken, dispatch, root)
+        lines = self._assembled(_conjuncts(init, program, source), [*steps, *dispatch], root)
+        self.text = "".join(f"{line}\n" for line in lines)
 
     def write(self, folder: Path, without: Collection[str]) -> tuple[Path, Path]:
         """Write module, operators and cfg into a folder; return module and cfg.
@@ -72,7 +74,7 @@ class TraceModule:
         Arguments: `without`, properties to leave out of the cfg.
         """
         module, cfg = folder / f"{MODULE}.tla", folder / f"{MODULE}.cfg"
-        module.write_text(str(self.text), encoding="utf-8")
+        module.write_text(self.text, encoding="utf-8")
         operators = files("lockstep.tlc_check").joinpath(f"{OPERATORS}.tla").read_bytes()
         (folder / f"{OPERATORS}.tla").write_bytes(operators)
         cfg.write_text(self._cfg(without), encoding="utf-8")
@@ -80,32 +82,27 @@ class TraceModule:
 
     # ---- The parts of the module ----
 
-    def _assembled(self, init: list[str], taken: Text, dispatch: Text, root: str) -> Text:
+    def _assembled(self, init: list[str], steps: list[str], root: str) -> Iterator[str]:
         names, literals = self.names, self._literals
-        # The constants are written first of all for what they define of literals.
+        # These come first for the literals that they define.
         constants = self._constant_definitions()
         model_values = f"{names.prefix}model_values == {{{self._all_model_values()}}}"
-        text = Text()
-        text.add(f"---- MODULE {MODULE} ----")
-        text.add(f"EXTENDS {self.spec.name}")
-        text.add(f"{names.operators} == INSTANCE {OPERATORS}")
+        yield f"---- MODULE {MODULE} ----"
+        yield f"EXTENDS {self.spec.name}"
+        yield f"{names.operators} == INSTANCE {OPERATORS}"
         if literals.model_values:
-            text.add(f"CONSTANTS {', '.join(literals.model_values)}")
-        text.add(f"VARIABLE {names.next_event}")
-        text.add(model_values)
-        for line in [*literals.definitions, *constants, *self._observations()]:
-            text.add(line)
-        for part in (self._comparisons.text, self._actions.text, taken, dispatch):
-            text.extend(part)
+            yield f"CONSTANTS {', '.join(literals.model_values)}"
+        yield f"VARIABLE {names.next_event}"
+        yield model_values
+        yield from [*literals.definitions, *constants, *self._observations()]
+        yield from [*self._comparisons.lines, *self._actions.lines, *steps]
         for number, conjunct in enumerate(init, start=1):
-            text.add(f"{names.prefix}init{number} ==\n{conjunct}")
-        text.add(f"{names.prefix}init ==")
-        for number in range(1, len(init) + 1):
-            text.add(f"    /\\ {names.prefix}init{number}")
-        text.add(f"    /\\ {names.next_event} = 1")
-        text.add(f"{names.prefix}next == {root}")
-        text.add("====")
-        return text
+            yield f"{names.prefix}init{number} ==\n{conjunct}"
+        yield f"{names.prefix}init =="
+        yield from (f"    /\\ {names.prefix}init{number}" for number in range(1, len(init) + 1))
+        yield f"    /\\ {names.next_event} = 1"
+        yield f"{names.prefix}next == {root}"
+        yield "===="
 
     def _all_model_values(self) -> str:
         constants = {value.name: value for value in self.spec.constants.values() if type(value) is ModelValue}
@@ -138,16 +135,19 @@ class TraceModule:
     def _has_outbox(self) -> bool:
         return "Outbox" in self.spec.definitions and "network" in self.spec.variables
 
-    def _events(self) -> Text:
-        text = Text()
+    def _events(self) -> Iterator[str]:
         for number, read in enumerate(self.events, start=1):
-            text.add(f"\\* line {read.line}", event=number)
-            text.add(f"{self.names.event(number)} ==", event=number)
-            text.add(f"    /\\ {self.names.next_event} = {number}", event=number)
-            for conjunct in [self._step(read), *self._shown(number, read), *self._sent(number, read)]:
-                text.add(f"    /\\ {conjunct}", event=number)
-            text.add(f"    /\\ {self.names.next_event}' = {number + 1}", event=number)
-        return text
+            yield f"\\* line {read.line}"
+            yield f"{self.names.event(number)} =="
+            yield f"    /\\ {self.names.next_event} = {number}"
+            for conjunct in [
+                *self.names.probe("", number),
+                self._step(read),
+                *self._shown(number, read),
+                *self._sent(number, read),
+            ]:
+                yield f"    /\\ {conjunct}"
+            yield f"    /\\ {self.names.next_event}' = {number + 1}"
 
     def _step(self, read: ReadEvent) -> str:
         if read.event.action == OBSERVE:
@@ -178,18 +178,18 @@ class TraceModule:
 
     def _agrees(self, number: int, what: str, operator: str, value: str) -> str:
         """Write a conjunct that prints the spec's value where the operator does not hold for it."""
-        printed = f'{self.names.operators}!PrintT(<<"{self.names.prefix}", "{what}", {number}, {value}>>)'
+        printed = self.names.printed(what, str(number), value)
         return f"IF {operator}({value}) THEN TRUE ELSE {printed} /\\ FALSE"
 
     def _node(self, read: ReadEvent) -> str:
         return self._literals.of(self._reading.node(read.event))
 
-    def _dispatch(self) -> tuple[Text, str]:
+    def _dispatch(self) -> tuple[list[str], str]:
         """Write a search tree over the events, so that a step costs the same wherever it stands."""
-        text = Text()
+        lines: list[str] = []
         names = [self.names.event(number) for number in range(1, len(self.events) + 1)]
         if not names:
-            return text, f"UNCHANGED <<{', '.join([*self.spec.variables, self.names.next_event])}>> /\\ FALSE"
+            return lines, f"UNCHANGED <<{', '.join([*self.spec.variables, self.names.next_event])}>> /\\ FALSE"
         first = {name: number for number, name in enumerate(names, start=1)}
         while len(names) > 1:
             above = []
@@ -197,9 +197,9 @@ class TraceModule:
                 above.append(f"{self.names.prefix}from{first[left]}_{len(names)}")
                 first[above[-1]] = first[left]
                 test = f"{self.names.operators}!Before({self.names.next_event}, {first[right]})"
-                text.add(f"{above[-1]} == IF {test} THEN {left} ELSE {right}")
+                lines.append(f"{above[-1]} == IF {test} THEN {left} ELSE {right}")
             names = [*above, *names[len(above) * 2 :]]
-        return text, names[0]
+        return lines, names[0]
 
     # ---- The cfg ----
 

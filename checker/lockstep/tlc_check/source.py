@@ -1,4 +1,4 @@
-"""The text of a generated module, which knows what each of its lines is about; and text cut out of the spec."""
+"""Text cut out of the modules of a spec."""
 
 from __future__ import annotations
 
@@ -6,36 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from lockstep.tla.syntax import Location
-
-
-class Text:
-    """Lines of a module, some of them marked: by the event they take, or by the field of an event they compare."""
-
-    def __init__(self) -> None:
-        """Begin with no line."""
-        self.lines: list[str] = []
-        self.events: dict[int, int] = {}
-        self.fields: dict[int, str] = {}
-
-    def add(self, text: str, *, event: int | None = None, field: str | None = None) -> None:
-        """Add text of one line or several."""
-        for line in text.split("\n"):
-            self.lines.append(line)
-            if event is not None:
-                self.events[len(self.lines)] = event
-            if field is not None:
-                self.fields[len(self.lines)] = field
-
-    def extend(self, other: Text) -> None:
-        """Add the lines of another text, with their marks."""
-        shift = len(self.lines)
-        self.lines += other.lines
-        self.events |= {line + shift: event for line, event in other.events.items()}
-        self.fields |= {line + shift: field for line, field in other.fields.items()}
-
-    def __str__(self) -> str:
-        """Write the lines, each with its end."""
-        return "".join(f"{line}\n" for line in self.lines)
 
 
 class Source:
