@@ -296,7 +296,11 @@ def _values(lines: tuple[str, ...], start: str) -> Iterator[Any]:
     """Yield the values that TLC printed; it breaks long ones into lines."""
     pending: list[str] = []
     for line in lines:
-        pending = [line] if line.startswith(start) else [*pending, line]
+        if line.startswith(start):
+            pending = []
+        pending.append(line)
+        if not line.endswith(">>"):
+            continue
         try:
             yield parse_value("\n".join(pending))
         except ValueError:
