@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lockstep.conformance import TraceVerdict, check_trace, failure, unreadable
+from lockstep.conformance import Events, TraceVerdict, check_trace, failure, unreadable
 from lockstep.engines import Engine, explore_compiled, explore_with_tlc
 from lockstep.graph import NothingToDrawError, StateLimitError, draw
 from lockstep.models import ModelOutcome, manifest, run_models
+from lockstep.observe import Words
 from lockstep.own_spec import check_own, load_own_spec
 from lockstep.proofs import DEFAULT_TIMEOUT_MS, LEMMAS, MAX_TIMEOUT_MS, run_proofs
 from lockstep.proofs import Verdict as ProofVerdict
@@ -25,7 +26,9 @@ from lockstep.specs import CHOICES, VARIANTS, UncheckedPropertyError, trace_spec
 from lockstep.tla.analysis import CompileError
 from lockstep.tla.cfg import CfgError
 from lockstep.tla.sany import SanyError
+from lockstep.tla.spec import Spec, parse_spec
 from lockstep.tlc import ManifestError, ToolDied, ToolMissing, find_java, find_tla2tools
+from lockstep.tlc_check import Subject, check_with_tlc, dledger_subject
 from lockstep.trace.format import TraceError, json_schema, read_trace
 from lockstep.trace.mapping import MappingError, read_mapping
 from lockstep.trace_files import PLANS, import_trace, write_cluster
@@ -326,6 +329,19 @@ def _switches(_: click.Context, __: click.Parameter, values: Sequence[str]) -> d
 @OWN_SPEC
 @OWN_CFG
 @click.option("--mapping", type=FILE, help="With --spec: how lines of your log are told in it (TOML).")
+@click.option(
+    "--engine",
+    type=click.Choice([each.value for each in Engine]),
+    default=Engine.COMPILED.value,
+    show_default=True,
+    help="What takes the steps: the compiled spec, or TLC alone, which is slow and the authority.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    help="With --engine tlc: seconds for each trace, then it is inconclusive (default: no limit).",
+)
+@TLA_TOOLS
 @FORMAT
 def check(
     traces: tuple[Path, ...],
@@ -333,6 +349,9 @@ def check(
     own: Path | None,
     cfg: Path | None,
     mapping: Path | None,
+    engine: str,
+    timeout: float | None,
+    tla_tools: Path | None,
     form: str,
 ) -> int:
     """Check traces against the spec, step by step.
@@ -340,29 +359,50 @@ def check(
     The verdict names the first event that the spec does not allow: its line, the action, the conjunct that is
     false with both values, and the lines of spec and reference.
 
+    The engine tlc checks the same with TLC alone, one trace after the other: each becomes a TLA+ module in which
+    an event is one step of the spec, and every property is TLC's to check. It is the authority, should the two
+    ever differ, and slow: seconds a trace, and once more for each property that fails. It names the event, but of
+    an action that is not allowed no conjunct.
+
     \b
     lockstep check trace.ndjson
     lockstep check --switch repaired figure8.trace.ndjson
+    lockstep check --engine tlc --timeout 300 trace.ndjson
     lockstep check --spec My.tla --mapping my.toml my.log
     """
     if own is None and (cfg or mapping):
         raise click.UsageError("--cfg and --mapping go with --spec")
     if own is not None and switches:
         raise click.UsageError("--switch is for traces of DLedger")
-    verdicts = [_check_one(path, switches) for path in traces] if own is None else _check_own(traces, own, cfg, mapping)
+    tlc = _TlcOptions(timeout, tla_tools) if engine == Engine.TLC else None
+    if tlc is None and (timeout, tla_tools) != (None, None):
+        raise click.UsageError("--timeout and --tla-tools go with --engine tlc")
+    if own is None:
+        verdicts = [_check_one(path, switches, tlc) for path in traces]
+    else:
+        verdicts = _check_own(traces, own, cfg, mapping, tlc)
     if form == "json":
         click.echo(json.dumps([_verdict_json(verdict) for verdict in verdicts], indent=2))
     else:
         for verdict in verdicts:
             click.echo(verdict_text(verdict))
         options = _own_words(own, cfg, mapping) if own is not None else _switch_words(switches)
-        replay = " ".join(["lockstep check", *options, *map(str, traces)])
+        with_tlc = ["--engine tlc"] if tlc is not None else []
+        replay = " ".join(["lockstep check", *with_tlc, *options, *map(str, traces)])
         if any(verdict.findings for verdict in verdicts):
             click.echo(f"\nreplay: {replay}")
     return worst([verdict.verdict for verdict in verdicts]).exit_code
 
 
-def _check_one(path: Path, switches: dict[str, bool | str]) -> TraceVerdict:
+@dataclass(frozen=True, slots=True)
+class _TlcOptions:
+    """How `check` runs TLC: seconds for each trace, and the jar."""
+
+    timeout: float | None
+    jar: Path | None
+
+
+def _check_one(path: Path, switches: dict[str, bool | str], tlc: _TlcOptions | None) -> TraceVerdict:
     """Check one trace; whatever goes wrong with it is its own verdict, and leaves the others theirs."""
     try:
         trace = read_trace(path)
@@ -371,15 +411,28 @@ def _check_one(path: Path, switches: dict[str, bool | str]) -> TraceVerdict:
     except TraceError as error:
         return failure(error, str(path))
     try:
-        return check_trace(trace, trace_spec(trace.header, str(path), switches))
+        if tlc is None:
+            return check_trace(trace, trace_spec(trace.header, str(path), switches))
+        subject = dledger_subject(trace.header, str(path), switches, tlc.jar)
+        return check_with_tlc(trace, subject, timeout_seconds=tlc.timeout, jar=tlc.jar)
     except Exception as error:
         return failure(error, str(path))
 
 
-def _check_own(traces: Sequence[Path], own: Path, cfg: Path | None, mapping: Path | None) -> list[TraceVerdict]:
-    spec = load_own_spec(own, _cfg_of(own, cfg))
+def _check_own(
+    traces: Sequence[Path], own: Path, cfg: Path | None, mapping: Path | None, tlc: _TlcOptions | None
+) -> list[TraceVerdict]:
+    config = _cfg_of(own, cfg)
+    spec = load_own_spec(own, config)
     mapped = None if mapping is None else read_mapping(mapping)
-    return [check_own(path, spec, mapped) for path in traces]
+    if tlc is None:
+        return [check_own(path, spec, mapped) for path in traces]
+    parsed = parse_spec(own, config, jar=tlc.jar)
+
+    def with_tlc(trace: Events, spec: Spec, words: Words) -> TraceVerdict:
+        return check_with_tlc(trace, Subject(spec, parsed, words), timeout_seconds=tlc.timeout, jar=tlc.jar)
+
+    return [check_own(path, spec, mapped, with_tlc) for path in traces]
 
 
 def _own_words(own: Path, cfg: Path | None, mapping: Path | None) -> Iterable[str]:

@@ -16,14 +16,14 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-from lockstep.observe import WORDS, ObservationError, Words, compare, copies, to_value
+from lockstep.observe import WORDS, Words, copies
+from lockstep.reading import Reading
 from lockstep.reference import reference_location
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.text import format_value
-from lockstep.tla.values import ArgumentError, Fcn, TlaError, TlaTypeError, Value, eq
+from lockstep.tla.values import ArgumentError, Fcn, TlaError, Value
 from lockstep.tlc.errors import ToolDied, ToolMissing
 from lockstep.trace.format import OBSERVE, Event, TraceError
 from lockstep.verdict import Verdict
@@ -134,20 +134,52 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
             return TraceVerdict(source, Verdict.INTERNAL, f"{type(error).__name__}{at}: {error}")
 
 
-def _told(what: str, messages: Iterable[Value]) -> list[str]:
-    return [f"{what}: {text}" for text in sorted(map(format_value, messages))]
-
-
 def unreadable(error: OSError, source: str) -> TraceVerdict:
     """Return the verdict on a trace whose file cannot be read."""
     return TraceVerdict(source, Verdict.MALFORMED, f"{source}: cannot be read: {error.strerror or error}")
+
+
+def conclude(result: TraceVerdict) -> None:
+    """Give the verdict on a trace that was checked to its end, or to where it leaves the spec."""
+    if result.deviation is not None:
+        result.verdict = Verdict.VIOLATED
+        result.reason = f"not a behaviour of the spec from line {result.deviation.line} on"
+    elif result.findings:
+        result.verdict = Verdict.VIOLATED
+        result.reason = "a behaviour of the spec that violates " + ", ".join(sorted(result.violations))
+    elif result.steps == 0:
+        result.verdict, result.reason = Verdict.INCONCLUSIVE, "the trace is empty: it takes no step"
+    else:
+        result.verdict, result.reason = Verdict.HOLDS, "a behaviour of the spec; every property holds"
+    if result.steps and not result.observed and result.deviation is None:
+        result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
+
+
+def finding(
+    spec: Spec, kind: str, name: str, line: int, event: Event, details: Iterable[str] = (), location: str = ""
+) -> Finding:
+    """Describe what is wrong at an event, with the lines of spec and reference (`location`: of the spec, if known)."""
+    action = spec.actions.get(event.action)
+    return Finding(
+        kind=kind,
+        name=name,
+        line=line,
+        seq=event.seq,
+        node=event.node,
+        action=event.action,
+        details=tuple(details),
+        spec_line=location or (str(action.loc) if action else ""),
+        reference_line=reference_location(event.action),
+        recorded_line=event.line,
+    )
 
 
 class _Check:
     """The state of one check: where the spec stands, and what was found so far."""
 
     def __init__(self, trace: Events, spec: Spec, words: Words) -> None:
-        self.trace, self.spec, self.words = trace, spec, words
+        self.trace, self.spec = trace, spec
+        self.reading = Reading(trace.source, spec.actions, words)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.failed: set[str] = set()
         self.place = "the initial state"
@@ -168,72 +200,29 @@ class _Check:
                 self.result.steps += 1
                 self._check_properties(state, after, line, event)
                 state = after
-        self._conclude()
+        conclude(self.result)
 
     def fail(self, failed: TraceVerdict) -> None:
         """Take over the verdict that an error led to; what was counted and found so far stays."""
         self.result.verdict, self.result.reason = failed.verdict, failed.reason
 
-    def _conclude(self) -> None:
-        result = self.result
-        if result.deviation is not None:
-            result.verdict = Verdict.VIOLATED
-            result.reason = f"not a behaviour of the spec from line {result.deviation.line} on"
-        elif result.findings:
-            result.verdict = Verdict.VIOLATED
-            result.reason = "a behaviour of the spec that violates " + ", ".join(sorted(result.violations))
-        elif result.steps == 0:
-            result.verdict, result.reason = Verdict.INCONCLUSIVE, "the trace is empty: it takes no step"
-        else:
-            result.verdict, result.reason = Verdict.HOLDS, "a behaviour of the spec; every property holds"
-        if result.steps and not result.observed and result.deviation is None:
-            result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
-
     def _step(self, state: State, line: int, event: Event) -> State | None:
         if event.action == OBSERVE:
-            if event.args:
-                raise self._malformed(line, "args", "Observe takes none")
+            self.reading.refuse_arguments(line, event)
             return state
-        args = self._arguments(line, event)
+        args = self.reading.arguments(line, event)
         try:
             after = self.spec.step(state, event.action, args)
         except ArgumentError as error:
             # The step asks first whether each argument is in the set that its quantifier binds it to, and raises
             # this one error where the two cannot be compared. An argument that is in the set is a value of the
             # spec's own, so any other error, from then on, is the spec's.
-            raise self._malformed(line, f"args.{error.name}", str(error)) from error
+            raise self.reading.malformed(line, f"args.{error.name}", str(error)) from error
         if after is None:
             branches = self.spec.explain(state, event.action, args).branches
             details = [text for branch in branches for text in str(branch).splitlines()]
             self._found("step", event.action, line, event, details, str(branches[0].failed.loc) if branches else "")
         return after
-
-    def _arguments(self, line: int, event: Event) -> dict[str, Any]:
-        action = self.spec.actions.get(event.action)
-        if action is None:
-            raise self._malformed(line, "action", f"the spec has no action {event.action!r}")
-        bound = {action.params[0]: self._node(event)} if event.node and action.params else {}
-        others = [name for name in action.params if name not in bound]
-        for name in others:
-            if name not in event.args:
-                raise self._malformed(line, f"args.{name}", f"{event.action} needs it")
-        for name in event.args:
-            if name not in others:
-                raise self._malformed(line, f"args.{name}", f"{event.action} has none such")
-        return bound | {name: self._value(event.args[name], line, f"args.{name}") for name in others}
-
-    def _node(self, event: Event) -> Value:
-        """Return the node as the spec has it: a string, or the model value of that name."""
-        return self.words.strings.get(event.node, event.node)
-
-    def _value(self, tree: Any, line: int, path: str) -> Value:
-        try:
-            return to_value(tree, self.words)
-        except ValueError as error:
-            raise self._malformed(line, path, str(error)) from error
-
-    def _malformed(self, line: int, path: str, problem: str) -> TraceError:
-        return TraceError(self.trace.source, line, f"field `{path}`: {problem}")
 
     def _agrees(self, state: State, after: State, line: int, event: Event) -> bool:
         """Compare what the event shows with the state after it, and what it sent with what the step adds."""
@@ -242,10 +231,7 @@ class _Check:
     def _shows(self, after: State, line: int, event: Event) -> bool:
         if not event.shows:
             return True
-        try:
-            compared = list(compare(event.shows, self._observable(after, line, event), self.words))
-        except ObservationError as error:
-            raise TraceError(self.trace.source, line, str(error)) from error
+        compared = self.reading.compared(event, line, self._observable(after, line, event))
         self.result.observed += len(compared)
         differing = [each for each in compared if not each.equal]
         if differing:
@@ -258,27 +244,18 @@ class _Check:
         if not self.spec.arity(OBSERVE):
             return self.spec.evaluate(OBSERVE, state)
         if not event.node:
-            raise self._malformed(line, "node", "missing: the spec's Observe takes one")
-        return self.spec.evaluate(OBSERVE, state, self._node(event))
+            raise self.reading.no_node(line)
+        return self.spec.evaluate(OBSERVE, state, self.reading.node(event))
 
     def _sent(self, state: State, after: State, line: int, event: Event) -> bool:
-        """Compare both ways: each message claimed is one that the step sent, each one sent is claimed."""
         if event.sent is None:
             return True
         if "Outbox" not in self.spec.definitions or "network" not in self.spec.variables or not event.node:
-            raise self._malformed(line, "sent", "the spec has no Outbox(node) and `network` to compare it with")
+            raise self.reading.no_outbox(line)
         self.result.observed += max(1, len(event.sent))
-        outbox = self._outbox(after, self._node(event))
-        added = outbox - self._outbox(state, self._node(event))
-        claimed: Counter[Value] = Counter()
-        details: list[str] = []
-        for index, tree in enumerate(event.sent):
-            message = self._message(tree, line, f"sent[{index}]")
-            if not self._is_among(message, outbox, line, f"sent[{index}]"):
-                details.append(f"not under way from {event.node} after this step: {format_value(message)}")
-            claimed[message] += 1
-        details += _told("under way, but not sent by this step", (claimed - added).keys() & outbox.keys())
-        details += _told("sent by this step, and not in the trace", added - claimed)
+        outbox = self._outbox(after, self.reading.node(event))
+        added = outbox - self._outbox(state, self.reading.node(event))
+        details = self.reading.sent_details(event, line, outbox, added)
         if details:
             self._found("sent", "sent", line, event, details, "")
         return not details
@@ -289,18 +266,6 @@ class _Check:
         return Counter(
             {message: count for message, count in copies(state["network"].d[node]).items() if message in fresh}
         )
-
-    def _message(self, tree: Any, line: int, path: str) -> Value:
-        value = self._value(tree, line, path)
-        if not isinstance(value, Fcn) or not {"src", "dst"} <= value.d.keys():
-            raise self._malformed(line, path, "no message of the spec: it needs `src` and `dst`")
-        return value
-
-    def _is_among(self, message: Value, outbox: Iterable[Value], line: int, path: str) -> bool:
-        try:
-            return any(eq(message, other) for other in outbox)
-        except TlaTypeError as error:
-            raise self._malformed(line, path, f"no message of the spec: {error}") from error
 
     def _check_initial(self, state: State) -> None:
         for table in (self.spec.invariants, self.spec.initial_properties):
@@ -321,17 +286,4 @@ class _Check:
         self._found("property", name, line, event, [], str(self.spec.definitions.get(name, "")))
 
     def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:
-        action = self.spec.actions.get(event.action)
-        finding = Finding(
-            kind=kind,
-            name=name,
-            line=line,
-            seq=event.seq,
-            node=event.node,
-            action=event.action,
-            details=tuple(details),
-            spec_line=location or (str(action.loc) if action else ""),
-            reference_line=reference_location(event.action),
-            recorded_line=event.line,
-        )
-        self.result.findings.append(finding)
+        self.result.findings.append(finding(self.spec, kind, name, line, event, details, location))

@@ -60,7 +60,7 @@ def to_value(tree: Any, words: Words = WORDS) -> Value:
         return words.strings.get(tree, tree)
     if isinstance(tree, list):
         return tuple(to_value(item, words) for item in tree)
-    if isinstance(tree, dict) and not _is_tagged(tree):
+    if isinstance(tree, dict) and not is_tagged(tree):
         return as_fcn({words.strings.get(name, name): to_value(item, words) for name, item in tree.items()})
     return from_itf(tree)
 
@@ -76,7 +76,7 @@ def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, pat
         if not isinstance(expected, Fcn) or name not in expected.d:
             raise ObservationError(here, "the spec's Observe has no such field")
         value = expected.d[name]
-        if isinstance(part, Mapping) and isinstance(value, Fcn) and not _is_tagged(part):
+        if isinstance(part, Mapping) and isinstance(value, Fcn) and not is_tagged(part):
             yield from compare(part, value, words, here)
         else:
             yield _compared(here, part, value, words)
@@ -90,7 +90,8 @@ def copies(channels: Value) -> Counter[Value]:
     return found
 
 
-def _is_tagged(tree: Mapping[str, Any]) -> bool:
+def is_tagged(tree: Mapping[str, Any]) -> bool:
+    """Tell whether an object is a value in ITF, and so compared whole."""
     return any(name.startswith("#") for name in tree)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from lockstep.conformance import Events, TraceVerdict, check_trace, failure, unreadable
@@ -23,13 +24,18 @@ def load_own_spec(spec: Path, cfg: Path) -> Spec:
     return compiled
 
 
-def check_own(path: Path, spec: Spec, mapping: Mapping | None = None) -> TraceVerdict:
+def check_own(
+    path: Path,
+    spec: Spec,
+    mapping: Mapping | None = None,
+    check: Callable[[Events, Spec, Words], TraceVerdict] = check_trace,
+) -> TraceVerdict:
     """Check one trace against a spec; strings that name a model value of the cfg stand for it.
 
-    Arguments: `path`, a trace in our format, or with `mapping` a log of any NDJSON.
+    Arguments: `path`, a trace in our format, or with `mapping` a log of any NDJSON; `check`, the engine.
     """
     try:
-        return check_trace(_opened(path, spec, mapping), spec, words_of(spec, mapping))
+        return check(_opened(path, spec, mapping), spec, words_of(spec, mapping))
     except OSError as error:
         return unreadable(error, str(path))
     except TraceError as error:

@@ -11,10 +11,16 @@ from lockstep.observe import NO_NODE
 from lockstep.paths import spec_dir
 from lockstep.tla.sets import STRING
 from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.values import Value
 from lockstep.trace.format import Header, TraceError
 from raftref.dledger import COARSE, GRAINS, PUBLISHED, REPAIRED, SWITCHES
 
 Switches = Mapping[str, bool | str | int]
+
+
+def trace_module() -> Path:
+    """Return the module that traces are told in."""
+    return spec_dir() / "DLedger.tla"
 
 
 def trace_cfg() -> Path:
@@ -64,15 +70,20 @@ def trace_spec(header: Header, source: str, switches: Switches | None = None) ->
     ToolMissing where it must be compiled anew and there is no Java; UncheckedPropertyError where a property
     would be passed over.
     """
-    constants = {
+    constants = trace_constants(header, source, switches)
+    spec = load_spec(trace_module(), trace_cfg(), constants=constants)
+    refuse_unchecked(spec, trace_cfg().name)
+    return spec
+
+
+def trace_constants(header: Header, source: str, switches: Switches | None = None) -> dict[str, Value]:
+    """Return the constants of the spec as a trace has them; arguments and TraceError are those of trace_spec."""
+    return {
         "Node": frozenset(header.nodes),
         "Value": STRING,
         "NoNode": NO_NODE,
         **_chosen(header, source, switches),
     }
-    spec = load_spec(spec_dir() / "DLedger.tla", trace_cfg(), constants=constants)
-    refuse_unchecked(spec, trace_cfg().name)
-    return spec
 
 
 def refuse_unchecked(spec: Spec, cfg: str) -> None:

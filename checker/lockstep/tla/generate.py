@@ -22,7 +22,7 @@ from lockstep.tla.syntax import Bound, Builtin, Call, Definition, Expr, Location
 from lockstep.tla.text import format_value
 from lockstep.tla.values import Fcn, ModelValue, Value
 
-__all__ = ["COMPILER_VERSION", "MARKER", "generate"]
+__all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
 COMPILER_VERSION = "1"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
@@ -170,12 +170,16 @@ class _Generator:
         self.meta["actions"] = {}
         if nxt is None:
             return
+        for name, (params, parts) in self.grouped(nxt).items():
+            self.write_action(name, params, parts)
+
+    def grouped(self, nxt: Expr) -> dict[str, tuple[tuple[str, ...], list[ActionPart]]]:
+        """Find the actions by name, each with its parameters and its alternatives."""
         grouped: dict[tuple[str, tuple[str, ...]], list[ActionPart]] = {}
         for part in self.parts(nxt):
             grouped.setdefault((part.name, tuple(self.param_names(part))), []).append(part)
         taken = Names()
-        for (name, params), parts in grouped.items():
-            self.write_action(taken.fresh(name), params, parts)
+        return {taken.fresh(name): (params, parts) for (name, params), parts in grouped.items()}
 
     def parts(self, nxt: Expr) -> list[ActionPart]:
         if isinstance(nxt, Call):
@@ -487,6 +491,23 @@ def _literal(value: Value) -> str:
     if value is NAT or value is INT or value is STRING:
         return f"_sets.{value.__reduce__()}"
     raise CompileError(f"a constant cannot be {format_value(value)}")
+
+
+def behaviour(program: Program) -> tuple[Expr | None, dict[str, tuple[tuple[str, ...], list[ActionPart]]]]:
+    """Find what a compiled specification is made of.
+
+    Args:
+        program: the tree, with INSTANCEs resolved, and the configuration.
+
+    Returns:
+        Init, and each action with its parameters and its alternatives, by the names the compiled specification has.
+
+    Raises:
+        CompileError: if the configuration names what is not there.
+    """
+    generator = _Generator(program, {}, False, "")
+    init, nxt = generator.behaviour()
+    return init, {} if nxt is None else generator.grouped(nxt)
 
 
 def generate(program: Program, sources: dict[str, str], *, debug: bool = False, spec_hash: str = "") -> str:

@@ -33,8 +33,10 @@ __all__ = [
     "ActionInfo",
     "AmbiguousStep",
     "CompileError",
+    "Parsed",
     "Spec",
     "load_spec",
+    "parse_spec",
 ]
 
 
@@ -366,13 +368,9 @@ def load_spec(
         OSError: if a file cannot be read.
     """
     root = Path(tla_path)
-    directories = [root.resolve().parent, root.resolve().parent.parent, *map(Path, search_path)]
-    cfg_text = Path(cfg_path).read_text(encoding="utf-8") if cfg_path is not None else ""
-    cfg = parse_cfg(cfg_text, str(cfg_path))
+    directories = _directories(root, search_path)
     given = dict(constants or {})
-    for name, value in given.items():
-        cfg.substitutions.pop(name, None)
-        cfg.constants[name] = value
+    cfg_text, cfg = _read_cfg(cfg_path, given)
     modules = _project_modules(root, directories)
     spec_hash = _hash(modules, root.stem, cfg_text, given, debug)
     cached = _cache_file(cache_dir, root.stem, spec_hash)
@@ -384,10 +382,61 @@ def load_spec(
     return Spec(source)
 
 
-def _compile(xml: bytes, cfg: Cfg, modules: dict[str, str], debug: bool, spec_hash: str) -> str:
+@dataclass(frozen=True)
+class Parsed:
+    """A specification that is not compiled: its syntax tree with the configuration, and its text.
+
+    Attributes:
+        program: the tree, with INSTANCEs resolved, and the configuration.
+        modules: the text of the project's modules by name.
+        directories: where modules are looked for.
+    """
+
+    program: Program
+    modules: dict[str, str]
+    directories: list[Path]
+
+
+def parse_spec(
+    tla_path: str | Path,
+    cfg_path: str | Path | None = None,
+    *,
+    constants: Mapping[str, Value] | None = None,
+    jar: str | Path | None = None,
+) -> Parsed:
+    """Parse a specification with SANY.
+
+    Arguments and exceptions are those of :func:`load_spec`.
+    """
+    root = Path(tla_path)
+    directories = _directories(root, ())
+    _, cfg = _read_cfg(cfg_path, dict(constants or {}))
+    xml = sany.export(root, jar=jar, search_path=directories[1:])
+    return Parsed(_program(xml, cfg), _project_modules(root, directories), directories)
+
+
+def _directories(root: Path, search_path: Iterable[str | Path]) -> list[Path]:
+    return [root.resolve().parent, root.resolve().parent.parent, *map(Path, search_path)]
+
+
+def _read_cfg(cfg_path: str | Path | None, given: dict[str, Value]) -> tuple[str, Cfg]:
+    """Read the text of a configuration and what it says, with the given constants besides or instead of its own."""
+    text = Path(cfg_path).read_text(encoding="utf-8") if cfg_path is not None else ""
+    cfg = parse_cfg(text, str(cfg_path))
+    for name, value in given.items():
+        cfg.substitutions.pop(name, None)
+        cfg.constants[name] = value
+    return text, cfg
+
+
+def _program(xml: bytes, cfg: Cfg) -> Program:
     tree = read_tree(xml)
     resolve_instances(tree)
-    return generate(Program(tree, cfg), modules, debug=debug, spec_hash=spec_hash)
+    return Program(tree, cfg)
+
+
+def _compile(xml: bytes, cfg: Cfg, modules: dict[str, str], debug: bool, spec_hash: str) -> str:
+    return generate(_program(xml, cfg), modules, debug=debug, spec_hash=spec_hash)
 
 
 def _project_modules(root: Path, directories: list[Path]) -> dict[str, str]:

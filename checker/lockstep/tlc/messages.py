@@ -112,7 +112,7 @@ class MessageReader:
         self._open: list[_Open] = []
         self._in_sany = False
         self.sany_lines: deque[str] = deque(maxlen=_KEPT_LINE_COUNT)
-        self.user_lines: deque[str] = deque(maxlen=_KEPT_LINE_COUNT)
+        self.user_lines: deque[str] = deque(maxlen=_KEPT_MESSAGE_LINE_COUNT)
         self.tail: deque[str] = deque(maxlen=60)
 
     @property
