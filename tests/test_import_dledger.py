@@ -77,6 +77,7 @@ def test_the_header_names_the_system_the_grain_and_the_published_flaws(figure8: 
     assert header.nodes == ("n0", "n1", "n2")
     assert header.constants == {
         "AtomicElection": False,
+        "VoteMessages": False,
         "Fifo": False,
         "PriorTermCommit": "published",
         "TruncatedTail": "published",

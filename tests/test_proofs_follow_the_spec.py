@@ -32,6 +32,7 @@ Indexes = tuple[tuple[int, ...], int, int, int, int]
 def spec() -> Spec:
     constants: dict[str, bool | str | int] = {
         "AtomicElection": True,
+        "VoteMessages": False,
         "Fifo": True,
         "PriorTermCommit": "published",
         "TruncatedTail": "published",

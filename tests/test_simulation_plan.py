@@ -72,10 +72,15 @@ def test_a_file_that_is_no_plan_is_an_error_that_names_it(tmp_path: Path, name: 
         load_plan(tmp_path / name)
 
 
+def test_the_grain_of_elections_is_a_constant_of_the_spec_too() -> None:
+    assert constants(FaultPlan(vote_messages=True))["VoteMessages"] is True
+
+
 def test_the_constants_of_a_plan_are_the_specs() -> None:
     plan = FaultPlan(fifo=True, switches=Switches(prior_term_commit=Variant.REPAIRED))
     assert constants(plan) == {
         "AtomicElection": False,
+        "VoteMessages": False,
         "Fifo": True,
         "PriorTermCommit": "repaired",
         "TruncatedTail": "published",

@@ -27,7 +27,7 @@ from lockstep.observe import compare, to_value
 from lockstep.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Header
-from raftref.dledger import ACTIONS, Request, Response, Switches, Variant
+from raftref.dledger import ACTIONS, ElectionRequest, ElectionResponse, Request, Response, Switches, Variant
 from raftref.simulation import Cluster, FaultPlan, constants
 from raftref.simulation.scenarios import Script
 
@@ -54,7 +54,25 @@ DELIVERY = (
     "HandleDoCommit",
 )
 FAULTS = ("PushTimeOut", "PersistCheckPoint", "Crash", "Restart", "Lose", "Duplicate")
-ALL = ("AppendAsLeader", *ELECTION, *LEADER, *QUORUM, *DELIVERY, *FAULTS)
+ROUND = (
+    "IncreaseTerm",
+    "VoteForQuorumResponses",
+    "HandleOwnVote",
+    "ParseVoteResponses",
+    "SendHeartbeats",
+    "ParseHeartBeatResponses",
+    "HeartBeatTimeOut",
+)
+HEARING = ("HandleVote", "HandleVoteResponse", "HandleHeartBeat", "HandleHeartBeatResponse")
+TRANSFER = (
+    "HandleLeadershipTransfer",
+    "WaitToTakeLeadership",
+    "HandleTakeLeadership",
+    "TakeLeadershipTimeOut",
+    "HandleTransferResponse",
+    "TransferTimeOut",
+)
+ALL = ("AppendAsLeader", *ROUND, *HEARING, *TRANSFER, *ELECTION, *LEADER, *QUORUM, *DELIVERY, *FAULTS)
 
 
 def spec_for(plan: FaultPlan) -> Spec:
@@ -96,11 +114,19 @@ class Moves:
         others = [each for each in self.cluster.node_ids if each != node]
         arriving = [m for peer in others for m in self.cluster.network.channels[peer, node].deliverable()]
         if action in DELIVERY:  # The reference takes requests and responses by type, the spec by their kind.
-            wanted = Response if action.endswith("Response") else Request
+            wanted: type = Response if action.endswith("Response") else Request
             arriving = [m for m in arriving if isinstance(m, wanted)]
+        elif action in (*HEARING, *TRANSFER):
+            wanted = ElectionResponse if action.endswith("Response") else ElectionRequest  # type: ignore[assignment]
+            arriving = [m for m in arriving if isinstance(m, wanted)]
+        else:
+            arriving = [m for m in arriving if self.cluster.network.may_be_disturbed(m)]
         choices: dict[str, list[Any]] = {
             "peer": others,
             "leader": others,
+            "transferee": others,
+            "call": sorted(server.election.transfers, key=lambda call: (call.term, call.transferee)),
+            "expired": [False, True],
             "candidate": list(self.cluster.node_ids),
             "m": arriving,
             "value": ["v"] if len(server.ledger_store.log) < ENTRIES else [],
@@ -114,11 +140,12 @@ class InStep(RuleBasedStateMachine):
     """The reference and the spec, taking the same steps."""
 
     switches: ClassVar[Switches] = REPAIRED
+    vote_messages: ClassVar[bool] = False
     prepared: ClassVar[Callable[[Script], None] | None] = None
 
     @initialize()
     def start(self) -> None:
-        play = Script(self.switches)
+        play = Script(self.switches, vote_messages=self.vote_messages)
         self.cluster = play.cluster
         self.spec = spec_for(self.cluster.plan)
         (self.state,) = self.spec.initial_states()
@@ -160,6 +187,21 @@ class InStep(RuleBasedStateMachine):
     @rule(data=st.data())
     def vote(self, data: st.DataObject) -> None:
         self.play(("SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower"), data)
+
+    @precondition(lambda self: self.vote_messages and self.can(*ROUND))
+    @rule(data=st.data())
+    def go_on(self, data: st.DataObject) -> None:
+        self.play(ROUND, data)
+
+    @precondition(lambda self: self.vote_messages and self.can(*HEARING))
+    @rule(data=st.data())
+    def hear(self, data: st.DataObject) -> None:
+        self.play(HEARING, data)
+
+    @precondition(lambda self: self.vote_messages and self.can(*TRANSFER))
+    @rule(data=st.data())
+    def transfer(self, data: st.DataObject) -> None:
+        self.play(TRANSFER, data)
 
     @precondition(lambda self: self.can("AppendAsLeader"))
     @rule(data=st.data())
@@ -253,6 +295,14 @@ def search(machine: type[InStep], examples: int, steps: int) -> None:
 
 def test_the_repaired_reference_stays_in_step_with_the_repaired_spec() -> None:
     search(InStep, examples=40, steps=40)
+
+
+class ByMessages(InStep):
+    vote_messages = True
+
+
+def test_with_votes_as_messages_reference_and_spec_stay_in_step_as_well() -> None:
+    search(ByMessages, examples=30, steps=60)
 
 
 def before_the_fourth_term(play: Script) -> None:

@@ -25,7 +25,7 @@ def trace_cfg() -> Path:
 def spec_hash() -> str:
     """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header tells it."""
     digest = hashlib.sha256()
-    for name in ("Quorum.tla", "DLedger.tla"):
+    for name in ("Quorum.tla", "Election.tla", "DLedger.tla"):
         digest.update((spec_dir() / name).read_bytes())
     return digest.hexdigest()
 
@@ -33,6 +33,7 @@ def spec_hash() -> str:
 #: The constants with a choice, and what may be chosen.
 CHOICES: dict[str, tuple[bool | str, ...]] = {
     "AtomicElection": (False, True),
+    "VoteMessages": (False, True),
     "Fifo": (False, True),
     "PriorTermCommit": ("published", "repaired"),
     "TruncatedTail": ("published", "repaired"),

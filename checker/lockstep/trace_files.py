@@ -19,18 +19,21 @@ _REPAIRED = {"PriorTermCommit": "repaired", "TruncatedTail": "repaired", "PushTe
 
 #: The plans by name. `ordered` and `five` run every repair over channels that keep the order, and no property
 #: may fail (one does, seldom, in long runs: two-lanes in spec/README.md). `published` is the code as it is, over
-#: channels that do not: it conforms, and properties may fail.
+#: channels that do not: it conforms, and properties may fail. `votes` and `votes_published` are as `ordered` and
+#: `published`, elections being told message by message, with transfers of leadership.
 PLANS: dict[str, dict[str, Any]] = {
     "ordered": {"nodes": 3, "fifo": True, "switches": _REPAIRED},
     "five": {"nodes": 5, "fifo": True, "max_down": 2, "switches": _REPAIRED},
     "published": {"nodes": 3, "fifo": False},
+    "votes": {"nodes": 3, "fifo": True, "vote_messages": True, "transfer": 0.004, "switches": _REPAIRED},
+    "votes_published": {"nodes": 5, "fifo": False, "max_down": 2, "vote_messages": True, "transfer": 0.004},
 }
 
 #: The plans that `verify` runs. Each cluster must be a behaviour of the spec.
-VERIFIED = ("ordered", "five", "published")
+VERIFIED = ("ordered", "five", "published", "votes", "votes_published")
 
 #: Those of them in which a property may fail, and the properties that hold with every flaw all the same.
-FLAWED = frozenset({"published"})
+FLAWED = frozenset({"published", "votes_published"})
 KEPT = frozenset(
     {"TypeOK", "ElectionSafety", "VoteOncePerTermProp", "LeaderAppendOnlyProp", "WatermarkMonotonicWithinTermProp"}
 )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
-from raftref.dledger.messages import HeartBeat, Message, NodeId, PushType, Request
+from raftref.dledger.messages import ElectionType, HeartBeat, Message, NodeId, PushType, Request
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -31,7 +31,7 @@ class Abandoned:
     """
 
     peer: NodeId | None = None
-    type: PushType | None = None
+    type: PushType | ElectionType | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ class EntryDispatcher(EntryPusher):
     """
 
     def can_append_as_leader(self, value: Value) -> bool:
-        """Only a leader takes what clients append."""
-        return self.is_leader
+        """Only a leader takes what clients append, and not while it hands over its leadership."""
+        return self.is_leader and self.election.transferee is None
 
     @action(when=can_append_as_leader)
     def append_as_leader(self, value: Value) -> Effects:

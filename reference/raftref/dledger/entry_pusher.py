@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from raftref.dledger.dispatcher_state import DispatcherState
+from raftref.dledger.election_state import fresh_state
 from raftref.dledger.ledger_store import LedgerStore
 from raftref.dledger.member_state import MemberState, Role
 from raftref.dledger.messages import NONE, Index, NodeId, Term
@@ -22,13 +23,21 @@ class EntryPusher:
     Source: DLedgerEntryPusher.
     """
 
-    def __init__(self, node_id: NodeId, members: Sequence[NodeId], switches: Switches = PUBLISHED) -> None:
+    def __init__(
+        self,
+        node_id: NodeId,
+        members: Sequence[NodeId],
+        switches: Switches = PUBLISHED,
+        *,
+        vote_messages: bool = False,
+    ) -> None:
         """Make a node that was never started before.
 
         Args:
             node_id: This node, one of `members`.
             members: All nodes of the group.
             switches: The form of the rules that have two.
+            vote_messages: Whether elections are told message by message.
 
         Raises:
             ValueError: The node is not a member, or a member is named twice.
@@ -39,14 +48,16 @@ class EntryPusher:
         self.members = tuple(members)
         self.peers = tuple(member for member in members if member != node_id)
         self.switches = switches
+        self.vote_messages = vote_messages
         self.member_state = MemberState()
         self.ledger_store = LedgerStore(switches.truncated_tail)
         self.forget()
 
     def forget(self) -> None:
-        """Lose what a process keeps in memory only: dispatchers, watermarks, the last quorum index."""
+        """Lose what a process keeps in memory only: dispatchers, watermarks, the last quorum index, the elector's."""
         self.dispatchers = {peer: DispatcherState() for peer in self.peers}
         self.last_quorum_index = NONE
+        self.election = fresh_state(self.members)
         self.clear_water_marks()
 
     def clear_water_marks(self) -> None:

@@ -101,6 +101,8 @@ class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker):
             shown["log"] = [HOLE_RECORD if entry is None else entry.record() for entry in store.log]
         shown["peerWaterMarks"] = dict(self.peer_water_marks)
         shown["dispatchers"] = {peer: each.record() for peer, each in self.dispatchers.items()}
+        if self.vote_messages:
+            shown["election"] = self.election.record()
         return shown
 
 

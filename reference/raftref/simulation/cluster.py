@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 from raftref.dledger import (
     ACTIONS,
     Effects,
+    ElectionResponse,
+    ElectionType,
     HeartBeat,
     Message,
     NodeId,
@@ -19,6 +21,7 @@ from raftref.dledger import (
     Response,
     Server,
     Term,
+    TransferCall,
 )
 from raftref.simulation.network import Network
 from raftref.simulation.plan import FaultPlan
@@ -37,7 +40,9 @@ class Cluster:
         """Make the group of a plan, never started before; the plan's rates play no part here."""
         self.plan = plan
         self.node_ids = plan.node_ids
-        self.servers = {each: Server(each, plan.node_ids, plan.switches) for each in plan.node_ids}
+        self.servers = {
+            each: Server(each, plan.node_ids, plan.switches, vote_messages=plan.vote_messages) for each in plan.node_ids
+        }
         self.network = Network(plan.node_ids, fifo=plan.fifo)
         #: Who was elected when. A dict for its order.
         self.elected: dict[HeartBeat, None] = {}
@@ -127,6 +132,8 @@ class Cluster:
         (m,) = args
         if m.dst != node:
             raise NotEnabled(f"{action}: {m} is not for {node}")
+        if not self.network.may_be_disturbed(m):
+            raise LookupError(f"{action}: {m} is not the first in its channel")
         if action == "Lose":
             self.network.take(m)
         else:
@@ -135,7 +142,8 @@ class Cluster:
 
     def handler_of(self, m: Message) -> str | None:
         """Return the action that would handle a message now, None if its receiver takes it by none."""
-        handlers = _RESPONSE_HANDLERS if isinstance(m, Response) else _REQUEST_HANDLERS
+        answers = isinstance(m, Response | ElectionResponse)
+        handlers = _RESPONSE_HANDLERS if answers else _REQUEST_HANDLERS
         return next((name for name in handlers[m.type] if self.enabled(m.dst, name, m)), None)
 
     def highest_term(self, node: NodeId) -> Term:
@@ -147,19 +155,25 @@ class Cluster:
         )
 
 
-_REQUEST_HANDLERS = {
+_REQUEST_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     PushType.COMPARE: ("HandleDoCompare",),
     PushType.TRUNCATE: ("HandleDoTruncate",),
     PushType.APPEND: ("HandleDoAppend", "CheckAppendFuture"),
     PushType.COMMIT: ("HandleDoCommit",),
+    ElectionType.VOTE: ("HandleVote",),
+    ElectionType.HEARTBEAT: ("HandleHeartBeat",),
+    ElectionType.TRANSFER: ("WaitToTakeLeadership",),
 }
-_RESPONSE_HANDLERS = {
+_RESPONSE_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     PushType.COMPARE: ("HandleCompareResponse",),
     PushType.TRUNCATE: ("HandleTruncateResponse",),
     PushType.APPEND: ("HandleAppendResponse",),
+    ElectionType.VOTE: ("HandleVoteResponse",),
+    ElectionType.HEARTBEAT: ("HandleHeartBeatResponse",),
+    ElectionType.TRANSFER: ("HandleTransferResponse",),
 }
 
 
 def _told(value: Any) -> Any:
-    """Write an argument as the trace does: a message as its record, anything else as it is."""
-    return value.record() if isinstance(value, Message) else value
+    """Write an argument as the trace does: a message or call as its record, anything else as it is."""
+    return value.record() if isinstance(value, Message | TransferCall) else value

@@ -34,7 +34,8 @@ class FaultPlan:
     """A simulation's shape and faults.
 
     `nodes` is how many members the group has (3 to 7), `events` how many steps are taken, `fifo` whether
-    channels keep order, `switches` the variants of the protocol.
+    channels keep order, `vote_messages` whether votes, heartbeats and transfers are messages, `switches` the
+    variants of the protocol.
 
     Probabilities for each message whose turn has come: `loss`, `duplicate`, and `delay`, which holds its
     channel for up to `delay_events` events. In a channel without order any message is next with probability
@@ -44,7 +45,7 @@ class FaultPlan:
     electing) takes the rest: `client` appends, `quorum_check` and `refresh` passes of the leader's quorum
     checker, `resend` of an unanswered APPEND, `commit` told to a peer, `push_timeout` of a call that could
     still be answered, `step_down` of a leader or follower for no reason, `check_point`, `crash`, `restart`,
-    `partition` and `heal`.
+    `partition` and `heal`; and, where votes are messages, `transfer` of a leadership.
 
     `max_down` is how many nodes may be down at once.
     """
@@ -52,6 +53,7 @@ class FaultPlan:
     nodes: int = 3
     events: int = 2000
     fifo: bool = False
+    vote_messages: bool = False
     loss: float = 0.03
     duplicate: float = 0.02
     delay: float = 0.05
@@ -69,6 +71,7 @@ class FaultPlan:
     restart: float = 0.02
     partition: float = 0.0015
     heal: float = 0.008
+    transfer: float = 0.0
     max_down: int = 1
     switches: Switches = field(default_factory=Switches)
 
@@ -78,8 +81,9 @@ class FaultPlan:
         _check_integer("events", self.events, 0, EVENTS_MAX)
         _check_integer("delay_events", self.delay_events, 1, EVENTS_MAX)
         _check_integer("max_down", self.max_down, 0, self.nodes)
-        if not isinstance(self.fifo, bool):
-            raise PlanError("fifo", f"{self.fifo!r} is neither true nor false")
+        for name in ("fifo", "vote_messages"):
+            if not isinstance(getattr(self, name), bool):
+                raise PlanError(name, f"{getattr(self, name)!r} is neither true nor false")
         if not isinstance(self.switches, Switches):
             raise PlanError("switches", f"{self.switches!r} is not a table of switches")
         for name in (*MESSAGE_PROBABILITIES, "reorder", *EVENT_PROBABILITIES):
@@ -134,6 +138,7 @@ EVENT_PROBABILITIES = (
     "restart",
     "partition",
     "heal",
+    "transfer",
 )
 _SWITCHES = {
     "PriorTermCommit": "prior_term_commit",

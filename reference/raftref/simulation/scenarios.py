@@ -15,17 +15,17 @@ from raftref.simulation.plan import FaultPlan
 A, B, C = "n1", "n2", "n3"
 
 
-def scenario_plan(switches: Switches = PUBLISHED) -> FaultPlan:
+def scenario_plan(switches: Switches = PUBLISHED, *, vote_messages: bool = False) -> FaultPlan:
     """Return the plan that scenarios are told in: three nodes, ordered channels."""
-    return FaultPlan(nodes=3, fifo=True, switches=switches)
+    return FaultPlan(nodes=3, fifo=True, vote_messages=vote_messages, switches=switches)
 
 
 class Script:
     """A cluster on which a scenario is played; `events` is what happened so far."""
 
-    def __init__(self, switches: Switches) -> None:
+    def __init__(self, switches: Switches, *, vote_messages: bool = False) -> None:
         """Begin with three nodes that were never started before."""
-        self.cluster = Cluster(scenario_plan(switches))
+        self.cluster = Cluster(scenario_plan(switches, vote_messages=vote_messages))
         self.events: list[Event] = []
 
     def take(self, node: NodeId, action: str, *args: Any) -> None:

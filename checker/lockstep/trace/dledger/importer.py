@@ -44,6 +44,7 @@ SPEC = "DLedger"
 
 CONSTANTS: dict[str, bool | str | int] = {
     "AtomicElection": False,
+    "VoteMessages": False,
     "Fifo": False,
     "PriorTermCommit": "published",
     "TruncatedTail": "published",
