@@ -525,7 +525,7 @@ VoteForQuorumResponses(n) ==
         /\ UNCHANGED history
 
 \* handleVote.  Only a vote for its own term changes the voter's vote; only a higher term its role.
-Voted(n, s, m, self) ==
+VoteHandled(n, s, m, self) ==
     LET code   == VoteCode(Member(n, s), m, Node, self)
         term   == IF code = "REJECT_TERM_SMALL_THAN_LEDGER" THEN EndTerm(s.log) ELSE s.currTerm
         after  == CASE code = "ACCEPT" -> [node |-> [s EXCEPT !.currVoteFor = m.src], out |-> << >>]
@@ -541,7 +541,7 @@ HandleVote(n) ==
     \E m \in Mail(n) :
     /\ node[n].role # "DOWN"
     /\ IsRequest(m, "VOTE")
-    /\ Hear(n, m, Voted(n, node[n], m, FALSE))
+    /\ Hear(n, m, VoteHandled(n, node[n], m, FALSE))
 
 \* An answer to a round is in.
 Counted(s, peer, code, maxTerm) ==
@@ -552,7 +552,7 @@ Counted(s, peer, code, maxTerm) ==
 HandleOwnVote(n) ==
     LET s     == node[n]
         round == s.election.round
-        voted == Voted(n, s, VoteRequest(n, n, s), TRUE)
+        voted == VoteHandled(n, s, VoteRequest(n, n, s), TRUE)
     IN  /\ s.role # "DOWN"
         /\ round.type = "VOTE"
         /\ round.answers[n] = "NONE"
@@ -609,7 +609,7 @@ SendHeartbeats(n) ==
         /\ UNCHANGED history
 
 \* handleHeartBeat.  Who leads its term is followed by a member that knows no leader.
-Beaten(n, s, m) ==
+HeartBeatHandled(n, s, m) ==
     LET code   == HeartBeatCode(Member(n, s), m, Node)
         after  == CASE code = "TERM_NOT_READY" -> ToHigherTerm(n, s, m.term)
                     [] code = "SUCCESS" /\ s.leaderId = NoNode -> ToFollower(n, s, m.src)
@@ -624,7 +624,7 @@ HandleHeartBeat(n) ==
     \E m \in Mail(n) :
     /\ node[n].role # "DOWN"
     /\ IsRequest(m, "HEARTBEAT")
-    /\ Hear(n, m, Beaten(n, node[n], m))
+    /\ Hear(n, m, HeartBeatHandled(n, node[n], m))
 
 \* ACTION HandleHeartBeatResponse: a leader hears who is with it.  Of several terms the last one counts.
 \* Source: DLedgerLeaderElector.sendHeartbeats, where the answers are counted.
