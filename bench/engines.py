@@ -31,6 +31,7 @@ SECONDS = 0.5
 LEADER, FOLLOWER = "n1", "n2"
 CONSTANTS: dict[str, bool | str | int] = {
     "AtomicElection": True,
+    "VoteMessages": False,
     "Fifo": True,
     "PriorTermCommit": "repaired",
     "TruncatedTail": "repaired",

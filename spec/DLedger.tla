@@ -16,19 +16,20 @@
 (* the watermarks, and acts on them later.  AtomicElection: an election is *)
 (* one step; or a step for each raised term, vote, leader and follower (the*)
 (* grain of recorded roles), in which the vote and heartbeat messages      *)
-(* themselves are left out.  PendingMap, Clients, Applies: what a          *)
-(* dispatcher has pushed, the futures of clients and the state machine are *)
-(* modelled at all.                                                        *)
+(* themselves are left out; or message by message, transfers of leadership *)
+(* among them, by the rules of Election.tla (VoteMessages).  PendingMap,   *)
+(* Clients, Applies: whether what a dispatcher has pushed, the futures of  *)
+(* clients and the state machine are modelled at all.                      *)
 (*                                                                         *)
-(* Left out: batches, quotas, disk sizes, expiry of old files, leadership  *)
-(* transfer.  spec/README.md tells what each omission can hide.            *)
+(* Left out: batches, quotas, disk sizes, expiry of old files.             *)
+(* spec/README.md tells what each omission can hide.                       *)
 (*                                                                         *)
 (* Indexes are DLedger's: the first entry is 0, and -1 means none.         *)
 (* Each handler is a pure operator on the record of one node; an action is *)
 (* a guard, a handler, and what it sends.  Given a state, an action and    *)
 (* its parameters there is at most one successor.                          *)
 (***************************************************************************)
-EXTENDS Quorum
+EXTENDS Election
 
 CONSTANTS
     Node,            \* the members of the group
@@ -39,6 +40,7 @@ CONSTANTS
 \* The grain: TRUE, FALSE is the coarsest, as DLedger is the contrary.
 CONSTANTS
     AtomicElection,    \* TRUE: ElectLeader; FALSE: NextTerm, SetCurrVoteFor, ChangeToLeader, ...
+    VoteMessages,      \* TRUE: HandleVote, HandleHeartBeat, ... instead of the latter
     AtomicReceipt,     \* TRUE: handled when received; FALSE: HandlePush queues first
     AtomicQuorumCheck, \* TRUE: one step; FALSE: QuorumAckChecker reads, ActOnQuorumIndex acts
     PendingMap,        \* TRUE: a dispatcher knows what it pushed and has no answer to
@@ -59,8 +61,9 @@ CONSTANTS
     AckByQuorumIndex \* D15 clients are answered by the quorum index, committed or not
 
 ASSUME /\ IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
-       /\ {AtomicElection, AtomicReceipt, AtomicQuorumCheck, PendingMap, Clients, Applies, Fifo}
-             \subseteq BOOLEAN
+       /\ {AtomicElection, VoteMessages, AtomicReceipt, AtomicQuorumCheck, PendingMap, Clients, Applies,
+           Fifo} \subseteq BOOLEAN
+       /\ VoteMessages => ~AtomicElection
        /\ {PriorTermCommit, TruncatedTail, PushTermCheck, LateTruncate, CommitPastEnd,
            AsyncFlush, VoteFile, LedgerEndTerm, ApplyUnclamped, AckByQuorumIndex}
              \subseteq {"published", "repaired"}
@@ -116,6 +119,28 @@ Dispatcher == [type: {"COMPARE", "TRUNCATE", "APPEND"},
                pendings: SUBSET Nat,  \* pushed by APPEND and not answered; pendingMap
                awaiting: {"NOTHING", "COMPARE", "TRUNCATE"}] \* the RPC its thread waits for
 
+\* The StateMaintainer waits for the answers to one round at a time.
+Round    == [type: {"NONE", "VOTE", "HEARTBEAT"},
+             ledgerEndTerm: Index,                \* the end of the log, as the vote requests tell it
+             ledgerEndIndex: Index,
+             maxTerm: Index,                      \* the highest term the answers told of
+             answers: [Node -> {"NONE"} \cup VoteCodes \cup HeartBeatCodes]]
+
+\* A transferee waits until it holds the entry at index; leader is NoNode where none does.
+Waiting  == [leader: Node \cup {NoNode}, term: Index, index: Index]
+
+\* What DLedgerLeaderElector keeps; it changes only with VoteMessages.  All of it is lost in a crash.
+ElectionState ==
+            [needIncrease: BOOLEAN,               \* needIncreaseTermImmediately
+             knownMaxTerm: Index,                 \* knownMaxTermInGroup, if beyond currTerm; else -1
+             voteNext: BOOLEAN,                   \* lastParseResult is WAIT_TO_VOTE_NEXT
+             round: Round,
+             transferee: Node \cup {NoNode},      \* of a leader: to whom it hands over
+             transfers: SUBSET [transferee: Node, term: Nat], \* its calls without an answer yet
+             waiting: Waiting,
+             termToTakeLeadership: Index,         \* -1: none
+             takesFrom: Node \cup {NoNode}]       \* who is told when it took it
+
 NodeState(n) ==
              [role: Role,
               currTerm: Nat,                      \* durable, with currVoteFor
@@ -134,7 +159,8 @@ NodeState(n) ==
               checking: [term: Index, index: Index], \* what a pass of QuorumAckChecker read; -1: no pass
               futures: SUBSET Future,             \* of clients; pendingAppendResponsesByTerm
               toldIndex: Index,                   \* up to which the state machine shall apply
-              lastAppliedIndex: Index]
+              lastAppliedIndex: Index,
+              election: ElectionState]
 
 InitDispatcher == [type |-> "COMPARE", term |-> -1, compareIndex |-> -1, truncateIndex |-> -1,
                    writeIndex |-> -1, pendings |-> {}, awaiting |-> "NOTHING"]
@@ -142,12 +168,20 @@ InitDispatcher == [type |-> "COMPARE", term |-> -1, compareIndex |-> -1, truncat
 NoMarks == [p \in Node |-> -1]
 NoPass  == [term |-> -1, index |-> -1]
 
+NoRound      == [type |-> "NONE", ledgerEndTerm |-> -1, ledgerEndIndex |-> -1, maxTerm |-> -1,
+                 answers |-> [p \in Node |-> "NONE"]]
+NobodyWaits  == [leader |-> NoNode, term |-> -1, index |-> -1]
+InitElection == [needIncrease |-> FALSE, knownMaxTerm |-> -1, voteNext |-> FALSE,
+                 round |-> NoRound, transferee |-> NoNode, transfers |-> {},
+                 waiting |-> NobodyWaits, termToTakeLeadership |-> -1, takesFrom |-> NoNode]
+
 InitNode(n) == [role |-> "CANDIDATE", currTerm |-> 0, currVoteFor |-> NoNode, votes |-> {},
                 leaderId |-> NoNode, log |-> << >>, tail |-> << >>, disk |-> << >>,
                 ledgerEndTerm |-> -1, committedIndex |-> -1,
                 checkPoint |-> -1, dispatchers |-> [p \in Peers(n) |-> InitDispatcher],
                 peerWaterMarks |-> NoMarks, lastQuorumIndex |-> -1,
-                checking |-> NoPass, futures |-> {}, toldIndex |-> -1, lastAppliedIndex |-> -1]
+                checking |-> NoPass, futures |-> {}, toldIndex |-> -1, lastAppliedIndex |-> -1,
+                election |-> InitElection]
 
 -----------------------------------------------------------------------------
 (* The network.  A channel is a sequence (Fifo) or a bag: [message -> how  *)
@@ -250,6 +284,9 @@ EmptyQueues == [writeRequestMap |-> {}, compareOrTruncateRequests |-> << >>]
 
 MayElect(n)        == TRUE  \* n may stand for election
 MayStepDown(n)     == TRUE  \* n may lose its leader, or its leadership, by time
+MayVote(n)         == TRUE  \* n may ask for votes (VoteMessages)
+MayBeat(n)         == TRUE  \* n may send heartbeats (VoteMessages)
+MayTransfer(n)     == TRUE  \* n may be told to hand over its leadership (VoteMessages)
 MayAppend(n)       == TRUE  \* a client may append at n
 MaySend(n, peer)   == TRUE  \* one more request may be under way
 MayLose(n, m)      == TRUE  \* the message m to n may be lost
@@ -338,6 +375,7 @@ ElectLeader(n) ==
 \* Source: MemberState.changeToCandidate; the term is raised later, by NextTerm.
 \* Votes count within one candidacy; a candidate that hears of a higher term goes on with its round.
 ChangeToCandidate(n) ==
+    /\ ~VoteMessages
     /\ MayStepDown(n)
     /\ node[n].role \in {"LEADER", "FOLLOWER", "CANDIDATE"}
     /\ Step(n, [node[n] EXCEPT !.role = "CANDIDATE", !.leaderId = NoNode,
@@ -351,7 +389,7 @@ HigherTerms(n) == LET next == node[n].currTerm + 1
 \* Source: MemberState.nextTerm.
 NextTerm(n) ==
     \E term \in HigherTerms(n) :
-    /\ ~AtomicElection
+    /\ ~AtomicElection /\ ~VoteMessages
     /\ MayElect(n)
     /\ node[n].role = "CANDIDATE"
     /\ Step(n, InTerm(node[n], term))
@@ -367,7 +405,7 @@ Accepts(n, candidate) ==
 \* Source: DLedgerLeaderElector.handleVote, the branch that ends in ACCEPT; roles are not checked.
 SetCurrVoteFor(n) ==
     \E candidate \in Node :
-    /\ ~AtomicElection
+    /\ ~AtomicElection /\ ~VoteMessages
     /\ Accepts(n, candidate)
     /\ LET votedFor == [node EXCEPT ![n].currVoteFor = candidate]
        IN  node' = [votedFor EXCEPT ![candidate].votes = @ \cup {n}]
@@ -376,7 +414,7 @@ SetCurrVoteFor(n) ==
 \* ACTION ChangeToLeader: a candidate that a quorum accepted becomes the leader of its term.
 \* Source: MemberState.changeToLeader.
 ChangeToLeader(n) ==
-    /\ ~AtomicElection
+    /\ ~AtomicElection /\ ~VoteMessages
     /\ node[n].role = "CANDIDATE"
     /\ IsQuorum(node[n].votes, Node)
     /\ node' = [node EXCEPT ![n].role = "LEADER", ![n].leaderId = n]
@@ -388,6 +426,7 @@ ChangeToLeader(n) ==
 \* With votes message by message a heartbeat may be late: the leader may lead no more.
 ChangeToFollower(n) ==
     \E leader \in Peers(n) :
+    /\ ~VoteMessages
     /\ node[n].role # "DOWN"
     /\ IF AtomicElection
        THEN /\ node[leader].role = "LEADER"
@@ -397,6 +436,394 @@ ChangeToFollower(n) ==
        ELSE /\ node[n].role = "CANDIDATE"
             /\ [term |-> node[n].currTerm, leader |-> leader] \in elected
             /\ Step(n, Follow(node[n], node[n].currTerm, leader))
+
+-----------------------------------------------------------------------------
+(* Elections, message by message (VoteMessages): DLedgerLeaderElector.     *)
+(*                                                                         *)
+(* One thread, the StateMaintainer, acts for the role its node has: it     *)
+(* sends a round of vote requests or of heartbeats, waits for answers, and *)
+(* draws its conclusion.  How long it waits is time, and so it may draw it *)
+(* at any moment: which answers are in is a matter of delivery.  It alone  *)
+(* raises the term, so a round ends in the term in which it began.         *)
+(* Meanwhile the node answers the requests of others.                      *)
+(*                                                                         *)
+(* A handler is a pure operator: the node it leaves, and what it sends.    *)
+
+VoteRequest(n, peer, s) ==
+    [kind |-> "request", type |-> "VOTE", src |-> n, dst |-> peer, term |-> s.currTerm,
+     ledgerEndTerm |-> s.election.round.ledgerEndTerm,
+     ledgerEndIndex |-> s.election.round.ledgerEndIndex, awaited |-> TRUE]
+
+HeartBeatRequest(n, peer, s) ==
+    [kind |-> "request", type |-> "HEARTBEAT", src |-> n, dst |-> peer, term |-> s.currTerm,
+     awaited |-> TRUE]
+
+TransferRequest(n, peer, s) ==
+    [kind |-> "request", type |-> "TRANSFER", src |-> n, dst |-> peer, term |-> s.currTerm,
+     index |-> EndIndex(s.log), awaited |-> TRUE]
+
+ElectionResponse(n, peer, type, term, code) ==
+    [kind |-> "response", type |-> type, src |-> n, dst |-> peer, term |-> term, code |-> code]
+
+ElectionMessage ==
+    [kind: {"request"}, type: {"VOTE"}, src: Node, dst: Node, term: Nat,
+     ledgerEndTerm: Index, ledgerEndIndex: Index, awaited: BOOLEAN]
+    \cup [kind: {"request"}, type: {"HEARTBEAT"}, src: Node, dst: Node, term: Nat, awaited: BOOLEAN]
+    \cup [kind: {"request"}, type: {"TRANSFER"}, src: Node, dst: Node, term: Nat, index: Index,
+          awaited: BOOLEAN]
+    \cup [kind: {"response"}, type: {"VOTE"}, src: Node, dst: Node, term: Nat, code: VoteCodes]
+    \cup [kind: {"response"}, type: {"HEARTBEAT"}, src: Node, dst: Node, term: Index,
+          code: HeartBeatCodes]
+    \cup [kind: {"response"}, type: {"TRANSFER"}, src: Node, dst: Node, term: Nat,
+          code: TransferCodes]
+
+\* What is pushed waits in the queues of the EntryHandler, and holds up none of these.
+IsElection(m) == m.type \in {"VOTE", "HEARTBEAT", "TRANSFER"}
+
+\* Where they stand in an ordered channel.
+Places(c) == {k \in 1..Len(c) : IsElection(c[k])}
+
+Mail(n) ==
+    LET First(c) == IF ~Fifo THEN {m \in DOMAIN c : IsElection(m)}
+                    ELSE {c[k] : k \in {i \in Places(c) : \A j \in Places(c) : i <= j}}
+    IN  IF VoteMessages THEN UNION {First(network[p][n]) : p \in Peers(n)} ELSE {}
+
+\* n has heard m.
+Heard(net, m) ==
+    LET Without(c) == IF ~Fifo THEN Take(c, m)
+                      ELSE LET k == Min(Places(c)) IN SubSeq(c, 1, k - 1) \o SubSeq(c, k + 1, Len(c))
+    IN  [net EXCEPT ![m.src][m.dst] = Without(@)]
+
+RECURSIVE SentAll(_, _)
+SentAll(net, out) == IF out = << >> THEN net ELSE SentAll(Sent(net, Head(out)), Tail(out))
+
+\* n asks all its peers at once.
+SentToPeers(net, n, To(_)) == [net EXCEPT ![n] = [p \in Peers(n) |-> Put(@[p], To(p))]]
+
+\* n is done with a round: it takes no more answers to it, from no one.
+RoundOver(net, n, type) ==
+    LET Gone(m) == m.type = type
+    IN  [p \in Node |-> [q \in Peers(p) |->
+            IF p = n THEN NotAwaited(net[p][q], Gone)
+            ELSE IF q = n THEN WithoutAnswers(net[p][q], Gone)
+            ELSE net[p][q]]]
+
+\* n hears m and is left as the handler says.
+Hear(n, m, handled) ==
+    /\ node' = [node EXCEPT ![n] = handled.node]
+    /\ network' = SentAll(Heard(network, m), handled.out)
+    /\ UNCHANGED <<received, history>>
+
+\* DLedgerConfig: who turns other candidates away while it takes over, and how far behind a transferee
+\* may be.  These are the defaults.
+PreferredLeaders == {}
+MaxLeadershipTransferWaitIndex == 1000
+
+\* The MemberState of n, as it looks to a rule of an election.
+Member(n, s) ==
+    [id |-> n, currTerm |-> s.currTerm,
+     hasVoted |-> s.currVoteFor # NoNode, currVoteFor |-> s.currVoteFor,
+     hasLeader |-> s.leaderId # NoNode, leaderId |-> s.leaderId, isLeader |-> s.role = "LEADER",
+     ledgerEndTerm |-> s.ledgerEndTerm, ledgerEndIndex |-> EndIndex(s.log),
+     hasTransferee |-> s.election.transferee # NoNode,
+     isTakingLeadership |-> n \in PreferredLeaders /\ s.election.termToTakeLeadership = s.currTerm]
+
+\* TakeLeadershipTask.check: a change of role may tell the old leader what became of its transfer.
+RoleChanged(n, s, term) ==
+    LET toTake == s.election.termToTakeLeadership
+        code   == TakeLeadershipCode(toTake, term, s.role)
+    IN  IF code = "NONE" THEN [node |-> s, out |-> << >>]
+        ELSE [node |-> [s EXCEPT !.election.termToTakeLeadership = -1,
+                                 !.election.takesFrom = NoNode],
+              out |-> <<ElectionResponse(n, s.election.takesFrom, "TRANSFER", toTake - 1, code)>>]
+
+\* changeRoleToCandidate: the term is known from now on, and entered later.
+ToCandidate(n, s, term) ==
+    RoleChanged(n, [s EXCEPT !.role = "CANDIDATE", !.leaderId = NoNode,
+                             !.election.knownMaxTerm = IF term > s.currTerm THEN Max({@, term})
+                                                       ELSE @,
+                             !.election.transferee = NoNode], term)
+
+\* As above, by a message of a higher term: the StateMaintainer shall raise the term at once.
+ToHigherTerm(n, s, term) == ToCandidate(n, [s EXCEPT !.election.needIncrease = TRUE], term)
+
+\* changeRoleToFollower
+ToFollower(n, s, leader) ==
+    RoleChanged(n, [s EXCEPT !.role = "FOLLOWER", !.leaderId = leader,
+                             !.election.voteNext = FALSE,
+                             !.election.transferee = NoNode], s.currTerm)
+
+\* changeRoleToLeader
+ToLeader(n, s) == RoleChanged(n, [s EXCEPT !.role = "LEADER", !.leaderId = n], s.currTerm)
+
+\* MemberState.nextTerm: to the highest term heard of, or else to the next.
+Raised(s) ==
+    [InTerm(s, Max({s.currTerm + 1, s.election.knownMaxTerm}))
+        EXCEPT !.election.needIncrease = FALSE, !.election.knownMaxTerm = -1,
+               !.election.voteNext = FALSE]
+
+\* The StateMaintainer of n is not waiting for answers.
+Idle(n) == node[n].election.round.type = "NONE"
+
+\* ACTION IncreaseTerm: a candidate that was told of a higher term goes there, and asks for no votes yet.
+\* Source: DLedgerLeaderElector.maintainAsCandidate, with needIncreaseTermImmediately.
+IncreaseTerm(n) ==
+    /\ VoteMessages
+    /\ MayElect(n)
+    /\ Idle(n)
+    /\ node[n].role = "CANDIDATE"
+    /\ node[n].election.needIncrease
+    /\ Step(n, Raised(node[n]))
+
+\* ACTION VoteForQuorumResponses: a candidate asks all for their votes.  It raises its term before only
+\* if the last round told it so; and so a node that comes back asks in the term it went down in.
+\* Source: DLedgerLeaderElector.maintainAsCandidate, voteForQuorumResponses.
+VoteForQuorumResponses(n) ==
+    LET raises == node[n].election.voteNext
+        s      == IF raises THEN Raised(node[n]) ELSE node[n]
+        round  == [NoRound EXCEPT !.type = "VOTE", !.maxTerm = s.currTerm,
+                                  !.ledgerEndTerm = s.ledgerEndTerm,
+                                  !.ledgerEndIndex = EndIndex(s.log)]
+        asking == [s EXCEPT !.election.round = round]
+        To(p)  == VoteRequest(n, p, asking)
+    IN  /\ VoteMessages
+        /\ MayVote(n)
+        /\ raises => MayElect(n)
+        /\ Idle(n)
+        /\ node[n].role = "CANDIDATE"
+        /\ ~node[n].election.needIncrease
+        /\ node' = [node EXCEPT ![n] = asking]
+        /\ network' = SentToPeers(network, n, To)
+        /\ UNCHANGED <<received, history>>
+
+\* handleVote.  Only a vote for its own term changes the voter's vote; only a higher term its role.
+VoteHandled(n, s, m, self) ==
+    LET code   == VoteCode(Member(n, s), m, Node, self)
+        term   == IF code = "REJECT_TERM_SMALL_THAN_LEDGER" THEN s.ledgerEndTerm ELSE s.currTerm
+        after  == CASE code = "ACCEPT" -> [node |-> [s EXCEPT !.currVoteFor = m.src], out |-> << >>]
+                    [] code = "REJECT_TERM_NOT_READY" -> ToHigherTerm(n, s, m.term)
+                    [] OTHER -> [node |-> s, out |-> << >>]
+        answer == ElectionResponse(n, m.src, "VOTE", term, code)
+    IN  [node |-> after.node, code |-> code,
+         out |-> IF m.awaited /\ ~self THEN Append(after.out, answer) ELSE after.out]
+
+\* ACTION HandleVote: a member decides on a candidate's request, and tells it why.
+\* Source: DLedgerLeaderElector.handleVote.
+HandleVote(n) ==
+    \E m \in Mail(n) :
+    /\ node[n].role # "DOWN"
+    /\ IsRequest(m, "VOTE")
+    /\ Hear(n, m, VoteHandled(n, node[n], m, FALSE))
+
+\* An answer to a round is in.
+Counted(s, peer, code, maxTerm) ==
+    [s EXCEPT !.election.round.answers[peer] = code, !.election.round.maxTerm = maxTerm]
+
+\* ACTION HandleOwnVote: a candidate asks itself, by the same rules.  Another may have been quicker.
+\* Source: DLedgerLeaderElector.voteForQuorumResponses, handleVote with self.
+HandleOwnVote(n) ==
+    LET s     == node[n]
+        round == s.election.round
+        voted == VoteHandled(n, s, VoteRequest(n, n, s), TRUE)
+    IN  /\ s.role # "DOWN"
+        /\ round.type = "VOTE"
+        /\ round.answers[n] = "NONE"
+        /\ Step(n, Counted(voted.node, n, voted.code, round.maxTerm))
+
+\* n takes the answer m to its round; another copy of the request, or of the answer, counts no more.
+CountAnswer(n, m, type, maxTerm) ==
+    LET Gone(x) == x.type = type
+    IN  /\ node[n].election.round.type = type
+        /\ node' = [node EXCEPT ![n] = Counted(@, m.src, m.code, maxTerm)]
+        /\ network' = Abandon(Heard(network, m), n, m.src, Gone)
+        /\ UNCHANGED <<received, history>>
+
+\* ACTION HandleVoteResponse: a candidate hears how a member decided.
+\* Source: DLedgerLeaderElector.maintainAsCandidate, where the answers are counted.
+HandleVoteResponse(n) ==
+    \E m \in Mail(n) :
+    LET known == node[n].election.round.maxTerm IN
+    /\ IsResponse(m, "VOTE")
+    /\ CountAnswer(n, m, "VOTE", IF m.code \in TellsTerm THEN Max({known, m.term}) ELSE known)
+
+\* ACTION ParseVoteResponses: a candidate draws its conclusion from the answers that are in.
+\* Source: DLedgerLeaderElector.maintainAsCandidate, from PARSE_VOTE_RESULT on.
+ParseVoteResponses(n) ==
+    LET round   == node[n].election.round
+        term    == node[n].currTerm
+        outcome == VoteOutcome(term, round.maxTerm, round.answers)
+        s       == [node[n] EXCEPT !.election.round = NoRound,
+                                   !.election.voteNext =
+                                       ParseResult(outcome) = "WAIT_TO_VOTE_NEXT"]
+        after   == CASE outcome = "HIGHER_TERM" -> ToCandidate(n, s, round.maxTerm)
+                     [] outcome = "ACCEPTED" -> ToLeader(n, s)
+                     [] OTHER -> [node |-> s, out |-> << >>]
+    IN  /\ round.type = "VOTE"
+        /\ round.answers[n] # "NONE"
+        /\ node' = [node EXCEPT ![n] = after.node]
+        /\ network' = SentAll(RoundOver(network, n, "VOTE"), after.out)
+        /\ elected' = IF outcome = "ACCEPTED" THEN elected \cup {[term |-> term, leader |-> n]}
+                      ELSE elected
+        /\ UNCHANGED <<received, committed, acknowledged>>
+
+\* ACTION SendHeartbeats: a leader tells all that it leads.
+\* Source: DLedgerLeaderElector.maintainAsLeader, sendHeartbeats.
+SendHeartbeats(n) ==
+    LET beating == [node[n] EXCEPT !.election.round = [NoRound EXCEPT !.type = "HEARTBEAT",
+                                                                      !.answers[n] = "SUCCESS"]]
+        To(p)   == HeartBeatRequest(n, p, beating)
+    IN  /\ VoteMessages
+        /\ MayBeat(n)
+        /\ Idle(n)
+        /\ node[n].role = "LEADER"
+        /\ node' = [node EXCEPT ![n] = beating]
+        /\ network' = SentToPeers(network, n, To)
+        /\ UNCHANGED <<received, history>>
+
+\* handleHeartBeat.  Who leads its term is followed by a member that knows no leader.
+HeartBeatHandled(n, s, m) ==
+    LET code   == HeartBeatCode(Member(n, s), m, Node)
+        after  == CASE code = "TERM_NOT_READY" -> ToHigherTerm(n, s, m.term)
+                    [] code = "SUCCESS" /\ s.leaderId = NoNode -> ToFollower(n, s, m.src)
+                    [] OTHER -> [node |-> s, out |-> << >>]
+        term   == IF code = "EXPIRED_TERM" THEN s.currTerm ELSE -1
+        answer == ElectionResponse(n, m.src, "HEARTBEAT", term, code)
+    IN  [node |-> after.node, out |-> IF m.awaited THEN Append(after.out, answer) ELSE after.out]
+
+\* ACTION HandleHeartBeat: a member hears from a leader; it may be late, and its sender lead no more.
+\* Source: DLedgerLeaderElector.handleHeartBeat.
+HandleHeartBeat(n) ==
+    \E m \in Mail(n) :
+    /\ node[n].role # "DOWN"
+    /\ IsRequest(m, "HEARTBEAT")
+    /\ Hear(n, m, HeartBeatHandled(n, node[n], m))
+
+\* ACTION HandleHeartBeatResponse: a leader hears who is with it.  Of several terms the last one counts.
+\* Source: DLedgerLeaderElector.sendHeartbeats, where the answers are counted.
+HandleHeartBeatResponse(n) ==
+    \E m \in Mail(n) :
+    /\ IsResponse(m, "HEARTBEAT")
+    /\ CountAnswer(n, m, "HEARTBEAT",
+                   IF m.code = "EXPIRED_TERM" THEN m.term ELSE node[n].election.round.maxTerm)
+
+\* ACTION ParseHeartBeatResponses: a leader draws its conclusion.  expired: it has had no quorum for so
+\* long (three periods, or ever since it leads) that it leads no more.
+\* Source: DLedgerLeaderElector.sendHeartbeats, from the wait on.
+ParseHeartBeatResponses(n) ==
+    \E expired \in BOOLEAN :
+    LET round   == node[n].election.round
+        term    == node[n].currTerm
+        outcome == HeartBeatOutcome(term, round.maxTerm, round.answers)
+        s       == [node[n] EXCEPT !.election.round = NoRound]
+        after   == CASE outcome = "HIGHER_TERM" -> ToCandidate(n, s, round.maxTerm)
+                     [] outcome = "INCONSISTENT_LEADER" \/ expired -> ToCandidate(n, s, term)
+                     [] OTHER -> [node |-> s, out |-> << >>]
+    IN  /\ round.type = "HEARTBEAT"
+        /\ expired => outcome = "NO_QUORUM" /\ MayStepDown(n)
+        /\ node' = [node EXCEPT ![n] = after.node]
+        /\ network' = SentAll(RoundOver(network, n, "HEARTBEAT"), after.out)
+        /\ UNCHANGED <<received, history>>
+
+\* ACTION HeartBeatTimeOut: a follower has heard of no leader for too long.
+\* Source: DLedgerLeaderElector.maintainAsFollower.
+HeartBeatTimeOut(n) ==
+    LET after == ToCandidate(n, node[n], node[n].currTerm) IN
+    /\ VoteMessages
+    /\ MayStepDown(n)
+    /\ Idle(n)
+    /\ node[n].role = "FOLLOWER"
+    /\ node' = [node EXCEPT ![n] = after.node]
+    /\ network' = SentAll(network, after.out)
+    /\ UNCHANGED <<received, history>>
+
+-----------------------------------------------------------------------------
+(* Transfer of leadership (VoteMessages).  The leader takes no appends and *)
+(* asks a peer to take over; the peer waits until it holds what the leader *)
+(* held then, and stands for election in the next term.                    *)
+
+\* ACTION HandleLeadershipTransfer: the leader is told to hand over to a peer, and accepts.
+\* Source: DLedgerServer.handleLeadershipTransfer and DLedgerLeaderElector's, at the leader.
+HandleLeadershipTransfer(n) ==
+    \E transferee \in Peers(n) :
+    LET s          == node[n]
+        fallBehind == EndIndex(s.log) - s.peerWaterMarks[transferee]
+        call       == [transferee |-> transferee, term |-> s.currTerm]
+        t          == [s EXCEPT !.election.transferee = transferee,
+                                !.election.transfers = @ \cup {call}]
+    IN  /\ VoteMessages
+        /\ MayTransfer(n)
+        /\ TransferCommandCode(Member(n, s), s.currTerm, fallBehind, MaxLeadershipTransferWaitIndex)
+              = "SUCCESS"
+        /\ call \notin s.election.transfers
+        /\ Send(n, t, TransferRequest(n, transferee, s))
+
+\* ACTION WaitToTakeLeadership: a peer is asked to take over, and waits until it holds all it needs.
+\* Source: DLedgerServer.handleLeadershipTransfer, at the transferee.
+WaitToTakeLeadership(n) ==
+    \E m \in Mail(n) :
+    LET s       == node[n]
+        refusal == ElectionResponse(n, m.src, "TRANSFER", m.term, "INCONSISTENT_LEADER")
+        waits   == [leader |-> m.src, term |-> m.term, index |-> m.index]
+    IN  /\ s.role # "DOWN"
+        /\ IsRequest(m, "TRANSFER")
+        /\ s.election.waiting = NobodyWaits
+        /\ Hear(n, m, IF s.leaderId = m.src
+                      THEN [node |-> [s EXCEPT !.election.waiting = waits], out |-> << >>]
+                      ELSE [node |-> s, out |-> <<refusal>>])
+
+\* What a transferee that waits does, when it waits no more: answer, or else stand for election.
+WaitOver(n, code) ==
+    LET waiting == node[n].election.waiting
+        s       == [node[n] EXCEPT !.election.waiting = NobodyWaits]
+        takes   == [s EXCEPT !.election.termToTakeLeadership = waiting.term + 1,
+                             !.election.takesFrom = waiting.leader]
+        answer  == ElectionResponse(n, waiting.leader, "TRANSFER", waiting.term, code)
+        after   == IF code = "NONE" THEN ToHigherTerm(n, takes, waiting.term + 1)
+                   ELSE [node |-> s, out |-> <<answer>>]
+    IN  /\ node' = [node EXCEPT ![n] = after.node]
+        /\ network' = SentAll(network, after.out)
+        /\ UNCHANGED <<received, history>>
+
+\* ACTION HandleTakeLeadership: the transferee holds all it needs.  Who leads is not asked again.
+\* Source: DLedgerLeaderElector.handleTakeLeadership.
+HandleTakeLeadership(n) ==
+    LET waiting == node[n].election.waiting IN
+    /\ waiting # NobodyWaits
+    /\ EndIndex(node[n].log) >= waiting.index
+    /\ WaitOver(n, IF waiting.term = node[n].currTerm THEN "NONE" ELSE "INCONSISTENT_TERM")
+
+\* ACTION TakeLeadershipTimeOut: the transferee has been behind for too long.
+\* Source: DLedgerServer.handleLeadershipTransfer, at the transferee.
+TakeLeadershipTimeOut(n) ==
+    LET waiting == node[n].election.waiting IN
+    /\ waiting # NobodyWaits
+    /\ EndIndex(node[n].log) < waiting.index
+    /\ WaitOver(n, "TAKE_LEADERSHIP_FAILED")
+
+\* The call has its answer.  Only a leader forgets its transferee here; a change of role did already.
+Transferred(s, call, code) ==
+    LET forgets == /\ s.role = "LEADER"
+                   /\ code # "SUCCESS" \/ s.currTerm = call.term
+    IN  [s EXCEPT !.election.transfers = @ \ {call},
+                  !.election.transferee = IF forgets THEN NoNode ELSE @]
+
+\* ACTION HandleTransferResponse: the old leader hears what became of its transfer; late, it is ignored.
+\* Source: DLedgerLeaderElector.handleLeadershipTransfer, from the answer on.
+HandleTransferResponse(n) ==
+    \E m \in Mail(n) :
+    LET s    == node[n]
+        call == [transferee |-> m.src, term |-> m.term]
+    IN  /\ s.role # "DOWN"
+        /\ IsResponse(m, "TRANSFER")
+        /\ Hear(n, m, [node |-> IF call \in s.election.transfers THEN Transferred(s, call, m.code) ELSE s,
+                       out |-> << >>])
+
+\* ACTION TransferTimeOut: no answer came: to the leader this is one that says NETWORK_ERROR.
+\* Source: DLedgerRpcNettyService.leadershipTransfer.
+TransferTimeOut(n) ==
+    \E call \in node[n].election.transfers :
+    /\ MayTimeOut(n, call.transferee)
+    /\ Step(n, Transferred(node[n], call, "NETWORK_ERROR"))
 
 -----------------------------------------------------------------------------
 (* The store.                                                              *)
@@ -488,6 +915,7 @@ AppendAsLeader(n) ==
         entry == [term |-> s.currTerm, value |-> value]
         t     == UpdatePeerWaterMark(StoreEntry(s, entry), n, s.currTerm, Len(s.log))
     IN  /\ s.role = "LEADER"
+        /\ s.election.transferee = NoNode
         /\ MayAppend(n)
         /\ ~IsPendingFull(s)
         /\ node' = [node EXCEPT ![n] = IF Clients /\ Peers(n) # {} THEN WithFuture(t) ELSE t]
@@ -802,7 +1230,7 @@ HandlePush(n) ==
                       [] m.type = "APPEND" /\ ~repeated -> [q EXCEPT !.writeRequestMap = @ \cup {m}]
         taken    == Received(network, m)
     IN  /\ ~AtomicReceipt
-        /\ m.kind = "request"
+        /\ m.kind = "request" /\ ~IsElection(m)
         /\ node[n].role # "DOWN"
         /\ received' = [received EXCEPT ![n] = after]
         /\ network' = IF repeated /\ m.awaited THEN Sent(taken, Response(n, m, node[n], "REPEATED_PUSH"))
@@ -965,7 +1393,9 @@ CrashInPersistTerm(n) ==
     /\ VoteFile = "published"
     /\ ~AtomicElection
     /\ MayCrash(n)
-    /\ node[n].role = "CANDIDATE" \/ \E candidate \in Node : Accepts(n, candidate)
+    /\ \/ node[n].role = "CANDIDATE"
+       \/ ~VoteMessages /\ \E candidate \in Node : Accepts(n, candidate)
+       \/ \E m \in Mail(n) : IsRequest(m, "VOTE") /\ VoteHandled(n, node[n], m, FALSE).code = "ACCEPT"
     /\ Dies(n, [node[n] EXCEPT !.currTerm = 0, !.currVoteFor = NoNode])
 
 \* How many entries the scan of the data file finds: it stops where it can read none, or one of a
@@ -1022,6 +1452,23 @@ Next ==
     \/ \E n \in Node : SetCurrVoteFor(n)
     \/ \E n \in Node : ChangeToLeader(n)
     \/ \E n \in Node : ChangeToFollower(n)
+    \/ \E n \in Node : IncreaseTerm(n)
+    \/ \E n \in Node : VoteForQuorumResponses(n)
+    \/ \E n \in Node : HandleVote(n)
+    \/ \E n \in Node : HandleOwnVote(n)
+    \/ \E n \in Node : HandleVoteResponse(n)
+    \/ \E n \in Node : ParseVoteResponses(n)
+    \/ \E n \in Node : SendHeartbeats(n)
+    \/ \E n \in Node : HandleHeartBeat(n)
+    \/ \E n \in Node : HandleHeartBeatResponse(n)
+    \/ \E n \in Node : ParseHeartBeatResponses(n)
+    \/ \E n \in Node : HeartBeatTimeOut(n)
+    \/ \E n \in Node : HandleLeadershipTransfer(n)
+    \/ \E n \in Node : WaitToTakeLeadership(n)
+    \/ \E n \in Node : HandleTakeLeadership(n)
+    \/ \E n \in Node : TakeLeadershipTimeOut(n)
+    \/ \E n \in Node : HandleTransferResponse(n)
+    \/ \E n \in Node : TransferTimeOut(n)
     \/ \E n \in Node : AppendAsLeader(n)
     \/ \E n \in Node : RefuseAppend(n)
     \/ \E n \in Node : DoCompare(n)
@@ -1076,7 +1523,8 @@ Observe(n) ==
      futures          |-> s.futures,
      log              |-> s.log,
      peerWaterMarks   |-> s.peerWaterMarks,
-     dispatchers      |-> s.dispatchers]
+     dispatchers      |-> s.dispatchers,
+     election         |-> s.election]
 
 -----------------------------------------------------------------------------
 (* Invariants.                                                             *)
@@ -1085,7 +1533,7 @@ Observe(n) ==
 TypeOK ==
     /\ \A n \in Node : node[n] \in NodeState(n)
     /\ \A n \in Node : \A p \in Peers(n) : \A m \in Messages(network[n][p]) :
-         /\ m \in RequestMessage \cup CommitMessage \cup ResponseMessage
+         /\ m \in RequestMessage \cup CommitMessage \cup ResponseMessage \cup ElectionMessage
          /\ m.src = n /\ m.dst = p
          /\ ~Fifo => network[n][p][m] \in Nat \ {0}
     /\ \A e \in elected : e \in [term: Nat, leader: Node]

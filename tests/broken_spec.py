@@ -22,7 +22,8 @@ def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iter
     place = folder / "spec"
     place.mkdir()
     (place / "DLedger.tla").write_text(text, encoding="utf-8")
-    (place / "Quorum.tla").write_bytes((spec_dir() / "Quorum.tla").read_bytes())
+    for module in ("Quorum.tla", "Election.tla"):
+        (place / module).write_bytes((spec_dir() / module).read_bytes())
     (place / "Trace.cfg").write_text((spec_dir() / "Trace.cfg").read_text(encoding="utf-8") + cfg, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(lockstep.specs, "spec_dir", lambda: place)

@@ -16,6 +16,7 @@ import raftref
 from raftref.dledger import (
     ACTIONS,
     PUBLISHED,
+    VOTES,
     Abandoned,
     Entry,
     HeartBeat,
@@ -66,8 +67,10 @@ def test_an_actions_name_is_that_of_its_method() -> None:
 
 def test_what_a_node_shows_are_the_fields_of_the_specs_observe() -> None:
     fields = re.findall(r"(\w+) +\|->", definition("Observe"))
-    assert list(Server("n1", MEMBERS).observe()) == fields
-    assert set(Server("n1", MEMBERS).observe(with_log=False)) == set(fields) - {"log"}
+    node = Server("n1", MEMBERS, grain=VOTES)
+    assert list(node.observe()) == fields
+    assert set(node.observe(with_log=False)) == set(fields) - {"log"}
+    assert set(Server("n1", MEMBERS).observe()) == set(fields) - {"election"}
 
 
 def test_what_a_node_shows_is_json() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger import COARSE, PUBLISHED, Switches, Variant
+from raftref.dledger import COARSE, PUBLISHED, VOTES, Switches, Variant
 from raftref.simulation import FaultPlan, PlanError, constants, load_plan
 
 
@@ -70,6 +70,10 @@ def test_a_file_that_is_no_plan_is_an_error_that_names_it(tmp_path: Path, name: 
     (tmp_path / name).write_text(text)
     with pytest.raises(PlanError, match=name):
         load_plan(tmp_path / name)
+
+
+def test_the_grain_of_elections_is_a_constant_of_the_spec_too() -> None:
+    assert constants(FaultPlan(grain=VOTES))["VoteMessages"] is True
 
 
 def test_the_constants_of_a_plan_are_the_specs() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from lockstep.trace.format import Event as TraceEvent
 from lockstep.trace.format import Header, read_trace, write_trace
-from raftref.dledger import ACTIONS, COARSE, FINE, REPAIRED, NotEnabled, Role
+from raftref.dledger import ACTIONS, COARSE, FINE, REPAIRED, VOTES, NotEnabled, Role
 from raftref.simulation import Cluster, FaultPlan, Schedule, constants, simulate
 
 SEEDS = range(30)
@@ -27,6 +27,30 @@ PLANS = {
     "repaired": FaultPlan(switches=REPAIRED, crash_in_persist=0.001),
     "fine": FaultPlan(crash_in_persist=0.001, grain=FINE, events=3000),
     "applied": FaultPlan(crash_in_persist=0.001, grain=replace(FINE, applies=True), events=3000),
+    "votes": FaultPlan(fifo=True, transfer=0.004, crash_in_persist=0.001, grain=VOTES),
+    "votes_bag": FaultPlan(transfer=0.004, crash_in_persist=0.001, grain=VOTES),
+}
+
+#: The actions of elections at the grain of recorded roles; with votes as messages there are others.
+ROLES = {"ChangeToCandidate", "NextTerm", "SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower"}
+MESSAGES = {
+    "IncreaseTerm",
+    "VoteForQuorumResponses",
+    "HandleVote",
+    "HandleOwnVote",
+    "HandleVoteResponse",
+    "ParseVoteResponses",
+    "SendHeartbeats",
+    "HandleHeartBeat",
+    "HandleHeartBeatResponse",
+    "ParseHeartBeatResponses",
+    "HeartBeatTimeOut",
+    "HandleLeadershipTransfer",
+    "WaitToTakeLeadership",
+    "HandleTakeLeadership",
+    "TakeLeadershipTimeOut",
+    "HandleTransferResponse",
+    "TransferTimeOut",
 }
 
 
@@ -49,7 +73,7 @@ def happened(seed: int, plan: FaultPlan) -> Counter[str]:
             counts["fall behind" if behind else "fast forward"] += 1
         if action == "HandleDoTruncate" and log[: len(logs[node])] != logs[node]:
             counts["removing truncation"] += 1
-        if action == "ChangeToLeader":
+        if action == "ChangeToLeader" or (action == "ParseVoteResponses" and shows["role"] == "LEADER"):
             leaders.add((shows["currTerm"], node))
         if action == "Restart" and event["args"]["resurrected"]:
             counts["resurrected"] += 1
@@ -76,7 +100,8 @@ def runs(plan: FaultPlan) -> list[Counter[str]]:
 def test_every_action_happens_that_a_repair_leaves(runs: list[Counter[str]], plan: FaultPlan) -> None:
     total = sum(runs, Counter[str]())
     left_out = {"CrashInPersistTerm"} if plan.switches == REPAIRED else set()
-    left_out |= FINE_ACTIONS if plan.grain == COARSE else set()
+    left_out |= FINE_ACTIONS if plan.grain in (COARSE, VOTES) else set()
+    left_out |= ROLES if plan.vote_messages else MESSAGES
     left_out |= set() if plan.grain.applies else {"DoCommitted"}
     assert set(total) >= (set(ACTIONS) - left_out) | {"Lose", "Duplicate", "fall behind", "fast forward"}
     assert not left_out & set(total)

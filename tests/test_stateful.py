@@ -33,7 +33,10 @@ from raftref.dledger import (
     COARSE,
     FINE,
     REPAIRED,
+    VOTES,
     CommitRequest,
+    ElectionRequest,
+    ElectionResponse,
     Grain,
     Request,
     Response,
@@ -70,7 +73,25 @@ FAULTS = (
     "Duplicate",
 )
 CLIENT = ("AppendAsLeader", "RefuseAppend")
-ALL = (*CLIENT, *ELECTION, *LEADER, *LEAKS, *QUORUM, *DELIVERY, *FAULTS)
+ROUND = (
+    "IncreaseTerm",
+    "VoteForQuorumResponses",
+    "HandleOwnVote",
+    "ParseVoteResponses",
+    "SendHeartbeats",
+    "ParseHeartBeatResponses",
+    "HeartBeatTimeOut",
+)
+HEARING = ("HandleVote", "HandleVoteResponse", "HandleHeartBeat", "HandleHeartBeatResponse")
+TRANSFER = (
+    "HandleLeadershipTransfer",
+    "WaitToTakeLeadership",
+    "HandleTakeLeadership",
+    "TakeLeadershipTimeOut",
+    "HandleTransferResponse",
+    "TransferTimeOut",
+)
+ALL = (*CLIENT, *ROUND, *HEARING, *TRANSFER, *ELECTION, *LEADER, *LEAKS, *QUORUM, *DELIVERY, *FAULTS)
 
 
 def spec_for(plan: FaultPlan) -> Spec:
@@ -118,11 +139,19 @@ class Moves:
         if action in FOLLOWER_ACTIONS and not self.cluster.plan.grain.atomic_receipt:
             arriving = list(server.requests())
         elif action in DELIVERY:  # The reference takes requests and responses by type, the spec by their kind.
-            wanted = (Response,) if action.endswith("Response") else (Request, CommitRequest)
+            wanted: tuple[type, ...] = (Response,) if action.endswith("Response") else (Request, CommitRequest)
             arriving = [m for m in arriving if isinstance(m, wanted)]
+        elif action in (*HEARING, *TRANSFER):
+            wanted = (ElectionResponse,) if action.endswith("Response") else (ElectionRequest,)
+            arriving = [m for m in arriving if isinstance(m, wanted)]
+        else:
+            arriving = [m for m in arriving if self.cluster.network.may_be_disturbed(m)]
         choices: dict[str, list[Any]] = {
             "peer": others,
             "leader": others,
+            "transferee": others,
+            "call": sorted(server.election.transfers, key=lambda call: (call.term, call.transferee)),
+            "expired": [False, True],
             "candidate": list(self.cluster.node_ids),
             "m": arriving,
             "value": ["v"] if len(server.ledger_store.log) < ENTRIES else [],
@@ -185,6 +214,21 @@ class InStep(RuleBasedStateMachine):
     @rule(data=st.data())
     def vote(self, data: st.DataObject) -> None:
         self.play(("SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower"), data)
+
+    @precondition(lambda self: self.grain.vote_messages and self.can(*ROUND))
+    @rule(data=st.data())
+    def go_on(self, data: st.DataObject) -> None:
+        self.play(ROUND, data)
+
+    @precondition(lambda self: self.grain.vote_messages and self.can(*HEARING))
+    @rule(data=st.data())
+    def hear(self, data: st.DataObject) -> None:
+        self.play(HEARING, data)
+
+    @precondition(lambda self: self.grain.vote_messages and self.can(*TRANSFER))
+    @rule(data=st.data())
+    def transfer(self, data: st.DataObject) -> None:
+        self.play(TRANSFER, data)
 
     @precondition(lambda self: self.can(*CLIENT))
     @rule(data=st.data())
@@ -300,7 +344,19 @@ class InAppliedStep(InStep):
     grain = replace(FINE, applies=True)
 
 
-@pytest.mark.parametrize("machine", [InFineStep, InAppliedStep])
+class ByMessages(InStep):
+    """The same with votes as messages."""
+
+    grain = VOTES
+
+
+class Whole(InStep):
+    """The same with everything."""
+
+    grain = replace(FINE, vote_messages=True)
+
+
+@pytest.mark.parametrize("machine", [InFineStep, InAppliedStep, ByMessages, Whole])
 def test_the_repaired_reference_stays_in_step_with_the_spec_at_the_fine_grain(machine: type[InStep]) -> None:
     search(machine, examples=25, steps=40)
 

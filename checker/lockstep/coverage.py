@@ -17,6 +17,8 @@ Reached = tuple[str, str]
 FAULTS = ("Lose", "Duplicate", "PushTimeOut", "Crash", "Shutdown", "LosePower", "CrashInPersistTerm")
 #: The actions that elect a leader.
 ELECTIONS = ("ChangeToLeader", "ElectLeader")
+#: The action that may elect a leader, message by message.
+PARSED = "ParseVoteResponses"
 
 
 def reached(events: Iterable[Event]) -> Iterator[Reached]:
@@ -50,7 +52,7 @@ def reached(events: Iterable[Event]) -> Iterator[Reached]:
         if event.action == "Restart" and end > ends.get(event.node, -1):
             yield "log", "cut entries back"
         ends[event.node] = end
-        if event.action in ELECTIONS:
+        if event.action in ELECTIONS or (event.action == PARSED and event.shows.get("role") == "LEADER"):
             if led:
                 yield "log", "another leader"
             led = True

@@ -32,7 +32,7 @@ def trace_cfg() -> Path:
 def spec_hash() -> str:
     """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header tells it."""
     digest = hashlib.sha256()
-    for name in ("Quorum.tla", "DLedger.tla"):
+    for name in ("Quorum.tla", "Election.tla", "DLedger.tla"):
         digest.update((spec_dir() / name).read_bytes())
     return digest.hexdigest()
 

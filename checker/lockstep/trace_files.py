@@ -16,9 +16,10 @@ from lockstep.trace.format import FORMAT, Event, Header, write_trace
 from raftref.dledger import FINE
 from raftref.simulation import FaultPlan, constants, load_plan, simulate
 
-#: The plans by name. In `ordered`, `five`, `fine` and `applied` everything is repaired and no property may fail;
-#: `ordered` and `five` have channels that keep the order, the others such that do not. `published` is the code
-#: as it is; `fine_published` has a torn vote file as well. They conform, and properties may fail.
+#: The plans by name. In `ordered`, `five`, `fine`, `applied`, `whole` and `votes` all is repaired and no property may
+#: fail; `ordered`, `five` and `votes` have channels that keep the order, the others such that do not. `published`
+#: is the code as it is; so are `votes_published`, where elections are told message by message, with transfers of
+#: leadership, and `fine_published`, which has a torn vote file as well. They conform, and properties may fail.
 PLANS: dict[str, dict[str, Any]] = {
     "ordered": {"nodes": 3, "fifo": True, "switches": VARIANTS["repaired"]},
     "five": {"nodes": 5, "fifo": True, "max_down": 2, "switches": VARIANTS["repaired"]},
@@ -31,16 +32,37 @@ PLANS: dict[str, dict[str, Any]] = {
         "switches": VARIANTS["repaired"],
         "grain": {**FINE.constants(), "Applies": True},
     },
+    "whole": {
+        "nodes": 3,
+        "fifo": False,
+        "switches": VARIANTS["repaired"],
+        "grain": {**FINE.constants(), "VoteMessages": True},
+    },
+    "votes": {
+        "nodes": 3,
+        "fifo": True,
+        "transfer": 0.004,
+        "switches": VARIANTS["repaired"],
+        "grain": {"VoteMessages": True},
+    },
+    "votes_published": {
+        "nodes": 5,
+        "fifo": False,
+        "max_down": 2,
+        "transfer": 0.004,
+        "grain": {"VoteMessages": True},
+    },
 }
 
 #: The plans that `verify` runs. Each cluster must be a behaviour of the spec.
-VERIFIED = ("ordered", "five", "published", "fine")
+VERIFIED = ("ordered", "five", "published", "fine", "votes")
 
 _ALWAYS = {"TypeOK", "LeaderAppendOnlyProp", "WatermarkMonotonicWithinTermProp"}
 
 #: The plans in which a property may fail, and the properties that hold with their flaws all the same.
 FLAWED: dict[str, frozenset[str]] = {
     "published": frozenset({"ElectionSafety", "VoteOncePerTermProp"} | _ALWAYS),
+    "votes_published": frozenset({"ElectionSafety", "VoteOncePerTermProp"} | _ALWAYS),
     "fine_published": frozenset(_ALWAYS),
 }
 

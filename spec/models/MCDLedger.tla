@@ -17,10 +17,10 @@ MCMayCrash(n)    == Cardinality({q \in Node : node[q].role = "DOWN"}) < MaxCrash
 \* Copies of messages under way, all channels together; counted up to MaxMessages.
 Copies(c) == IF Fifo THEN Len(c)
              ELSE Cardinality({<<m, k>> \in (DOMAIN c) \X (1..MaxMessages) : k <= c[m]})
-Waiting(q) == Len(q.compareOrTruncateRequests) + Cardinality(q.writeRequestMap)
+AtReceiver(q) == Len(q.compareOrTruncateRequests) + Cardinality(q.writeRequestMap)
 UnderWay  == Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) :
                              p # q /\ k <= Copies(network[p][q])})
-             + Cardinality({<<p, k>> \in Node \X (1..MaxMessages) : k <= Waiting(received[p])})
+             + Cardinality({<<p, k>> \in Node \X (1..MaxMessages) : k <= AtReceiver(received[p])})
 
 MCMaySend(n, p)   == UnderWay < MaxMessages
 MCMayDuplicate(n) == UnderWay < MaxMessages

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 from raftref.dledger.client_futures import Future
-from raftref.dledger.messages import HeartBeat, Message, NodeId, PushType, Request
+from raftref.dledger.messages import ElectionType, HeartBeat, Message, NodeId, PushType, Request
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -32,7 +32,7 @@ class Abandoned:
     """
 
     peer: NodeId | None = None
-    type: PushType | None = None
+    type: PushType | ElectionType | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,9 @@ class EntryDispatcher(EntryPusher):
     """
 
     def can_append_as_leader(self, value: Value) -> bool:
-        """Only a leader takes what clients append, while not too many wait."""
-        return self.is_leader and not self.client_futures.is_full(self.member_state.curr_term)
+        """Only a leader takes what clients append, while not too many wait and it hands over to nobody."""
+        full = self.client_futures.is_full(self.member_state.curr_term)
+        return self.is_leader and not full and self.election.transferee is None
 
     @action(when=can_append_as_leader)
     def append_as_leader(self, value: Value) -> Effects:

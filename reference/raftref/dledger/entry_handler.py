@@ -7,7 +7,7 @@ from dataclasses import replace
 from raftref.dledger.action import NO_EFFECTS, Effects, action
 from raftref.dledger.entry_pusher import EntryPusher
 from raftref.dledger.member_state import Role
-from raftref.dledger.messages import Code, CommitRequest, NodeId, PushType, Request, Response
+from raftref.dledger.messages import Code, CommitRequest, ElectionType, NodeId, PushType, Request, Response
 from raftref.dledger.switches import Variant
 
 
@@ -54,7 +54,7 @@ class EntryHandler(EntryPusher):
         """
         return self.compare_or_truncate_requests[:1] or list(self.write_request_map.values())
 
-    def no_longer_awaited(self, caller: NodeId, type_: PushType | None) -> None:
+    def no_longer_awaited(self, caller: NodeId, type_: PushType | ElectionType | None) -> None:
         """Send no answers to what a caller gave up, of one type or (None) of all: it would ignore them."""
 
         def after(m: Request) -> Request:

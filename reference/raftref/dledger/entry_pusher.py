@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from raftref.dledger.client_futures import ClientFutures
 from raftref.dledger.dispatcher_state import DispatcherState
+from raftref.dledger.election_state import fresh_state
 from raftref.dledger.ledger_store import LedgerStore
 from raftref.dledger.member_state import MemberState, Role
 from raftref.dledger.messages import NONE, CommitRequest, Index, NodeId, Request, Term
@@ -68,7 +69,7 @@ class EntryPusher:
         self.forget()
 
     def forget(self) -> None:
-        """Lose what a process keeps in memory only: queues, dispatchers, watermarks, clients, the state machine."""
+        """Lose what a process keeps in memory only: queues, dispatchers, watermarks, clients, elections."""
         self.dispatchers = {peer: DispatcherState() for peer in self.peers}
         self.last_quorum_index = NONE
         self.checking: Check | None = None
@@ -77,6 +78,7 @@ class EntryPusher:
         self.last_applied_index = NONE
         self.write_request_map: dict[Index, Request] = {}
         self.compare_or_truncate_requests: list[Request | CommitRequest] = []
+        self.election = fresh_state(self.members)
         self.clear_water_marks()
 
     def clear_water_marks(self) -> None:
@@ -115,6 +117,11 @@ class EntryPusher:
             published = self.switches.apply_unclamped is Variant.PUBLISHED
             told = index if published else self.ledger_store.committed_index
             self.told_index = max(self.told_index, told)
+
+    @property
+    def vote_messages(self) -> bool:
+        """Whether elections are told message by message."""
+        return self.grain.vote_messages
 
     @property
     def is_leader(self) -> bool:

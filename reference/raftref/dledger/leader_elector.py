@@ -1,27 +1,30 @@
-"""Elections, one step for each raised term, vote, leader and follower."""
+"""Elections, one step for each raised term, vote, leader and follower; or message by message."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from raftref.dledger.action import NO_EFFECTS, Effects, NotEnabled, action
-from raftref.dledger.entry_pusher import EntryPusher
+from raftref.dledger.leadership_transfer import LeadershipTransfer
 from raftref.dledger.member_state import Role
 from raftref.dledger.messages import HeartBeat, NodeId, Term, VoteRequest
 from raftref.dledger.quorum import is_quorum
+from raftref.dledger.state_maintainer import StateMaintainer
 
 
-class LeaderElector(EntryPusher):
+class LeaderElector(StateMaintainer, LeadershipTransfer):
     """How a node stands for election, votes, leads and follows.
 
-    The vote and heartbeat messages are no part of the grain: what they tell comes as keyword arguments.
+    Message by message (`vote_messages`) it does so by the actions of StateMaintainer, ElectionHandler and
+    LeadershipTransfer. Otherwise by those here: the vote and heartbeat messages are then no part of the grain,
+    and what they tell comes as keyword arguments.
 
     Source: DLedgerLeaderElector, MemberState.
     """
 
     def can_change_to_candidate(self) -> bool:
         """Any running node may lose its leader or its leadership by time."""
-        return self.is_up
+        return self.is_up and not self.vote_messages
 
     @action(when=can_change_to_candidate)
     def change_to_candidate(self) -> Effects:
@@ -44,7 +47,8 @@ class LeaderElector(EntryPusher):
     def can_next_term(self, term: Term, *, heard: Collection[Term] = ()) -> bool:
         """A candidate may go to the next term, or to a higher one that it may have heard of."""
         state = self.member_state
-        return state.role is Role.CANDIDATE and state.curr_term < term <= max([state.curr_term + 1, *heard])
+        stands = state.role is Role.CANDIDATE and not self.vote_messages
+        return stands and state.curr_term < term <= max([state.curr_term + 1, *heard])
 
     @action(when=can_next_term)
     def next_term(self, term: Term, *, heard: Collection[Term] = ()) -> Effects:
@@ -79,7 +83,8 @@ class LeaderElector(EntryPusher):
     def can_set_curr_vote_for(self, candidate: NodeId, *, request: VoteRequest) -> bool:
         """The vote rule, on the request of that candidate."""
         store = self.ledger_store
-        return request.candidate == candidate and self.member_state.accepts(request, store.end_index, store.end_term)
+        accepts = self.member_state.accepts(request, store.end_index, store.end_term)
+        return accepts and request.candidate == candidate and not self.vote_messages
 
     @action(when=can_set_curr_vote_for)
     def set_curr_vote_for(self, candidate: NodeId, *, request: VoteRequest) -> Effects:
@@ -107,7 +112,8 @@ class LeaderElector(EntryPusher):
     def can_change_to_leader(self) -> bool:
         """A candidate may lead once a quorum has accepted it."""
         state = self.member_state
-        return state.role is Role.CANDIDATE and is_quorum(len(state.votes), len(self.members))
+        accepted = is_quorum(len(state.votes), len(self.members))
+        return accepted and state.role is Role.CANDIDATE and not self.vote_messages
 
     @action(when=can_change_to_leader)
     def change_to_leader(self) -> Effects:
@@ -129,7 +135,10 @@ class LeaderElector(EntryPusher):
         """A candidate may follow who leads, or led, its own term."""
         state = self.member_state
         return (
-            state.role is Role.CANDIDATE and heart_beat == HeartBeat(leader, state.curr_term) and leader in self.peers
+            not self.vote_messages
+            and state.role is Role.CANDIDATE
+            and heart_beat == HeartBeat(leader, state.curr_term)
+            and leader in self.peers
         )
 
     @action(when=can_change_to_follower)

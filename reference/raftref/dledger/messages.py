@@ -1,6 +1,6 @@
-"""What the nodes of a group tell each other: pushed entries, their answers, votes and heartbeats.
+"""What the nodes of a group tell each other: pushed entries, votes, heartbeats, transfers, and the answers.
 
-Every message is frozen and hashable. `record()` gives a push message as the spec writes it, field by field.
+Every message is frozen and hashable. `record()` gives a message as the spec writes it, field by field.
 """
 
 from __future__ import annotations
@@ -43,6 +43,14 @@ class PushType(StrEnum):
     TRUNCATE = "TRUNCATE"
     APPEND = "APPEND"
     COMMIT = "COMMIT"
+
+
+class ElectionType(StrEnum):
+    """What else a node may ask of another. Source: DLedgerRequestCode VOTE, HEART_BEAT, LEADERSHIP_TRANSFER."""
+
+    VOTE = "VOTE"
+    HEARTBEAT = "HEARTBEAT"
+    TRANSFER = "TRANSFER"
 
 
 class Code(StrEnum):
@@ -153,7 +161,145 @@ class Response:
         }
 
 
-Message: TypeAlias = Request | CommitRequest | Response
+@dataclass(frozen=True, slots=True)
+class VoteMessage:
+    """A candidate asks a member for its vote in a term, and tells where its log ends.
+
+    `awaited` holds while the candidate would still count the answer.
+
+    Source: VoteRequest.
+    """
+
+    src: NodeId
+    dst: NodeId
+    term: Term
+    ledger_end_term: Term
+    ledger_end_index: Index
+    awaited: bool = True
+
+    @property
+    def type(self) -> ElectionType:
+        """VOTE."""
+        return ElectionType.VOTE
+
+    def record(self) -> dict[str, Any]:
+        """Return the request as the spec's record."""
+        return {
+            "kind": "request",
+            "type": self.type.value,
+            "src": self.src,
+            "dst": self.dst,
+            "term": self.term,
+            "ledgerEndTerm": self.ledger_end_term,
+            "ledgerEndIndex": self.ledger_end_index,
+            "awaited": self.awaited,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class HeartBeatMessage:
+    """A leader tells a member that it leads a term.
+
+    `awaited` holds while the leader would still count the answer.
+
+    Source: HeartBeatRequest.
+    """
+
+    src: NodeId
+    dst: NodeId
+    term: Term
+    awaited: bool = True
+
+    @property
+    def type(self) -> ElectionType:
+        """HEARTBEAT."""
+        return ElectionType.HEARTBEAT
+
+    def record(self) -> dict[str, Any]:
+        """Return the request as the spec's record."""
+        return {
+            "kind": "request",
+            "type": self.type.value,
+            "src": self.src,
+            "dst": self.dst,
+            "term": self.term,
+            "awaited": self.awaited,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TransferMessage:
+    """A leader asks a peer to take over once its log has reached an index.
+
+    Source: LeadershipTransferRequest, from the leader to the transferee.
+    """
+
+    src: NodeId
+    dst: NodeId
+    term: Term
+    index: Index
+    awaited: bool = True
+
+    @property
+    def type(self) -> ElectionType:
+        """TRANSFER."""
+        return ElectionType.TRANSFER
+
+    def record(self) -> dict[str, Any]:
+        """Return the request as the spec's record."""
+        return {
+            "kind": "request",
+            "type": self.type.value,
+            "src": self.src,
+            "dst": self.dst,
+            "term": self.term,
+            "index": self.index,
+            "awaited": self.awaited,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionResponse:
+    """The answer to a vote request, a heartbeat or a transfer. `code` says what was decided, by its name.
+
+    Source: VoteResponse, HeartBeatResponse, LeadershipTransferResponse.
+    """
+
+    type: ElectionType
+    src: NodeId
+    dst: NodeId
+    term: Term
+    code: str
+
+    def record(self) -> dict[str, Any]:
+        """Return the response as the spec's record."""
+        return {
+            "kind": "response",
+            "type": self.type.value,
+            "src": self.src,
+            "dst": self.dst,
+            "term": self.term,
+            "code": str(self.code),
+        }
+
+
+#: What a node asks of another in an election.
+ElectionRequest: TypeAlias = VoteMessage | HeartBeatMessage | TransferMessage
+#: What travels in elections; the rest is pushed, or answers a push.
+ElectionMessage: TypeAlias = ElectionRequest | ElectionResponse
+Message: TypeAlias = Request | CommitRequest | Response | ElectionMessage
+
+
+@dataclass(frozen=True, slots=True)
+class TransferCall:
+    """A leader's call to a transferee that has no answer yet, by what tells it from others."""
+
+    transferee: NodeId
+    term: Term
+
+    def record(self) -> dict[str, Any]:
+        """Return the call as the spec's record."""
+        return {"transferee": self.transferee, "term": self.term}
 
 
 @dataclass(frozen=True, slots=True)

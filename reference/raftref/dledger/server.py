@@ -6,11 +6,12 @@ from collections.abc import Collection
 from typing import Any
 
 from raftref.dledger.action import NO_EFFECTS, Abandoned, Action, Effects, action, actions_of
+from raftref.dledger.election_rules import VoteCode, vote_code
 from raftref.dledger.entry_dispatcher import EntryDispatcher
 from raftref.dledger.entry_handler import EntryHandler
 from raftref.dledger.leader_elector import LeaderElector
 from raftref.dledger.member_state import Role
-from raftref.dledger.messages import NO_TERM, Term, VoteRequest
+from raftref.dledger.messages import NO_TERM, Term, VoteMessage, VoteRequest
 from raftref.dledger.quorum_ack_checker import QuorumAckChecker
 from raftref.dledger.state_machine_caller import StateMachineCaller
 from raftref.dledger.switches import Variant
@@ -112,18 +113,25 @@ class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker, Sta
         self.ledger_store.lose_power(kept)
         return self._die()
 
-    def can_crash_in_persist_term(self, *, requests: Collection[VoteRequest]) -> bool:
+    def can_crash_in_persist_term(
+        self, *, requests: Collection[VoteRequest], messages: Collection[VoteMessage] = ()
+    ) -> bool:
         """The node may be writing its term, as a candidate, or a vote it gives to one of those who ask."""
         state, store = self.member_state, self.ledger_store
         votes = any(state.accepts(request, store.end_index, store.end_term) for request in requests)
-        return self.switches.vote_file is Variant.PUBLISHED and (state.role is Role.CANDIDATE or votes)
+        heard = any(vote_code(self.member(), m, to_self=False) is VoteCode.ACCEPT for m in messages)
+        writes = state.role is Role.CANDIDATE or votes or (heard and self.is_up)
+        return self.switches.vote_file is Variant.PUBLISHED and writes
 
     @action(when=can_crash_in_persist_term)
-    def crash_in_persist_term(self, *, requests: Collection[VoteRequest]) -> Effects:
+    def crash_in_persist_term(
+        self, *, requests: Collection[VoteRequest], messages: Collection[VoteMessage] = ()
+    ) -> Effects:
         """Die while term and vote are written: the old file is removed, the new one has not got its name (D8).
 
         Args:
             requests: Who asks for votes.
+            messages: The same, where votes are messages.
 
         Returns:
             What is abandoned, as in a crash.
@@ -181,6 +189,8 @@ class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker, Sta
             shown["log"] = [HOLE_RECORD if entry is None else entry.record() for entry in store.log]
         shown["peerWaterMarks"] = dict(self.peer_water_marks)
         shown["dispatchers"] = {peer: each.record() for peer, each in self.dispatchers.items()}
+        if self.vote_messages:
+            shown["election"] = self.election.record()
         return shown
 
 

@@ -54,6 +54,7 @@ class Grain:
     `pending_map`: a dispatcher knows what it has pushed and has no answer to.
     `clients`: clients wait for the entries they appended, and are answered.
     `applies`: a state machine is told what is committed, and answers the clients.
+    `vote_messages`: votes, heartbeats and transfers of leadership are messages.
     """
 
     atomic_receipt: bool = True
@@ -61,6 +62,7 @@ class Grain:
     pending_map: bool = False
     clients: bool = False
     applies: bool = False
+    vote_messages: bool = False
 
     def constants(self) -> dict[str, bool]:
         """Return the grain as the spec's constants."""
@@ -78,8 +80,9 @@ SWITCHES: dict[str, str] = _spec_names(Switches)
 GRAINS: dict[str, str] = _spec_names(Grain)
 
 COARSE = Grain()
-#: Every queue, every future, every pass in its parts.
-FINE = Grain(atomic_receipt=False, atomic_quorum_check=False, pending_map=True, clients=True, applies=False)
+VOTES = Grain(vote_messages=True)
+#: Every queue, every future, every pass in its parts; elections are as coarse as can be.
+FINE = Grain(atomic_receipt=False, atomic_quorum_check=False, pending_map=True, clients=True)
 
 PUBLISHED = Switches()
 REPAIRED = Switches(**dict.fromkeys(SWITCHES.values(), Variant.REPAIRED))

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from raftref.dledger import (
     ACTIONS,
     Effects,
+    ElectionResponse,
+    ElectionType,
     HeartBeat,
     Message,
     NodeId,
@@ -22,6 +24,8 @@ from raftref.dledger import (
     Server,
     Switches,
     Term,
+    TransferCall,
+    VoteMessage,
 )
 from raftref.dledger.ledger_store import LedgerStore
 from raftref.simulation.network import Network
@@ -129,10 +133,16 @@ class Cluster:
             return {"request": self.servers[args[0]].vote_request()}
         if action == "CrashInPersistTerm":
             candidates = (each for each in self.servers.values() if each.member_state.role is Role.CANDIDATE)
-            return {"requests": [each.vote_request() for each in candidates]}
+            asked = [] if self.plan.vote_messages else [each.vote_request() for each in candidates]
+            return {"requests": asked, "messages": self._vote_messages(node)}
         if action == "ChangeToFollower":
             return {"heart_beat": self.heart_beat(node, args[0])}
         return {}
+
+    def _vote_messages(self, node: NodeId) -> list[VoteMessage]:
+        """Return the vote requests that may come next to a node."""
+        channels = [self.network.channels[peer, node] for peer in self.servers[node].peers]
+        return [m for channel in channels for m in channel.deliverable() if isinstance(m, VoteMessage)]
 
     def heart_beat(self, node: NodeId, leader: NodeId) -> HeartBeat:
         """Return what `leader` told when it was elected in the term `node` is in.
@@ -149,6 +159,8 @@ class Cluster:
         (m,) = args
         if m.dst != node:
             raise NotEnabled(f"{action}: {m} is not for {node}")
+        if not self.network.may_be_disturbed(m):
+            raise LookupError(f"{action}: {m} is not the first in its channel")
         if action == "Lose":
             self.network.take(m)
         else:
@@ -157,9 +169,9 @@ class Cluster:
 
     def handler_of(self, m: Message) -> str | None:
         """Return the action that would handle a message now, None if its receiver takes it by none."""
-        handlers = _RESPONSE_HANDLERS if isinstance(m, Response) else _REQUEST_HANDLERS
-        names = handlers[m.type]
-        if not isinstance(m, Response) and not self.plan.grain.atomic_receipt:
+        answers = isinstance(m, Response | ElectionResponse)
+        names = (_RESPONSE_HANDLERS if answers else _REQUEST_HANDLERS)[m.type]
+        if not isinstance(m, Response) and isinstance(m.type, PushType) and not self.plan.grain.atomic_receipt:
             names = ("HandlePush",)
         return next((name for name in names if self.enabled(m.dst, name, m)), None)
 
@@ -178,22 +190,28 @@ class Cluster:
         )
 
 
-_REQUEST_HANDLERS = {
+_REQUEST_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     PushType.COMPARE: ("HandleDoCompare",),
     PushType.TRUNCATE: ("HandleDoTruncate",),
     PushType.APPEND: ("HandleDoAppend", "CheckAppendFuture"),
     PushType.COMMIT: ("HandleDoCommit",),
+    ElectionType.VOTE: ("HandleVote",),
+    ElectionType.HEARTBEAT: ("HandleHeartBeat",),
+    ElectionType.TRANSFER: ("WaitToTakeLeadership",),
 }
 #: How a follower handles what it received.
-FOLLOWER_ACTIONS = tuple(name for names in _REQUEST_HANDLERS.values() for name in names)
+FOLLOWER_ACTIONS = tuple(name for type_ in PushType for name in _REQUEST_HANDLERS[type_])
 
-_RESPONSE_HANDLERS = {
+_RESPONSE_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     PushType.COMPARE: ("HandleCompareResponse",),
     PushType.TRUNCATE: ("HandleTruncateResponse",),
     PushType.APPEND: ("HandleAppendResponse",),
+    ElectionType.VOTE: ("HandleVoteResponse",),
+    ElectionType.HEARTBEAT: ("HandleHeartBeatResponse",),
+    ElectionType.TRANSFER: ("HandleTransferResponse",),
 }
 
 
 def _told(value: Any) -> Any:
-    """Write an argument as the trace does: a message as its record, anything else as it is."""
-    return value.record() if isinstance(value, Message) else value
+    """Write an argument as the trace does: a message or call as its record, anything else as it is."""
+    return value.record() if isinstance(value, Message | TransferCall) else value

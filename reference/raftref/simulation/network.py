@@ -10,7 +10,16 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias
 
-from raftref.dledger import Abandoned, Effects, Message, NodeId, Request, Response
+from raftref.dledger import (
+    Abandoned,
+    CommitRequest,
+    Effects,
+    ElectionMessage,
+    ElectionResponse,
+    Message,
+    NodeId,
+    Response,
+)
 
 Gone: TypeAlias = Callable[[Message], bool]
 
@@ -29,6 +38,9 @@ class Channel(Protocol):
 
     def check(self, m: Message) -> None:
         """Raise LookupError unless `m` may come next."""
+
+    def may_be_disturbed(self, m: Message) -> bool:
+        """Tell whether `m` may be lost or doubled now."""
 
     def put(self, m: Message) -> None:
         """Send a message."""
@@ -62,21 +74,27 @@ class FifoChannel:
         return iter(self._queue)
 
     def deliverable(self) -> Sequence[Message]:
-        """Return the first message, if there is one."""
-        return self._queue[:1]
+        """Return the first message, and the first of an election: what is pushed holds none of them up."""
+        first = self._first_of_election()
+        return self._queue[:1] + ([self._queue[first]] if first else [])
+
+    def _first_of_election(self) -> int:
+        """Return where the first message of an election stands; 0 where there is none, too."""
+        return next((place for place, m in enumerate(self._queue) if isinstance(m, ElectionMessage)), 0)
 
     def put(self, m: Message) -> None:
         """Send a message behind all others."""
         self._queue.append(m)
 
     def take(self, m: Message) -> None:
-        """Remove the first message, which must be `m`."""
+        """Remove `m`, the first message or the first of an election."""
         self.check(m)
-        del self._queue[0]
+        del self._queue[self._first_of_election() if isinstance(m, ElectionMessage) else 0]
 
     def twice(self, m: Message) -> None:
         """Let the first message, which must be `m`, come twice."""
-        self.check(m)
+        if not self.may_be_disturbed(m):
+            raise LookupError(f"not the first message: {m}")
         self._queue.insert(0, m)
 
     def no_longer_awaited(self, gone: Gone) -> None:
@@ -85,12 +103,16 @@ class FifoChannel:
 
     def without_answers(self, gone: Gone) -> None:
         """Drop the responses that `gone` holds for."""
-        self._queue = [m for m in self._queue if not (isinstance(m, Response) and gone(m))]
+        self._queue = [m for m in self._queue if not (_is_answer(m) and gone(m))]
 
     def check(self, m: Message) -> None:
-        """Raise LookupError unless `m` is the first message."""
-        if not self._queue or self._queue[0] != m:
+        """Raise LookupError unless `m` may come next."""
+        if m not in self.deliverable():
             raise LookupError(f"not the next message: {m}")
+
+    def may_be_disturbed(self, m: Message) -> bool:
+        """Tell whether `m` is the first message of all."""
+        return self._queue[:1] == [m]
 
 
 class BagChannel:
@@ -139,16 +161,26 @@ class BagChannel:
 
     def without_answers(self, gone: Gone) -> None:
         """Drop the responses that `gone` holds for, with all their copies."""
-        self._copies = {m: count for m, count in self._copies.items() if not (isinstance(m, Response) and gone(m))}
+        self._copies = {m: count for m, count in self._copies.items() if not (_is_answer(m) and gone(m))}
 
     def check(self, m: Message) -> None:
         """Raise LookupError unless `m` is under way."""
         if m not in self._copies:
             raise LookupError(f"not under way: {m}")
 
+    def may_be_disturbed(self, m: Message) -> bool:
+        """Tell whether `m` is under way."""
+        return m in self._copies
+
 
 def _not_awaited(m: Message, gone: Gone) -> Message:
-    return replace(m, awaited=False) if isinstance(m, Request) and m.awaited and gone(m) else m
+    if isinstance(m, CommitRequest | Response | ElectionResponse):
+        return m
+    return replace(m, awaited=False) if m.awaited and gone(m) else m
+
+
+def _is_answer(m: Message) -> bool:
+    return isinstance(m, Response | ElectionResponse)
 
 
 class Network:
@@ -181,6 +213,10 @@ class Network:
             LookupError: It cannot come next.
         """
         self.channels[m.src, m.dst].take(m)
+
+    def may_be_disturbed(self, m: Message) -> bool:
+        """Tell whether a message may be lost or doubled now."""
+        return self.channels[m.src, m.dst].may_be_disturbed(m)
 
     def duplicate(self, m: Message) -> None:
         """Let a message come twice.

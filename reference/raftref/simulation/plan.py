@@ -46,7 +46,7 @@ class FaultPlan:
     `commit` told to a peer, `push_timeout` of a call that could still be answered, `step_down` of a leader or
     follower for no reason, `check_point`, `crash` of a process, `crash_in_persist` while term and vote are
     written, `power_loss` of a machine, `shutdown` in good order, `flush` of the data file, `restart`,
-    `partition` and `heal`.
+    `partition` and `heal`; and, where votes are messages, `transfer` of a leadership.
 
     `max_down` is how many nodes may be down at once.
     """
@@ -76,6 +76,7 @@ class FaultPlan:
     restart: float = 0.02
     partition: float = 0.0015
     heal: float = 0.008
+    transfer: float = 0.0
     max_down: int = 1
     switches: Switches = field(default_factory=Switches)
     grain: Grain = field(default_factory=Grain)
@@ -98,6 +99,11 @@ class FaultPlan:
             total = math.fsum(getattr(self, name) for name in names)
             if total > 1:
                 raise PlanError(names[0], f"it makes {total:g} with {', '.join(names[1:])}: more than 1")
+
+    @property
+    def vote_messages(self) -> bool:
+        """Whether votes, heartbeats and transfers are messages."""
+        return self.grain.vote_messages
 
     @property
     def node_ids(self) -> tuple[NodeId, ...]:
@@ -154,6 +160,7 @@ EVENT_PROBABILITIES = (
     "restart",
     "partition",
     "heal",
+    "transfer",
 )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from raftref.dledger import Grain, HeartBeat, Message, NodeId, Request, Response, Role
 from raftref.dledger.quorum import is_quorum
 from raftref.simulation.cluster import Cluster, Event
+from raftref.simulation.elections import MessageElections
 from raftref.simulation.plan import EVENT_PROBABILITIES, FaultPlan
 
 # Ordinary work: how the plan's rest is shared out.
@@ -66,6 +67,7 @@ class Schedule:
         self.plan = plan
         self.cluster = Cluster(plan) if cluster is None else cluster
         self.random = random.Random(seed)
+        self.elections = MessageElections(self) if plan.vote_messages else None
         self.value_count = 0
         self.held_until: dict[tuple[NodeId, NodeId], int] = {}
         rates = [getattr(plan, name) for name in EVENT_PROBABILITIES]
@@ -135,7 +137,10 @@ class Schedule:
         deliverable = network.channels[link].deliverable()
         m = self.random.choice(deliverable) if self.chance(self.plan.reorder) else deliverable[0]
         if not self.reaches(*link):
-            return self.cluster.take(m.dst, "Lose", m) if self.chance(CUT_LOSS) else None
+            lost = self.chance(CUT_LOSS) and network.may_be_disturbed(m)
+            return self.cluster.take(m.dst, "Lose", m) if lost else None
+        if not network.may_be_disturbed(m):
+            return self.deliver(m)
         plan, odds = self.plan, self.random.random()
         if odds < plan.loss:
             return self.cluster.take(m.dst, "Lose", m)
@@ -151,7 +156,8 @@ class Schedule:
         handler = self.cluster.handler_of(m)
         if handler is not None:
             return self.cluster.take(m.dst, handler, m)
-        return self.cluster.take(m.dst, "Lose", m) if self.chance(QUEUE_CLEARED) else None
+        cleared = self.chance(QUEUE_CLEARED) and self.cluster.network.may_be_disturbed(m)
+        return self.cluster.take(m.dst, "Lose", m) if cleared else None
 
     # ---- Dispatchers and checkers --------------------------------------------------------------------
 
@@ -257,6 +263,8 @@ class Schedule:
         node = self.one_of(self.running())
         if node is None:
             return None
+        if self.elections is not None:
+            return self.elections.maintain(node)
         state = self.cluster.servers[node].member_state
         if state.role is not Role.CANDIDATE:
             return self.leave(node)
@@ -324,7 +332,15 @@ class Schedule:
     def try_step_down(self) -> Event | None:
         """Let a leader or follower become a candidate for no reason that can be seen."""
         node = self.one_of(self.in_role(Role.LEADER, Role.FOLLOWER))
-        return None if node is None else self.attempt(node, "ChangeToCandidate")
+        lost = "ChangeToCandidate" if self.elections is None else "HeartBeatTimeOut"
+        return None if node is None else self.attempt(node, lost)
+
+    def try_transfer(self) -> Event | None:
+        """Let a client tell a leader to hand over to one of its peers."""
+        node = self.one_of(self.in_role(Role.LEADER))
+        if node is None or self.elections is None:
+            return None
+        return self.attempt(node, "HandleLeadershipTransfer", self.random.choice(self.cluster.servers[node].peers))
 
     # ---- Processes and partitions --------------------------------------------------------------------
 

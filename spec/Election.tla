@@ -1,0 +1,125 @@
+------------------------------ MODULE Election ------------------------------
+(***************************************************************************)
+(* The rules of an election in DLedger 0.2.7, message by message: what a   *)
+(* voter answers, what a candidate makes of the answers, and the same for  *)
+(* heartbeats and for the transfer of leadership.                          *)
+(*                                                                         *)
+(* There is no state here and no network: each operator is one decision of *)
+(* the code, its tests in the code's order.  DLedger.tla says when a node  *)
+(* decides, what it knows then, and what becomes of it.                    *)
+(*                                                                         *)
+(* There is no pre-vote message.  A candidate asks again and again in the  *)
+(* term it is in, and raises it only when the answers say so.              *)
+(***************************************************************************)
+EXTENDS Quorum
+
+\* Of [member -> answer]: who gave one of these.  "NONE": no answer yet, or never.
+Gave(answers, codes) == {p \in DOMAIN answers : answers[p] \in codes}
+Answerers(answers)   == {p \in DOMAIN answers : answers[p] # "NONE"}
+
+-----------------------------------------------------------------------------
+(* Votes.                                                                  *)
+
+VoteCodes == {"ACCEPT", "REJECT_UNKNOWN_LEADER", "REJECT_UNEXPECTED_LEADER",
+              "REJECT_EXPIRED_LEDGER_TERM", "REJECT_SMALL_LEDGER_END_INDEX",
+              "REJECT_EXPIRED_VOTE_TERM", "REJECT_ALREADY_HAS_LEADER", "REJECT_ALREADY_VOTED",
+              "REJECT_TERM_NOT_READY", "REJECT_TERM_SMALL_THAN_LEDGER", "REJECT_TAKING_LEADERSHIP"}
+
+\* DLedgerLeaderElector.handleVote.  The logs are compared before the terms, and what role the voter
+\* has is not asked.  `self`: the candidate asks itself.
+VoteCode(voter, m, members, self) ==
+    IF m.src \notin members THEN "REJECT_UNKNOWN_LEADER"
+    ELSE IF ~self /\ m.src = voter.id THEN "REJECT_UNEXPECTED_LEADER"
+    ELSE IF m.ledgerEndTerm < voter.ledgerEndTerm THEN "REJECT_EXPIRED_LEDGER_TERM"
+    ELSE IF m.ledgerEndTerm = voter.ledgerEndTerm /\ m.ledgerEndIndex < voter.ledgerEndIndex
+    THEN "REJECT_SMALL_LEDGER_END_INDEX"
+    ELSE IF m.term < voter.currTerm THEN "REJECT_EXPIRED_VOTE_TERM"
+    ELSE IF m.term > voter.currTerm THEN "REJECT_TERM_NOT_READY"
+    ELSE IF voter.hasVoted /\ voter.currVoteFor # m.src
+    THEN IF voter.hasLeader THEN "REJECT_ALREADY_HAS_LEADER" ELSE "REJECT_ALREADY_VOTED"
+    ELSE IF m.term < voter.ledgerEndTerm THEN "REJECT_TERM_SMALL_THAN_LEDGER"
+    ELSE IF /\ ~self /\ voter.isTakingLeadership
+            /\ m.ledgerEndTerm = voter.ledgerEndTerm
+            /\ voter.ledgerEndIndex >= m.ledgerEndIndex
+    THEN "REJECT_TAKING_LEADERSHIP"
+    ELSE "ACCEPT"
+
+\* The answers that tell of a term the candidate may have to go to.
+TellsTerm == {"REJECT_EXPIRED_VOTE_TERM", "REJECT_TERM_SMALL_THAN_LEDGER"}
+
+\* What the answers to a round come to: the tests of maintainAsCandidate, by what they find.
+VoteOutcome(term, maxTerm, answers) ==
+    LET members  == DOMAIN answers
+        valid    == Answerers(answers)
+        bigger   == Gave(answers, {"REJECT_EXPIRED_LEDGER_TERM", "REJECT_SMALL_LEDGER_END_INDEX"})
+        accepted == Gave(answers, {"ACCEPT"})
+        notReady == Gave(answers, {"REJECT_TERM_NOT_READY"})
+    IN  IF maxTerm > term THEN "HIGHER_TERM"
+        ELSE IF Gave(answers, {"REJECT_ALREADY_HAS_LEADER"}) # {} THEN "HAS_LEADER"
+        ELSE IF ~IsQuorum(valid, members) THEN "NO_QUORUM"
+        ELSE IF ~IsQuorum(valid \ bigger, members) THEN "BIGGER_LEDGERS"
+        ELSE IF IsQuorum(accepted, members) THEN "ACCEPTED"
+        ELSE IF IsQuorum(accepted \cup notReady, members) THEN "NOT_READY"
+        ELSE "SPLIT"
+
+\* DLedgerLeaderElector.maintainAsCandidate: what the candidate does next.
+ParseResult(outcome) ==
+    CASE outcome \in {"HIGHER_TERM", "SPLIT"} -> "WAIT_TO_VOTE_NEXT"
+      [] outcome \in {"HAS_LEADER", "NO_QUORUM", "BIGGER_LEDGERS"} -> "WAIT_TO_REVOTE"
+      [] outcome = "NOT_READY" -> "REVOTE_IMMEDIATELY"
+      [] outcome = "ACCEPTED" -> "PASSED"
+
+-----------------------------------------------------------------------------
+(* Heartbeats.                                                             *)
+
+HeartBeatCodes == {"SUCCESS", "UNKNOWN_MEMBER", "UNEXPECTED_MEMBER", "EXPIRED_TERM",
+                   "INCONSISTENT_LEADER", "TERM_NOT_READY"}
+
+\* DLedgerLeaderElector.handleHeartBeat.  The logs are not compared.
+HeartBeatCode(member, m, members) ==
+    IF m.src \notin members THEN "UNKNOWN_MEMBER"
+    ELSE IF m.src = member.id THEN "UNEXPECTED_MEMBER"
+    ELSE IF m.term < member.currTerm THEN "EXPIRED_TERM"
+    ELSE IF m.term > member.currTerm THEN "TERM_NOT_READY"
+    ELSE IF member.hasLeader /\ member.leaderId # m.src THEN "INCONSISTENT_LEADER"
+    ELSE "SUCCESS"
+
+\* What a round of heartbeats comes to: the tests of sendHeartbeats.  A higher term counts only
+\* where the round lacked a quorum, and where those that are on their way to it make none either.
+HeartBeatOutcome(term, maxTerm, answers) ==
+    LET members  == DOMAIN answers
+        success  == Gave(answers, {"SUCCESS"})
+        notReady == Gave(answers, {"TERM_NOT_READY"})
+    IN  IF IsQuorum(success, members) THEN "QUORUM"
+        ELSE IF IsQuorum(success \cup notReady, members) THEN "NOT_READY"
+        ELSE IF maxTerm > term THEN "HIGHER_TERM"
+        ELSE IF Gave(answers, {"INCONSISTENT_LEADER"}) # {} THEN "INCONSISTENT_LEADER"
+        ELSE "NO_QUORUM"
+
+-----------------------------------------------------------------------------
+(* Transfer of leadership.                                                 *)
+
+TransferCodes == {"SUCCESS", "INCONSISTENT_LEADER", "INCONSISTENT_TERM", "EXPIRED_TERM",
+                  "TAKE_LEADERSHIP_FAILED", "INTERNAL_ERROR"}
+
+\* DLedgerServer.handleLeadershipTransfer at the leader, then DLedgerLeaderElector's: what a client
+\* is told that wants the leader of `term` to hand over to a peer, which is `fallBehind` entries short.
+TransferCommandCode(member, term, fallBehind, maxWaitIndex) ==
+    IF member.currTerm # term THEN "INCONSISTENT_TERM"
+    ELSE IF ~member.isLeader THEN "NOT_LEADER"
+    ELSE IF fallBehind >= maxWaitIndex THEN "FALL_BEHIND_TOO_MUCH"
+    ELSE IF member.hasTransferee THEN "LEADER_TRANSFERRING"
+    ELSE "SUCCESS"
+
+\* TakeLeadershipTask.check: what the old leader is told when the transferee, which is to lead
+\* `toTake`, changes to `role` in `term`.  "NONE": nothing yet, or nobody waits.
+TakeLeadershipCode(toTake, term, role) ==
+    IF toTake = -1 THEN "NONE"
+    ELSE IF term > toTake THEN "EXPIRED_TERM"
+    ELSE IF term = toTake
+    THEN CASE role = "LEADER" -> "SUCCESS"
+           [] role = "FOLLOWER" -> "TAKE_LEADERSHIP_FAILED"
+           [] role = "CANDIDATE" -> "NONE"
+    ELSE IF role = "FOLLOWER" THEN "TAKE_LEADERSHIP_FAILED" ELSE "INTERNAL_ERROR"
+
+=============================================================================
