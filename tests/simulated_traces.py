@@ -37,7 +37,7 @@ def as_event(tree: dict[str, Any]) -> Event:
 @functools.cache
 def simulated() -> tuple[Header, tuple[Event, ...]]:
     plan = fault_plan("ordered", EVENTS)
-    return header(plan), tuple(as_event(tree) for tree in simulate(6, plan))
+    return header(plan), tuple(as_event(tree) for tree in simulate(30, plan))
 
 
 def check(

@@ -273,6 +273,50 @@ MUTANTS = [
         "IF TRUE\n",
         "witness_transfer_of_another",
     ),
+    Mutant(
+        "keeps_what_it_has_handled",
+        "[received EXCEPT ![n].writeRequestMap = @ \\ {m}]",
+        "received",
+        "refines_coarse",
+    ),
+    Mutant(
+        "keeps_the_appends_when_a_compare_comes",
+        'IF m.type = "COMMIT" THEN q.writeRequestMap ELSE {}',
+        "q.writeRequestMap",
+        "receipt",
+    ),
+    Mutant(
+        "handles_an_append_before_a_compare",
+        "THEN {Head(q.compareOrTruncateRequests)}\n    ELSE q.writeRequestMap",
+        "THEN {Head(q.compareOrTruncateRequests)} \\cup q.writeRequestMap\n    ELSE q.writeRequestMap",
+        "receipt",
+    ),
+    Mutant(
+        "takes_an_answered_push_for_pending",
+        "!.dispatchers[m.src].pendings = @ \\ {m.index}",
+        "!.dispatchers[m.src].pendings = @",
+        "receipt",
+    ),
+    Mutant(
+        "answers_clients_whose_entry_no_quorum_stores",
+        "s.lastQuorumIndex < i /\\ i <= to /\\ \\A k",
+        "\\A k",
+        "clients",
+        "AcknowledgedIsDurable",
+    ),
+    Mutant(
+        "loses_what_was_forced",
+        "SubSeq(file, 1, kept) \\o SubSeq(s.disk, kept + 1, Len(s.disk))",
+        "SubSeq(file, 1, kept)",
+        "async_flush",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "lets_clients_of_an_old_term_wait",
+        "CleanFutures(s) == [s EXCEPT !.futures = FuturesOf(s, s.currTerm)]",
+        "CleanFutures(s) == s",
+        "ack_by_quorum_index",
+    ),
 ]
 
 

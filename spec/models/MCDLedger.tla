@@ -39,6 +39,7 @@ MCMayTimeOut(n, peer) ==
         /\ \A m \in Asked(network[peer][n]) : m.kind = "request"
 
 Never(n)         == FALSE
+Zero             == 0
 Nothing(n, x)    == FALSE
 
 Symmetry == Permutations(Node)
@@ -97,6 +98,37 @@ Commits(n, m) == /\ IsRequest(m, "COMMIT")
                  /\ node'[n].committedIndex # node[n].committedIndex
 NoStaleCommitProp ==
     [][\A n \in Node : \A m \in Inbox(n) : Commits(n, m) => m.term = node[n].currTerm]_vars
+
+-----------------------------------------------------------------------------
+(* What the dispatcher, the handler and the clients come to, one by one.    *)
+
+Answered(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in Messages(network[p][q]) :
+                           IsResponse(m, type) /\ m.code = code
+NoInconsistentTerm     == ~Answered("COMPARE", "INCONSISTENT_TERM")
+NoInconsistentCompare  == ~Answered("COMPARE", "INCONSISTENT_STATE")
+NoInconsistentTruncate == ~Answered("TRUNCATE", "INCONSISTENT_STATE")
+NoInconsistentAppend   == ~Answered("APPEND", "INCONSISTENT_STATE")
+NoRepeatedPush         == ~Answered("APPEND", "REPEATED_PUSH")
+
+NoClientTimesOut == \A n \in Node : \A f \in node[n].futures : ~f.done
+NoPendingFull    == \A n \in Node : ~IsPendingFull(node[n])
+NoClientTold     == acknowledged = {}
+\* A leader of a new term finds that clients wait for entries of an old one.
+NoTermChangedProp ==
+    [][\A n \in Node : \A f \in node[n].futures :
+         f.entry.term = node[n].currTerm \/ node'[n].role # "LEADER" \/ f \in node'[n].futures]_vars
+NothingApplied   == \A n \in Node : node[n].lastAppliedIndex = -1
+
+NoChange(from, to) == \A n \in Node : \A p \in Peers(n) :
+                         ~(node[n].dispatchers[p].type = from /\ node'[n].dispatchers[p].type = to)
+NoCompareToTruncateProp == [][NoChange("COMPARE", "TRUNCATE")]_vars
+NoCompareToAppendProp   == [][NoChange("COMPARE", "APPEND")]_vars
+NoTruncateToAppendProp  == [][NoChange("TRUNCATE", "APPEND")]_vars
+NoTruncateToCompareProp == [][NoChange("TRUNCATE", "COMPARE")]_vars
+\* A node that runs on; a crash begins anew, too.
+NoAppendToCompareProp   ==
+    [][\A n \in Node : \A p \in Peers(n) :
+         ~(node[n].dispatchers[p].type = "APPEND" /\ node'[n].dispatchers[p].type = "COMPARE" /\ Runs(n))]_vars
 
 -----------------------------------------------------------------------------
 (* A property for models in which COMMIT is obeyed whatever its term.      *)
