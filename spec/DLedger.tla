@@ -58,14 +58,16 @@ CONSTANTS
     VoteFile,        \* D8  term and vote are nowhere while their file is replaced
     LedgerEndTerm,   \* D10 votes look at the term in which the last entry was stored, as in 0.1
     ApplyUnclamped,  \* D13 the state machine is told an index that the store did not commit
-    AckByQuorumIndex \* D15 clients are answered by the quorum index, committed or not
+    AckByQuorumIndex, \* D15 clients are answered by the quorum index, committed or not
+    StaleCompareIndex \* a new leadership compares from where an old one stopped
 
 ASSUME /\ IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
        /\ {AtomicElection, VoteMessages, AtomicReceipt, AtomicQuorumCheck, PendingMap, Clients, Applies,
            Fifo} \subseteq BOOLEAN
        /\ VoteMessages => ~AtomicElection
        /\ {PriorTermCommit, TruncatedTail, PushTermCheck, LateTruncate, CommitPastEnd,
-           AsyncFlush, VoteFile, LedgerEndTerm, ApplyUnclamped, AckByQuorumIndex}
+           AsyncFlush, VoteFile, LedgerEndTerm, ApplyUnclamped, AckByQuorumIndex,
+           StaleCompareIndex}
              \subseteq {"published", "repaired"}
 
 VARIABLES
@@ -890,10 +892,14 @@ ToAppend(s, peer, index) ==
             [@ EXCEPT !.type = "APPEND", !.compareIndex = -1, !.truncateIndex = -1,
                       !.writeIndex = index + 1]]
 
-\* EntryDispatcher.checkAndFreshState: a dispatcher of another term starts with COMPARE.
+\* EntryDispatcher.checkAndFreshState: a dispatcher of another term starts with COMPARE.  Published: one
+\* that was comparing goes on from its compareIndex, below which the peer may hold more by now, and the
+\* TRUNCATE cuts that.  Repaired: it starts from the end of the log.
 CheckAndFreshState(s, peer) ==
-    IF s.dispatchers[peer].term = s.currTerm THEN s
-    ELSE [s EXCEPT !.dispatchers[peer] = [ToCompare(@) EXCEPT !.term = s.currTerm]]
+    LET d     == ToCompare(s.dispatchers[peer])
+        fresh == [d EXCEPT !.term = s.currTerm,
+                           !.compareIndex = IF StaleCompareIndex = "published" THEN @ ELSE -1]
+    IN  IF s.dispatchers[peer].term = s.currTerm THEN s ELSE [s EXCEPT !.dispatchers[peer] = fresh]
 
 Awaits(s, peer, type) == s.dispatchers[peer].awaiting = type
 

@@ -122,6 +122,15 @@ class TestDoCompare:
         node.do_compare(PEER)
         assert node.dispatchers[PEER].compare_index == 3
 
+    @pytest.mark.parametrize(("variant", "index"), [(Variant.PUBLISHED, 1), (Variant.REPAIRED, 3)])
+    def test_one_that_was_comparing_goes_on_from_there_as_published(self, variant: Variant, index: int) -> None:
+        """EntryDispatcher.changeState(COMPARE) resets compareIndex only when it leaves APPEND."""
+        node = leader(4, term=Term(2), compare_index=Index(1))
+        node.switches = Switches(stale_compare_index=variant)
+        (compare,) = node.do_compare(PEER).sent
+        assert isinstance(compare, Request)
+        assert compare.index == index
+
     def test_a_dispatcher_of_another_term_begins_anew(self) -> None:
         node = leader(4, type=PushType.APPEND, term=Term(2), write_index=Index(9))
         node.do_compare(PEER)

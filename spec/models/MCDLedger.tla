@@ -44,19 +44,21 @@ Nothing(n, x)    == FALSE
 
 Symmetry == Permutations(Node)
 
-\* A leader of term 1 and one follower hold so many entries, which are committed; the others hold none.
-StoredByQuorum(count) ==
+\* A leader of term 1 and one follower hold so many entries, which are committed; the others hold but
+\* the first few of them.
+StoredByQuorum(count, few) ==
     \E leader \in Node : \E follower \in Peers(leader) :
     LET entry     == [term |-> 1, value |-> CHOOSE value \in Value : TRUE]
         log       == [k \in 1..count |-> entry]
         end       == count - 1
         holders   == {leader, follower}
         mark      == [p \in Node |-> IF p \in holders THEN end ELSE -1]
-        empty(n)  == [InitNode(n) EXCEPT !.currTerm = 1, !.leaderId = leader,
-                                         !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER"]
-        stored(n) == IF n \notin holders THEN empty(n)
-                     ELSE [empty(n) EXCEPT !.currVoteFor = leader, !.log = log, !.disk = log,
-                                           !.ledgerEndTerm = 1]
+        holds(n)  == IF n \in holders THEN log ELSE SubSeq(log, 1, few)
+        stored(n) == [InitNode(n) EXCEPT !.currTerm = 1, !.leaderId = leader,
+                                         !.currVoteFor = IF n \in holders THEN leader ELSE NoNode,
+                                         !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
+                                         !.log = holds(n), !.disk = holds(n),
+                                         !.ledgerEndTerm = EndTerm(holds(n))]
     IN  /\ node = [n \in Node |-> IF n # leader THEN stored(n)
                                  ELSE [stored(n) EXCEPT !.votes = holders, !.peerWaterMarks = mark,
                                                         !.committedIndex = end, !.lastQuorumIndex = end]]
@@ -66,9 +68,10 @@ StoredByQuorum(count) ==
         /\ elected = {[term |-> 1, leader |-> leader]}
         /\ committed = {[term |-> 1, index |-> i, entry |-> entry] : i \in 0..end}
 
-\* Where `votes_log` and `ledger_end_term` begin.
-CommittedByQuorum    == StoredByQuorum(1)
-TwoCommittedByQuorum == StoredByQuorum(2)
+\* Where `votes_log`, `ledger_end_term` and `stale_compare_index` begin.
+CommittedByQuorum    == StoredByQuorum(1, 0)
+TwoCommittedByQuorum == StoredByQuorum(2, 0)
+OneOfTwoBehind       == StoredByQuorum(2, 1)
 
 -----------------------------------------------------------------------------
 (* Reachability witnesses: TLC must violate each, or the models are vacuous. *)

@@ -62,12 +62,19 @@ class DispatcherState:
             write_index=Index(index + 1),
         )
 
-    def fresh(self, curr_term: Term) -> DispatcherState:
+    def fresh(self, curr_term: Term, *, anew: bool) -> DispatcherState:
         """Serve the leadership of `curr_term`: a dispatcher of another term begins with COMPARE.
+
+        Args:
+            curr_term: The term the node leads.
+            anew: Whether it compares from the end of the log; as published, one that was comparing goes on.
 
         Source: EntryDispatcher.checkAndFreshState.
         """
-        return self if self.term == curr_term else replace(self.to_compare(), term=curr_term)
+        if self.term == curr_term:
+            return self
+        fresh = replace(self.to_compare(), term=curr_term)
+        return replace(fresh, compare_index=NONE) if anew else fresh
 
     def waiting_for(self, type_: PushType | None) -> DispatcherState:
         """Wait for the answer to a call of this type, or (None) for none."""

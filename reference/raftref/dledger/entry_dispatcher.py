@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from raftref.dledger.action import NO_EFFECTS, Abandoned, Effects, action
 from raftref.dledger.client_futures import Future
+from raftref.dledger.dispatcher_state import DispatcherState
 from raftref.dledger.entry_pusher import EntryPusher
 from raftref.dledger.messages import (
     Code,
@@ -18,6 +19,7 @@ from raftref.dledger.messages import (
     Response,
     Value,
 )
+from raftref.dledger.switches import Variant
 
 #: Why a client's entry is not taken. Source: DLedgerResponseCode.
 NOT_LEADER, LEADER_PENDING_FULL = "NOT_LEADER", "LEADER_PENDING_FULL"
@@ -87,13 +89,17 @@ class EntryDispatcher(EntryPusher):
 
     def can_do_compare(self, peer: NodeId) -> bool:
         """A leader may compare an entry it can read, while it waits for nothing."""
-        dispatcher = self.dispatchers[peer].fresh(self.member_state.curr_term)
+        dispatcher = self._fresh(peer)
         return (
             self.is_leader
             and dispatcher.type is PushType.COMPARE
             and dispatcher.awaiting is None
             and self.ledger_store.has_entry(self._revised(dispatcher.compare_index))
         )
+
+    def _fresh(self, peer: NodeId) -> DispatcherState:
+        anew = self.switches.stale_compare_index is Variant.REPAIRED
+        return self.dispatchers[peer].fresh(self.member_state.curr_term, anew=anew)
 
     def _revised(self, compare_index: Index) -> Index:
         """Return where to compare: an index outside the log is replaced by its end."""
@@ -117,7 +123,7 @@ class EntryDispatcher(EntryPusher):
 
         Source: EntryDispatcher.checkAndFreshState; EntryDispatcher.doCompare, up to the push.
         """
-        dispatcher = self.dispatchers[peer].fresh(self.member_state.curr_term)
+        dispatcher = self._fresh(peer)
         index = self._revised(dispatcher.compare_index)
         self.dispatchers[peer] = replace(dispatcher, compare_index=index, awaiting=PushType.COMPARE)
         return Effects(sent=(self.build_request(peer, PushType.COMPARE, index),))

@@ -26,6 +26,7 @@ class Switches:
     `vote_file`: term and vote are nowhere while their file is replaced (D8).
     `apply_unclamped`: the state machine is told an index that the store did not commit (D13).
     `ack_by_quorum_index`: clients are answered by the quorum index, committed or not (D15).
+    `stale_compare_index`: a new leadership compares from where an old one stopped.
     `ledger_end_term`: votes look at the term in which the last entry was stored (D10), until 0.2.0 mended it.
     """
 
@@ -38,6 +39,7 @@ class Switches:
     vote_file: Variant = Variant.PUBLISHED
     apply_unclamped: Variant = Variant.PUBLISHED
     ack_by_quorum_index: Variant = Variant.PUBLISHED
+    stale_compare_index: Variant = Variant.PUBLISHED
     ledger_end_term: Variant = Variant.REPAIRED
 
     def constants(self) -> dict[str, str]:
