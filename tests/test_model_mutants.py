@@ -87,8 +87,8 @@ MUTANTS = [
     ),
     Mutant(
         "checks_the_term_of_a_commit_as_published",
-        "IF Obeys(s, m) THEN UpdateCommittedIndex(s, m.term, m.commitIndex)",
-        "IF FromItsLeader(s, m) THEN UpdateCommittedIndex(s, m.term, m.commitIndex)",
+        "IF Obeys(s, m) THEN LearnCommitted(s, m)",
+        "IF FromItsLeader(s, m) THEN LearnCommitted(s, m)",
         "witness_stale_commit",
     ),
     Mutant(
@@ -132,8 +132,8 @@ MUTANTS = [
     ),
     Mutant(
         "takes_the_answer_to_another_call",
-        "IN Abandon(Received(net, m), n, m.src, Gone)",
-        "IN Received(net, m)",
+        "network' = Abandon(Received(network, m), n, m.src, Gone)",
+        "network' = Received(network, m)",
         "ordered_long",
         "LogMatching",
     ),
