@@ -260,7 +260,7 @@ def test_a_node_must_be_a_member_and_members_are_named_once() -> None:
 
 def test_a_commit_has_neither_index_nor_entry_and_is_never_awaited() -> None:
     node = running_leader()
-    node.dispatchers["n2"] = node.dispatchers["n2"].fresh(Term(0)).to_append(Index(1))
+    node.dispatchers["n2"] = node.dispatchers["n2"].fresh(Term(0), anew=True).to_append(Index(1))
     (record,) = (m.record() for m in node.do_commit("n2").sent)
     assert record == {
         "kind": "request",
