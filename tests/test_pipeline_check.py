@@ -11,15 +11,17 @@ from pyspark.sql import SparkSession
 
 from broken_spec import NO_VALUE, broken_spec
 from lockstep.conformance import TraceVerdict, check_trace
+from lockstep.paths import traces_dir
 from lockstep.pipeline.check import _check_lines, check_with_spark
 from lockstep.pipeline.session import spark_session
 from lockstep.specs import VARIANTS, Switches, spec_key, trace_spec
 from lockstep.tla.spec import CompileError, Spec
 from lockstep.trace.format import Header, read_trace
-from lockstep.trace_files import write_cluster
+from lockstep.trace_files import import_trace, write_cluster
 from lockstep.verdict import Verdict, worst
 
 REPAIRED = VARIANTS["repaired"]
+FIGURE_8 = traces_dir() / "captured" / "dledger-0.2.7-figure8.ndjson"
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,8 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("traces")
     good = [write_cluster(folder, "ordered", seed, 150) for seed in (1, 2)]
     five = write_cluster(folder, "five", 1, 150)
-    violating = write_cluster(folder, "published", 3, 600)
+    violating = folder / "figure8.trace.ndjson"
+    import_trace(FIGURE_8, violating)
     data = good[0].read_bytes()
     (folder / "tampered.ndjson").write_bytes(data.replace(b'"ledgerEndIndex":0', b'"ledgerEndIndex":7', 1))
     (folder / "cut.ndjson").write_bytes(data[: len(data) // 2])
