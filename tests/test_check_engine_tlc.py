@@ -36,6 +36,7 @@ from lockstep.tlc_check.module import ReadEvent, TraceModule
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 from lockstep.trace_files import fault_plan, import_trace
 from lockstep.verdict import Verdict
+from lockstep_command import lockstep
 from raftref.dledger import PUBLISHED
 from raftref.simulation import FaultPlan, constants, figure8, resurrected_tail, scenario_plan, simulate
 from simulated_traces import REPAIRED, as_event, header
@@ -239,13 +240,6 @@ def test_any_string_is_told_in_printable_characters_and_read_back() -> None:
 
 
 # ---- The command line ----
-
-
-def lockstep(*args: str | Path, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lockstep", *map(str, args)]
-    return subprocess.run(
-        command, cwd=cwd, env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=120
-    )
 
 
 @pytest.fixture(scope="module")

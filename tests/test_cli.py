@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -17,15 +16,9 @@ from broken_spec import NO_VALUE, broken_spec
 from lockstep.cli import cli
 from lockstep.models import manifest
 from lockstep.paths import traces_dir
+from lockstep_command import lockstep
 
 CAPTURED = traces_dir() / "captured"
-
-
-def lockstep(*args: str | Path, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lockstep", *map(str, args)]
-    return subprocess.run(
-        command, cwd=cwd, env={**os.environ, **environ}, capture_output=True, text=True, check=False, timeout=120
-    )
 
 
 @pytest.fixture(scope="module")

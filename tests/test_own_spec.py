@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from lockstep.cli import cli
 from lockstep.paths import spec_dir
+from lockstep_command import lockstep
 
 LOCK_SERVICE = spec_dir().parent / "docs" / "lock_service"
 SPEC, MAPPING = LOCK_SERVICE / "LockService.tla", LOCK_SERVICE / "mapping.toml"
@@ -106,17 +107,10 @@ def test_a_log_without_a_step_is_no_pass(tmp_path: Path) -> None:
         (('null = "NoClient"', 'null = "Nobody"'), "field `null`: the cfg has no constant 'Nobody'"),
     ],
 )
-def test_a_mapping_that_cannot_be_used_names_its_field(
-    change: tuple[str, str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mapping_that_cannot_be_used_names_its_field(change: tuple[str, str], problem: str, tmp_path: Path) -> None:
     mapping = tmp_path / "mapping.toml"
     mapping.write_text(MAPPING.read_text().replace(*change))
-    found = subprocess.run(
-        [sys.executable, "-m", "lockstep", "check", "--spec", SPEC, "--mapping", mapping, service_log(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = lockstep("check", "--spec", SPEC, "--mapping", mapping, service_log(tmp_path), cwd=tmp_path)
     assert found.returncode == 2
     assert problem in found.stderr
 
@@ -187,9 +181,8 @@ def test_both_engines_say_the_same_of_a_spec(engine: str, tmp_path: Path) -> Non
 def test_a_spec_with_an_error_is_malformed_and_named(engine: str, tmp_path: Path) -> None:
     broken = tmp_path / "LockService.tla"
     broken.write_text(SPEC.read_text().replace("Init == queue", "Init == cue"))
-    program = [sys.executable, "-m", "lockstep", "model", "--engine", engine, "--spec", broken]
     cfg = SPEC.with_suffix(".cfg")
-    found = subprocess.run([*program, "--cfg", cfg], capture_output=True, text=True, check=False)
+    found = lockstep("model", "--engine", engine, "--spec", broken, "--cfg", cfg, cwd=tmp_path)
     assert found.returncode == 2
     assert "LockService" in found.stdout + found.stderr
     assert "cue" in found.stdout + found.stderr
@@ -203,8 +196,8 @@ def test_liveness_is_refused_for_traces_and_inconclusive_for_the_compiled_engine
     found = run("model", "--spec", spec, "--cfg", cfg, "--engine", "compiled", "--format", "json")
     assert found.return_value == 3
     assert "Served" in json.loads(found.stdout)["reason"]
-    program = [sys.executable, "-m", "lockstep", "check", "--spec", spec, "--cfg", cfg, "--mapping", MAPPING]
-    refused = subprocess.run([*program, service_log(tmp_path)], capture_output=True, text=True, check=False)
+    log = service_log(tmp_path)
+    refused = lockstep("check", "--spec", spec, "--cfg", cfg, "--mapping", MAPPING, log, cwd=tmp_path)
     assert refused.returncode == 2
     assert "Served" in refused.stderr
 
@@ -229,8 +222,7 @@ def test_the_docs_show_what_a_check_prints(tmp_path: Path) -> None:
         for file in LOCK_SERVICE.iterdir():
             (tmp_path / file.name).write_bytes(file.read_bytes())
         command = ["check", "--spec", "LockService.tla", "--mapping", "mapping.toml", name]
-        program = [sys.executable, "-m", "lockstep", *command]
-        ran = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
+        ran = lockstep(*command, cwd=tmp_path)
         assert f"$ lockstep {' '.join(command)}\n{ran.stdout}" in "\n\n".join(blocks("")) + "\n"
 
 
