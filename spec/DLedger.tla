@@ -339,10 +339,21 @@ IsResponse(m, type) == m.kind = "response" /\ m.type = type
 -----------------------------------------------------------------------------
 (* Elections.                                                              *)
 
-\* DLedgerLeaderElector.handleVote: the log rule.  Does q accept the log of c?
-LogIsFresh(c, q) ==
-    \/ c.ledgerEndTerm > q.ledgerEndTerm
-    \/ c.ledgerEndTerm = q.ledgerEndTerm /\ EndIndex(c.log) >= EndIndex(q.log)
+\* DLedgerConfig: who turns other candidates away while it takes over.  This is the default.
+PreferredLeaders == {}
+
+\* The MemberState of n, as it looks to a rule of an election.
+Member(n, s) ==
+    [id |-> n, currTerm |-> s.currTerm,
+     hasVoted |-> s.currVoteFor # NoNode, currVoteFor |-> s.currVoteFor,
+     hasLeader |-> s.leaderId # NoNode, leaderId |-> s.leaderId, isLeader |-> s.role = "LEADER",
+     ledgerEndTerm |-> s.ledgerEndTerm, ledgerEndIndex |-> EndIndex(s.log),
+     hasTransferee |-> s.election.transferee # NoNode,
+     isTakingLeadership |-> n \in PreferredLeaders /\ s.election.termToTakeLeadership = s.currTerm]
+
+\* What a candidate c, in the state s, tells of itself where vote requests are left out.
+Candidacy(c, s) ==
+    [src |-> c, term |-> s.currTerm, ledgerEndTerm |-> s.ledgerEndTerm, ledgerEndIndex |-> EndIndex(s.log)]
 
 \* A node enters a term it was not in: its vote and its watermarks are of the past.
 InTerm(s, term) ==
@@ -365,7 +376,8 @@ ElectLeader(n) ==
     /\ MayElect(n)
     /\ n \in voters
     /\ IsQuorum(voters, Node)
-    /\ \A q \in voters : node[q].role # "DOWN" /\ LogIsFresh(node[n], node[q])
+    /\ \A q \in voters : /\ node[q].role # "DOWN"
+                          /\ LedgerCode(Member(q, node[q]), Candidacy(n, node[n])) = "NONE"
     /\ node' = [q \in Node |->
                   IF q = n THEN Lead(n, node[n], term)
                   ELSE IF q \in voters
@@ -396,12 +408,12 @@ NextTerm(n) ==
     /\ node[n].role = "CANDIDATE"
     /\ Step(n, InTerm(node[n], term))
 
+\* By the rules that a vote request is answered by.
 Accepts(n, candidate) ==
-    /\ node[n].role # "DOWN"
-    /\ node[candidate].role = "CANDIDATE"
-    /\ node[n].currTerm = node[candidate].currTerm
-    /\ node[n].currVoteFor \in {NoNode, candidate}
-    /\ LogIsFresh(node[candidate], node[n])
+    LET asked == Candidacy(candidate, node[candidate])
+    IN  /\ node[n].role # "DOWN"
+        /\ node[candidate].role = "CANDIDATE"
+        /\ VoteCode(Member(n, node[n]), asked, Node, n = candidate) = "ACCEPT"
 
 \* ACTION SetCurrVoteFor: n accepts the candidate in its term.
 \* Source: DLedgerLeaderElector.handleVote, the branch that ends in ACCEPT; roles are not checked.
@@ -516,19 +528,8 @@ Hear(n, m, handled) ==
     /\ network' = SentAll(Heard(network, m), handled.out)
     /\ UNCHANGED <<received, history>>
 
-\* DLedgerConfig: who turns other candidates away while it takes over, and how far behind a transferee
-\* may be.  These are the defaults.
-PreferredLeaders == {}
+\* DLedgerConfig: how far behind a transferee may be.  This is the default.
 MaxLeadershipTransferWaitIndex == 1000
-
-\* The MemberState of n, as it looks to a rule of an election.
-Member(n, s) ==
-    [id |-> n, currTerm |-> s.currTerm,
-     hasVoted |-> s.currVoteFor # NoNode, currVoteFor |-> s.currVoteFor,
-     hasLeader |-> s.leaderId # NoNode, leaderId |-> s.leaderId, isLeader |-> s.role = "LEADER",
-     ledgerEndTerm |-> s.ledgerEndTerm, ledgerEndIndex |-> EndIndex(s.log),
-     hasTransferee |-> s.election.transferee # NoNode,
-     isTakingLeadership |-> n \in PreferredLeaders /\ s.election.termToTakeLeadership = s.currTerm]
 
 \* TakeLeadershipTask.check: a change of role may tell the old leader what became of its transfer.
 RoleChanged(n, s, term) ==

@@ -25,14 +25,19 @@ VoteCodes == {"ACCEPT", "REJECT_UNKNOWN_LEADER", "REJECT_UNEXPECTED_LEADER",
               "REJECT_EXPIRED_VOTE_TERM", "REJECT_ALREADY_HAS_LEADER", "REJECT_ALREADY_VOTED",
               "REJECT_TERM_NOT_READY", "REJECT_TERM_SMALL_THAN_LEDGER", "REJECT_TAKING_LEADERSHIP"}
 
+\* The log rule of handleVote: how the log that m tells of falls short of the voter's, or "NONE".
+LedgerCode(voter, m) ==
+    IF m.ledgerEndTerm < voter.ledgerEndTerm THEN "REJECT_EXPIRED_LEDGER_TERM"
+    ELSE IF m.ledgerEndTerm = voter.ledgerEndTerm /\ m.ledgerEndIndex < voter.ledgerEndIndex
+    THEN "REJECT_SMALL_LEDGER_END_INDEX"
+    ELSE "NONE"
+
 \* DLedgerLeaderElector.handleVote.  The logs are compared before the terms, and what role the voter
 \* has is not asked.  `self`: the candidate asks itself.
 VoteCode(voter, m, members, self) ==
     IF m.src \notin members THEN "REJECT_UNKNOWN_LEADER"
     ELSE IF ~self /\ m.src = voter.id THEN "REJECT_UNEXPECTED_LEADER"
-    ELSE IF m.ledgerEndTerm < voter.ledgerEndTerm THEN "REJECT_EXPIRED_LEDGER_TERM"
-    ELSE IF m.ledgerEndTerm = voter.ledgerEndTerm /\ m.ledgerEndIndex < voter.ledgerEndIndex
-    THEN "REJECT_SMALL_LEDGER_END_INDEX"
+    ELSE IF LedgerCode(voter, m) # "NONE" THEN LedgerCode(voter, m)
     ELSE IF m.term < voter.currTerm THEN "REJECT_EXPIRED_VOTE_TERM"
     ELSE IF m.term > voter.currTerm THEN "REJECT_TERM_NOT_READY"
     ELSE IF voter.hasVoted /\ voter.currVoteFor # m.src

@@ -31,24 +31,26 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "votes_whatever_the_log",
-        "    /\\ LogIsFresh(node[candidate], node[n])\n",
+        'IF LedgerCode(voter, m) # "NONE" THEN LedgerCode(voter, m)\n    ELSE ',
         "",
         "votes_log",
         "LeaderCompleteness",
+        "Election.tla",
     ),
     Mutant(
         "elects_whatever_the_log",
-        " /\\ LogIsFresh(node[n], node[q])\n    /\\ node'",
-        "\n    /\\ node'",
+        '                          /\\ LedgerCode(Member(q, node[q]), Candidacy(n, node[n])) = "NONE"\n',
+        "",
         "lossy",
         "LeaderCompleteness",
     ),
     Mutant(
         "votes_twice_in_a_term",
-        "    /\\ node[n].currVoteFor \\in {NoNode, candidate}\n",
-        "",
+        "ELSE IF voter.hasVoted /\\ voter.currVoteFor # m.src\n",
+        "ELSE IF FALSE\n",
         "votes_small",
         "VoteOncePerTermProp",
+        "Election.tla",
     ),
     Mutant(
         "forgets_its_vote_in_a_crash",

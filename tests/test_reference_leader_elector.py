@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raftref.dledger import Entry, HeartBeat, Index, NotEnabled, Role, Server, Switches, Term, Variant, VoteRequest
-from raftref.dledger.member_state import log_is_fresh
+from raftref.dledger import Entry, HeartBeat, Index, NotEnabled, Role, Server, Switches, Term, Variant, VoteMessage
 
 MEMBERS = ("n1", "n2", "n3")
 
@@ -16,12 +15,12 @@ def server(node: str = "n1", term: int = 0) -> Server:
     return made
 
 
-def request(candidate: str = "n2", term: int = 1, end: int = -1, end_term: int = -1) -> VoteRequest:
-    return VoteRequest(candidate, Term(term), Index(end), Term(end_term))
+def request(candidate: str = "n2", term: int = 1, end: int = -1, end_term: int = -1) -> VoteMessage:
+    return VoteMessage(candidate, "n1", Term(term), Term(end_term), Index(end))
 
 
-def votes_for(voter: Server, asked: VoteRequest) -> bool:
-    return voter.can_set_curr_vote_for(asked.candidate, request=asked)
+def votes_for(voter: Server, asked: VoteMessage) -> bool:
+    return voter.can_set_curr_vote_for(asked.src, request=asked)
 
 
 def test_a_node_begins_as_a_candidate_of_term_zero_without_vote_or_leader() -> None:
@@ -43,7 +42,9 @@ def test_a_log_is_fresh_by_its_last_term_and_then_by_its_end(end: int, end_term:
 
     The voter's log ends at 4, in term 2.
     """
-    assert log_is_fresh(request(end=end, end_term=end_term), Index(4), Term(2)) is fresh
+    voter = server(term=3)
+    voter.ledger_store.log, voter.ledger_store.end_term = tuple(Entry(Term(2), each) for each in "abcde"), Term(2)
+    assert votes_for(voter, request(term=3, end=end, end_term=end_term)) is fresh
 
 
 class TestVoting:
@@ -101,10 +102,10 @@ class TestVoting:
 
     def test_only_a_candidate_asks_for_votes(self) -> None:
         leader = server()
-        assert leader.vote_request() == VoteRequest("n1", Term(0), Index(-1), Term(-1))
+        assert leader.vote_request("n2") == VoteMessage("n1", "n2", Term(0), Term(-1), Index(-1))
         leader.member_state.role = Role.LEADER
         with pytest.raises(NotEnabled):
-            leader.vote_request()
+            leader.vote_request("n2")
 
 
 class TestTerms:
@@ -126,7 +127,7 @@ class TestTerms:
 
     def test_vote_votes_and_watermarks_are_of_the_term_before(self) -> None:
         node = server(term=1)
-        node.set_curr_vote_for("n1", request=node.vote_request())
+        node.set_curr_vote_for("n1", request=node.vote_request("n1"))
         node.vote_accepted("n1")
         node.update_peer_water_mark("n1", Term(1), Index(3))
         node.next_term(Term(2))

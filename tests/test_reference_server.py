@@ -216,7 +216,7 @@ class TestCrashInPersistTerm:
     def test_the_node_comes_back_in_term_0_without_a_vote(self) -> None:
         node = Server("n1", MEMBERS)
         node.next_term(Term(1), heard=[])
-        node.set_curr_vote_for("n1", request=node.vote_request())
+        node.set_curr_vote_for("n1", request=node.vote_request("n1"))
         node.crash_in_persist_term(requests=[])
         node.restart(0)
         assert (node.member_state.curr_term, node.member_state.curr_vote_for) == (0, None)
@@ -225,7 +225,7 @@ class TestCrashInPersistTerm:
         candidate, node = Server("n2", MEMBERS), Server("n1", MEMBERS)
         node.change_to_follower("n3", heart_beat=HeartBeat("n3", Term(0)))
         assert not node.can_crash_in_persist_term(requests=[])
-        assert node.can_crash_in_persist_term(requests=[candidate.vote_request()])
+        assert node.can_crash_in_persist_term(requests=[candidate.vote_request("n1")])
 
     def test_repaired_the_file_is_replaced_in_one_step(self) -> None:
         node = Server("n1", MEMBERS, replace(PUBLISHED, vote_file=Variant.REPAIRED))

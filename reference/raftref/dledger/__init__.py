@@ -27,7 +27,6 @@ from raftref.dledger.messages import (
     TransferMessage,
     Value,
     VoteMessage,
-    VoteRequest,
 )
 from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.switches import (
@@ -81,6 +80,5 @@ __all__ = [
     "Value",
     "Variant",
     "VoteMessage",
-    "VoteRequest",
     "trace_name",
 ]

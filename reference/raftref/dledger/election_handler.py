@@ -45,6 +45,11 @@ class ElectionHandler(ElectionMember):
         told = end_term if code is VoteCode.REJECT_TERM_SMALL_THAN_LEDGER else term
         return self._with_answer(m, changes, told, code)
 
+    def would_accept(self, m: VoteMessage) -> bool:
+        """Tell whether the node, if it runs, would give its vote on this request."""
+        to_self = m.src == self.node_id
+        return self.is_up and vote_code(self.member(), m, to_self=to_self) is VoteCode.ACCEPT
+
     def decide(self, m: VoteMessage, *, to_self: bool) -> tuple[VoteCode, tuple[ElectionMessage, ...]]:
         """Decide on a vote and do what follows from it; return the code, and what a change of role sends."""
         code = vote_code(self.member(), m, to_self=to_self)

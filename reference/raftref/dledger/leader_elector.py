@@ -7,7 +7,7 @@ from collections.abc import Collection
 from raftref.dledger.action import NO_EFFECTS, Effects, NotEnabled, action
 from raftref.dledger.leadership_transfer import LeadershipTransfer
 from raftref.dledger.member_state import Role
-from raftref.dledger.messages import HeartBeat, NodeId, Term, VoteRequest
+from raftref.dledger.messages import HeartBeat, NodeId, Term, VoteMessage
 from raftref.dledger.quorum import is_quorum
 from raftref.dledger.state_maintainer import StateMaintainer
 
@@ -67,8 +67,8 @@ class LeaderElector(StateMaintainer, LeadershipTransfer):
         self.clear_water_marks()
         return NO_EFFECTS
 
-    def vote_request(self) -> VoteRequest:
-        """Ask for votes, telling where the log ends.
+    def vote_request(self, voter: NodeId) -> VoteMessage:
+        """Ask a member, which may be this node, for its vote, telling where the log ends.
 
         Raises:
             NotEnabled: The node is no candidate.
@@ -78,16 +78,14 @@ class LeaderElector(StateMaintainer, LeadershipTransfer):
         if self.member_state.role is not Role.CANDIDATE:
             raise NotEnabled(f"{self.node_id} is no candidate")
         store = self.ledger_store
-        return VoteRequest(self.node_id, self.member_state.curr_term, store.end_index, store.end_term)
+        return VoteMessage(self.node_id, voter, self.member_state.curr_term, store.end_term, store.end_index)
 
-    def can_set_curr_vote_for(self, candidate: NodeId, *, request: VoteRequest) -> bool:
-        """The vote rule, on the request of that candidate."""
-        store = self.ledger_store
-        accepts = self.member_state.accepts(request, store.end_index, store.end_term)
-        return accepts and request.candidate == candidate and not self.vote_messages
+    def can_set_curr_vote_for(self, candidate: NodeId, *, request: VoteMessage) -> bool:
+        """The request is that candidate's, and the rules for vote requests accept it."""
+        return request.src == candidate and self.would_accept(request) and not self.vote_messages
 
     @action(when=can_set_curr_vote_for)
-    def set_curr_vote_for(self, candidate: NodeId, *, request: VoteRequest) -> Effects:
+    def set_curr_vote_for(self, candidate: NodeId, *, request: VoteMessage) -> Effects:
         """Accept the candidate in this term; the candidate learns of it by vote_accepted.
 
         Args:

@@ -303,16 +303,6 @@ class TransferCall:
 
 
 @dataclass(frozen=True, slots=True)
-class VoteRequest:
-    """A candidate asks for a vote in its term and tells where its log ends. Source: VoteRequest."""
-
-    candidate: NodeId
-    term: Term
-    ledger_end_index: Index
-    ledger_end_term: Term
-
-
-@dataclass(frozen=True, slots=True)
 class HeartBeat:
     """A leader of a term tells that it leads. Source: HeartBeatRequest."""
 

@@ -6,12 +6,11 @@ from collections.abc import Collection
 from typing import Any
 
 from raftref.dledger.action import NO_EFFECTS, Abandoned, Action, Effects, action, actions_of
-from raftref.dledger.election_rules import VoteCode, vote_code
 from raftref.dledger.entry_dispatcher import EntryDispatcher
 from raftref.dledger.entry_handler import EntryHandler
 from raftref.dledger.leader_elector import LeaderElector
 from raftref.dledger.member_state import Role
-from raftref.dledger.messages import NO_TERM, Term, VoteMessage, VoteRequest
+from raftref.dledger.messages import NO_TERM, Term, VoteMessage
 from raftref.dledger.quorum_ack_checker import QuorumAckChecker
 from raftref.dledger.state_machine_caller import StateMachineCaller
 from raftref.dledger.switches import Variant
@@ -113,25 +112,17 @@ class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker, Sta
         self.ledger_store.lose_power(kept)
         return self._die()
 
-    def can_crash_in_persist_term(
-        self, *, requests: Collection[VoteRequest], messages: Collection[VoteMessage] = ()
-    ) -> bool:
+    def can_crash_in_persist_term(self, *, requests: Collection[VoteMessage]) -> bool:
         """The node may be writing its term, as a candidate, or a vote it gives to one of those who ask."""
-        state, store = self.member_state, self.ledger_store
-        votes = any(state.accepts(request, store.end_index, store.end_term) for request in requests)
-        heard = any(vote_code(self.member(), m, to_self=False) is VoteCode.ACCEPT for m in messages)
-        writes = state.role is Role.CANDIDATE or votes or (heard and self.is_up)
+        writes = self.member_state.role is Role.CANDIDATE or any(self.would_accept(m) for m in requests)
         return self.switches.vote_file is Variant.PUBLISHED and writes
 
     @action(when=can_crash_in_persist_term)
-    def crash_in_persist_term(
-        self, *, requests: Collection[VoteRequest], messages: Collection[VoteMessage] = ()
-    ) -> Effects:
+    def crash_in_persist_term(self, *, requests: Collection[VoteMessage]) -> Effects:
         """Die while term and vote are written: the old file is removed, the new one has not got its name (D8).
 
         Args:
-            requests: Who asks for votes.
-            messages: The same, where votes are messages.
+            requests: The requests for votes that may come next.
 
         Returns:
             What is abandoned, as in a crash.

@@ -130,17 +130,18 @@ class Cluster:
         if action == "NextTerm":
             return {"heard": [each.member_state.curr_term for each in self.servers.values()]}
         if action == "SetCurrVoteFor":
-            return {"request": self.servers[args[0]].vote_request()}
+            return {"request": self.servers[args[0]].vote_request(node)}
         if action == "CrashInPersistTerm":
-            candidates = (each for each in self.servers.values() if each.member_state.role is Role.CANDIDATE)
-            asked = [] if self.plan.vote_messages else [each.vote_request() for each in candidates]
-            return {"requests": asked, "messages": self._vote_messages(node)}
+            return {"requests": self._vote_requests(node)}
         if action == "ChangeToFollower":
             return {"heart_beat": self.heart_beat(node, args[0])}
         return {}
 
-    def _vote_messages(self, node: NodeId) -> list[VoteMessage]:
-        """Return the vote requests that may come next to a node."""
+    def _vote_requests(self, node: NodeId) -> list[VoteMessage]:
+        """Return the requests for votes that may come next to a node: under way, or of any candidate."""
+        if not self.plan.vote_messages:
+            candidates = (each for each in self.servers.values() if each.member_state.role is Role.CANDIDATE)
+            return [each.vote_request(node) for each in candidates]
         channels = [self.network.channels[peer, node] for peer in self.servers[node].peers]
         return [m for channel in channels for m in channel.deliverable() if isinstance(m, VoteMessage)]
 
