@@ -5,9 +5,10 @@ Every message is frozen and hashable. `record()` gives a message as the spec wri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any, NewType, TypeAlias
+from typing import Any, ClassVar, NewType, TypeAlias, cast
 
 NodeId: TypeAlias = str
 Value: TypeAlias = str
@@ -62,8 +63,51 @@ class Code(StrEnum):
     REPEATED_PUSH = "REPEATED_PUSH"
 
 
+class MessageRecord:
+    """Gives a message as the spec's record: kind, type, and its fields by the spec's names.
+
+    `commit_index` is `commitIndex` there. A request tells, besides, whether it is awaited.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    derived: ClassVar[tuple[str, ...]] = ()
+
+    def record(self) -> dict[str, Any]:
+        """Return the message as the spec's record."""
+        names = ("type", *(each.name for each in fields(cast(Any, self))), *self.derived)
+        return {"kind": self.kind, **{_spec_name(each): _spec_value(getattr(self, each)) for each in names}}
+
+
+class RequestRecord(MessageRecord):
+    """A request: the spec tells of it whether it is awaited, even where it never is."""
+
+    __slots__ = ()
+    kind = "request"
+    derived = ("awaited",)
+
+
+class ResponseRecord(MessageRecord):
+    """A response."""
+
+    __slots__ = ()
+    kind = "response"
+
+
+@functools.cache
+def _spec_name(field: str) -> str:
+    first, *others = field.split("_")
+    return first + "".join(each.capitalize() for each in others)
+
+
+def _spec_value(value: Any) -> Any:
+    if isinstance(value, Entry):
+        return value.record()
+    return value.value if isinstance(value, StrEnum) else value
+
+
 @dataclass(frozen=True, slots=True)
-class Request:
+class Request(RequestRecord):
     """A COMPARE, TRUNCATE or APPEND: the entry at an index of the leader's log.
 
     `awaited` holds while the caller would still take the answer; to one that gave up none is sent.
@@ -80,23 +124,9 @@ class Request:
     commit_index: Index
     awaited: bool = True
 
-    def record(self) -> dict[str, Any]:
-        """Return the request as the spec's record."""
-        return {
-            "kind": "request",
-            "type": self.type.value,
-            "src": self.src,
-            "dst": self.dst,
-            "term": self.term,
-            "index": self.index,
-            "entry": self.entry.record(),
-            "commitIndex": self.commit_index,
-            "awaited": self.awaited,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class CommitRequest:
+class CommitRequest(RequestRecord):
     """A COMMIT: how far the leader has committed. Nobody waits for its answer.
 
     Source: PushEntryRequest of type COMMIT.
@@ -117,21 +147,9 @@ class CommitRequest:
         """False: the answer is ignored."""
         return False
 
-    def record(self) -> dict[str, Any]:
-        """Return the request as the spec's record, which has neither index nor entry."""
-        return {
-            "kind": "request",
-            "type": PushType.COMMIT.value,
-            "src": self.src,
-            "dst": self.dst,
-            "term": self.term,
-            "commitIndex": self.commit_index,
-            "awaited": False,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class Response(ResponseRecord):
     """The answer to a Request: its term and index come back, with the ends of the answering log.
 
     Source: PushEntryResponse, built by EntryHandler.buildResponse.
@@ -146,23 +164,9 @@ class Response:
     begin_index: Index
     end_index: Index
 
-    def record(self) -> dict[str, Any]:
-        """Return the response as the spec's record."""
-        return {
-            "kind": "response",
-            "type": self.type.value,
-            "src": self.src,
-            "dst": self.dst,
-            "term": self.term,
-            "index": self.index,
-            "code": self.code.value,
-            "beginIndex": self.begin_index,
-            "endIndex": self.end_index,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class VoteMessage:
+class VoteMessage(RequestRecord):
     """A candidate asks a member for its vote in a term, and tells where its log ends.
 
     `awaited` holds while the candidate would still count the answer.
@@ -182,22 +186,9 @@ class VoteMessage:
         """VOTE."""
         return ElectionType.VOTE
 
-    def record(self) -> dict[str, Any]:
-        """Return the request as the spec's record."""
-        return {
-            "kind": "request",
-            "type": self.type.value,
-            "src": self.src,
-            "dst": self.dst,
-            "term": self.term,
-            "ledgerEndTerm": self.ledger_end_term,
-            "ledgerEndIndex": self.ledger_end_index,
-            "awaited": self.awaited,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class HeartBeatMessage:
+class HeartBeatMessage(RequestRecord):
     """A leader tells a member that it leads a term.
 
     `awaited` holds while the leader would still count the answer.
@@ -215,20 +206,9 @@ class HeartBeatMessage:
         """HEARTBEAT."""
         return ElectionType.HEARTBEAT
 
-    def record(self) -> dict[str, Any]:
-        """Return the request as the spec's record."""
-        return {
-            "kind": "request",
-            "type": self.type.value,
-            "src": self.src,
-            "dst": self.dst,
-            "term": self.term,
-            "awaited": self.awaited,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class TransferMessage:
+class TransferMessage(RequestRecord):
     """A leader asks a peer to take over once its log has reached an index.
 
     Source: LeadershipTransferRequest, from the leader to the transferee.
@@ -245,21 +225,9 @@ class TransferMessage:
         """TRANSFER."""
         return ElectionType.TRANSFER
 
-    def record(self) -> dict[str, Any]:
-        """Return the request as the spec's record."""
-        return {
-            "kind": "request",
-            "type": self.type.value,
-            "src": self.src,
-            "dst": self.dst,
-            "term": self.term,
-            "index": self.index,
-            "awaited": self.awaited,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class ElectionResponse:
+class ElectionResponse(ResponseRecord):
     """The answer to a vote request, a heartbeat or a transfer. `code` says what was decided, by its name.
 
     Source: VoteResponse, HeartBeatResponse, LeadershipTransferResponse.
@@ -270,17 +238,6 @@ class ElectionResponse:
     dst: NodeId
     term: Term
     code: str
-
-    def record(self) -> dict[str, Any]:
-        """Return the response as the spec's record."""
-        return {
-            "kind": "response",
-            "type": self.type.value,
-            "src": self.src,
-            "dst": self.dst,
-            "term": self.term,
-            "code": str(self.code),
-        }
 
 
 #: What a node asks of another in an election.
