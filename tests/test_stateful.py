@@ -37,10 +37,13 @@ from raftref.dledger import (
     CommitRequest,
     ElectionRequest,
     ElectionResponse,
+    Entry,
     Grain,
+    NodeId,
     Request,
     Response,
     Switches,
+    Term,
     Variant,
 )
 from raftref.simulation import Cluster, FaultPlan, constants
@@ -292,6 +295,12 @@ class InStep(RuleBasedStateMachine):
         self.holds("StateMachineSafety")
 
     @invariant()
+    def reference_and_spec_tell_clients_the_same(self) -> None:
+        if hasattr(self, "state"):
+            told = {(each.d["index"], each.d["entry"]) for each in self.state["acknowledged"]}
+            assert told == {(index, to_value(entry.record())) for index, entry in self.cluster.acknowledged}
+
+    @invariant()
     def reference_and_spec_enable_the_same_steps(self) -> None:
         if not hasattr(self, "moves"):
             return
@@ -332,13 +341,39 @@ def test_the_repaired_reference_stays_in_step_with_the_repaired_spec() -> None:
     search(InStep, examples=40, steps=40)
 
 
+def push(play: Script, leader: NodeId, action: str, peer: NodeId) -> None:
+    """Let a dispatcher push, the peer queue the request and then handle it, and the answer arrive."""
+    play.take(leader, action, peer)
+    play.deliver(leader, peer)
+    (m,) = play.cluster.servers[peer].requests()
+    play.take(peer, f"Handle{action}", m)
+    play.deliver(peer, leader)
+
+
+def a_client_is_answered(play: Script) -> None:
+    """A leader's entry reaches one follower and is committed; a second entry is under way."""
+    a, b, _ = play.cluster.node_ids
+    play.elect(a, 1, [b])
+    play.take(a, "AppendAsLeader", "a")
+    push(play, a, "DoCompare", b)
+    push(play, a, "DoTruncate", b)
+    for action in ("RefreshOwnWaterMark", "QuorumAckChecker", "ActOnQuorumIndex"):
+        play.take(a, action)
+    if play.cluster.plan.grain.applies:
+        play.take(a, "DoCommitted")
+    assert play.cluster.acknowledged == {(0, Entry(Term(1), "a"))}
+    play.take(a, "AppendAsLeader", "b")
+    play.take(a, "DoAppend", b)
+
+
 class InFineStep(InStep):
     """The same with queues, clients, and passes in two parts."""
 
     grain = FINE
+    prepared = staticmethod(a_client_is_answered)
 
 
-class InAppliedStep(InStep):
+class InAppliedStep(InFineStep):
     """The same with a state machine."""
 
     grain = replace(FINE, applies=True)

@@ -14,7 +14,9 @@ from raftref.dledger import (
     Effects,
     ElectionResponse,
     ElectionType,
+    Entry,
     HeartBeat,
+    Index,
     Message,
     NodeId,
     NotEnabled,
@@ -56,6 +58,8 @@ class Cluster:
         self.network = Network(plan.node_ids, fifo=plan.fifo)
         #: Who was elected when. A dict for its order.
         self.elected: dict[HeartBeat, None] = {}
+        #: What clients were told is safe.
+        self.acknowledged: set[tuple[Index, Entry]] = set()
         self.seq = 0
 
     def enabled(self, node: NodeId, action: str, *args: Any) -> bool:
@@ -114,6 +118,7 @@ class Cluster:
             self.servers[args[0]].vote_accepted(node)
         if effects.heart_beat is not None:
             self.elected[effects.heart_beat] = None
+        self.acknowledged.update((each.index, each.entry) for each in effects.acknowledged)
         self.network.apply(node, effects)
         if effects.abandoned is not None:
             peers = [effects.abandoned.peer] if effects.abandoned.peer else self.servers[node].peers
