@@ -29,7 +29,7 @@ deep: java $(READY) ## The slower models alone.
 	@$(BIN)/lockstep verify --tier deep $(ARGS)
 
 test: java $(READY) ## Run the test-suite.
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 nightly: java $(READY) ## The tests that take longer: larger graphs beside TLC, thousands of terms.
 	@$(BIN)/python -m pytest -m nightly $(ARGS)

@@ -13,12 +13,13 @@ import pytest
 
 SPECS = Path(__file__).parent / "specs" / "tlc"
 
-# The handler is set because a child of a background shell starts with SIGINT ignored.
+# Both are set because a child of a background shell starts with SIGINT ignored, and one of nohup with SIGHUP.
 CHILD = """
 import signal, sys
 from pathlib import Path
 from lockstep.tlc import run_tlc
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 try:
     run_tlc(Path(sys.argv[1]), Path(sys.argv[2]))
 except KeyboardInterrupt:
