@@ -44,6 +44,7 @@ CONSTANTS
     AtomicReceipt,     \* TRUE: handled when received; FALSE: HandlePush queues first
     AtomicQuorumCheck, \* TRUE: one step; FALSE: QuorumAckChecker reads, ActOnQuorumIndex acts
     PendingMap,        \* TRUE: a dispatcher knows what it pushed and has no answer to
+    Batches,           \* TRUE: a client may append, and an APPEND push, several entries at once
     Clients,           \* TRUE: clients wait for the entries they appended, and are answered
     Applies            \* TRUE: a state machine is told what is committed, and answers the clients
 
@@ -55,16 +56,17 @@ CONSTANTS
     LateTruncate,    \* D3  a TRUNCATE cuts what its leader appended behind it
     CommitPastEnd,   \* D6  a TRUNCATE cuts below committedIndex
     AsyncFlush,      \* D7  an entry is acknowledged before it is on the disk
-    VoteFile,        \* D8  term and vote are nowhere while their file is replaced
+    VoteFile,        \* D8  term and vote are nowhere while their file is replaced; so is the checkpoint
     LedgerEndTerm,   \* D10 votes look at the term in which the last entry was stored, as in 0.1
     ApplyUnclamped,  \* D13 the state machine is told an index that the store did not commit
     AckByQuorumIndex, \* D15 clients are answered by the quorum index, committed or not
     StaleCompareIndex \* a new leadership compares from where an old one stopped
 
 ASSUME /\ IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
-       /\ {AtomicElection, VoteMessages, AtomicReceipt, AtomicQuorumCheck, PendingMap, Clients, Applies,
-           Fifo} \subseteq BOOLEAN
+       /\ {AtomicElection, VoteMessages, AtomicReceipt, AtomicQuorumCheck, PendingMap, Batches, Clients,
+           Applies, Fifo} \subseteq BOOLEAN
        /\ VoteMessages => ~AtomicElection
+       /\ Batches => PendingMap
        /\ {PriorTermCommit, TruncatedTail, PushTermCheck, LateTruncate, CommitPastEnd,
            AsyncFlush, VoteFile, LedgerEndTerm, ApplyUnclamped, AckByQuorumIndex,
            StaleCompareIndex}
@@ -113,12 +115,15 @@ Log       == Seq(LogEntry \cup {Hole})
 \* A client waits for the entry it appended; `done`: it was told that it took too long.
 Future == [index: Nat, entry: LogEntry, done: BOOLEAN]
 
+\* Pushed by APPEND and not answered: so many entries from index on; one, but for Batches.
+Pending == [index: Nat, count: Nat \ {0}]
+
 Dispatcher == [type: {"COMPARE", "TRUNCATE", "APPEND"},
                term: Index,           \* of the leadership it serves; -1 before the first
                compareIndex: Index,   \* being compared, -1: start from the end
                truncateIndex: Index,  \* to be sent by DoTruncate, -1: none
                writeIndex: Index,     \* next to push
-               pendings: SUBSET Nat,  \* pushed by APPEND and not answered; pendingMap
+               pendings: SUBSET Pending, \* pendingMap; batchPendingMap
                awaiting: {"NOTHING", "COMPARE", "TRUNCATE"}] \* the RPC its thread waits for
 
 \* The StateMaintainer waits for the answers to one round at a time.
@@ -254,19 +259,39 @@ Request(n, peer, s, type, index) ==
      term |-> s.dispatchers[peer].term, index |-> index, entry |-> Entry(s.log, index),
      commitIndex |-> s.committedIndex, awaited |-> TRUE]
 
+\* Several entries in one APPEND, told of by the index of the first.
+BatchRequest(n, peer, s, index, count) ==
+    [kind |-> "request", type |-> "APPEND", src |-> n, dst |-> peer,
+     term |-> s.dispatchers[peer].term, index |-> index, entries |-> SubSeq(s.log, index + 1, index + count),
+     commitIndex |-> s.committedIndex, awaited |-> TRUE]
+
 CommitRequest(n, peer, s) ==
     [kind |-> "request", type |-> "COMMIT", src |-> n, dst |-> peer,
      term |-> s.dispatchers[peer].term, commitIndex |-> s.committedIndex, awaited |-> FALSE]
 
-\* EntryHandler.buildResponse: the term is an echo, the indexes are those of s.
+\* Whether m carries several entries, or answers such a one.
+IsBatch(m) == Batches /\ m.type = "APPEND"
+
+\* The entries that an APPEND m carries, and the index of the last.
+EntriesOf(m) == IF IsBatch(m) THEN m.entries ELSE <<m.entry>>
+LastIndex(m) == m.index + Len(EntriesOf(m)) - 1
+
+\* EntryHandler.buildResponse: the term and how many entries are an echo, the indexes are those of s.
 Response(n, m, s, code) ==
-    [kind |-> "response", type |-> m.type, src |-> n, dst |-> m.src, term |-> m.term,
-     index |-> m.index, code |-> code,
-     beginIndex |-> BeginIndex(s.log), endIndex |-> EndIndex(s.log)]
+    LET single == [kind |-> "response", type |-> m.type, src |-> n, dst |-> m.src, term |-> m.term,
+                   index |-> m.index, code |-> code,
+                   beginIndex |-> BeginIndex(s.log), endIndex |-> EndIndex(s.log)]
+        batch  == [kind |-> "response", type |-> m.type, src |-> n, dst |-> m.src, term |-> m.term,
+                   index |-> m.index, count |-> Len(m.entries), code |-> code,
+                   beginIndex |-> BeginIndex(s.log), endIndex |-> EndIndex(s.log)]
+    IN  IF IsBatch(m) THEN batch ELSE single
 
 RequestMessage ==
     [kind: {"request"}, type: {"COMPARE", "TRUNCATE", "APPEND"}, src: Node, dst: Node,
      term: Nat, index: Nat, entry: LogEntry, commitIndex: Index, awaited: BOOLEAN]
+BatchMessage ==
+    [kind: {"request"}, type: {"APPEND"}, src: Node, dst: Node,
+     term: Nat, index: Nat, entries: Seq(LogEntry), commitIndex: Index, awaited: BOOLEAN]
 CommitMessage ==
     [kind: {"request"}, type: {"COMMIT"}, src: Node, dst: Node,
      term: Nat, commitIndex: Index, awaited: {FALSE}]
@@ -275,9 +300,14 @@ ResponseMessage ==
      term: Nat, index: Nat,
      code: {"SUCCESS", "INCONSISTENT_TERM", "INCONSISTENT_STATE", "REPEATED_PUSH"},
      beginIndex: Index, endIndex: Index]
+BatchResponseMessage ==
+    [kind: {"response"}, type: {"APPEND"}, src: Node, dst: Node,
+     term: Nat, index: Nat, count: Nat \ {0},
+     code: {"SUCCESS", "INCONSISTENT_STATE", "REPEATED_PUSH"},
+     beginIndex: Index, endIndex: Index]
 
 \* EntryHandler: what was received and waits.  Of one index the first APPEND waits, the others do not.
-Queues == [writeRequestMap: SUBSET RequestMessage,
+Queues == [writeRequestMap: SUBSET (RequestMessage \cup BatchMessage),
            compareOrTruncateRequests: Seq(RequestMessage \cup CommitMessage)]
 EmptyQueues == [writeRequestMap |-> {}, compareOrTruncateRequests |-> << >>]
 
@@ -850,10 +880,11 @@ Written(s) == IF AsyncFlush = "published" THEN s ELSE Forced(s)
 \* D10.  Published, in 0.1: the term n is in.  Repaired: the term of the entry.
 EndTermOf(s, entry) == IF LedgerEndTerm = "published" THEN s.currTerm ELSE entry.term
 
-\* Appending writes over the first entry of the tail, if there is one.
-StoreEntry(s, entry) ==
-    Written([s EXCEPT !.log = Append(@, entry), !.tail = IF @ = << >> THEN @ ELSE Tail(@),
-                      !.ledgerEndTerm = EndTermOf(s, entry)])
+\* Appending writes over as much of the tail, if there is any.
+StoreEntries(s, entries) ==
+    Written([s EXCEPT !.log = @ \o entries, !.tail = SubSeq(@, Len(entries) + 1, Len(@)),
+                      !.ledgerEndTerm = EndTermOf(s, entries[Len(entries)])])
+StoreEntry(s, entry) == StoreEntries(s, <<entry>>)
 
 \* D5.  Published: what a cut leaves behind the end stays in the file.  Repaired: it is gone.
 Behind(entries) == IF TruncatedTail = "published" THEN entries ELSE << >>
@@ -931,14 +962,28 @@ AppendAsLeader(n) ==
                             ELSE acknowledged
         /\ UNCHANGED <<network, received, elected, committed>>
 
-\* ACTION RefuseAppend: a client is told that n does not lead, or that too many wait already.
-\* Source: DLedgerServer.handleAppend.
+\* ACTION AppendInBatch: the leader stores an entry of a client's batch that is not the last one, for which
+\* AppendAsLeader follows, if n still leads: the client waits for that one, and that one is marked.
+\* Source: DLedgerServer.handleAppend, its loop over a BatchAppendEntryRequest.
+AppendInBatch(n) ==
+    \E value \in Value :
+    /\ Batches
+    /\ node[n].role = "LEADER"
+    /\ node[n].election.transferee = NoNode
+    /\ MayAppend(n)
+    /\ Step(n, StoreEntry(node[n], [term |-> node[n].currTerm, value |-> value]))
+
+\* ACTION RefuseAppend: a client is told why nothing is appended; an empty batch is refused last.
+\* Source: DLedgerServer.handleAppend, its tests in its order.
 RefuseAppend(n) ==
-    \E code \in {"NOT_LEADER", "LEADER_PENDING_FULL"} :
+    \E code \in {"NOT_LEADER", "LEADER_TRANSFERRING", "LEADER_PENDING_FULL", "REQUEST_WITH_EMPTY_BODYS"} :
     /\ Clients
     /\ node[n].role # "DOWN"
-    /\ code = "NOT_LEADER" <=> node[n].role # "LEADER"
-    /\ code = "LEADER_PENDING_FULL" <=> node[n].role = "LEADER" /\ IsPendingFull(node[n])
+    /\ code = IF node[n].role # "LEADER" THEN "NOT_LEADER"
+              ELSE IF node[n].election.transferee # NoNode THEN "LEADER_TRANSFERRING"
+              ELSE IF IsPendingFull(node[n]) THEN "LEADER_PENDING_FULL"
+              ELSE "REQUEST_WITH_EMPTY_BODYS"
+    /\ code = "REQUEST_WITH_EMPTY_BODYS" => Batches
     /\ UNCHANGED vars
 
 \* ACTION DoCompare: the leader asks whether the peer holds the entry at compareIndex.
@@ -1034,8 +1079,10 @@ Appending(n, peer) ==
 MaxPendingSize == 1000
 IsFull(d)      == PendingMap /\ Cardinality(d.pendings) >= MaxPendingSize
 
-\* The dispatcher d pushed the entry at index by APPEND.
-Pushed(d, index) == IF PendingMap THEN [d EXCEPT !.pendings = @ \cup {index}] ELSE d
+\* The dispatcher d pushed so many entries from index on by APPEND.
+Pushed(d, index, count) ==
+    IF ~PendingMap THEN d
+    ELSE [d EXCEPT !.pendings = {p \in @ : p.index # index} \cup {[index |-> index, count |-> count]}]
 
 \* ACTION DoAppend: the leader pushes the entry at writeIndex.
 \* Source: EntryDispatcher.doAppend, doAppendInner.
@@ -1043,11 +1090,26 @@ DoAppend(n) ==
     \E peer \in Peers(n) :
     LET s     == node[n]
         index == s.dispatchers[peer].writeIndex
-        t     == [s EXCEPT !.dispatchers[peer] = [Pushed(@, index) EXCEPT !.writeIndex = index + 1]]
-    IN  /\ Appending(n, peer)
+        t     == [s EXCEPT !.dispatchers[peer] = [Pushed(@, index, 1) EXCEPT !.writeIndex = index + 1]]
+    IN  /\ ~Batches
+        /\ Appending(n, peer)
         /\ ~IsFull(s.dispatchers[peer])
         /\ HasEntry(s.log, index)
         /\ Send(n, t, Request(n, peer, t, "APPEND", index))
+
+\* ACTION DoBatchAppend: the leader pushes so many entries from writeIndex on in one APPEND: all there are,
+\* or as many as make a batch of full size.
+\* Source: EntryDispatcher.doBatchAppend, doBatchAppendInner, sendBatchAppendEntryRequest.
+DoBatchAppend(n) ==
+    \E peer \in Peers(n) : \E count \in 1..EndIndex(node[n].log) - node[n].dispatchers[peer].writeIndex + 1 :
+    LET s     == node[n]
+        index == s.dispatchers[peer].writeIndex
+        t     == [s EXCEPT !.dispatchers[peer] = [Pushed(@, index, count) EXCEPT !.writeIndex = index + count]]
+    IN  /\ Batches
+        /\ Appending(n, peer)
+        /\ ~IsFull(s.dispatchers[peer])
+        /\ \A i \in index..index + count - 1 : HasEntry(s.log, i)
+        /\ Send(n, t, BatchRequest(n, peer, t, index, count))
 
 \* ACTION DoCheckAppendResponse: the leader pushes the first unanswered entry once more.
 \* Source: EntryDispatcher.doCheckAppendResponse.
@@ -1056,33 +1118,52 @@ DoCheckAppendResponse(n) ==
     LET s     == node[n]
         d     == s.dispatchers[peer]
         index == s.peerWaterMarks[peer] + 1
-    IN  /\ Appending(n, peer)
+    IN  /\ ~Batches
+        /\ Appending(n, peer)
         /\ d.writeIndex > EndIndex(s.log) \/ IsFull(d)
-        /\ PendingMap => index \in d.pendings
+        /\ PendingMap => [index |-> index, count |-> 1] \in d.pendings
         /\ HasEntry(s.log, index)
         /\ Send(n, s, Request(n, peer, s, "APPEND", index))
 
-\* ACTION CheckLeak: the dispatcher forgets what it pushed below the peer's watermark.
-\* Source: EntryDispatcher.doAppend, once a second or when the map is full.
+\* ACTION DoCheckBatchAppendResponse: the leader pushes the first unanswered batch once more.
+\* Source: EntryDispatcher.doCheckBatchAppendResponse.
+DoCheckBatchAppendResponse(n) ==
+    \E peer \in Peers(n) :
+    LET s      == node[n]
+        d      == s.dispatchers[peer]
+        index  == s.peerWaterMarks[peer] + 1
+        counts == {p.count : p \in {q \in d.pendings : q.index = index}}
+    IN  /\ Batches
+        /\ Appending(n, peer)
+        /\ d.writeIndex > EndIndex(s.log) \/ IsFull(d)
+        /\ counts # {}
+        /\ \A i \in index..index + Min(counts) - 1 : HasEntry(s.log, i)
+        /\ Send(n, s, BatchRequest(n, peer, s, index, Min(counts)))
+
+\* ACTION CheckLeak: the dispatcher forgets what it pushed below the peer's watermark; of batches, what
+\* it pushed up to there.
+\* Source: EntryDispatcher.doAppend and doBatchAppend, once a second or when the map is full.
 CheckLeak(n) ==
     \E peer \in Peers(n) :
-    LET mark == node[n].peerWaterMarks[peer] IN
-    /\ PendingMap
-    /\ Appending(n, peer)
-    /\ node[n].dispatchers[peer].writeIndex <= EndIndex(node[n].log)
-    /\ Step(n, [node[n] EXCEPT !.dispatchers[peer].pendings = {i \in @ : i >= mark}])
+    LET mark     == node[n].peerWaterMarks[peer]
+        Stays(p) == IF Batches THEN p.index + p.count - 1 > mark ELSE p.index >= mark
+    IN  /\ PendingMap
+        /\ Appending(n, peer)
+        /\ node[n].dispatchers[peer].writeIndex <= EndIndex(node[n].log)
+        /\ Step(n, [node[n] EXCEPT !.dispatchers[peer].pendings = {p \in @ : Stays(p)}])
 
 \* ACTION HandleAppendResponse: a stored entry raises the peer's watermark; an inconsistent one
 \* sends the dispatcher back to COMPARE, whatever it is doing; REPEATED_PUSH does nothing.
-\* Source: EntryDispatcher.doAppendInner, the callback.
+\* Source: EntryDispatcher.doAppendInner and sendBatchAppendEntryRequest, the callbacks.
 HandleAppendResponse(n) ==
     \E m \in Inbox(n) :
     LET s        == node[n]
-        answered == [s EXCEPT !.dispatchers[m.src].pendings = @ \ {m.index}]
+        answered == [s EXCEPT !.dispatchers[m.src].pendings = {p \in @ : p.index # m.index}]
+        last     == IF IsBatch(m) THEN m.index + m.count - 1 ELSE m.index
     IN  /\ s.role # "DOWN"
         /\ IsResponse(m, "APPEND")
         /\ node' = [node EXCEPT ![n] =
-                      CASE m.code = "SUCCESS" -> UpdatePeerWaterMark(answered, m.src, m.term, m.index)
+                      CASE m.code = "SUCCESS" -> UpdatePeerWaterMark(answered, m.src, m.term, last)
                         [] m.code = "INCONSISTENT_STATE" -> [s EXCEPT !.dispatchers[m.src] = ToCompare(@)]
                         [] m.code = "REPEATED_PUSH" -> s]
         /\ network' = Received(network, m)
@@ -1288,32 +1369,42 @@ HandleDoTruncate(n) ==
            THEN Answer(n, m, LearnCommitted(t, m), t, "SUCCESS")
            ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
 
-\* ACTION HandleDoAppend: the follower stores the next entry.  The entry before is not checked.
-\* Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
-HandleDoAppend(n) ==
-    \E m \in Requests(n) :
+\* What the APPEND m carries is next, and is stored if it is from the leader of n.
+AppendsNext(n, m) ==
     LET s == node[n]
-        t == StoreEntry(s, m.entry)
+        t == StoreEntries(s, EntriesOf(m))
     IN  /\ Handles(n, m, "APPEND")
         /\ m.index = EndIndex(s.log) + 1
         /\ IF FromItsLeader(s, m)
            THEN Answer(n, m, LearnCommitted(t, m), t, "SUCCESS")
            ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
 
+\* ACTION HandleDoAppend: the follower stores the next entry.  The entry before is not checked.
+\* Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
+HandleDoAppend(n) ==
+    \E m \in Requests(n) : ~Batches /\ AppendsNext(n, m)
+
+\* ACTION HandleDoBatchAppend: the follower stores the next entries.
+\* Source: EntryHandler.handleDoBatchAppend.
+HandleDoBatchAppend(n) ==
+    \E m \in Requests(n) : Batches /\ AppendsNext(n, m)
+
 \* ACTION CheckAppendFuture: an entry is not the next one.  One that is stored already is compared
 \* (fall behind); for one beyond a gap the leader is told to compare (fast forward), and the entry
-\* stays in the queue, its answer given.
+\* stays in the queue, its answer given.  Of a batch the last entry tells; it may begin before the end.
 \* Source: EntryHandler.checkAppendFuture.
 CheckAppendFuture(n) ==
     \E m \in Requests(n) :
     LET s       == node[n]
-        equal   == HasEntry(s.log, m.index) /\ Entry(s.log, m.index) = m.entry
+        equal   == \A i \in m.index..LastIndex(m) :
+                      HasEntry(s.log, i) /\ Entry(s.log, i) = EntriesOf(m)[i - m.index + 1]
         waiting == [m EXCEPT !.awaited = FALSE]
     IN  /\ Handles(n, m, "APPEND")
         /\ \A x \in received[n].writeRequestMap : x.index # EndIndex(s.log) + 1
-        /\ \/ /\ m.index <= EndIndex(s.log)
+        /\ \/ /\ LastIndex(m) <= EndIndex(s.log)
               /\ Answer(n, m, s, s, IF equal THEN "SUCCESS" ELSE "INCONSISTENT_STATE")
-           \/ /\ m.index > EndIndex(s.log) + 1
+           \/ /\ LastIndex(m) > EndIndex(s.log)
+              /\ m.index # EndIndex(s.log) + 1
               /\ m.awaited
               /\ LET told == Sent(network, Response(n, m, s, "INCONSISTENT_STATE"))
                  IN  IF AtomicReceipt
@@ -1405,6 +1496,14 @@ CrashInPersistTerm(n) ==
        \/ \E m \in Mail(n) : IsRequest(m, "VOTE") /\ VoteHandled(n, node[n], m, FALSE).code = "ACCEPT"
     /\ Dies(n, [node[n] EXCEPT !.currTerm = 0, !.currVoteFor = NoNode])
 
+\* ACTION CrashInPersistCheckPoint: the process dies while it writes its checkpoint, a file like the other.
+\* Source: DLedgerMmapFileStore.persistCheckPoint; IOUtils.string2File.
+CrashInPersistCheckPoint(n) ==
+    /\ VoteFile = "published"
+    /\ MayCrash(n)
+    /\ MayCheckPoint(n)
+    /\ Dies(n, [node[n] EXCEPT !.checkPoint = -1])
+
 \* How many entries the scan of the data file finds: it stops where it can read none, or one of a
 \* lower term than the entry before; it goes on behind the end of the log.
 Scanned(s) ==
@@ -1477,13 +1576,16 @@ Next ==
     \/ \E n \in Node : HandleTransferResponse(n)
     \/ \E n \in Node : TransferTimeOut(n)
     \/ \E n \in Node : AppendAsLeader(n)
+    \/ \E n \in Node : AppendInBatch(n)
     \/ \E n \in Node : RefuseAppend(n)
     \/ \E n \in Node : DoCompare(n)
     \/ \E n \in Node : HandleCompareResponse(n)
     \/ \E n \in Node : DoTruncate(n)
     \/ \E n \in Node : HandleTruncateResponse(n)
     \/ \E n \in Node : DoAppend(n)
+    \/ \E n \in Node : DoBatchAppend(n)
     \/ \E n \in Node : DoCheckAppendResponse(n)
+    \/ \E n \in Node : DoCheckBatchAppendResponse(n)
     \/ \E n \in Node : CheckLeak(n)
     \/ \E n \in Node : HandleAppendResponse(n)
     \/ \E n \in Node : DoCommit(n)
@@ -1497,6 +1599,7 @@ Next ==
     \/ \E n \in Node : HandleDoCompare(n)
     \/ \E n \in Node : HandleDoTruncate(n)
     \/ \E n \in Node : HandleDoAppend(n)
+    \/ \E n \in Node : HandleDoBatchAppend(n)
     \/ \E n \in Node : CheckAppendFuture(n)
     \/ \E n \in Node : HandleDoCommit(n)
     \/ \E n \in Node : PersistCheckPoint(n)
@@ -1505,6 +1608,7 @@ Next ==
     \/ \E n \in Node : Shutdown(n)
     \/ \E n \in Node : LosePower(n)
     \/ \E n \in Node : CrashInPersistTerm(n)
+    \/ \E n \in Node : CrashInPersistCheckPoint(n)
     \/ \E n \in Node : Restart(n)
     \/ \E n \in Node : Lose(n)
     \/ \E n \in Node : Duplicate(n)
@@ -1540,7 +1644,8 @@ Observe(n) ==
 TypeOK ==
     /\ \A n \in Node : node[n] \in NodeState(n)
     /\ \A n \in Node : \A p \in Peers(n) : \A m \in Messages(network[n][p]) :
-         /\ m \in RequestMessage \cup CommitMessage \cup ResponseMessage \cup ElectionMessage
+         /\ m \in RequestMessage \cup BatchMessage \cup CommitMessage
+                  \cup ResponseMessage \cup BatchResponseMessage \cup ElectionMessage
          /\ m.src = n /\ m.dst = p
          /\ ~Fifo => network[n][p][m] \in Nat \ {0}
     /\ \A e \in elected : e \in [term: Nat, leader: Node]

@@ -161,8 +161,8 @@ MUTANTS = [
     ),
     Mutant(
         "overwrites_what_it_appends_to",
-        "([s EXCEPT !.log = Append(@, entry), !.tail = IF @",
-        "([s EXCEPT !.log = Append(SubSeq(@, 1, Len(@) - 1), entry), !.tail = IF @",
+        "([s EXCEPT !.log = @ \\o entries,",
+        "([s EXCEPT !.log = SubSeq(@, 1, Len(@) - 1) \\o entries,",
         "replication",
         "LeaderAppendOnlyProp",
     ),
@@ -295,9 +295,22 @@ MUTANTS = [
     ),
     Mutant(
         "takes_an_answered_push_for_pending",
-        "!.dispatchers[m.src].pendings = @ \\ {m.index}",
+        "!.dispatchers[m.src].pendings = {p \\in @ : p.index # m.index}",
         "!.dispatchers[m.src].pendings = @",
         "receipt",
+    ),
+    Mutant(
+        "counts_one_entry_too_many_of_a_batch",
+        "m.index + m.count - 1",
+        "m.index + m.count",
+        "batches",
+        "AcknowledgedIsDurable",
+    ),
+    Mutant(
+        "pushes_one_entry_of_an_unanswered_batch",
+        "BatchRequest(n, peer, s, index, Min(counts))",
+        "BatchRequest(n, peer, s, index, 1)",
+        "batches",
     ),
     Mutant(
         "answers_clients_whose_entry_no_quorum_stores",

@@ -28,6 +28,7 @@ from raftref.dledger import (
 )
 from raftref.dledger import entry_dispatcher as dispatcher_module
 from raftref.dledger.client_futures import Future
+from raftref.dledger.dispatcher_state import Pending
 
 MEMBERS = ("n1", "n2", "n3")
 TERM = Term(1)
@@ -157,7 +158,7 @@ class TestPendings:
     def test_a_pushed_entry_is_pending_until_it_is_answered(self) -> None:
         node = self.appending()
         node.do_append("n2")
-        assert node.dispatchers["n2"].pendings == {0}
+        assert node.dispatchers["n2"].pendings == {Pending(Index(0))}
         ends = (Index(0), Index(0))
         node.handle_append_response(Response(PushType.APPEND, "n2", "n1", TERM, Index(0), Code.SUCCESS, *ends))
         assert node.dispatchers["n2"].pendings == set()
@@ -176,7 +177,7 @@ class TestPendings:
         node.do_append("n2")
         node.do_append("n2")
         assert node.can_do_check_append_response("n2")
-        node.dispatchers["n2"] = replace(node.dispatchers["n2"], pendings=frozenset({Index(1)}))
+        node.dispatchers["n2"] = replace(node.dispatchers["n2"], pendings=frozenset({Pending(Index(1))}))
         assert not node.can_do_check_append_response("n2")
 
     def test_with_too_many_pending_it_pushes_no_more_but_the_first_again(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import raftref
 from raftref.dledger import (
     ACTIONS,
     PUBLISHED,
+    REPAIRED,
     VOTES,
     Abandoned,
     Entry,
@@ -55,8 +56,9 @@ def test_the_actions_are_those_of_the_spec_but_for_the_environments() -> None:
 
 @pytest.mark.parametrize("name", sorted(ACTIONS))
 def test_an_actions_parameters_are_the_specs_bound_variables(name: str) -> None:
-    bound = re.match(r"\s*\\E (\w+) \\in ", definition(name))
-    assert ACTIONS[name].parameters == ((bound.group(1),) if bound else ())
+    quantifiers = re.match(r"\s*(\\E \w+ \\in [^:]+:\s*)*", definition(name))
+    assert quantifiers is not None
+    assert ACTIONS[name].parameters == tuple(re.findall(r"\\E (\w+) \\in", quantifiers.group()))
 
 
 def test_an_actions_name_is_that_of_its_method() -> None:
@@ -230,6 +232,18 @@ class TestCrashInPersistTerm:
     def test_repaired_the_file_is_replaced_in_one_step(self) -> None:
         node = Server("n1", MEMBERS, replace(PUBLISHED, vote_file=Variant.REPAIRED))
         assert not node.can_crash_in_persist_term(requests=[])
+
+
+def test_a_process_that_dies_while_it_replaces_its_checkpoint_comes_back_without_one() -> None:
+    """D8: IOUtils.string2File."""
+    for variant in Variant:
+        node = running_leader(replace(REPAIRED, vote_file=variant))
+        node.persist_check_point()
+        assert node.can_crash_in_persist_check_point() is (variant is Variant.PUBLISHED)
+        if variant is Variant.PUBLISHED:
+            node.crash_in_persist_check_point()
+            node.restart(0)
+            assert (node.ledger_store.check_point, node.ledger_store.committed_index) == (-1, -1)
 
 
 def test_a_node_that_is_down_takes_no_action_but_restart() -> None:

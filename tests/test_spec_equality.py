@@ -21,7 +21,15 @@ LARGEST = 50_000
 #: Those with more are compared by `make nightly` alone,
 QUICK = 3_000
 #: except for these, which take the actions that no smaller model takes.
-FURTHER = ("crash", "disks", "apply_unclamped", "vote_messages_small", "vote_messages_transfer", "refines_coarse")
+FURTHER = (
+    "crash",
+    "disks",
+    "batches",
+    "apply_unclamped",
+    "vote_messages_small",
+    "vote_messages_transfer",
+    "refines_coarse",
+)
 GREEN = {each.name: each.distinct for each in manifest().models if each.distinct and each.distinct < LARGEST}
 COMPARED = tuple(name for name, distinct in GREEN.items() if distinct < QUICK or name in FURTHER)
 LARGE = tuple(name for name in GREEN if name not in COMPARED)

@@ -7,6 +7,7 @@ keep every invariant; and the two must agree on what is enabled at all.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,6 +35,7 @@ from raftref.dledger import (
     FINE,
     REPAIRED,
     VOTES,
+    BatchRequest,
     CommitRequest,
     ElectionRequest,
     ElectionResponse,
@@ -59,7 +61,15 @@ PUBLISHED_D1 = replace(REPAIRED, prior_term_commit=Variant.PUBLISHED)
 TERMS, ENTRIES, MESSAGES = 5, 4, 3
 
 ELECTION = ("ChangeToCandidate", "NextTerm", "SetCurrVoteFor", "ChangeToLeader", "ChangeToFollower")
-LEADER = ("DoCompare", "DoTruncate", "DoAppend", "DoCheckAppendResponse", "DoCommit")
+LEADER = (
+    "DoCompare",
+    "DoTruncate",
+    "DoAppend",
+    "DoBatchAppend",
+    "DoCheckAppendResponse",
+    "DoCheckBatchAppendResponse",
+    "DoCommit",
+)
 LEAKS = ("CheckLeak",)
 QUORUM = ("QuorumAckChecker", "ActOnQuorumIndex", "RefreshOwnWaterMark", "CheckResponseFuturesTimeout", "DoCommitted")
 DELIVERY = ("HandleCompareResponse", "HandleTruncateResponse", "HandleAppendResponse", "HandlePush", *FOLLOWER_ACTIONS)
@@ -71,11 +81,12 @@ FAULTS = (
     "Shutdown",
     "LosePower",
     "CrashInPersistTerm",
+    "CrashInPersistCheckPoint",
     "Restart",
     "Lose",
     "Duplicate",
 )
-CLIENT = ("AppendAsLeader", "RefuseAppend")
+CLIENT = ("AppendAsLeader", "AppendInBatch", "RefuseAppend")
 ROUND = (
     "IncreaseTerm",
     "VoteForQuorumResponses",
@@ -142,7 +153,8 @@ class Moves:
         if action in FOLLOWER_ACTIONS and not self.cluster.plan.grain.atomic_receipt:
             arriving = list(server.requests())
         elif action in DELIVERY:  # The reference takes requests and responses by type, the spec by their kind.
-            wanted: tuple[type, ...] = (Response,) if action.endswith("Response") else (Request, CommitRequest)
+            pushed = (Request, BatchRequest, CommitRequest)
+            wanted: tuple[type, ...] = (Response,) if action.endswith("Response") else pushed
             arriving = [m for m in arriving if isinstance(m, wanted)]
         elif action in (*HEARING, *TRANSFER):
             wanted = (ElectionResponse,) if action.endswith("Response") else (ElectionRequest,)
@@ -161,9 +173,10 @@ class Moves:
             "term": [term for term in range(TERMS + 1) if term > server.member_state.curr_term],
             "resurrected": list(range(3)),
             "kept": list(range(4)),
-            "code": ["NOT_LEADER", "LEADER_PENDING_FULL"],
+            "count": list(range(ENTRIES + 1)),
+            "code": ["NOT_LEADER", "LEADER_TRANSFERRING", "LEADER_PENDING_FULL", "REQUEST_WITH_EMPTY_BODYS"],
         }
-        return [()] if not names else [(choice,) for choice in choices[names[0]]]
+        return list(itertools.product(*(choices[name] for name in names)))
 
 
 class InStep(RuleBasedStateMachine):
@@ -363,7 +376,11 @@ def a_client_is_answered(play: Script) -> None:
         play.take(a, "DoCommitted")
     assert play.cluster.acknowledged == {(0, Entry(Term(1), "a"))}
     play.take(a, "AppendAsLeader", "b")
-    play.take(a, "DoAppend", b)
+    if play.cluster.plan.grain.batches:
+        play.take(a, "AppendInBatch", "c")
+        play.take(a, "DoBatchAppend", b, 2)
+    else:
+        play.take(a, "DoAppend", b)
 
 
 class InFineStep(InStep):
@@ -371,6 +388,12 @@ class InFineStep(InStep):
 
     grain = FINE
     prepared = staticmethod(a_client_is_answered)
+
+
+class InBatches(InFineStep):
+    """The same with batches of clients, and of entries that are pushed."""
+
+    grain = replace(FINE, batches=True)
 
 
 class InAppliedStep(InFineStep):
@@ -391,7 +414,7 @@ class Whole(InStep):
     grain = replace(FINE, vote_messages=True)
 
 
-@pytest.mark.parametrize("machine", [InFineStep, InAppliedStep, ByMessages, Whole])
+@pytest.mark.parametrize("machine", [InFineStep, InBatches, InAppliedStep, ByMessages, Whole])
 def test_the_repaired_reference_stays_in_step_with_the_spec_at_the_fine_grain(machine: type[InStep]) -> None:
     search(machine, examples=25, steps=40)
 

@@ -14,7 +14,16 @@ from lockstep.trace.format import Event
 Reached = tuple[str, str]
 
 #: The actions of the environment that are faults.
-FAULTS = ("Lose", "Duplicate", "PushTimeOut", "Crash", "Shutdown", "LosePower", "CrashInPersistTerm")
+FAULTS = (
+    "Lose",
+    "Duplicate",
+    "PushTimeOut",
+    "Crash",
+    "Shutdown",
+    "LosePower",
+    "CrashInPersistTerm",
+    "CrashInPersistCheckPoint",
+)
 #: The actions that elect a leader.
 ELECTIONS = ("ChangeToLeader", "ElectLeader")
 #: The action that may elect a leader, message by message.
@@ -27,11 +36,12 @@ def reached(events: Iterable[Event]) -> Iterator[Reached]:
     Actions; the code of each answer that is sent, and of each but success that a client gets; a dispatcher's
     change of state, as `COMPARE -> TRUNCATE`;
     and of the log "entries cut" where TRUNCATE shortens it, "cut entries back" where a restart brings entries
-    back, and "another leader" where a second leader is elected.
+    back, "another leader" where a second leader is elected, and "leader change and cut" once
+    there were both.
     """
     ends: dict[str, int] = {}
     dispatchers: dict[tuple[str, str], str] = {}
-    led = False
+    led, seen = False, set[str]()
     for event in events:
         yield "fault" if event.action in FAULTS else "action", event.action
         if event.action == "RefuseAppend":
@@ -49,13 +59,18 @@ def reached(events: Iterable[Event]) -> Iterator[Reached]:
         end = event.shows.get("ledgerEndIndex", ends.get(event.node, -1))
         if event.action == "HandleDoTruncate" and end < ends.get(event.node, -1):
             yield "log", "entries cut"
+            seen.add("cut")
         if event.action == "Restart" and end > ends.get(event.node, -1):
             yield "log", "cut entries back"
         ends[event.node] = end
         if event.action in ELECTIONS or (event.action == PARSED and event.shows.get("role") == "LEADER"):
             if led:
                 yield "log", "another leader"
+                seen.add("leader")
             led = True
+        if seen == {"leader", "cut"}:
+            yield "log", "leader change and cut"
+            seen.clear()
 
 
 @dataclass(slots=True)

@@ -29,12 +29,14 @@ _RESTLESS: dict[str, Any] = {
     "heal": 0.02,
 }
 _REPAIRED = {**_RESTLESS, "switches": VARIANTS["repaired"]}
-_PUBLISHED = {**_RESTLESS, "crash_in_persist": 0.0004}
+_PUBLISHED = {**_RESTLESS, "crash_in_persist": 0.0008}
+_BATCHES = {**FINE.constants(), "Batches": True}
 _WHOLE = {**FINE.constants(), "VoteMessages": True}
 
 #: The plans by name. In those without "published" in their name everything is repaired, and no property may fail;
 #: the others are the code as it is: they conform, and properties may fail. Channels keep the order where `fifo`
-#: says so. `fine`, `applied` and `whole` have queues, clients, passes in two parts, a state machine, votes as messages.
+#: says so. `fine` has queues, clients, passes in two parts; `batches`, `applied`, `whole` add batches, a state machine,
+#: votes as messages.
 PLANS: dict[str, dict[str, Any]] = {
     "ordered": {"nodes": 3, "fifo": True, **_REPAIRED},
     "five": {"nodes": 5, "fifo": True, "max_down": 2, **_REPAIRED},
@@ -42,7 +44,9 @@ PLANS: dict[str, dict[str, Any]] = {
     "fine": {"nodes": 3, "grain": FINE.constants(), **_REPAIRED},
     "fine_published": {"nodes": 5, "max_down": 2, "grain": FINE.constants(), **_PUBLISHED},
     "applied": {"nodes": 3, "grain": {**FINE.constants(), "Applies": True}, **_REPAIRED},
-    "whole": {"nodes": 3, "grain": _WHOLE, **_REPAIRED},
+    "whole": {"nodes": 3, "transfer": 0.004, "grain": _WHOLE, **_REPAIRED},
+    "batches": {"nodes": 3, "grain": _BATCHES, **_REPAIRED},
+    "batches_published": {"nodes": 3, "grain": _BATCHES, **_PUBLISHED},
     "votes": {"nodes": 3, "fifo": True, "transfer": 0.004, "grain": VOTES.constants(), **_REPAIRED},
     "votes_published": {"nodes": 5, "max_down": 2, "transfer": 0.004, "grain": VOTES.constants(), **_PUBLISHED},
 }
@@ -51,7 +55,7 @@ PLANS: dict[str, dict[str, Any]] = {
 VERIFIED = ("ordered", "five", "published", "fine", "votes")
 
 #: The plans in which a property may fail.
-FLAWED = frozenset({"published", "fine_published", "votes_published"})
+FLAWED = frozenset({"published", "fine_published", "batches_published", "votes_published"})
 
 #: The properties that hold with every flaw all the same.
 KEPT = frozenset({"TypeOK", "LeaderAppendOnlyProp", "WatermarkMonotonicWithinTermProp"})

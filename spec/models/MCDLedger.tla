@@ -120,6 +120,15 @@ NoClientTold     == acknowledged = {}
 NoTermChangedProp ==
     [][\A n \in Node : \A f \in node[n].futures :
          f.entry.term = node[n].currTerm \/ node'[n].role # "LEADER" \/ f \in node'[n].futures]_vars
+\* What was pushed in one APPEND is stored, and the answer tells of all of it.
+NoBatchStored    == ~\E p \in Node : \E q \in Peers(p) : \E m \in Messages(network[p][q]) :
+                        IsResponse(m, "APPEND") /\ m.code = "SUCCESS" /\ m.count > 1
+\* A batch begins before the end of the follower's log and ends behind it.
+NoBatchAcrossEnd == \A n \in Node : \A m \in Inbox(n) :
+                       IsRequest(m, "APPEND") /\ node[n].role = "FOLLOWER"
+                          => m.index > EndIndex(node[n].log) \/ LastIndex(m) <= EndIndex(node[n].log)
+\* A client is answered, and none waited for the entry before: it is one of the same batch.
+NoBatchAnswered  == \A a \in acknowledged : a.index > 0 => \E b \in acknowledged : b.index = a.index - 1
 NothingApplied   == \A n \in Node : node[n].lastAppliedIndex = -1
 
 NoChange(from, to) == \A n \in Node : \A p \in Peers(n) :

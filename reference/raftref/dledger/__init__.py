@@ -7,6 +7,8 @@
 from raftref.dledger.action import Abandoned, Action, Effects, NotEnabled, trace_name
 from raftref.dledger.member_state import Role
 from raftref.dledger.messages import (
+    BatchRequest,
+    BatchResponse,
     Code,
     CommitRequest,
     ElectionMessage,
@@ -53,6 +55,8 @@ __all__ = [
     "VOTES",
     "Abandoned",
     "Action",
+    "BatchRequest",
+    "BatchResponse",
     "Code",
     "CommitRequest",
     "Effects",

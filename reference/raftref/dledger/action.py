@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 from raftref.dledger.client_futures import Future
-from raftref.dledger.messages import ElectionType, HeartBeat, Message, NodeId, PushType, Request
+from raftref.dledger.messages import AppendRequest, ElectionType, HeartBeat, Message, NodeId, PushType
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -45,7 +45,7 @@ class Effects:
     """
 
     sent: tuple[Message, ...] = ()
-    requeued: Request | None = None
+    requeued: AppendRequest | None = None
     abandoned: Abandoned | None = None
     heart_beat: HeartBeat | None = None
     acknowledged: tuple[Future, ...] = ()

@@ -8,6 +8,18 @@ from typing import Any
 from raftref.dledger.messages import NO_TERM, NONE, Index, PushType, Term
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Pending:
+    """So many entries, from an index on, that were pushed in one APPEND and are not answered."""
+
+    index: Index
+    count: int = 1
+
+    def record(self) -> dict[str, Any]:
+        """Return it as the spec's record."""
+        return {"index": self.index, "count": self.count}
+
+
 @dataclass(frozen=True, slots=True)
 class DispatcherState:
     """The fields of a dispatcher. Frozen: a change gives a new one.
@@ -15,9 +27,9 @@ class DispatcherState:
     `type` is COMPARE, TRUNCATE or APPEND. `term` is that of the leadership it serves. `compare_index` is
     being compared (-1: start from the end), `truncate_index` is to be sent by TRUNCATE (-1: none),
     `write_index` is the next to push. `awaiting` is the type of the call its thread waits for, if any.
-    `pendings` are the indexes pushed by APPEND and not answered; empty where the grain leaves them out.
+    `pendings` is what was pushed by APPEND and not answered; empty where the grain leaves it out.
 
-    Source: EntryDispatcher's fields.
+    Source: EntryDispatcher's fields, pendingMap or batchPendingMap among them.
     """
 
     type: PushType = PushType.COMPARE
@@ -26,7 +38,7 @@ class DispatcherState:
     truncate_index: Index = NONE
     write_index: Index = NONE
     awaiting: PushType | None = None
-    pendings: frozenset[Index] = frozenset()
+    pendings: frozenset[Pending] = frozenset()
 
     def to_compare(self) -> DispatcherState:
         """Go to COMPARE; the comparison starts anew only when APPEND is left.
@@ -62,6 +74,14 @@ class DispatcherState:
             write_index=Index(index + 1),
         )
 
+    def pushed(self, index: Index, count: int) -> DispatcherState:
+        """Wait for the answer to a push of so many entries from `index` on."""
+        return replace(self, pendings=self.answered(index).pendings | {Pending(index, count)})
+
+    def answered(self, index: Index) -> DispatcherState:
+        """Wait no more for the answer to the push of this entry, or of a batch that begins with it."""
+        return replace(self, pendings=frozenset(each for each in self.pendings if each.index != index))
+
     def fresh(self, curr_term: Term, *, anew: bool) -> DispatcherState:
         """Serve the leadership of `curr_term`: a dispatcher of another term begins with COMPARE.
 
@@ -88,6 +108,6 @@ class DispatcherState:
             "compareIndex": self.compare_index,
             "truncateIndex": self.truncate_index,
             "writeIndex": self.write_index,
-            "pendings": {"#set": sorted(self.pendings)},
+            "pendings": {"#set": [each.record() for each in sorted(self.pendings)]},
             "awaiting": "NOTHING" if self.awaiting is None else self.awaiting.value,
         }

@@ -5,24 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from raftref.dledger.action import NO_EFFECTS, Abandoned, Effects, action
-from raftref.dledger.client_futures import Future
 from raftref.dledger.dispatcher_state import DispatcherState
 from raftref.dledger.entry_pusher import EntryPusher
 from raftref.dledger.messages import (
+    BatchRequest,
     Code,
     CommitRequest,
-    Entry,
     Index,
     NodeId,
     PushType,
     Request,
     Response,
-    Value,
 )
 from raftref.dledger.switches import Variant
 
 #: Why a client's entry is not taken. Source: DLedgerResponseCode.
-NOT_LEADER, LEADER_PENDING_FULL = "NOT_LEADER", "LEADER_PENDING_FULL"
 
 #: So many pushes may be unanswered. Source: EntryDispatcher.maxPendingSize.
 MAX_PENDING_SIZE = 1000
@@ -36,56 +33,6 @@ class EntryDispatcher(EntryPusher):
 
     Source: DLedgerEntryPusher.EntryDispatcher.
     """
-
-    def can_append_as_leader(self, value: Value) -> bool:
-        """Only a leader takes what clients append, while not too many wait and it hands over to nobody."""
-        full = self.client_futures.is_full(self.member_state.curr_term)
-        return self.is_leader and not full and self.election.transferee is None
-
-    @action(when=can_append_as_leader)
-    def append_as_leader(self, value: Value) -> Effects:
-        """Store a client's entry in the current term and mark it as stored by this node.
-
-        Args:
-            value: What the client appends.
-
-        Raises:
-            NotEnabled: The node does not lead, or too many clients wait.
-
-        Returns:
-            The client that is told success at once, in a group of one; else it waits.
-
-        Source: DLedgerServer.handleAppend, DLedgerMmapFileStore.appendAsLeader, DLedgerEntryPusher.waitAck.
-        """
-        term = self.member_state.curr_term
-        entry = Entry(term, value)
-        index = self.ledger_store.append(entry, curr_term=term)
-        self.update_peer_water_mark(self.node_id, term, index)
-        if self.grain.clients and not self.peers:
-            return Effects(acknowledged=(Future(index, entry),))
-        if self.grain.clients:
-            self.client_futures.put(index, entry)
-        return NO_EFFECTS
-
-    def can_refuse_append(self, code: str) -> bool:
-        """The node does not lead, or too many clients wait."""
-        full = self.is_leader and self.client_futures.is_full(self.member_state.curr_term)
-        refusal = NOT_LEADER if not self.is_leader else LEADER_PENDING_FULL if full else None
-        return self.grain.clients and self.is_up and code == refusal
-
-    @action(when=can_refuse_append)
-    def refuse_append(self, code: str) -> Effects:
-        """Tell a client that its entry is not taken.
-
-        Args:
-            code: Why: NOT_LEADER or LEADER_PENDING_FULL.
-
-        Raises:
-            NotEnabled: It is taken, or refused for another reason; or the grain has no clients.
-
-        Source: DLedgerServer.handleAppend.
-        """
-        return NO_EFFECTS
 
     def can_do_compare(self, peer: NodeId) -> bool:
         """A leader may compare an entry it can read, while it waits for nothing."""
@@ -251,8 +198,17 @@ class EntryDispatcher(EntryPusher):
 
     def can_do_append(self, peer: NodeId) -> bool:
         """There is an entry at the write index, and not too many are unanswered."""
-        at_write_index = self.ledger_store.has_entry(self.dispatchers[peer].write_index)
-        return self._appending(peer) and not self._is_full(peer) and at_write_index
+        return not self.grain.batches and self._may_push(peer, 1)
+
+    def _may_push(self, peer: NodeId, count: int) -> bool:
+        """There are so many entries from the write index on, and not too many pushes are unanswered."""
+        return self._appending(peer) and not self._is_full(peer) and self._has(self._at(peer), count)
+
+    def _at(self, peer: NodeId) -> Index:
+        return self.dispatchers[peer].write_index
+
+    def _has(self, index: Index, count: int) -> bool:
+        return count > 0 and all(self.ledger_store.has_entry(Index(each)) for each in range(index, index + count))
 
     @action(when=can_do_append)
     def do_append(self, peer: NodeId) -> Effects:
@@ -271,16 +227,51 @@ class EntryDispatcher(EntryPusher):
         """
         dispatcher = self.dispatchers[peer]
         index = dispatcher.write_index
-        pendings = dispatcher.pendings | {index} if self.grain.pending_map else dispatcher.pendings
-        self.dispatchers[peer] = replace(dispatcher, write_index=Index(index + 1), pendings=pendings)
+        pushed = dispatcher.pushed(index, 1) if self.grain.pending_map else dispatcher
+        self.dispatchers[peer] = replace(pushed, write_index=Index(index + 1))
         return Effects(sent=(self.build_request(peer, PushType.APPEND, index),))
+
+    def can_do_batch_append(self, peer: NodeId, count: int) -> bool:
+        """There are so many entries from the write index on, and not too many batches are unanswered."""
+        return self.grain.batches and self._may_push(peer, count)
+
+    @action(when=can_do_batch_append)
+    def do_batch_append(self, peer: NodeId, count: int) -> Effects:
+        """Push entries from the write index on in one APPEND.
+
+        Args:
+            peer: The member to push to.
+            count: How many: all there are, or as many as make a batch of full size.
+
+        Returns:
+            The APPEND.
+
+        Raises:
+            NotEnabled: The dispatcher is not in APPEND, or there are not so many, or no batches are pushed.
+
+        Source: EntryDispatcher.doBatchAppend, doBatchAppendInner, sendBatchAppendEntryRequest.
+        """
+        index = self._at(peer)
+        pushed = self.dispatchers[peer].pushed(index, count)
+        self.dispatchers[peer] = replace(pushed, write_index=Index(index + count))
+        return Effects(sent=(self._build_batch_request(peer, index, count),))
 
     def can_do_check_append_response(self, peer: NodeId) -> bool:
         """Everything is pushed, or all that may be, and the entry behind the peer's watermark is not answered."""
-        index = Index(self.peer_water_marks[peer] + 1)
-        pushed = index in self.dispatchers[peer].pendings or not self.grain.pending_map
+        index = self._behind_water_mark(peer)
+        pushed = not self.grain.pending_map or self._unanswered_count(peer, index) == 1
+        return not self.grain.batches and pushed and self._may_resend(peer, 1)
+
+    def _behind_water_mark(self, peer: NodeId) -> Index:
+        return Index(self.peer_water_marks[peer] + 1)
+
+    def _unanswered_count(self, peer: NodeId, index: Index) -> int:
+        """Return how many entries were pushed from `index` on in an APPEND without an answer, 0 if none was."""
+        return next((each.count for each in self.dispatchers[peer].pendings if each.index == index), 0)
+
+    def _may_resend(self, peer: NodeId, count: int) -> bool:
         waits = self._all_is_pushed(peer) or self._is_full(peer)
-        return self._appending(peer) and waits and pushed and self.ledger_store.has_entry(index)
+        return self._appending(peer) and waits and self._has(self._behind_water_mark(peer), count)
 
     @action(when=can_do_check_append_response)
     def do_check_append_response(self, peer: NodeId) -> Effects:
@@ -297,8 +288,30 @@ class EntryDispatcher(EntryPusher):
 
         Source: EntryDispatcher.doCheckAppendResponse.
         """
-        index = Index(self.peer_water_marks[peer] + 1)
-        return Effects(sent=(self.build_request(peer, PushType.APPEND, index),))
+        return Effects(sent=(self.build_request(peer, PushType.APPEND, self._behind_water_mark(peer)),))
+
+    def can_do_check_batch_append_response(self, peer: NodeId) -> bool:
+        """Everything is pushed, or all that may be, and the batch behind the peer's watermark is not answered."""
+        count = self._unanswered_count(peer, self._behind_water_mark(peer))
+        return self.grain.batches and self._may_resend(peer, count)
+
+    @action(when=can_do_check_batch_append_response)
+    def do_check_batch_append_response(self, peer: NodeId) -> Effects:
+        """Push the first unanswered batch once more: the one that begins behind the peer's watermark.
+
+        Args:
+            peer: The member that did not answer.
+
+        Returns:
+            The APPEND.
+
+        Raises:
+            NotEnabled: The dispatcher is not in APPEND, has more to push, or lacks no answer, or no batches are pushed.
+
+        Source: EntryDispatcher.doCheckBatchAppendResponse.
+        """
+        index = self._behind_water_mark(peer)
+        return Effects(sent=(self._build_batch_request(peer, index, self._unanswered_count(peer, index)),))
 
     def can_check_leak(self, peer: NodeId) -> bool:
         """The dispatcher is about to push more."""
@@ -306,7 +319,7 @@ class EntryDispatcher(EntryPusher):
 
     @action(when=can_check_leak)
     def check_leak(self, peer: NodeId) -> Effects:
-        """Forget what was pushed below the peer's watermark.
+        """Forget what was pushed below the peer's watermark; of batches, what was pushed up to there.
 
         Args:
             peer: The member it was pushed to.
@@ -314,10 +327,11 @@ class EntryDispatcher(EntryPusher):
         Raises:
             NotEnabled: The dispatcher is not in APPEND, or has nothing to push.
 
-        Source: EntryDispatcher.doAppend, once a second or when the map is full.
+        Source: EntryDispatcher.doAppend and doBatchAppend, once a second or when the map is full.
         """
         dispatcher, mark = self.dispatchers[peer], self.peer_water_marks[peer]
-        kept = frozenset(index for index in dispatcher.pendings if index >= mark)
+        first = mark + 1 if self.grain.batches else mark
+        kept = frozenset(each for each in dispatcher.pendings if each.index + each.count - 1 >= first)
         self.dispatchers[peer] = replace(dispatcher, pendings=kept)
         return NO_EFFECTS
 
@@ -338,12 +352,12 @@ class EntryDispatcher(EntryPusher):
         Raises:
             NotEnabled: The node is down, or the message is none such.
 
-        Source: EntryDispatcher.doAppendInner, the callback.
+        Source: EntryDispatcher.doAppendInner and sendBatchAppendEntryRequest, the callbacks.
         """
         dispatcher = self.dispatchers[m.src]
         if m.code is Code.SUCCESS:
-            self.dispatchers[m.src] = replace(dispatcher, pendings=dispatcher.pendings - {m.index})
-            self.update_peer_water_mark(m.src, m.term, m.index)
+            self.dispatchers[m.src] = dispatcher.answered(m.index)
+            self.update_peer_water_mark(m.src, m.term, m.last_index)
         elif m.code is Code.INCONSISTENT_STATE:
             self.dispatchers[m.src] = dispatcher.to_compare()
         return NO_EFFECTS
@@ -407,6 +421,11 @@ class EntryDispatcher(EntryPusher):
             self.ledger_store.entry(index),
             self.ledger_store.committed_index,
         )
+
+    def _build_batch_request(self, peer: NodeId, index: Index, count: int) -> BatchRequest:
+        entries = tuple(self.ledger_store.entry(Index(each)) for each in range(index, index + count))
+        term, committed = self.dispatchers[peer].term, self.ledger_store.committed_index
+        return BatchRequest(self.node_id, peer, term, index, entries, committed)
 
     def _awaits(self, m: Response, type_: PushType) -> bool:
         return self.is_up and m.type is type_ and m.dst == self.node_id and self.dispatchers[m.src].awaiting is type_

@@ -7,7 +7,20 @@ from dataclasses import replace
 from raftref.dledger.action import NO_EFFECTS, Effects, action
 from raftref.dledger.entry_pusher import EntryPusher
 from raftref.dledger.member_state import Role
-from raftref.dledger.messages import Code, CommitRequest, ElectionType, NodeId, PushType, Request, Response
+from raftref.dledger.messages import (
+    AppendRequest,
+    BatchRequest,
+    BatchResponse,
+    Code,
+    CommitRequest,
+    ElectionType,
+    Index,
+    NodeId,
+    PushRequest,
+    PushType,
+    Request,
+    Response,
+)
 from raftref.dledger.switches import Variant
 
 
@@ -17,12 +30,12 @@ class EntryHandler(EntryPusher):
     Source: DLedgerEntryPusher.EntryHandler.
     """
 
-    def can_handle_push(self, m: Request | CommitRequest) -> bool:
+    def can_handle_push(self, m: PushRequest) -> bool:
         """The process runs, whatever its role, and its grain has queues."""
         return not self.grain.atomic_receipt and self.is_up and m.dst == self.node_id
 
     @action(when=can_handle_push)
-    def handle_push(self, m: Request | CommitRequest) -> Effects:
+    def handle_push(self, m: PushRequest) -> Effects:
         """Put a request where it waits. A COMPARE or TRUNCATE clears the APPENDs that wait.
 
         Args:
@@ -38,7 +51,7 @@ class EntryHandler(EntryPusher):
         """
         if isinstance(m, CommitRequest):
             self.compare_or_truncate_requests.append(m)
-        elif m.type is not PushType.APPEND:
+        elif isinstance(m, Request) and m.type is not PushType.APPEND:
             self.write_request_map.clear()
             self.compare_or_truncate_requests.append(m)
         elif m.index in self.write_request_map:
@@ -47,29 +60,30 @@ class EntryHandler(EntryPusher):
             self.write_request_map[m.index] = m
         return NO_EFFECTS
 
-    def requests(self) -> list[Request | CommitRequest]:
+    def requests(self) -> list[PushRequest]:
         """Return the requests that may be handled next: first come COMPARE, TRUNCATE and COMMIT.
 
         Source: EntryHandler.doWork.
         """
-        return self.compare_or_truncate_requests[:1] or list(self.write_request_map.values())
+        return [*self.compare_or_truncate_requests[:1]] or [*self.write_request_map.values()]
 
     def no_longer_awaited(self, caller: NodeId, type_: PushType | ElectionType | None) -> None:
         """Send no answers to what a caller gave up, of one type or (None) of all: it would ignore them."""
 
-        def after(m: Request) -> Request:
-            gone = m.src == caller and type_ in (None, m.type)
-            return replace(m, awaited=False) if gone else m
+        def gone(m: PushRequest) -> bool:
+            return m.src == caller and type_ in (None, m.type)
 
-        self.write_request_map = {index: after(m) for index, m in self.write_request_map.items()}
-        waiting = self.compare_or_truncate_requests
-        self.compare_or_truncate_requests = [after(m) if isinstance(m, Request) else m for m in waiting]
+        appends, waiting = self.write_request_map, self.compare_or_truncate_requests
+        self.write_request_map = {index: replace(m, awaited=False) if gone(m) else m for index, m in appends.items()}
+        self.compare_or_truncate_requests = [
+            replace(m, awaited=False) if isinstance(m, Request) and gone(m) else m for m in waiting
+        ]
 
-    def _take(self, m: Request | CommitRequest) -> None:
+    def _take(self, m: PushRequest) -> None:
         """Remove a request from where it waits; without queues it came just now."""
         if self.grain.atomic_receipt:
             return
-        if isinstance(m, Request) and m.type is PushType.APPEND:
+        if not isinstance(m, CommitRequest) and m.type is PushType.APPEND:
             del self.write_request_map[m.index]
         else:
             del self.compare_or_truncate_requests[0]
@@ -146,6 +160,9 @@ class EntryHandler(EntryPusher):
 
     def can_handle_do_append(self, m: Request) -> bool:
         """A follower handles the APPEND of the entry behind its end."""
+        return not self.grain.batches and self._is_next(m)
+
+    def _is_next(self, m: AppendRequest) -> bool:
         return self._handles(m, PushType.APPEND) and m.index == self.ledger_store.end_index + 1
 
     @action(when=can_handle_do_append)
@@ -163,25 +180,52 @@ class EntryHandler(EntryPusher):
 
         Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
         """
+        return self._append(m)
+
+    def can_handle_do_batch_append(self, m: BatchRequest) -> bool:
+        """A follower handles the APPEND of the entries behind its end."""
+        return self.grain.batches and self._is_next(m)
+
+    @action(when=can_handle_do_batch_append)
+    def handle_do_batch_append(self, m: BatchRequest) -> Effects:
+        """Store the next entries and take over the committed index.
+
+        Args:
+            m: The APPEND, of this node's leader and term; any other is refused.
+
+        Returns:
+            The answer.
+
+        Raises:
+            NotEnabled: The node does not follow, or the first entry is not the next one, or none are pushed in batches.
+
+        Source: EntryHandler.handleDoBatchAppend.
+        """
+        return self._append(m)
+
+    def _append(self, m: AppendRequest) -> Effects:
         self._take(m)
         if not self._from_its_leader(m):
             return self._answer(m, Code.INCONSISTENT_STATE)
-        self.ledger_store.append(m.entry, curr_term=self.member_state.curr_term)
+        for entry in m.entries:
+            self.ledger_store.append(entry, curr_term=self.member_state.curr_term)
         self._update_committed_index(m)
         return self._answer(m, Code.SUCCESS)
 
-    def can_check_append_future(self, m: Request) -> bool:
-        """The entry is stored already, or it lies beyond a gap and its answer is still awaited."""
+    def can_check_append_future(self, m: AppendRequest) -> bool:
+        """All it carries is stored already, or part of it lies beyond the end and its answer is still awaited."""
         end = self.ledger_store.end_index
-        no_next = end + 1 not in self.write_request_map
-        return self._handles(m, PushType.APPEND) and no_next and (m.index <= end or (m.index > end + 1 and m.awaited))
+        if not self._handles(m, PushType.APPEND) or end + 1 in self.write_request_map:
+            return False
+        return m.last_index <= end or (m.index != end + 1 and m.awaited)
 
     @action(when=can_check_append_future)
-    def check_append_future(self, m: Request) -> Effects:
+    def check_append_future(self, m: AppendRequest) -> Effects:
         """Deal with an entry that is not the next one.
 
         One that is stored already is compared (fall behind). For one beyond a gap the leader is told to
-        compare (fast forward); the entry stays in the queue, its answer given.
+        compare (fast forward); the entry stays in the queue, its answer given. Of a batch the last entry tells;
+        it may begin before the end.
 
         Args:
             m: The APPEND.
@@ -194,9 +238,9 @@ class EntryHandler(EntryPusher):
 
         Source: EntryHandler.checkAppendFuture.
         """
-        if m.index <= self.ledger_store.end_index:
+        if m.last_index <= self.ledger_store.end_index:
             self._take(m)
-            equal = self.ledger_store.holds(m.index, m.entry)
+            equal = all(self.ledger_store.holds(Index(m.index + k), entry) for k, entry in enumerate(m.entries))
             return self._answer(m, Code.SUCCESS if equal else Code.INCONSISTENT_STATE)
         waiting = replace(m, awaited=False)
         answer = self._answer(m, Code.INCONSISTENT_STATE)
@@ -226,27 +270,28 @@ class EntryHandler(EntryPusher):
             self._update_committed_index(m)
         return NO_EFFECTS
 
-    def _handles(self, m: Request | CommitRequest, type_: PushType) -> bool:
+    def _handles(self, m: PushRequest, type_: PushType) -> bool:
         its_turn = self.grain.atomic_receipt or m in self.requests()
         return self.member_state.role is Role.FOLLOWER and m.type is type_ and m.dst == self.node_id and its_turn
 
-    def _from_its_leader(self, m: Request | CommitRequest) -> bool:
+    def _from_its_leader(self, m: PushRequest) -> bool:
         return m.term == self.member_state.curr_term and m.src == self.member_state.leader_id
 
     def _obeys(self, m: Request | CommitRequest) -> bool:
         """As published COMPARE and COMMIT are obeyed whatever their term and leader (D2)."""
         return self.switches.push_term_check is Variant.PUBLISHED or self._from_its_leader(m)
 
-    def _update_committed_index(self, m: Request | CommitRequest) -> None:
+    def _update_committed_index(self, m: PushRequest) -> None:
         self.update_committed_index(m.term, m.commit_index)
 
-    def _answer(self, m: Request, code: Code) -> Effects:
-        """Answer if the caller still waits: term and index are an echo, begin and end are this log's.
+    def _answer(self, m: AppendRequest, code: Code) -> Effects:
+        """Answer if the caller still waits: term, index and count are an echo, begin and end are this log's.
 
         Source: EntryHandler.buildResponse.
         """
         if not m.awaited:
             return NO_EFFECTS
         store = self.ledger_store
-        response = Response(m.type, self.node_id, m.src, m.term, m.index, code, store.begin_index, store.end_index)
-        return Effects(sent=(response,))
+        told = (m.type, self.node_id, m.src, m.term, m.index, code, store.begin_index, store.end_index)
+        batch = isinstance(m, BatchRequest)
+        return Effects(sent=(BatchResponse(*told, len(m.entries)) if batch else Response(*told),))

@@ -10,7 +10,7 @@ from raftref.dledger.dispatcher_state import DispatcherState
 from raftref.dledger.election_state import fresh_state
 from raftref.dledger.ledger_store import LedgerStore
 from raftref.dledger.member_state import MemberState, Role
-from raftref.dledger.messages import NONE, CommitRequest, Index, NodeId, Request, Term
+from raftref.dledger.messages import NONE, AppendRequest, CommitRequest, Index, NodeId, Request, Term
 from raftref.dledger.switches import COARSE, PUBLISHED, Grain, Switches, Variant
 
 
@@ -76,7 +76,7 @@ class EntryPusher:
         self.client_futures = ClientFutures()
         self.told_index = NONE
         self.last_applied_index = NONE
-        self.write_request_map: dict[Index, Request] = {}
+        self.write_request_map: dict[Index, AppendRequest] = {}
         self.compare_or_truncate_requests: list[Request | CommitRequest] = []
         self.election = fresh_state(self.members)
         self.clear_water_marks()

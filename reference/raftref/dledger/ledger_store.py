@@ -159,6 +159,13 @@ class LedgerStore:
         """
         self.check_point = self.committed_index
 
+    def lose_check_point(self) -> None:
+        """Be left without a checkpoint file, as by a process that dies while it replaces the file (D8).
+
+        Source: DLedgerMmapFileStore.persistCheckPoint; IOUtils.string2File.
+        """
+        self.check_point = NONE
+
     def lose_power(self, kept: int) -> None:
         """Lose what was not forced.
 

@@ -103,6 +103,8 @@ def _spec_name(field: str) -> str:
 def _spec_value(value: Any) -> Any:
     if isinstance(value, Entry):
         return value.record()
+    if isinstance(value, tuple):
+        return [_spec_value(each) for each in value]
     return value.value if isinstance(value, StrEnum) else value
 
 
@@ -123,6 +125,42 @@ class Request(RequestRecord):
     entry: Entry
     commit_index: Index
     awaited: bool = True
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The one entry it carries."""
+        return (self.entry,)
+
+    @property
+    def last_index(self) -> Index:
+        """The index of its entry."""
+        return self.index
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRequest(RequestRecord):
+    """An APPEND of several entries, of which `index` is that of the first.
+
+    Source: PushEntryRequest with a batchEntry.
+    """
+
+    src: NodeId
+    dst: NodeId
+    term: Term
+    index: Index
+    entries: tuple[Entry, ...]
+    commit_index: Index
+    awaited: bool = True
+
+    @property
+    def type(self) -> PushType:
+        """APPEND."""
+        return PushType.APPEND
+
+    @property
+    def last_index(self) -> Index:
+        """The index of its last entry."""
+        return Index(self.index + len(self.entries) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +201,23 @@ class Response(ResponseRecord):
     code: Code
     begin_index: Index
     end_index: Index
+
+    @property
+    def last_index(self) -> Index:
+        """The index of the last entry that was pushed."""
+        return self.index
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResponse(Response):
+    """The answer to a BatchRequest: how many entries it had comes back as well."""
+
+    count: int
+
+    @property
+    def last_index(self) -> Index:
+        """The index of the last entry that was pushed."""
+        return Index(self.index + self.count - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +299,11 @@ class ElectionResponse(ResponseRecord):
 ElectionRequest: TypeAlias = VoteMessage | HeartBeatMessage | TransferMessage
 #: What travels in elections; the rest is pushed, or answers a push.
 ElectionMessage: TypeAlias = ElectionRequest | ElectionResponse
-Message: TypeAlias = Request | CommitRequest | Response | ElectionMessage
+#: What may wait in a follower's writeRequestMap.
+AppendRequest: TypeAlias = Request | BatchRequest
+#: What a leader pushes.
+PushRequest: TypeAlias = AppendRequest | CommitRequest
+Message: TypeAlias = PushRequest | Response | ElectionMessage
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from raftref.dledger.action import NO_EFFECTS, Abandoned, Action, Effects, action, actions_of
+from raftref.dledger.append_handler import AppendHandler
 from raftref.dledger.entry_dispatcher import EntryDispatcher
 from raftref.dledger.entry_handler import EntryHandler
 from raftref.dledger.leader_elector import LeaderElector
@@ -19,7 +20,7 @@ from raftref.dledger.switches import Variant
 HOLE_RECORD = {"term": NO_TERM, "value": None}
 
 
-class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker, StateMachineCaller):
+class Server(LeaderElector, AppendHandler, EntryDispatcher, EntryHandler, QuorumAckChecker, StateMachineCaller):
     """One member of a group. Every action of the protocol is a method of it.
 
     Source: DLedgerServer.
@@ -133,6 +134,25 @@ class Server(LeaderElector, EntryDispatcher, EntryHandler, QuorumAckChecker, Sta
         Source: MemberState.persistTerm, called by nextTerm and setCurrVoteFor; IOUtils.string2File.
         """
         self.member_state.enter_term(Term(0))
+        return self._die()
+
+    def can_crash_in_persist_check_point(self) -> bool:
+        """The process is running, and its checkpoint file is not replaced in one step."""
+        return self.is_up and self.switches.vote_file is Variant.PUBLISHED
+
+    @action(when=can_crash_in_persist_check_point)
+    def crash_in_persist_check_point(self) -> Effects:
+        """Die while the checkpoint is written: the old file is removed, the new one has not got its name (D8).
+
+        Returns:
+            What is abandoned, as in a crash.
+
+        Raises:
+            NotEnabled: The node is down already, or the file is replaced in one step.
+
+        Source: DLedgerMmapFileStore.persistCheckPoint; IOUtils.string2File.
+        """
+        self.ledger_store.lose_check_point()
         return self._die()
 
     def can_restart(self, resurrected: int) -> bool:

@@ -54,6 +54,7 @@ class Grain:
     `atomic_receipt`: a request is handled when it is received; it does not wait in the follower's queues.
     `atomic_quorum_check`: a pass of the quorum checker reads and acts in one step.
     `pending_map`: a dispatcher knows what it has pushed and has no answer to.
+    `batches`: a client may append, and an APPEND push, several entries at once; needs `pending_map`.
     `clients`: clients wait for the entries they appended, and are answered.
     `applies`: a state machine is told what is committed, and answers the clients.
     `vote_messages`: votes, heartbeats and transfers of leadership are messages.
@@ -62,6 +63,7 @@ class Grain:
     atomic_receipt: bool = True
     atomic_quorum_check: bool = True
     pending_map: bool = False
+    batches: bool = False
     clients: bool = False
     applies: bool = False
     vote_messages: bool = False

@@ -199,7 +199,7 @@ class Cluster:
 _REQUEST_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     PushType.COMPARE: ("HandleDoCompare",),
     PushType.TRUNCATE: ("HandleDoTruncate",),
-    PushType.APPEND: ("HandleDoAppend", "CheckAppendFuture"),
+    PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend", "CheckAppendFuture"),
     PushType.COMMIT: ("HandleDoCommit",),
     ElectionType.VOTE: ("HandleVote",),
     ElectionType.HEARTBEAT: ("HandleHeartBeat",),

@@ -44,9 +44,9 @@ class FaultPlan:
     electing, handling what waits) takes the rest: `client` appends, `client_timeout` of one that waits,
     `quorum_check` and `refresh` passes of the leader's quorum checker, `resend` of an unanswered APPEND,
     `commit` told to a peer, `push_timeout` of a call that could still be answered, `step_down` of a leader or
-    follower for no reason, `check_point`, `crash` of a process, `crash_in_persist` while term and vote are
-    written, `power_loss` of a machine, `shutdown` in good order, `flush` of the data file, `restart`,
-    `partition` and `heal`; and, where votes are messages, `transfer` of a leadership.
+    follower for no reason, `check_point`, `crash` of a process, `crash_in_persist` while term and vote, or
+    the checkpoint, are written, `power_loss` of a machine, `shutdown` in good order, `flush` of the data file,
+    `restart`, `partition` and `heal`; and, where votes are messages, `transfer` of a leadership.
 
     `max_down` is how many nodes may be down at once.
     """
@@ -91,6 +91,8 @@ class FaultPlan:
             raise PlanError("fifo", f"{self.fifo!r} is neither true nor false")
         if not isinstance(self.grain, Grain):
             raise PlanError("grain", f"{self.grain!r} is not a table of the grain")
+        if self.grain.batches and not self.grain.pending_map:
+            raise PlanError("grain", "Batches needs PendingMap: a batch is pushed again as it was pushed")
         if not isinstance(self.switches, Switches):
             raise PlanError("switches", f"{self.switches!r} is not a table of switches")
         for name in (*MESSAGE_PROBABILITIES, "reorder", *EVENT_PROBABILITIES):

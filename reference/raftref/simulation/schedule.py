@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from raftref.dledger import Grain, HeartBeat, Message, NodeId, Request, Response, Role
+from raftref.dledger.append_handler import REQUEST_WITH_EMPTY_BODYS
 from raftref.dledger.quorum import is_quorum
 from raftref.simulation.cluster import Cluster, Event
 from raftref.simulation.elections import MessageElections
@@ -46,7 +47,13 @@ HANDLER_TURN = 0.7
 #: An entry that is not the next one has waited long enough at this rate when it comes to its turn.
 GAP_TIMEOUT = 0.3
 #: A client asks a node at this rate whether it leads or not.
-WRONG_NODE = 0.1
+WRONG_NODE = 0.02
+#: A client's entry is one of a batch and not its last, at this rate, where clients append batches.
+IN_BATCH = 0.4
+#: What a leader could take is an empty batch at this rate, of what is asked to be refused.
+EMPTY_BATCH = 0.5
+#: A batch is pushed because it has its full size, and not because there is nothing more, at this rate.
+BATCH_FULL = 0.3
 #: A checker's pass that can change nothing is told at this rate.
 IDLE_PASS = 0.03
 #: So many attempts that come to nothing, and the run is over.
@@ -113,10 +120,10 @@ class Schedule:
         """Take an action if it is enabled."""
         return self.cluster.take(node, action, *args) if self.cluster.enabled(node, action, *args) else None
 
-    def push(self, node: NodeId, action: str, peer: NodeId) -> Event | None:
+    def push(self, node: NodeId, action: str, peer: NodeId, *args: Any) -> Event | None:
         """Let a dispatcher send, unless its channel is full."""
         full = len(self.cluster.network.channels[node, peer]) >= CHANNEL_FULL
-        return None if full else self.attempt(node, action, peer)
+        return None if full else self.attempt(node, action, peer, *args)
 
     def reaches(self, one: NodeId, other: NodeId) -> bool:
         """Tell whether both run and are connected."""
@@ -175,9 +182,19 @@ class Schedule:
             event = self.push(node, action, peer)
             if event is not None:
                 return event
+        if self.plan.grain.batches:
+            event = self.push(node, "DoBatchAppend", peer, self.batch_size(node, peer))
+            if event is not None:
+                return event
         if self.is_hopeless(node, peer) and self.chance(HOPELESS_TIMEOUT):
             return self.attempt(node, "PushTimeOut", peer)
         return None
+
+    def batch_size(self, node: NodeId, peer: NodeId) -> int:
+        """Choose how many entries to push at once: mostly all there are, else what fills a batch."""
+        server = self.cluster.servers[node]
+        count = server.ledger_store.end_index - server.dispatchers[peer].write_index + 1
+        return count if count < 2 or not self.chance(BATCH_FULL) else self.random.randint(1, count)
 
     def is_hopeless(self, node: NodeId, peer: NodeId) -> bool:
         """Tell whether a dispatcher waits for an answer that is not and will not be under way."""
@@ -217,7 +234,8 @@ class Schedule:
     def try_resend(self) -> Event | None:
         """Let a dispatcher push an unanswered entry once more."""
         chosen = self.pushing()
-        return None if chosen is None else self.push(chosen[0], "DoCheckAppendResponse", chosen[1])
+        action = "DoCheckBatchAppendResponse" if self.plan.grain.batches else "DoCheckAppendResponse"
+        return None if chosen is None else self.push(chosen[0], action, chosen[1])
 
     def try_commit(self) -> Event | None:
         """Let a dispatcher tell the committed index."""
@@ -245,8 +263,7 @@ class Schedule:
     def try_client(self) -> Event | None:
         """Let a client append a value that was never appended before, at whoever leads."""
         if self.chance(WRONG_NODE):
-            asked = self.one_of(self.running())
-            return None if asked is None else self.attempt(asked, "RefuseAppend", "NOT_LEADER")
+            return self.refuse()
         node = self.one_of(self.in_role(Role.LEADER))
         if node is None:
             return None
@@ -254,7 +271,18 @@ class Schedule:
         if store.end_index - store.committed_index >= PENDING_FULL:
             return None
         self.value_count += 1
-        return self.attempt(node, "AppendAsLeader", f"v{self.value_count}")
+        more = self.plan.grain.batches and self.chance(IN_BATCH)
+        return self.attempt(node, "AppendInBatch" if more else "AppendAsLeader", f"v{self.value_count}")
+
+    def refuse(self) -> Event | None:
+        """Let a node tell a client why it takes nothing; a leader that would take it, that its batch is empty."""
+        asked = self.one_of(self.running())
+        if asked is None:
+            return None
+        code = self.cluster.servers[asked].refusal()
+        if code is None and not self.chance(EMPTY_BATCH):
+            return None
+        return self.attempt(asked, "RefuseAppend", code or REQUEST_WITH_EMPTY_BODYS)
 
     # ---- Elections -----------------------------------------------------------------------------------
 
@@ -363,9 +391,9 @@ class Schedule:
         return None if len(self.in_role(Role.DOWN)) >= self.plan.max_down else self.one_of(self.running())
 
     def try_crash_in_persist(self) -> Event | None:
-        """Let a process die while it writes its term and vote."""
-        node = self.may_go_down()
-        return None if node is None else self.attempt(node, "CrashInPersistTerm")
+        """Let a process die while it writes its term and vote, or its checkpoint."""
+        node, files = self.may_go_down(), ("CrashInPersistTerm", "CrashInPersistCheckPoint")
+        return None if node is None else self.attempt(node, self.random.choice(files))
 
     def try_shutdown(self) -> Event | None:
         """Stop a process in good order."""

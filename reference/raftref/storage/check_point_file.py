@@ -7,6 +7,7 @@ from raftref.storage.disk import Disk
 from raftref.storage.string_file import (
     file_to_string,
     properties_to_string,
+    remove_for_string,
     string_to_file,
     string_to_properties,
     to_long,
@@ -33,8 +34,11 @@ class CheckPointFile:
 
         Source: DLedgerMmapFileStore.persistCheckPoint.
         """
-        properties = {COMMITTED_INDEX_KEY: committed_index, END_INDEX_KEY: end_index}
-        string_to_file(self._disk, CHECK_POINT_FILE, properties_to_string(properties))
+        string_to_file(self._disk, CHECK_POINT_FILE, _text(end_index, committed_index))
+
+    def persist_in_part(self, end_index: Index, committed_index: Index) -> None:
+        """Go so far in replacing the file that there is none (D8). The arguments are those of `persist`."""
+        remove_for_string(self._disk, CHECK_POINT_FILE, _text(end_index, committed_index))
 
     def load(self) -> Index:
         """Return the committed index, -1 without a file or where it holds no number.
@@ -44,3 +48,7 @@ class CheckPointFile:
         properties = string_to_properties(file_to_string(self._disk, CHECK_POINT_FILE) or "")
         committed_index = to_long(properties.get(COMMITTED_INDEX_KEY, "").strip())
         return NONE if committed_index is None else Index(committed_index)
+
+
+def _text(end_index: Index, committed_index: Index) -> str:
+    return properties_to_string({COMMITTED_INDEX_KEY: committed_index, END_INDEX_KEY: end_index})

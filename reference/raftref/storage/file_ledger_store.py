@@ -150,6 +150,14 @@ class FileLedgerStore(LedgerStore):
         self._check_point_file.persist(self.end_index, self.committed_index)
         self.check_point = self._check_point_file.load()
 
+    def lose_check_point(self) -> None:
+        """Replace the checkpoint file up to where there is none, as by a process that dies there (D8).
+
+        Source: DLedgerMmapFileStore.persistCheckPoint; IOUtils.string2File.
+        """
+        self._check_point_file.persist_in_part(self.end_index, self.committed_index)
+        self.check_point = self._check_point_file.load()
+
     def scanned_count(self) -> int:
         """Return how many entries the scan of the data file finds, those behind the end of the log included.
 

@@ -20,12 +20,17 @@ def string_to_file(disk: Disk, name: FileName, text: str) -> None:
 
     Source: IOUtils.string2File.
     """
+    remove_for_string(disk, name, text)
+    disk.rename(f"{name}.tmp", name)
+
+
+def remove_for_string(disk: Disk, name: FileName, text: str) -> None:
+    """Do all but the last step of string_to_file: there is no such file any more, and not yet."""
     _write(disk, f"{name}.tmp", text)
     before = file_to_string(disk, name)
     if before is not None:
         _write(disk, f"{name}.bak", before)
     disk.delete(name)
-    disk.rename(f"{name}.tmp", name)
 
 
 def _write(disk: Disk, name: FileName, text: str) -> None:
