@@ -1,5 +1,6 @@
 """Recordings of the real DLedger become traces of the spec."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from lockstep.paths import traces_dir
 from lockstep.recordings import load_recordings
 from lockstep.specs import trace_spec
 from lockstep.trace.dledger import Imported, import_lines, import_recording
-from lockstep.trace.format import Trace, read_trace, trace_lines, write_trace
+from lockstep.trace.format import Event, Trace, read_trace, trace_lines, write_trace
 from lockstep.verdict import Verdict
 from raftref.dledger import COARSE, PUBLISHED
 
@@ -65,7 +66,8 @@ def test_an_event_says_what_was_sent_where_the_recording_shows_the_sending_and_n
     for event in import_recording(traces_dir() / file):
         told.setdefault(event.action, set()).add(None if event.sent is None else len(event.sent))
     requests = {"DoCompare", "DoTruncate", "DoAppend", "DoCheckAppendResponse", "DoCommit"}
-    answers = {"HandleDoCompare", "HandleDoTruncate", "HandleDoAppend", "CheckAppendFuture"}
+    requests |= {"DoBatchAppend", "DoCheckBatchAppendResponse"}
+    answers = {"HandleDoCompare", "HandleDoTruncate", "HandleDoAppend", "HandleDoBatchAppend", "CheckAppendFuture"}
     for action, counts in told.items():
         allowed = {1} if action in requests else {None, 1} if action in answers else {None}
         assert counts <= allowed, action
@@ -453,3 +455,23 @@ def test_a_recording_whose_last_state_is_forged_leaves_the_spec_there(field: str
     verdict = checked(import_lines(encoded(ended(lines[:-1])), "forged"))
     assert verdict.deviation is not None
     assert verdict.deviation.recorded_line == final["seq"] + 1
+
+
+def batches() -> Iterator[Event]:
+    return iter(import_recording(traces_dir() / "captured" / "dledger-0.2.7-batch_push.ndjson"))
+
+
+def test_entries_that_were_pushed_in_one_append_are_stored_in_one_step() -> None:
+    counts = [event.args["count"] for event in batches() if event.action == "DoBatchAppend"]
+    assert max(counts) >= 5
+    stored = [event for event in batches() if event.action == "HandleDoBatchAppend"]
+    for event in stored:
+        first, entries = event.args["m"]["index"], event.args["m"]["entries"]
+        assert event.shows.get("ledgerEndIndex", first + len(entries) - 1) == first + len(entries) - 1
+    assert max(len(event.args["m"]["entries"]) for event in stored) >= 5
+
+
+def test_a_recording_says_by_its_config_whether_there_are_batches(figure8: Imported) -> None:
+    batch_push = import_recording(traces_dir() / "captured" / "dledger-0.2.7-batch_push.ndjson")
+    assert (batch_push.header.constants["Batches"], batch_push.header.constants["PendingMap"]) == (True, True)
+    assert (figure8.header.constants["Batches"], figure8.header.constants["PendingMap"]) == (False, False)

@@ -63,9 +63,25 @@ BROKEN: dict[str, tuple[Change, str]] = {
         lambda lines: lines[-1]["counts"].update(crash=4),
         ":1244: field `counts.crash`: the end line counts 4, the file has 3",
     ),
-    "a batch push": (
-        edit(count=2, entries=[[0, 1, "a"], [1, 1, "b"]])(kind="send_push"),
-        ":159: field `entries`: batch pushes are not in the spec",
+    "a batch in a recording without": (
+        edit(count=2, entries=[[1, 1, "a"], [2, 1, "b"]], index=1)(kind="send_push", type="APPEND"),
+        ": field `entries`: by its config this recording has no batches",
+    ),
+    "a batch of COMPARE": (
+        edit(count=1, entries=[[0, 1, "a"]])(kind="send_push", type="COMPARE"),
+        ":159: field `entries`: a COMPARE carries one entry",
+    ),
+    "a batch of another size": (
+        edit(count=3, entries=[[1, 1, "a"], [2, 1, "b"]], index=1)(kind="send_push", type="APPEND"),
+        ": field `count`: 3, and 2 entries",
+    ),
+    "a batch with a gap": (
+        edit(count=2, entries=[[1, 1, "a"], [3, 1, "b"]], index=1)(kind="send_push", type="APPEND"),
+        ": field `entries`: 3 is not 2",
+    ),
+    "a batch without an index": (
+        edit(count=2, entries=[[1, 1, "a"], [2, 1, "b"]], index=None)(kind="send_push", type="APPEND"),
+        ": field `index`: missing",
     ),
     "a push to no one": (edit(remoteId="n9")(kind="send_push"), ":159: field `remoteId`: "),
     "a push sent twice": (edit(mid=24)(kind="send_push", mid=25), ": field `mid`: "),

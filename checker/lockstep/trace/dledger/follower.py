@@ -43,7 +43,7 @@ def _take(world: World, line: Handler, rpc: Rpc) -> None:
     was_queued, rpc.queued = rpc.queued, False
     if rpc.type == "APPEND" and line.done and not was_queued:
         world.observe(line)  # CheckAppendFuture told it at the answer
-    elif rpc.type == "APPEND" and line.done and rpc.body["index"] <= line.st.end:
+    elif rpc.type == "APPEND" and line.done and rpc.last_index <= line.st.end:
         _handle(world, line, node, rpc, "CheckAppendFuture")
     else:
         world.observe(line)
@@ -74,16 +74,28 @@ def store(world: World, line: Store) -> None:
     elif not handling.rpc.holds(line):
         raise world.problem(line, "index", f"this is not the entry of push {handling.rpc.mid}")
     elif line.ok:
-        action = "HandleDoTruncate" if line.op == "truncate" else "HandleDoAppend"
-        step, handling.answer = _handle(world, line, node, handling.rpc, action)
-        handling.step = step
-        node.end.write(step, line.st.end)
-        step.changes |= OF_LOG
-        step.shows = shown_of_log(line.st)
-        step.shows |= {"role": "FOLLOWER", "currTerm": line.leaderTerm, "leaderId": line.leaderId}
-        del step.shows["committedIndex"]  # may change with the next lines
+        _write(world, line, node, handling)
     else:
         handling.failed_at = line
+
+
+def _write(world: World, line: Store, node: Node, handling: Handling) -> None:
+    """An entry is written; those of a batch are one step, which the line of its last one settles."""
+    if handling.step is None:
+        append = "HandleDoBatchAppend" if handling.rpc.is_batch else "HandleDoAppend"
+        action = "HandleDoTruncate" if line.op == "truncate" else append
+        handling.step, handling.answer = _handle(world, line, node, handling.rpc, action)
+    else:
+        world.observe(line)
+    step = handling.step
+    node.end.write(step, line.st.end)
+    step.changes |= OF_LOG
+    step.shows = shown_of_log(line.st)
+    step.shows |= {"role": "FOLLOWER", "currTerm": line.leaderTerm, "leaderId": line.leaderId}
+    del step.shows["committedIndex"]  # may change with the next lines
+    if handling.rpc.is_batch:
+        step.late |= OF_LOG
+        step.settled = line.number
 
 
 def _commit(world: World, line: Store, node: Node, handling: Handling) -> None:
@@ -120,7 +132,8 @@ def resp_push(world: World, line: RespPush) -> None:
 def _answer_taken(world: World, line: RespPush, node: Node, handling: Handling) -> None:
     handling.answered = True
     if handling.step is None:
-        action = f"HandleDo{handling.rpc.type.capitalize()}"
+        batch = "Batch" if handling.rpc.is_batch else ""
+        action = f"HandleDo{batch}{handling.rpc.type.capitalize()}"
         handling.step, handling.answer = _handle(world, handling.failed_at or line, node, handling.rpc, action)
         handling.step.shows = shown_by_thread(node, line.st)
     else:
@@ -131,7 +144,7 @@ def _answer_taken(world: World, line: RespPush, node: Node, handling: Handling) 
 
 def _answer_queued(world: World, line: RespPush, node: Node, rpc: Rpc) -> None:
     """CheckAppendFuture: falls behind and leaves the queue, or lies beyond a gap and stays in it."""
-    stays = rpc.body["index"] > line.st.end
+    stays = rpc.last_index > line.st.end
     step, answer = _handle(world, line, node, rpc, "CheckAppendFuture")
     step.shows = shown_by_thread(node, line.st)
     _send(step, answer, rpc, line)

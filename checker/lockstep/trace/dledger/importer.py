@@ -2,7 +2,8 @@
 
 `import_recording` reads a recording and returns a header, the events and a summary. Each line is the effect
 of an action, an observation within one, or noise; spec/README.md has the table. The spec is taken at the
-grain of the recording: AtomicElection and Fifo are off, the flaws are published.
+grain of the recording: AtomicElection and Fifo are off, the flaws are published, and batches are pushed where
+its config says so.
 """
 
 from collections import Counter
@@ -105,7 +106,8 @@ def import_lines(raw: Iterator[bytes], source: str) -> Imported:
 
 
 def _imported(header: Header, lines: Iterator[Line], source: str) -> Imported:
-    world = World(source, {name: Node(name, header.nodes) for name in header.nodes})
+    batches = header.config.get("enableBatchPush") is True
+    world = World(source, {name: Node(name, header.nodes) for name in header.nodes}, batches=batches)
     labels = {header.number: header.label}
     last = header.number
     for line in lines:
@@ -117,7 +119,7 @@ def _imported(header: Header, lines: Iterator[Line], source: str) -> Imported:
     labels[last + 1] = "end"
     placement = place(world.steps, [h for node in world.nodes.values() for h in node.histories()])
     events = tuple(_event(seq, step) for seq, step in enumerate(placement.steps))
-    return Imported(_trace_header(header), events, _summary(placement, labels, world.observed))
+    return Imported(_trace_header(header, batches=batches), events, _summary(placement, labels, world.observed))
 
 
 def _event(seq: int, step: Step) -> Event:
@@ -125,14 +127,14 @@ def _event(seq: int, step: Step) -> Event:
     return Event(seq, step.node, step.action, step.args, step.shows, sent, t_ms=step.t_ms, line=step.line)
 
 
-def _trace_header(header: Header) -> trace.Header:
+def _trace_header(header: Header, *, batches: bool) -> trace.Header:
     return trace.Header(
         format=trace.FORMAT,
         system="dledger",
         version=header.version,
         spec=SPEC,
         nodes=header.nodes,
-        constants=CONSTANTS,
+        constants={**CONSTANTS, "PendingMap": batches, "Batches": batches},
         origin=f"recorded from OpenMessaging DLedger {header.version}, scenario {header.scenario}",
         scenario=f"{header.scenario}, seed {header.seed}",
     )

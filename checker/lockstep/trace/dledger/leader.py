@@ -69,7 +69,10 @@ def quorum_ack_checker(world: World, line: Store) -> None:
 
 
 def send_push(world: World, line: SendPush) -> None:
-    """DoCompare, DoTruncate, DoAppend, DoCheckAppendResponse, DoCommit: read shortly before the line."""
+    """DoCompare, DoTruncate, DoAppend, DoCheckAppendResponse, their like for batches, DoCommit.
+
+    What they read they read shortly before the line.
+    """
     node = world.node(line)
     dispatcher = node.dispatchers[world.peer(line, "remoteId", line.remoteId)]
     if line.leaderId != node.name:
@@ -77,8 +80,15 @@ def send_push(world: World, line: SendPush) -> None:
     if world.wire.get(line.mid):
         raise world.problem(line, "mid", f"a push {line.mid} was sent before")
     _take_silent_answer(world, node, line.remoteId)
-    step = world.step(line, node, _action(world, line), thread=line.remoteId, peer=line.remoteId)
-    step.shows = shown_by_thread(node, line.st) | _shown_after_push(line, step)
+    if line.type == "APPEND" and world.batches is (line.entries is None):
+        told = "batches" if world.batches else "no batches"
+        raise world.problem(line, "entries", f"by its config this recording has {told}")
+    step = world.step(line, node, _action(world, line, dispatcher), thread=line.remoteId, peer=line.remoteId)
+    step.shows = shown_by_thread(node, line.st) | _shown_after_push(line, step, batches=world.batches)
+    if step.action == "DoBatchAppend":
+        assert line.last_index is not None
+        step.args["count"] = line.count
+        dispatcher.write_index = line.last_index + 1
     step.changes = {f"dispatchers.{line.remoteId}"}
     _reads_of_a_push(node, dispatcher, line, step)
     rpc = world.wire.send(line, step)
@@ -90,39 +100,45 @@ def send_push(world: World, line: SendPush) -> None:
         dispatcher.starts_at_end = False
 
 
-def _action(world: World, line: SendPush) -> str:
+def _action(world: World, line: SendPush, dispatcher: Dispatcher) -> str:
     if line.type != "APPEND":
         return f"Do{line.type.capitalize()}"
     assert line.index is not None
+    if world.batches:  # disp has the writeIndex of what is gathered
+        return "DoBatchAppend" if line.index == dispatcher.write_index else "DoCheckBatchAppendResponse"
     if line.index > line.disp.writeIndex:
         raise world.problem(line, "index", f"an entry beyond writeIndex {line.disp.writeIndex} is pushed")
     return "DoAppend" if line.index == line.disp.writeIndex else "DoCheckAppendResponse"
 
 
-def _shown_after_push(line: SendPush, step: Step) -> dict[str, Any]:
+def _shown_after_push(line: SendPush, step: Step, *, batches: bool) -> dict[str, Any]:
     """Return what `disp` shows: it is from before the push, and its type may have changed since it began."""
     after: dict[str, Any] = {"awaiting": line.type if line.type in ("COMPARE", "TRUNCATE") else "NOTHING"}
     after["type"] = "APPEND" if line.type == "COMMIT" else line.type
     if step.action == "DoAppend":
         after["writeIndex"] = line.disp.writeIndex + 1
-    return shown_of_dispatcher(line.disp, line.remoteId, **after)
+    shown = shown_of_dispatcher(line.disp, line.remoteId, **after)
+    if batches:  # it is ahead of what is pushed by what is gathered
+        del shown["dispatchers"][line.remoteId]["writeIndex"]
+    return shown
 
 
 def _reads_of_a_push(node: Node, dispatcher: Dispatcher, line: SendPush, step: Step) -> None:
-    index, write_index = line.index, line.disp.writeIndex
+    index, last, write_index = line.index, line.last_index, line.disp.writeIndex
+    repeats = step.action in ("DoCheckAppendResponse", "DoCheckBatchAppendResponse")
     node.committed.read(step, lambda committed: committed == line.commitIndex)
     if line.type != "TRUNCATE":
         node.role.read(step, lambda now: now == RoleNow("LEADER", line.term))
     if line.type != "COMPARE":
         kind = "APPEND" if line.type == "COMMIT" else line.type
         dispatcher.type.read(step, lambda now: now == kind)
-    if index is None or step.action == "DoCheckAppendResponse":
+    if index is None or repeats:
         node.end.read(step, lambda end: end < write_index)  # nothing to push
-    if index is not None:
-        node.end.read(step, lambda end: end >= index, ends=False)
+    if index is not None and last is not None:
+        node.end.read(step, lambda end: end >= last, ends=False)
         if line.type == "COMPARE" and dispatcher.starts_at_end:
             node.end.read(step, lambda end: end == index)
-        if step.action == "DoCheckAppendResponse":
+        if repeats:
             node.marks.read(step, lambda now: now.term == line.term and now.marks[line.remoteId] == index - 1)
 
 
@@ -146,7 +162,7 @@ def recv_resp_push(world: World, line: RecvRespPush) -> None:
         return
     elif line.code == "SUCCESS":
         marks = node.marks_by_term.get(line.term, node.no_marks)
-        if line.index is not None and marks[rpc.follower] >= line.index:
+        if line.last_index is not None and marks[rpc.follower] >= line.last_index:
             _handle_append(world, node, answer, line)
         else:
             node.append_answers.append(answer)
@@ -261,6 +277,7 @@ def _enter_append(world: World, node: Node, change: DispatcherLine, line: Line) 
     step = _handle_awaited(world, node, dispatcher.answer, line)
     dispatcher.entering = None
     dispatcher.starts_at_end = True
+    dispatcher.write_index = change.at + 1
     dispatcher.type.write(step, "APPEND")
     after = {"type": "APPEND", "compareIndex": -1, "writeIndex": change.at + 1, "awaiting": "NOTHING"}
     step.shows = shown_of_dispatcher(change.disp, change.peer, **after)
@@ -306,18 +323,19 @@ def _own_mark(world: World, node: Node, line: Watermark, index: int) -> None:
 def _mark_of_peer(world: World, node: Node, line: Watermark, peer: str, index: int) -> None:
     entering = node.dispatchers[peer].entering
     answers = [a for a in node.append_answers if a.rpc.follower == peer and a.line.code == "SUCCESS"]
-    answers = [a for a in answers if a.line.term == line.term and a.line.index is not None]
+    answers = [a for a in answers if a.line.term == line.term and a.line.last_index is not None]
     if entering and entering.at == index and entering.disp.term == line.term:
         step = _enter_append(world, node, entering, line)
     else:
-        raising = next((a for a in answers if a.line.index == index), None)
+        raising = next((a for a in answers if a.line.last_index == index), None)
         if raising is None:
             raise world.problem(line, "index", "no answer raises this watermark")
         step = _handle_append(world, node, raising, line)
     _write_mark(node, step, line.term, peer, index)
     _show_mark(node, step, line, peer)
     for answer in answers:
-        if answer in node.append_answers and answer.line.index is not None and answer.line.index <= index:
+        last = answer.line.last_index
+        if answer in node.append_answers and last is not None and last <= index:
             _handle_append(world, node, answer, line)  # raises nothing any more
 
 

@@ -74,6 +74,10 @@ class Line(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
         """What tells lines of one kind apart: the op or the type."""
         return str(getattr(self, "op", None) or getattr(self, "type", None) or "")
 
+    def required_fields(self) -> tuple[str, ...]:
+        """Return the fields that this line needs, of those that others of its kind may lack."""
+        return self.op_fields.get(self.variant, ())
+
     @property
     def label(self) -> str:
         """The kind, with the variant where there is one: `store.truncate`."""
@@ -141,6 +145,15 @@ class Push(NodeLine, kw_only=True):
     commitIndex: Index  # noqa: N815
     st: NodeState
 
+    def required_fields(self) -> tuple[str, ...]:
+        """Return the fields of its one entry, or of a batch."""
+        return ("index", "count") if self.entries is not None else super().required_fields()
+
+    @property
+    def last_index(self) -> int | None:
+        """The index of the last entry it carries, None for a COMMIT."""
+        return self.index if self.index is None or self.count is None else self.index + self.count - 1
+
 
 class SendPush(Push, tag="send_push", kw_only=True):
     """A dispatcher sends a push."""
@@ -188,6 +201,11 @@ class Response(NodeLine, kw_only=True):
     count: Count
     beginIndex: Index  # noqa: N815
     endIndex: Index  # noqa: N815
+
+    @property
+    def last_index(self) -> int | None:
+        """The index of the last entry that was pushed, None for a COMMIT; `count` is 0 where it was no batch."""
+        return None if self.index is None else self.index + max(self.count, 1) - 1
 
 
 class RespPush(Response, tag="resp_push", kw_only=True):
@@ -576,14 +594,24 @@ def _decoded(raw: Iterable[bytes], source: str) -> Iterator[Line]:
             raise TraceError(source, number, _explained(error)) from error
         if line.seq != number - 1:
             raise TraceError(source, number, f"field `seq`: {line.seq} is not {number - 1}")
-        for field in ("entries", "count"):
-            if isinstance(line, Push) and getattr(line, field) is not None:
-                problem = f"field `{field}`: batch pushes are not in the spec"
-                raise TraceError(source, number, problem)
-        for field in line.op_fields.get(line.variant, ()):
+        for field in line.required_fields():
             if getattr(line, field) is None:
                 raise TraceError(source, number, f"field `{field}`: missing")
+        if isinstance(line, Push) and line.entries is not None:
+            _check_batch(line, line.entries, source)
         yield line
+
+
+def _check_batch(line: Push, entries: tuple[LogEntry, ...], source: str) -> None:
+    """Raise TraceError unless these are `count` entries of an APPEND, from `index` on."""
+    if line.type != "APPEND":
+        raise TraceError(source, line.number, f"field `entries`: a {line.type} carries one entry")
+    if not entries or len(entries) != line.count:
+        raise TraceError(source, line.number, f"field `count`: {line.count}, and {len(entries)} entries")
+    assert line.index is not None
+    for offset, (index, _, _) in enumerate(entries):
+        if index != line.index + offset:
+            raise TraceError(source, line.number, f"field `entries`: {index} is not {line.index + offset}")
 
 
 def _explained(error: Exception) -> str:

@@ -97,7 +97,7 @@ class History(Generic[Value]):
     def edges(self) -> Iterable[tuple[Step, Step]]:
         """Yield (earlier, later): the writers in order, each read after and before the writers around it."""
         writers = [writer for writer in self._writers if writer is not None]
-        yield from pairwise(writers)
+        yield from ((earlier, later) for earlier, later in pairwise(writers) if earlier is not later)
         for step, holds, version, ends in self._reads:
             first = last = version
             while first > self._begin_of(version) and holds(self._values[first - 1]):

@@ -52,6 +52,16 @@ class Rpc:
         return self.body.get("index")
 
     @property
+    def last_index(self) -> int:
+        """The index of the last entry it carries. A COMMIT has none."""
+        return int(self.body["index"]) + len(self.body.get("entries", "e")) - 1
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether it carries several entries, or might."""
+        return "entries" in self.body
+
+    @property
     def term(self) -> int:
         """The term of the leadership it serves, which an answer repeats."""
         return int(self.body["term"])
@@ -64,7 +74,9 @@ class Rpc:
         """Tell whether this push carried the entry that `line` stores."""
         entry = {"term": line.entryTerm, "value": line.val}
         sender = (self.body["term"], self.body["src"])
-        return self.body.get("entry") == entry and (line.leaderTerm, line.leaderId) == sender
+        offset = -1 if line.index is None else line.index - self.body["index"]
+        carried = self.body.get("entries") or [self.body.get("entry")]
+        return entry in carried[max(offset, 0) : offset + 1] and (line.leaderTerm, line.leaderId) == sender
 
     def was_answered_by(self, line: RecvRespPush) -> bool:
         """Tell whether the follower gave the answer that has arrived."""
@@ -141,7 +153,10 @@ def request_body(line: Push) -> Message:
         "term": line.term,
         "commitIndex": line.commitIndex,
     }
-    if line.type != "COMMIT":
+    if line.entries is not None:
+        body["index"] = line.index
+        body["entries"] = [{"term": term, "value": value} for _, term, value in line.entries]
+    elif line.type != "COMMIT":
         body["index"] = line.index
         body["entry"] = {"term": line.entryTerm, "value": line.val}
     return body
@@ -149,6 +164,7 @@ def request_body(line: Push) -> Message:
 
 def answer_record(rpc: Rpc, line: Response) -> Message:
     """Return the answer to `rpc` as the spec sends it."""
+    count = {"count": line.count} if rpc.is_batch else {}
     return {
         "kind": "response",
         "type": rpc.type,
@@ -156,6 +172,7 @@ def answer_record(rpc: Rpc, line: Response) -> Message:
         "dst": rpc.caller,
         "term": line.term,
         "index": line.index,
+        **count,
         "code": line.code,
         "beginIndex": line.beginIndex,
         "endIndex": line.endIndex,

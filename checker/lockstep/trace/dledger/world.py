@@ -43,11 +43,16 @@ class Answer:
 
 @dataclass(eq=False)
 class Dispatcher:
-    """One EntryDispatcher: its thread, its type as the spec has it, and the call it waits for."""
+    """One EntryDispatcher: its thread, its type as the spec has it, and the call it waits for.
+
+    `write_index` is the next to push after what was pushed, where batches are; the recorded one is after what was
+    gathered.
+    """
 
     type: History[str]
     term: int = -1
     starts_at_end: bool = True
+    write_index: int = -1
     awaited: Rpc | None = None
     answer: Answer | None = None
     entering: DispatcherLine | None = None
@@ -111,6 +116,7 @@ class World:
 
     source: str
     nodes: dict[str, Node]
+    batches: bool = False
     wire: Wire = field(default_factory=Wire)
     steps: list[Step] = field(default_factory=list)
     observed: set[int] = field(default_factory=set)
