@@ -17,6 +17,7 @@ from lockstep.cli import cli
 from lockstep.models import manifest
 from lockstep.paths import traces_dir
 from lockstep_command import lockstep
+from raftref.dledger import COARSE
 
 CAPTURED = traces_dir() / "captured"
 
@@ -288,9 +289,22 @@ def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
     assert shown == commands[0] + imported.stdout + commands[1] + checked.stdout
 
 
-def test_the_readme_s_small_trace_holds_as_it_stands(tmp_path: Path) -> None:
-    readme = (traces_dir().parent / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"^```json\n(.*?)^```$", readme, re.M | re.S)
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("README.md", "7 events, 7 steps, 9 values compared"),
+        ("docs/traces.md", "16 events, 16 steps, 13 values compared"),
+    ],
+)
+def test_a_trace_that_a_page_shows_holds_as_it_stands(page: str, told: str, tmp_path: Path) -> None:
+    text = (traces_dir().parent / page).read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", text, re.M | re.S)
     (tmp_path / "mine.trace.ndjson").write_text(shown)
     done = lockstep("check", "mine.trace.ndjson", cwd=tmp_path)
-    assert (done.returncode, "2 events, 1 steps, 3 values compared" in done.stdout) == (0, True)
+    assert (done.returncode, told in done.stdout) == (0, True)
+
+
+def test_the_page_on_traces_tells_every_constant_s_default() -> None:
+    text = (traces_dir().parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    defaults = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.M))
+    assert defaults == {name: str(value).lower() for name, value in COARSE.constants().items()}

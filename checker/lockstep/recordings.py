@@ -82,6 +82,6 @@ def found_text(found: TraceVerdict) -> str:
     if found.deviation is not None:
         text = f"leaves the spec at line {found.deviation.recorded_line}: {found.deviation.action}"
     else:
-        text = "conforms"
+        text = "conforms" if found.violations else "holds"
     violated = ", ".join(f"{name} (line {each.recorded_line})" for name, each in found.violations.items())
     return f"{text}, and violates {violated}" if violated else text
