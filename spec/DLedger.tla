@@ -974,8 +974,9 @@ AppendInBatch(n) ==
     /\ MayAppend(n)
     /\ Step(n, StoreEntry(node[n], [term |-> node[n].currTerm, value |-> value]))
 
-\* ACTION RefuseAppend: a client is told why nothing is appended; an empty batch is refused last.
-\* Source: DLedgerServer.handleAppend, its tests in its order.
+\* ACTION RefuseAppend: a client is told why nothing is appended, or, of a batch, nothing more; an empty
+\* batch is refused last.
+\* Source: DLedgerServer.handleAppend, its tests in its order, but for those of the group and the member.
 RefuseAppend(n) ==
     \E code \in {"NOT_LEADER", "LEADER_TRANSFERRING", "LEADER_PENDING_FULL", "REQUEST_WITH_EMPTY_BODYS"} :
     /\ Clients
@@ -1074,7 +1075,6 @@ Appending(n, peer) ==
     /\ d.term = node[n].currTerm
     /\ d.type = "APPEND"
     /\ Awaits(node[n], peer, "NOTHING")
-    /\ MaySend(n, peer)
 
 \* EntryDispatcher.maxPendingSize: so many pushes may be unanswered.
 MaxPendingSize == 1000
@@ -1094,6 +1094,7 @@ DoAppend(n) ==
         t     == [s EXCEPT !.dispatchers[peer] = [Pushed(@, index, 1) EXCEPT !.writeIndex = index + 1]]
     IN  /\ ~Batches
         /\ Appending(n, peer)
+        /\ MaySend(n, peer)
         /\ ~IsFull(s.dispatchers[peer])
         /\ HasEntry(s.log, index)
         /\ Send(n, t, Request(n, peer, t, "APPEND", index))
@@ -1108,6 +1109,7 @@ DoBatchAppend(n) ==
         t     == [s EXCEPT !.dispatchers[peer] = [Pushed(@, index, count) EXCEPT !.writeIndex = index + count]]
     IN  /\ Batches
         /\ Appending(n, peer)
+        /\ MaySend(n, peer)
         /\ ~IsFull(s.dispatchers[peer])
         /\ \A i \in index..index + count - 1 : HasEntry(s.log, i)
         /\ Send(n, t, BatchRequest(n, peer, t, index, count))
@@ -1121,6 +1123,7 @@ DoCheckAppendResponse(n) ==
         index == s.peerWaterMarks[peer] + 1
     IN  /\ ~Batches
         /\ Appending(n, peer)
+        /\ MaySend(n, peer)
         /\ d.writeIndex > EndIndex(s.log) \/ IsFull(d)
         /\ PendingMap => [index |-> index, count |-> 1] \in d.pendings
         /\ HasEntry(s.log, index)
@@ -1130,16 +1133,18 @@ DoCheckAppendResponse(n) ==
 \* Source: EntryDispatcher.doCheckBatchAppendResponse.
 DoCheckBatchAppendResponse(n) ==
     \E peer \in Peers(n) :
-    LET s      == node[n]
-        d      == s.dispatchers[peer]
-        index  == s.peerWaterMarks[peer] + 1
-        counts == {p.count : p \in {q \in d.pendings : q.index = index}}
+    LET s       == node[n]
+        d       == s.dispatchers[peer]
+        index   == s.peerWaterMarks[peer] + 1
+        pending == {p \in d.pendings : p.index = index}
+        count   == (CHOOSE p \in pending : TRUE).count
     IN  /\ Batches
         /\ Appending(n, peer)
+        /\ MaySend(n, peer)
         /\ d.writeIndex > EndIndex(s.log) \/ IsFull(d)
-        /\ counts # {}
-        /\ \A i \in index..index + Min(counts) - 1 : HasEntry(s.log, i)
-        /\ Send(n, s, BatchRequest(n, peer, s, index, Min(counts)))
+        /\ pending # {}
+        /\ \A i \in index..index + count - 1 : HasEntry(s.log, i)
+        /\ Send(n, s, BatchRequest(n, peer, s, index, count))
 
 \* ACTION CheckLeak: the dispatcher forgets what it pushed below the peer's watermark; of batches, what
 \* it pushed up to there.
@@ -1175,6 +1180,7 @@ HandleAppendResponse(n) ==
 DoCommit(n) ==
     \E peer \in Peers(n) :
     /\ Appending(n, peer)
+    /\ MaySend(n, peer)
     /\ node[n].dispatchers[peer].writeIndex > EndIndex(node[n].log)
     /\ Send(n, node[n], CommitRequest(n, peer, node[n]))
 

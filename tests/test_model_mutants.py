@@ -308,8 +308,8 @@ MUTANTS = [
     ),
     Mutant(
         "pushes_one_entry_of_an_unanswered_batch",
-        "BatchRequest(n, peer, s, index, Min(counts))",
-        "BatchRequest(n, peer, s, index, 1)",
+        "Send(n, s, BatchRequest(n, peer, s, index, count))",
+        "Send(n, s, BatchRequest(n, peer, s, index, 1))",
         "batches",
     ),
     Mutant(

@@ -160,6 +160,13 @@ class TestFollower:
         assert node.ledger_store.log == (A, B, C)
         assert (told.code, told.index, told.count, told.end_index) == (Code.SUCCESS, 1, 2, 2)
 
+    def test_the_end_of_the_log_is_in_the_term_of_the_last_entry_of_a_batch(self) -> None:
+        """D10: votes look at that term."""
+        node = follower(A)
+        node.member_state.curr_term = Term(3)
+        handled(node, batch(1, Entry(Term(1), "b"), Entry(Term(2), "c"), term=3))
+        assert (node.ledger_store.end_term, node.ledger_store.end_index) == (2, 2)
+
     def test_a_batch_of_another_term_is_refused_as_a_whole(self) -> None:
         node = follower(A)
         assert handled(node, batch(1, B, C, term=2)).code is Code.INCONSISTENT_STATE

@@ -7,6 +7,7 @@ from raftref.dledger.client_futures import Future
 from raftref.dledger.entry_pusher import EntryPusher
 from raftref.dledger.messages import Entry, Value
 
+#: Why a client's entry is not taken. Source: DLedgerResponseCode.
 NOT_LEADER, LEADER_TRANSFERRING, LEADER_PENDING_FULL = "NOT_LEADER", "LEADER_TRANSFERRING", "LEADER_PENDING_FULL"
 REQUEST_WITH_EMPTY_BODYS = "REQUEST_WITH_EMPTY_BODYS"
 

@@ -19,8 +19,6 @@ from raftref.dledger.messages import (
 )
 from raftref.dledger.switches import Variant
 
-#: Why a client's entry is not taken. Source: DLedgerResponseCode.
-
 #: So many pushes may be unanswered. Source: EntryDispatcher.maxPendingSize.
 MAX_PENDING_SIZE = 1000
 

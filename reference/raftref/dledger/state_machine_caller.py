@@ -10,7 +10,7 @@ from raftref.dledger.messages import Index
 class StateMachineCaller(EntryPusher):
     """Applies entries in their order up to the index that it was told.
 
-    Source: StateMachineCaller, with the last of its tasks: a later one goes at least as far.
+    Source: StateMachineCaller, with one task: the highest index it was told.
     """
 
     def can_do_committed(self) -> bool:
