@@ -74,6 +74,34 @@ TwoCommittedByQuorum == StoredByQuorum(2, 0)
 OneOfTwoBehind       == StoredByQuorum(2, 1)
 
 -----------------------------------------------------------------------------
+(* The clients that a pass answered in release-0.1.  Its loop goes down to *)
+(* index 0, and a gap counts only if the quorum index has moved and the    *)
+(* gap is not where it was.                                                *)
+
+ToAnswerIn01(s, term, to) ==
+    LET mine      == {f.index : f \in FuturesOf(s, term)}
+        run       == {i \in mine : i <= to /\ \A k \in i..to : k \in mine}
+        gap       == to - Cardinality(run)
+        needCheck == /\ gap # -1 /\ gap # s.lastQuorumIndex
+                     /\ s.lastQuorumIndex # -1 /\ s.lastQuorumIndex # to
+    IN  run \cup (IF needCheck THEN {i \in mine : i < to} ELSE {})
+
+\* What a pass may come to: the quorum index does not fall within a leadership.
+Passes(n) == {[s |-> node[n], to |-> to] : to \in node[n].lastQuorumIndex..EndIndex(node[n].log)}
+
+\* INV OldRuleAnswersNoMore: whom 0.1 answers in a pass 0.2.7 answers, too; whom it leaves out it finds when
+\* it next looks for all below the quorum index, once a second.
+OldRuleAnswersNoMore ==
+    \A n \in Node : \A pass \in Passes(n) :
+    LET now == ToAnswer(pass.s, pass.s.currTerm, pass.to)
+        old == ToAnswerIn01(pass.s, pass.s.currTerm, pass.to)
+    IN  old \subseteq now /\ \A i \in now \ old : i < pass.to
+\* The two are not one rule.
+OldRuleAnswersAlike ==
+    \A n \in Node : \A pass \in Passes(n) :
+        ToAnswer(pass.s, pass.s.currTerm, pass.to) = ToAnswerIn01(pass.s, pass.s.currTerm, pass.to)
+
+-----------------------------------------------------------------------------
 (* Reachability witnesses: TLC must violate each, or the models are vacuous. *)
 
 NoLeader             == \A n \in Node : node[n].role # "LEADER"
