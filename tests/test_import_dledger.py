@@ -11,7 +11,7 @@ from lockstep.paths import traces_dir
 from lockstep.recordings import load_recordings
 from lockstep.specs import trace_spec
 from lockstep.trace.dledger import Imported, import_lines, import_recording
-from lockstep.trace.format import Event, Trace, read_trace, trace_lines, write_trace
+from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
 from lockstep.verdict import Verdict
 from raftref.dledger import COARSE, PUBLISHED
 
@@ -457,8 +457,11 @@ def test_a_recording_whose_last_state_is_forged_leaves_the_spec_there(field: str
     assert verdict.deviation.recorded_line == final["seq"] + 1
 
 
+BATCH_PUSH = traces_dir() / "captured" / "dledger-0.2.7-batch_push.ndjson"
+
+
 def batches() -> Iterator[Event]:
-    return iter(import_recording(traces_dir() / "captured" / "dledger-0.2.7-batch_push.ndjson"))
+    return iter(import_recording(BATCH_PUSH))
 
 
 def test_entries_that_were_pushed_in_one_append_are_stored_in_one_step() -> None:
@@ -472,6 +475,25 @@ def test_entries_that_were_pushed_in_one_append_are_stored_in_one_step() -> None
 
 
 def test_a_recording_says_by_its_config_whether_there_are_batches(figure8: Imported) -> None:
-    batch_push = import_recording(traces_dir() / "captured" / "dledger-0.2.7-batch_push.ndjson")
+    batch_push = import_recording(BATCH_PUSH)
     assert (batch_push.header.constants["Batches"], batch_push.header.constants["PendingMap"]) == (True, True)
     assert (figure8.header.constants["Batches"], figure8.header.constants["PendingMap"]) == (False, False)
+
+
+@pytest.mark.parametrize(("path", "other"), [(BATCH_PUSH, False), (FIGURE8, True)])
+def test_an_append_that_contradicts_the_config_on_batches_is_malformed(path: Path, other: bool) -> None:
+    lines = lines_of(path)
+    lines[0]["config"]["enableBatchPush"] = other
+    told = "batches" if other else "no batches"
+    with pytest.raises(TraceError, match=f"told:[0-9]+: field `entries`: by its config this recording has {told}"):
+        list(import_lines(encoded(lines), "told"))
+
+
+@pytest.mark.parametrize("by", [-2, 1])  # at -1 it is that of a full batch, which is pushed before writeIndex rises
+def test_a_batch_that_leaves_the_write_index_elsewhere_leaves_the_spec_there(by: int) -> None:
+    lines = lines_of(BATCH_PUSH)
+    sent = [line for line in lines if line["kind"] == "send_push" and line["type"] == "APPEND"]
+    sent[9]["disp"]["writeIndex"] += by
+    verdict = checked(import_lines(encoded(lines), "told"))
+    assert verdict.deviation is not None
+    assert (verdict.deviation.recorded_line, verdict.deviation.action) == (sent[9]["seq"] + 1, "DoBatchAppend")

@@ -234,3 +234,25 @@ def test_the_docs_quote_the_mapping() -> None:
 
 def test_the_lock_service_is_under_sixty_lines() -> None:
     assert len((LOCK_SERVICE / "lock_service.py").read_text().splitlines()) < 60
+
+
+def assuming_too_many_nodes(folder: Path) -> Path:
+    """The lock service with an ASSUME that its cfg does not keep."""
+    spec = folder / "LockService.tla"
+    spec.write_text(SPEC.read_text().replace("FewTokens ==", "ASSUME 1 = 2\nFewTokens ==", 1))
+    return spec
+
+
+@pytest.mark.parametrize("engine", ["tlc", "compiled"])
+def test_a_false_assumption_is_a_violation_to_both_engines(engine: str, tmp_path: Path) -> None:
+    cfg = SPEC.with_suffix(".cfg")
+    spec = assuming_too_many_nodes(tmp_path)
+    found = run("model", "--spec", spec, "--cfg", cfg, "--engine", engine, "--format", "json")
+    assert (found.return_value, json.loads(found.stdout)["distinct"]) == (1, None)
+
+
+def test_no_trace_is_held_against_a_spec_whose_assumptions_are_false(tmp_path: Path) -> None:
+    spec, cfg = assuming_too_many_nodes(tmp_path), SPEC.with_suffix(".cfg")
+    refused = lockstep("check", "--spec", spec, "--cfg", cfg, "--mapping", MAPPING, service_log(tmp_path), cwd=tmp_path)
+    assert refused.returncode == 2
+    assert re.search(r"the ASSUME at LockService.tla:\d+:\d+ is false", refused.stderr)

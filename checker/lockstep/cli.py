@@ -22,7 +22,7 @@ from lockstep.proofs import DEFAULT_TIMEOUT_MS, LEMMAS, MAX_TIMEOUT_MS, run_proo
 from lockstep.proofs import Verdict as ProofVerdict
 from lockstep.recordings import RecordingsError
 from lockstep.report.text import table, verdict_text
-from lockstep.specs import CHOICES, VARIANTS, UncheckedPropertyError, trace_spec
+from lockstep.specs import CHOICES, VARIANTS, FalseAssumptionError, UncheckedPropertyError, trace_spec
 from lockstep.tla.analysis import CompileError
 from lockstep.tla.cfg import CfgError
 from lockstep.tla.sany import SanyError
@@ -65,6 +65,7 @@ EVENTS = click.option(
 BAD_INPUT = (
     CfgError,
     CompileError,
+    FalseAssumptionError,
     ManifestError,
     MappingError,
     NothingToDrawError,

@@ -34,10 +34,9 @@ def reached(events: Iterable[Event]) -> Iterator[Reached]:
     """Yield what a trace reaches, again and again where it is reached again.
 
     Actions; the code of each answer that is sent, and of each but success that a client gets; a dispatcher's
-    change of state, as `COMPARE -> TRUNCATE`;
-    and of the log "entries cut" where TRUNCATE shortens it, "cut entries back" where a restart brings entries
-    back, "another leader" where a second leader is elected, and "leader change and cut" once
-    there were both.
+    change of state, as `COMPARE -> TRUNCATE`; and of the log "entries cut" where TRUNCATE shortens it, "cut entries
+    back" where a restart brings entries back, "another leader" where a second leader is elected, and "leader change
+    and cut" once there were both.
     """
     ends: dict[str, int] = {}
     dispatchers: dict[tuple[str, str], str] = {}

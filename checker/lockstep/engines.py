@@ -95,6 +95,9 @@ def explore_compiled(
     """
     compiled = load_spec(spec, cfg, jar=jar)
     begin = time.perf_counter()
+    for place in compiled.false_assumptions():
+        reason = f"the ASSUME at {place} is false"
+        return Exploration(str(spec), Engine.COMPILED, Verdict.VIOLATED, reason, None, None, None, 0.0)
     try:
         found = explore(
             compiled,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lockstep.conformance import Events, TraceVerdict, check_trace, failure, unreadable
 from lockstep.observe import NO_NODE, Words
-from lockstep.specs import refuse_unchecked
+from lockstep.specs import refuse_false_assumptions, refuse_unchecked
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.trace.format import TraceError, read_trace
 from lockstep.trace.mapping import MappedTrace, Mapping, MappingError
@@ -16,10 +16,11 @@ from lockstep.trace.mapping import MappedTrace, Mapping, MappingError
 def load_own_spec(spec: Path, cfg: Path) -> Spec:
     """Compile a spec that traces are to be checked against.
 
-    Raises UncheckedPropertyError where the cfg asks for liveness, which no finite trace can be checked for, and
-    as load_spec does.
+    Raises UncheckedPropertyError where the cfg asks for liveness, which no finite trace can be checked for,
+    FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
     compiled = load_spec(spec, cfg)
+    refuse_false_assumptions(compiled)
     refuse_unchecked(compiled, str(cfg))
     return compiled
 

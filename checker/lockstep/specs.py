@@ -49,6 +49,10 @@ CHOICES: dict[str, tuple[bool | str, ...]] = {
 VARIANTS: dict[str, dict[str, str]] = {"published": PUBLISHED.constants(), "repaired": REPAIRED.constants()}
 
 
+class FalseAssumptionError(Exception):
+    """The constants are none that the spec is about: an ASSUME is false."""
+
+
 class UncheckedPropertyError(Exception):
     """The cfg for traces asks for a property that no trace can be checked for, such as liveness."""
 
@@ -66,12 +70,17 @@ def trace_spec(header: Header, source: str, switches: Switches | None = None) ->
 
     Arguments: `header` and `source` of the trace; `switches`, constants that replace the header's, as when a
     recording of the published system is held against the repaired spec.
-    Raises TraceError, naming the field, where the header names another spec or another set of constants;
+    Raises TraceError, naming the field, where the header names another spec, another set of constants, or constants
+    that the spec excludes by an ASSUME;
     ToolMissing where it must be compiled anew and there is no Java; UncheckedPropertyError where a property
     would be passed over.
     """
     constants = trace_constants(header, source, switches)
     spec = load_spec(trace_module(), trace_cfg(), constants=constants)
+    try:
+        refuse_false_assumptions(spec)
+    except FalseAssumptionError as error:
+        raise TraceError(source, 1, f"field `constants`: {error}") from error
     refuse_unchecked(spec, trace_cfg().name)
     return spec
 
@@ -84,6 +93,12 @@ def trace_constants(header: Header, source: str, switches: Switches | None = Non
         "NoNode": NO_NODE,
         **_chosen(header, source, switches),
     }
+
+
+def refuse_false_assumptions(spec: Spec) -> None:
+    """Raise FalseAssumptionError where the constants of the spec are excluded by one of its ASSUMEs."""
+    for place in spec.false_assumptions():
+        raise FalseAssumptionError(f"the ASSUME at {place} is false")
 
 
 def refuse_unchecked(spec: Spec, cfg: str) -> None:

@@ -85,8 +85,7 @@ def send_push(world: World, line: SendPush) -> None:
         raise world.problem(line, "entries", f"by its config this recording has {told}")
     step = world.step(line, node, _action(world, line, dispatcher), thread=line.remoteId, peer=line.remoteId)
     step.shows = shown_by_thread(node, line.st) | _shown_after_push(line, step, batches=world.batches)
-    if step.action == "DoBatchAppend":
-        assert line.last_index is not None
+    if step.action == "DoBatchAppend" and line.last_index is not None:
         step.args["count"] = line.count
         dispatcher.write_index = line.last_index + 1
     step.changes = {f"dispatchers.{line.remoteId}"}
@@ -105,7 +104,7 @@ def _action(world: World, line: SendPush, dispatcher: Dispatcher) -> str:
         return f"Do{line.type.capitalize()}"
     assert line.index is not None
     if world.batches:  # disp has the writeIndex of what is gathered
-        return "DoBatchAppend" if line.index == dispatcher.write_index else "DoCheckBatchAppendResponse"
+        return "DoBatchAppend" if line.index >= dispatcher.write_index else "DoCheckBatchAppendResponse"
     if line.index > line.disp.writeIndex:
         raise world.problem(line, "index", f"an entry beyond writeIndex {line.disp.writeIndex} is pushed")
     return "DoAppend" if line.index == line.disp.writeIndex else "DoCheckAppendResponse"
@@ -115,12 +114,11 @@ def _shown_after_push(line: SendPush, step: Step, *, batches: bool) -> dict[str,
     """Return what `disp` shows: it is from before the push, and its type may have changed since it began."""
     after: dict[str, Any] = {"awaiting": line.type if line.type in ("COMPARE", "TRUNCATE") else "NOTHING"}
     after["type"] = "APPEND" if line.type == "COMMIT" else line.type
-    if step.action == "DoAppend":
+    full_batch = step.action == "DoBatchAppend" and line.disp.writeIndex == line.last_index  # not yet moved
+    if step.action == "DoAppend" or full_batch:
         after["writeIndex"] = line.disp.writeIndex + 1
-    shown = shown_of_dispatcher(line.disp, line.remoteId, **after)
-    if batches:  # it is ahead of what is pushed by what is gathered
-        del shown["dispatchers"][line.remoteId]["writeIndex"]
-    return shown
+    gathers = batches and line.type in ("COMPARE", "TRUNCATE")
+    return shown_of_dispatcher(line.disp, line.remoteId, gathers=gathers, **after)
 
 
 def _reads_of_a_push(node: Node, dispatcher: Dispatcher, line: SendPush, step: Step) -> None:
@@ -257,8 +255,8 @@ def _to_truncate(world: World, node: Node, dispatcher: Dispatcher, line: Dispatc
     step = _handle_awaited(world, node, dispatcher.answer, line)
     dispatcher.starts_at_end = True
     dispatcher.type.write(step, "TRUNCATE")
-    after = {"type": "TRUNCATE", "compareIndex": -1, "truncateIndex": line.at, "awaiting": "NOTHING"}
-    step.shows = shown_of_dispatcher(line.disp, line.peer, **after)
+    after: dict[str, Any] = {"type": "TRUNCATE", "compareIndex": -1, "truncateIndex": line.at, "awaiting": "NOTHING"}
+    step.shows = shown_of_dispatcher(line.disp, line.peer, gathers=world.batches, **after)
 
 
 def _to_append(world: World, node: Node, dispatcher: Dispatcher, line: DispatcherLine) -> None:
@@ -279,7 +277,7 @@ def _enter_append(world: World, node: Node, change: DispatcherLine, line: Line) 
     dispatcher.starts_at_end = True
     dispatcher.write_index = change.at + 1
     dispatcher.type.write(step, "APPEND")
-    after = {"type": "APPEND", "compareIndex": -1, "writeIndex": change.at + 1, "awaiting": "NOTHING"}
+    after: dict[str, Any] = {"type": "APPEND", "compareIndex": -1, "writeIndex": change.at + 1, "awaiting": "NOTHING"}
     step.shows = shown_of_dispatcher(change.disp, change.peer, **after)
     return step
 

@@ -211,7 +211,11 @@ def shown_by_thread(node: Node, st: NodeState) -> dict[str, Any]:
     return {name: value for name, value in shows.items() if name not in past}
 
 
-def shown_of_dispatcher(disp: DispatcherState, peer: str, **changed: Any) -> dict[str, Any]:
-    """Return what `disp` shows of the dispatcher for `peer`, where `changed` replaces what the line has."""
+def shown_of_dispatcher(disp: DispatcherState, peer: str, *, gathers: bool = False, **changed: Any) -> dict[str, Any]:
+    """Return what `disp` shows of the dispatcher for `peer`, where `changed` replaces what the line has.
+
+    Where it `gathers` entries for a batch, its writeIndex is ahead of what was pushed by those, and is not shown.
+    """
     shown = {"type": disp.type, "term": disp.term, "compareIndex": disp.compareIndex}
-    return {"dispatchers": {peer: {**shown, "writeIndex": disp.writeIndex, **changed}}}
+    pushed = {} if gathers else {"writeIndex": disp.writeIndex}
+    return {"dispatchers": {peer: {**shown, **pushed, **changed}}}
