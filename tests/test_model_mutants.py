@@ -313,6 +313,13 @@ MUTANTS = [
         "batches",
     ),
     Mutant(
+        "leaves_clients_below_a_gap_unanswered",
+        "elapsed == IF whole THEN {} ELSE {i \\in mine : i < to}",
+        "elapsed == {}",
+        "batches",
+        "OldRuleAnswersNoMore",
+    ),
+    Mutant(
         "answers_clients_whose_entry_no_quorum_stores",
         "s.lastQuorumIndex < i /\\ i <= to /\\ \\A k",
         "\\A k",
