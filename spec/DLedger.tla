@@ -46,6 +46,7 @@ CONSTANTS
     AtomicQuorumCheck, \* TRUE: one step; FALSE: QuorumAckChecker reads, ActOnQuorumIndex acts
     PendingMap,        \* TRUE: a dispatcher knows what it pushed and has no answer to
     Batches,           \* TRUE: a client may append, and an APPEND push, several entries at once
+    NotFollower,       \* TRUE: who does not follow refuses COMPARE, TRUNCATE, COMMIT (0.3.0 on); FALSE: they wait
     Clients,           \* TRUE: clients wait for the entries they appended, and are answered
     Applies            \* TRUE: a state machine is told what is committed, and answers the clients
 
@@ -64,8 +65,8 @@ CONSTANTS
     StaleCompareIndex \* a new leadership compares from where an old one stopped
 
 ASSUME /\ IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
-       /\ {AtomicElection, VoteMessages, AtomicReceipt, AtomicQuorumCheck, PendingMap, Batches, Clients,
-           Applies, Fifo} \subseteq BOOLEAN
+       /\ {AtomicElection, VoteMessages, AtomicReceipt, AtomicQuorumCheck, PendingMap, Batches,
+           NotFollower, Clients, Applies, Fifo} \subseteq BOOLEAN
        /\ VoteMessages => ~AtomicElection
        /\ Batches => PendingMap
        /\ {PriorTermCommit, TruncatedTail, PushTermCheck, LateTruncate, CommitPastEnd,
@@ -299,7 +300,7 @@ CommitMessage ==
 ResponseMessage ==
     [kind: {"response"}, type: {"COMPARE", "TRUNCATE", "APPEND"}, src: Node, dst: Node,
      term: Nat, index: Nat,
-     code: {"SUCCESS", "INCONSISTENT_TERM", "INCONSISTENT_STATE", "REPEATED_PUSH"},
+     code: {"SUCCESS", "INCONSISTENT_TERM", "INCONSISTENT_STATE", "REPEATED_PUSH", "NOT_FOLLOWER"},
      beginIndex: Index, endIndex: Index]
 BatchResponseMessage ==
     [kind: {"response"}, type: {"APPEND"}, src: Node, dst: Node,
@@ -1332,6 +1333,15 @@ HandlePush(n) ==
                       ELSE taken
         /\ UNCHANGED <<node, history>>
 
+\* ACTION ClearCompareOrTruncateRequests: who does not follow refuses what until 0.2.7 waits for it to follow.
+\* Source: EntryHandler.clearCompareOrTruncateRequestsIfNeed, of 0.3.0 and later.
+ClearCompareOrTruncateRequests(n) ==
+    \E m \in Requests(n) :
+    /\ NotFollower
+    /\ node[n].role \notin {"FOLLOWER", "DOWN"}
+    /\ m.kind = "request" /\ m.type \in {"COMPARE", "TRUNCATE", "COMMIT"}
+    /\ Answer(n, m, node[n], node[n], "NOT_FOLLOWER")
+
 Handles(n, m, type) == node[n].role = "FOLLOWER" /\ IsRequest(m, type)
 
 FromItsLeader(s, m) == m.term = s.currTerm /\ m.src = s.leaderId
@@ -1603,6 +1613,7 @@ Next ==
     \/ \E n \in Node : CheckResponseFuturesTimeout(n)
     \/ \E n \in Node : DoCommitted(n)
     \/ \E n \in Node : HandlePush(n)
+    \/ \E n \in Node : ClearCompareOrTruncateRequests(n)
     \/ \E n \in Node : HandleDoCompare(n)
     \/ \E n \in Node : HandleDoTruncate(n)
     \/ \E n \in Node : HandleDoAppend(n)

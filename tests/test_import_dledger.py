@@ -1,11 +1,12 @@
 """Recordings of the real DLedger become traces of the spec."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dledger_lines import FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
+from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
 from lockstep.conformance import TraceVerdict, check_trace
 from lockstep.paths import traces_dir
 from lockstep.recordings import load_recordings
@@ -68,6 +69,7 @@ def test_an_event_says_what_was_sent_where_the_recording_shows_the_sending_and_n
     requests = {"DoCompare", "DoTruncate", "DoAppend", "DoCheckAppendResponse", "DoCommit"}
     requests |= {"DoBatchAppend", "DoCheckBatchAppendResponse"}
     answers = {"HandleDoCompare", "HandleDoTruncate", "HandleDoAppend", "HandleDoBatchAppend", "CheckAppendFuture"}
+    answers |= {"ClearCompareOrTruncateRequests"}
     for action, counts in told.items():
         allowed = {1} if action in requests else {None, 1} if action in answers else {None}
         assert counts <= allowed, action
@@ -83,6 +85,7 @@ def test_the_header_names_the_system_the_grain_and_the_published_flaws(figure8: 
         "Fifo": False,
         **COARSE.constants(),
         **PUBLISHED.constants(),
+        "AtomicQuorumCheck": False,
     }
     assert "figure8" in header.origin
 
@@ -91,6 +94,7 @@ def test_each_action_of_the_fault_free_recording_is_found_as_often_as_its_lines_
     fault_free: Imported,
 ) -> None:
     assert fault_free.summary.actions == {
+        "ActOnQuorumIndex": 34,
         "AppendAsLeader": 34,
         "ChangeToFollower": 2,
         "ChangeToLeader": 1,
@@ -110,6 +114,7 @@ def test_each_action_of_the_fault_free_recording_is_found_as_often_as_its_lines_
         "QuorumAckChecker": 34,
         "SetCurrVoteFor": 3,
     }
+    assert fault_free.summary.hidden == {"QuorumAckChecker": 34}
 
 
 def test_the_figure_8_recording_has_its_crashes_restarts_losses_and_time_outs(figure8: Imported) -> None:
@@ -120,7 +125,7 @@ def test_the_figure_8_recording_has_its_crashes_restarts_losses_and_time_outs(fi
         "PushTimeOut": 4,
         "Lose": 8,
     }
-    assert len(figure8.events) == sum(found.values()) == 278
+    assert len(figure8.events) == sum(found.values()) == 283
 
 
 def test_every_line_has_one_use(fault_free: Imported, figure8: Imported) -> None:
@@ -374,10 +379,10 @@ def test_a_pass_that_read_the_watermarks_before_they_rose_again_stands_before_th
     second = told.mark("n1", 4)
     passed = told.commit("n0", 3, by="QuorumAckChecker")
     imported = import_lines(told.recording(), "told")
-    found = [line for _, line in after_the_quiet(imported)]
-    assert found.index(first) < found.index(passed) < found.index(second)
-    assert imported.summary.moved == (passed,)
-    assert imported.summary.forced == ()
+    found = after_the_quiet(imported)
+    marked = [found.index(("HandleAppendResponse", line)) for line in (first, second)]
+    assert marked[0] < found.index(("QuorumAckChecker", passed)) < marked[1] < found.index(("ActOnQuorumIndex", passed))
+    assert (imported.summary.moved, imported.summary.forced) == ((), ())
     assert checked(imported).verdict == Verdict.HOLDS
 
 
@@ -391,7 +396,7 @@ def test_a_push_that_carries_an_older_committed_index_stands_before_it_rose() ->
     told.send("APPEND", 4, commit=2)
     sent = len(told.lines)
     imported = import_lines(told.recording(), "told")
-    found = [line for _, line in after_the_quiet(imported)]
+    found = [line for action, line in after_the_quiet(imported) if action != "QuorumAckChecker"]
     assert found.index(sent) == found.index(passed) - 1
     moved = next(event for event in imported if event.line == sent)
     assert "committedIndex" not in moved.shows
@@ -406,8 +411,8 @@ def test_a_checkpoint_of_an_older_committed_index_stands_before_it_rose() -> Non
     passed = told.commit("n0", 3, by="QuorumAckChecker")
     written = told.add("checkpoint", "n0", endIndex=3, committedIndex=2)
     imported = import_lines(told.recording(), "told")
-    found = [line for _, line in after_the_quiet(imported)]
-    assert found.index(written) < found.index(passed)
+    found = after_the_quiet(imported)
+    assert found.index(("PersistCheckPoint", written)) < found.index(("ActOnQuorumIndex", passed))
     assert checked(imported).verdict == Verdict.HOLDS
 
 
@@ -420,6 +425,28 @@ def test_a_pass_whose_index_no_watermarks_give_is_reported_and_refused_by_the_sp
     verdict = checked(imported)
     assert verdict.deviation is not None
     assert (verdict.deviation.recorded_line, verdict.deviation.name) == (passed, "committedIndex")
+
+
+def test_the_header_of_a_later_version_names_what_is_otherwise_in_it() -> None:
+    header = import_recording(CAPTURED / "dledger-0.3.1.2-leader_partition.ndjson").header
+    assert header.version == "0.3.1.2"
+    assert (header.constants["NotFollower"], header.constants["ApplyUnclamped"]) == (True, "repaired")
+
+
+def test_a_version_that_the_spec_does_not_know_is_malformed() -> None:
+    lines = lines_of(FIGURE8)
+    lines[0]["version"] = "0.4.0"
+    with pytest.raises(TraceError, match=re.escape("told:1: field `version`: '0.4.0' is none of 0.2.7, 0.3.1.2")):
+        import_lines(encoded(lines), "told")
+
+
+def test_a_candidate_of_a_later_version_refuses_what_it_is_pushed_in_a_step_of_its_own() -> None:
+    imported = import_recording(CAPTURED / "dledger-0.3.1.2-leader_partition.ndjson")
+    refused = [event for event in imported if event.action == "ClearCompareOrTruncateRequests"]
+    assert [(event.args["m"]["type"], event.sent[0]["code"]) for event in refused if event.sent] == [
+        ("COMPARE", "NOT_FOLLOWER")
+    ] * 3
+    assert checked(imported).verdict == Verdict.HOLDS
 
 
 def test_an_orderly_stop_is_a_crash_after_its_checkpoint() -> None:

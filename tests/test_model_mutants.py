@@ -320,6 +320,12 @@ MUTANTS = [
         "OldRuleAnswersNoMore",
     ),
     Mutant(
+        "refuses_what_it_is_pushed_as_a_follower",
+        'node[n].role \\notin {"FOLLOWER", "DOWN"}',
+        'node[n].role # "DOWN"',
+        "not_follower",
+    ),
+    Mutant(
         "answers_clients_whose_entry_no_quorum_stores",
         "s.lastQuorumIndex < i /\\ i <= to /\\ \\A k",
         "\\A k",

@@ -11,6 +11,7 @@ from raftref.dledger import (
     Code,
     CommitRequest,
     Entry,
+    Grain,
     Index,
     Message,
     NotEnabled,
@@ -250,3 +251,43 @@ def test_the_handler_works_only_while_its_node_follows(role: Role) -> None:
     assert not node.can_handle_do_append(request(PushType.APPEND, 1, D3))
     assert not node.can_check_append_future(request(PushType.APPEND, 0, A1))
     assert not node.can_handle_do_commit(CommitRequest("n1", "n2", TERM, Index(0)))
+
+
+def refusing(role: Role) -> Server:
+    """A node of a version that refuses what it cannot take as no follower."""
+    made = Server("n2", ("n1", "n2", "n3"), PUBLISHED, grain=Grain(not_follower=True))
+    made.member_state.role, made.member_state.curr_term = role, TERM
+    return made
+
+
+@pytest.mark.parametrize("role", [Role.CANDIDATE, Role.LEADER])
+@pytest.mark.parametrize("type_", [PushType.COMPARE, PushType.TRUNCATE])
+def test_who_does_not_follow_refuses_to_compare_or_truncate(type_: PushType, role: Role) -> None:
+    """EntryHandler.clearCompareOrTruncateRequestsIfNeed, since 0.3.0."""
+    made = refusing(role)
+    answer = response(made.clear_compare_or_truncate_requests(request(type_, 0, A1)).sent)
+    assert (answer.type, answer.code, answer.index) == (type_, Code.NOT_FOLLOWER, 0)
+
+
+def test_who_does_not_follow_drops_a_commit_that_nobody_awaits_an_answer_to() -> None:
+    made = refusing(Role.CANDIDATE)
+    m = CommitRequest("n1", "n2", TERM, Index(0))
+    assert made.clear_compare_or_truncate_requests(m).sent == ()
+
+
+@pytest.mark.parametrize("role", [Role.FOLLOWER, Role.DOWN])
+def test_a_follower_refuses_nothing_so_nor_does_a_node_that_is_down(role: Role) -> None:
+    made = refusing(role)
+    with pytest.raises(NotEnabled):
+        made.clear_compare_or_truncate_requests(request(PushType.COMPARE, 0, A1))
+
+
+def test_an_append_waits_for_its_receiver_to_follow_in_every_version() -> None:
+    with pytest.raises(NotEnabled):
+        refusing(Role.CANDIDATE).clear_compare_or_truncate_requests(request(PushType.APPEND, 0, A1))
+
+
+def test_until_0_2_7_a_compare_waits_for_its_receiver_to_follow() -> None:
+    made = Server("n2", ("n1", "n2", "n3"), PUBLISHED)
+    with pytest.raises(NotEnabled):
+        made.clear_compare_or_truncate_requests(request(PushType.COMPARE, 0, A1))

@@ -396,6 +396,12 @@ class InBatches(InFineStep):
     grain = replace(FINE, batches=True)
 
 
+class InLaterVersion(InFineStep):
+    """The same where who does not follow refuses what it is pushed."""
+
+    grain = replace(FINE, not_follower=True)
+
+
 class InAppliedStep(InFineStep):
     """The same with a state machine."""
 
@@ -414,7 +420,7 @@ class Whole(InStep):
     grain = replace(FINE, vote_messages=True)
 
 
-@pytest.mark.parametrize("machine", [InFineStep, InBatches, InAppliedStep, ByMessages, Whole])
+@pytest.mark.parametrize("machine", [InFineStep, InBatches, InLaterVersion, InAppliedStep, ByMessages, Whole])
 def test_the_repaired_reference_stays_in_step_with_the_spec_at_the_fine_grain(machine: type[InStep]) -> None:
     search(machine, examples=25, steps=40)
 

@@ -460,7 +460,8 @@ def import_(recording: Path, output: Path, form: str) -> int:
     """Turn a recording of the real DLedger into a trace.
 
     Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
-    has the table. A step is forced where no place agrees with all that was recorded: it stands at its line.
+    has the table. An event is hidden where no line tells of it, and what a line tells needs it. A step is forced
+    where no place agrees with all that was recorded: it stands at its line.
     """
     count, summary = import_trace(recording, output)
     lines = summary.lines
@@ -468,7 +469,8 @@ def import_(recording: Path, output: Path, form: str) -> int:
         click.echo(json.dumps({"trace": str(output), "events": count, "lines": lines, **asdict(summary)}))
         return 0
     uses = ", ".join(f"{lines.get(use, 0)} {use}" for use in ("action", "observation", "noise"))
-    click.echo(f"{output}: {count} events from {sum(lines.values())} lines ({uses}), {_forced_text(summary.forced)}")
+    said = f"{count} events, {sum(summary.hidden.values())} of them hidden, from {sum(lines.values())} lines ({uses})"
+    click.echo(f"{output}: {said}, {_forced_text(summary.forced)}")
     return 0
 
 

@@ -35,8 +35,8 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def switches(self) -> dict[str, str]:
-        """The flaw switches it is held against, by name."""
-        return VARIANTS[self.variant]
+        """The flaw switches that replace those of the recorded version, by name."""
+        return {} if self.variant == "published" else VARIANTS[self.variant]
 
 
 class _Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

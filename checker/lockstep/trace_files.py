@@ -48,6 +48,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "batches": {"nodes": 3, "grain": _BATCHES, **_REPAIRED},
     "batches_published": {"nodes": 3, "grain": _BATCHES, **_PUBLISHED},
     "votes": {"nodes": 3, "fifo": True, "transfer": 0.004, "grain": VOTES.constants(), **_REPAIRED},
+    "not_follower": {"nodes": 3, "grain": {**FINE.constants(), "NotFollower": True}, **_REPAIRED},
     "votes_published": {"nodes": 5, "max_down": 2, "transfer": 0.004, "grain": VOTES.constants(), **_PUBLISHED},
 }
 

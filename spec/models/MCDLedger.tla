@@ -140,6 +140,8 @@ NoInconsistentCompare  == ~Answered("COMPARE", "INCONSISTENT_STATE")
 NoInconsistentTruncate == ~Answered("TRUNCATE", "INCONSISTENT_STATE")
 NoInconsistentAppend   == ~Answered("APPEND", "INCONSISTENT_STATE")
 NoRepeatedPush         == ~Answered("APPEND", "REPEATED_PUSH")
+NoRefusedCompare       == ~Answered("COMPARE", "NOT_FOLLOWER")
+NoRefusedTruncate      == ~Answered("TRUNCATE", "NOT_FOLLOWER")
 
 NoClientTimesOut == \A n \in Node : \A f \in node[n].futures : ~f.done
 NoPendingFull    == \A n \in Node : ~IsPendingFull(node[n])

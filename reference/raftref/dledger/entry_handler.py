@@ -60,6 +60,30 @@ class EntryHandler(EntryPusher):
             self.write_request_map[m.index] = m
         return NO_EFFECTS
 
+    def can_clear_compare_or_truncate_requests(self, m: PushRequest) -> bool:
+        """A node that runs and does not follow lets nothing wait but APPENDs, from 0.3.0 on."""
+        follows = self.member_state.role is Role.FOLLOWER
+        waits = m.type is not PushType.APPEND and self._has_its_turn(m)
+        return self.grain.not_follower and self.is_up and not follows and waits
+
+    @action(when=can_clear_compare_or_truncate_requests)
+    def clear_compare_or_truncate_requests(self, m: PushRequest) -> Effects:
+        """Refuse what only a follower can do, rather than let it wait until this node follows.
+
+        Args:
+            m: A COMPARE, TRUNCATE or COMMIT.
+
+        Returns:
+            NOT_FOLLOWER, unless nobody waits for an answer.
+
+        Raises:
+            NotEnabled: The node follows or is down, or its version lets such a request wait.
+
+        Source: EntryHandler.clearCompareOrTruncateRequestsIfNeed, of 0.3.0 and later.
+        """
+        self._take(m)
+        return self._answer(m, Code.NOT_FOLLOWER)
+
     def requests(self) -> list[PushRequest]:
         """Return the requests that may be handled next: first come COMPARE, TRUNCATE and COMMIT.
 
@@ -271,8 +295,10 @@ class EntryHandler(EntryPusher):
         return NO_EFFECTS
 
     def _handles(self, m: PushRequest, type_: PushType) -> bool:
-        its_turn = self.grain.atomic_receipt or m in self.requests()
-        return self.member_state.role is Role.FOLLOWER and m.type is type_ and m.dst == self.node_id and its_turn
+        return self.member_state.role is Role.FOLLOWER and m.type is type_ and self._has_its_turn(m)
+
+    def _has_its_turn(self, m: PushRequest) -> bool:
+        return m.dst == self.node_id and (self.grain.atomic_receipt or m in self.requests())
 
     def _from_its_leader(self, m: PushRequest) -> bool:
         return m.term == self.member_state.curr_term and m.src == self.member_state.leader_id
@@ -284,12 +310,12 @@ class EntryHandler(EntryPusher):
     def _update_committed_index(self, m: PushRequest) -> None:
         self.update_committed_index(m.term, m.commit_index)
 
-    def _answer(self, m: AppendRequest, code: Code) -> Effects:
+    def _answer(self, m: PushRequest, code: Code) -> Effects:
         """Answer if the caller still waits: term, index and count are an echo, begin and end are this log's.
 
         Source: EntryHandler.buildResponse.
         """
-        if not m.awaited:
+        if isinstance(m, CommitRequest) or not m.awaited:
             return NO_EFFECTS
         store = self.ledger_store
         told = (m.type, self.node_id, m.src, m.term, m.index, code, store.begin_index, store.end_index)

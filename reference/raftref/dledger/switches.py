@@ -55,6 +55,7 @@ class Grain:
     `atomic_quorum_check`: a pass of the quorum checker reads and acts in one step.
     `pending_map`: a dispatcher knows what it has pushed and has no answer to.
     `batches`: a client may append, and an APPEND push, several entries at once; needs `pending_map`.
+    `not_follower`: who does not follow refuses COMPARE, TRUNCATE and COMMIT, as from 0.3.0 on; until then they wait.
     `clients`: clients wait for the entries they appended, and are answered.
     `applies`: a state machine is told what is committed, and answers the clients.
     `vote_messages`: votes, heartbeats and transfers of leadership are messages.
@@ -64,6 +65,7 @@ class Grain:
     atomic_quorum_check: bool = True
     pending_map: bool = False
     batches: bool = False
+    not_follower: bool = False
     clients: bool = False
     applies: bool = False
     vote_messages: bool = False

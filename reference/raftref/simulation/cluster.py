@@ -128,7 +128,7 @@ class Cluster:
 
     def _waits(self, action: str) -> bool:
         """Tell whether an action takes its message from where it waits, not from the network."""
-        return not self.plan.grain.atomic_receipt and action in FOLLOWER_ACTIONS
+        return not self.plan.grain.atomic_receipt and action in PUSH_HANDLERS
 
     def _carried(self, node: NodeId, action: str, args: tuple[Any, ...]) -> dict[str, Any]:
         """Return what reaches the node by messages that the grain leaves out."""
@@ -197,16 +197,16 @@ class Cluster:
 
 
 _REQUEST_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
-    PushType.COMPARE: ("HandleDoCompare",),
-    PushType.TRUNCATE: ("HandleDoTruncate",),
+    PushType.COMPARE: ("HandleDoCompare", "ClearCompareOrTruncateRequests"),
+    PushType.TRUNCATE: ("HandleDoTruncate", "ClearCompareOrTruncateRequests"),
     PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend", "CheckAppendFuture"),
-    PushType.COMMIT: ("HandleDoCommit",),
+    PushType.COMMIT: ("HandleDoCommit", "ClearCompareOrTruncateRequests"),
     ElectionType.VOTE: ("HandleVote",),
     ElectionType.HEARTBEAT: ("HandleHeartBeat",),
     ElectionType.TRANSFER: ("WaitToTakeLeadership",),
 }
-#: How a follower handles what it received.
-FOLLOWER_ACTIONS = tuple(name for type_ in PushType for name in _REQUEST_HANDLERS[type_])
+#: How a node handles what it received from a leader.
+PUSH_HANDLERS = frozenset(name for type_ in PushType for name in _REQUEST_HANDLERS[type_])
 
 _RESPONSE_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
     PushType.COMPARE: ("HandleCompareResponse",),

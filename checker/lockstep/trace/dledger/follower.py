@@ -52,9 +52,15 @@ def _take(world: World, line: Handler, rpc: Rpc) -> None:
 
 def _handle(world: World, line: Line, node: Node, rpc: Rpc, action: str) -> tuple[Step, Message | None]:
     """Begin the step in which the follower handles `rpc`, and its answer if the spec sends one."""
+    step, answer = _begin(world, line, node, rpc, action)
+    node.role.read(step, lambda now: now.role == "FOLLOWER")
+    return step, answer
+
+
+def _begin(world: World, line: Line, node: Node, rpc: Rpc, action: str) -> tuple[Step, Message | None]:
+    """Begin the step in which the EntryHandler deals with `rpc`, and its answer if the spec sends one."""
     request = rpc.request(queued=True)
     step = world.step(line, node, action, thread=THREAD, m=request)
-    node.role.read(step, lambda now: now.role == "FOLLOWER")
     world.take(rpc, step)
     answer: Message | None = {} if request["awaited"] else None
     if answer is not None:
@@ -125,6 +131,8 @@ def resp_push(world: World, line: RespPush) -> None:
         _answer_taken(world, line, node, handling)
     elif rpc.type == "APPEND" and rpc.queued and line.by == THREAD:
         _answer_queued(world, line, node, rpc)
+    elif line.code == "NOT_FOLLOWER" and rpc.copies and world.not_follower:
+        _refuse(world, line, node, rpc)
     elif line.code != "REPEATED_PUSH":
         world.lose_request(line, rpc)  # refused before it was queued, which the spec does not know
 
@@ -140,6 +148,14 @@ def _answer_taken(world: World, line: RespPush, node: Node, handling: Handling) 
         world.observe(line)
         handling.step.shows.setdefault("committedIndex", line.st.committed)
     _send(handling.step, handling.answer, handling.rpc, line)
+
+
+def _refuse(world: World, line: RespPush, node: Node, rpc: Rpc) -> None:
+    """ClearCompareOrTruncateRequests."""
+    step, answer = _begin(world, line, node, rpc, "ClearCompareOrTruncateRequests")
+    node.role.read(step, lambda now: now.role not in ("FOLLOWER", "DOWN"))
+    step.shows = shown_by_thread(node, line.st)
+    _send(step, answer, rpc, line)
 
 
 def _answer_queued(world: World, line: RespPush, node: Node, rpc: Rpc) -> None:

@@ -40,7 +40,7 @@ from lockstep.trace.dledger.lines import (
 from lockstep.trace.dledger.placement import Placement, Step, place
 from lockstep.trace.dledger.world import OF_LOG, OF_ROLE, MarksNow, Node, RoleNow, World, shown_of_node
 from lockstep.trace.format import OBSERVE, Event
-from raftref.dledger import COARSE, PUBLISHED
+from raftref.dledger import COARSE, PUBLISHED, Variant
 
 SPEC = "DLedger"
 
@@ -49,6 +49,13 @@ CONSTANTS: dict[str, bool | str | int] = {
     "Fifo": False,
     **COARSE.constants(),
     **PUBLISHED.constants(),
+    "AtomicQuorumCheck": False,
+}
+
+#: What is otherwise in a version: who does not follow says so, and the state machine is told what was committed (D13).
+VERSIONS: dict[str, dict[str, bool | str | int]] = {
+    "0.2.7": {},
+    "0.3.1.2": {"NotFollower": True, "ApplyUnclamped": Variant.REPAIRED.value},
 }
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
@@ -59,13 +66,15 @@ class Summary:
     """What became of the lines: their number by kind and use, the events by action, and the moved ones.
 
     `moved` are the lines whose event stands before one of a line above; `forced` those for which no place was
-    found that agrees with all that was recorded, and which keep that of their line.
+    found that agrees with all that was recorded, and which keep that of their line; `hidden` counts, by action, the
+    events that no line tells of and that one of a later line needs.
     """
 
     uses: dict[str, dict[str, int]]
     actions: dict[str, int]
     moved: tuple[int, ...]
     forced: tuple[int, ...]
+    hidden: dict[str, int]
 
     @property
     def lines(self) -> dict[str, int]:
@@ -74,6 +83,11 @@ class Summary:
         for uses in self.uses.values():
             totals.update(uses)
         return dict(totals)
+
+    @property
+    def explained(self) -> int:
+        """How many lines are an action or an observation within one."""
+        return sum(count for use, count in self.lines.items() if use != NOISE)
 
 
 @dataclass(frozen=True)
@@ -106,8 +120,13 @@ def import_lines(raw: Iterator[bytes], source: str) -> Imported:
 
 
 def _imported(header: Header, lines: Iterator[Line], source: str) -> Imported:
-    batches = header.config.get("enableBatchPush") is True
-    world = World(source, {name: Node(name, header.nodes) for name in header.nodes}, batches=batches)
+    constants = _constants(header, source)
+    world = World(
+        source,
+        {name: Node(name, header.nodes) for name in header.nodes},
+        batches=constants["Batches"] is True,
+        not_follower=constants["NotFollower"] is True,
+    )
     labels = {header.number: header.label}
     last = header.number
     for line in lines:
@@ -119,7 +138,16 @@ def _imported(header: Header, lines: Iterator[Line], source: str) -> Imported:
     labels[last + 1] = "end"
     placement = place(world.steps, [h for node in world.nodes.values() for h in node.histories()])
     events = tuple(_event(seq, step) for seq, step in enumerate(placement.steps))
-    return Imported(_trace_header(header, batches=batches), events, _summary(placement, labels, world.observed))
+    return Imported(_trace_header(header, constants), events, _summary(placement, labels, world.observed))
+
+
+def _constants(header: Header, source: str) -> dict[str, bool | str | int]:
+    """Return the constants of the spec that tell of this version with this config."""
+    if header.version not in VERSIONS:
+        problem = f"field `version`: {header.version!r} is none of {', '.join(VERSIONS)}"
+        raise trace.TraceError(source, header.number, problem)
+    batches = header.config.get("enableBatchPush") is True
+    return {**CONSTANTS, **VERSIONS[header.version], "PendingMap": batches, "Batches": batches}
 
 
 def _event(seq: int, step: Step) -> Event:
@@ -127,14 +155,14 @@ def _event(seq: int, step: Step) -> Event:
     return Event(seq, step.node, step.action, step.args, step.shows, sent, t_ms=step.t_ms, line=step.line)
 
 
-def _trace_header(header: Header, *, batches: bool) -> trace.Header:
+def _trace_header(header: Header, constants: dict[str, bool | str | int]) -> trace.Header:
     return trace.Header(
         format=trace.FORMAT,
         system="dledger",
         version=header.version,
         spec=SPEC,
         nodes=header.nodes,
-        constants={**CONSTANTS, "PendingMap": batches, "Batches": batches},
+        constants=constants,
         origin=f"recorded from OpenMessaging DLedger {header.version}, scenario {header.scenario}",
         scenario=f"{header.scenario}, seed {header.seed}",
     )
@@ -150,8 +178,9 @@ def _summary(placement: Placement, labels: dict[int, str], observed: set[int]) -
     return Summary(
         uses={label: dict(uses[label]) for label in sorted(uses)},
         actions=dict(sorted(Counter(step.action for step in placement.steps).items())),
-        moved=tuple(sorted(step.line for step in placement.moved)),
+        moved=tuple(sorted(step.line for step in placement.moved if not step.hidden)),
         forced=tuple(sorted(step.line for step in placement.forced)),
+        hidden=dict(sorted(Counter(step.action for step in placement.steps if step.hidden).items())),
     )
 
 

@@ -53,15 +53,17 @@ def append_as_leader(world: World, line: Store) -> None:
 
 
 def quorum_ack_checker(world: World, line: Store) -> None:
-    """QuorumAckChecker: a pass, placed where the watermarks had the index that it passed to the store."""
+    """QuorumAckChecker, hidden, where the watermarks had the index of the line; ActOnQuorumIndex, which is the line."""
     if line.noop == "stale_term":
         return  # in a later term the pass does nothing
     node = world.node(line)
-    step = world.step(line, node, "QuorumAckChecker", thread=CHECKER)
     assert line.argTerm is not None
     term, index = line.argTerm, line.argIndex
-    node.role.read(step, lambda now: now == RoleNow("LEADER", term))
-    node.marks.read(step, lambda now: now.term == term and quorum_index(now.marks) == index)
+    read = world.step(line, node, "QuorumAckChecker", thread=CHECKER)
+    read.hidden = True
+    node.role.read(read, lambda now: now == RoleNow("LEADER", term))
+    node.marks.read(read, lambda now: now.term == term and quorum_index(now.marks) == index)
+    step = world.step(line, node, "ActOnQuorumIndex", thread=CHECKER)
     step.shows = shown_of_log(line.st)
     if line.st.committed != line.pre.committed:
         step.changes = {"committedIndex"}

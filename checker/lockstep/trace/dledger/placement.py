@@ -38,6 +38,7 @@ class Step:
     `line` is that of its effect. `changes` names the parts of `shows` that it may change, `peerWaterMarks.n1`
     for a part of a part; those in `late` were changed at the line `settled`, and lines before it do not show
     them yet. `sent` is None where no line told of a sending. `unread`: it says to have read what no line gave.
+    `hidden`: no line tells of its effect; the one at `line` follows from it.
     """
 
     node: str
@@ -52,6 +53,7 @@ class Step:
     late: set[str] = field(default_factory=set)
     settled: int = 0
     unread: bool = False
+    hidden: bool = False
 
 
 class History(Generic[Value]):

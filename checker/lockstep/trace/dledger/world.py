@@ -117,6 +117,7 @@ class World:
     source: str
     nodes: dict[str, Node]
     batches: bool = False
+    not_follower: bool = False
     wire: Wire = field(default_factory=Wire)
     steps: list[Step] = field(default_factory=list)
     observed: set[int] = field(default_factory=set)
