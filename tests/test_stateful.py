@@ -49,7 +49,7 @@ from raftref.dledger import (
     Variant,
 )
 from raftref.simulation import Cluster, FaultPlan, constants
-from raftref.simulation.cluster import FOLLOWER_ACTIONS
+from raftref.simulation.cluster import PUSH_HANDLERS
 from raftref.simulation.scenarios import Script
 
 # Loading a spec raises the limit to this; Hypothesis complains if that happens within a run.
@@ -72,7 +72,7 @@ LEADER = (
 )
 LEAKS = ("CheckLeak",)
 QUORUM = ("QuorumAckChecker", "ActOnQuorumIndex", "RefreshOwnWaterMark", "CheckResponseFuturesTimeout", "DoCommitted")
-DELIVERY = ("HandleCompareResponse", "HandleTruncateResponse", "HandleAppendResponse", "HandlePush", *FOLLOWER_ACTIONS)
+DELIVERY = ("HandleCompareResponse", "HandleTruncateResponse", "HandleAppendResponse", "HandlePush", *PUSH_HANDLERS)
 FAULTS = (
     "PushTimeOut",
     "PersistCheckPoint",
@@ -150,7 +150,7 @@ class Moves:
         names = ("m",) if action in ("Lose", "Duplicate") else ACTIONS[action].parameters
         others = [each for each in self.cluster.node_ids if each != node]
         arriving = [m for peer in others for m in self.cluster.network.channels[peer, node].deliverable()]
-        if action in FOLLOWER_ACTIONS and not self.cluster.plan.grain.atomic_receipt:
+        if action in PUSH_HANDLERS and not self.cluster.plan.grain.atomic_receipt:
             arriving = list(server.requests())
         elif action in DELIVERY:  # The reference takes requests and responses by type, the spec by their kind.
             pushed = (Request, BatchRequest, CommitRequest)
