@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from lockstep.proofs import Verdict as ProofVerdict
 from lockstep.recordings import RecordingsError
 from lockstep.report.text import table, verdict_text
 from lockstep.specs import CHOICES, VARIANTS, FalseAssumptionError, UncheckedPropertyError, trace_spec
+from lockstep.tamper import TALLY_HEADS, NotConformingError, Outcome, Tally, Tampered, Tampering, tamperings
 from lockstep.tla.analysis import CompileError
 from lockstep.tla.cfg import CfgError
 from lockstep.tla.sany import SanyError
@@ -527,6 +529,58 @@ def graph(name: str, output: Path, limit: int) -> int:
     """
     click.echo(draw(name, output, limit))
     return 0
+
+
+@cli.command()
+@click.argument("traces", type=FILE, nargs=-1, required=True)
+@click.option("--events", type=click.IntRange(min=1), help="Only the first so many events of each trace.")
+@click.option("--allowed", is_flag=True, help="List the changes that the spec allows.")
+@FORMAT
+def tamper(traces: tuple[Path, ...], events: int | None, allowed: bool, form: str) -> int:
+    """Change one thing of a conforming trace at a time, and count what the check notices.
+
+    A value that an event shows or sent must be refused at that event. A parameter, a node, an action, or an event
+    that is dropped, repeated or swapped, is refused at once, or later, or the spec allows it.
+
+    lockstep tamper --events 200 trace.ndjson
+    """
+    tally = Tally()
+    listed: list[dict[str, Any]] = []
+    try:
+        for path in traces:
+            for tampering in _tamper_one(path, events, tally):
+                listed.append({"trace": str(path), "kind": str(tampering.kind), "line": tampering.at + 2})
+    except NotConformingError as error:
+        click.echo(f"lockstep: {error}", err=True)
+        return Verdict.VIOLATED.exit_code
+    finally:
+        _progress_end()
+    unnoticed = tally.unnoticed()
+    if form == "json":
+        kinds = [dict(zip(TALLY_HEADS, row, strict=True)) for row in tally.rows()]
+        click.echo(json.dumps({"kinds": kinds, "unnoticed": unnoticed, "allowed": listed}, indent=2))
+    else:
+        click.echo(table(TALLY_HEADS, tally.rows()))
+        for each in listed if allowed else ():
+            click.echo(f"{each['trace']}:{each['line']}: allowed: {each['kind']}")
+    return (Verdict.VIOLATED if unnoticed else Verdict.HOLDS).exit_code
+
+
+def _tamper_one(path: Path, events: int | None, tally: Tally) -> Iterator[Tampering]:
+    """Judge every change of one trace, and yield those that the spec allows."""
+    trace = read_trace(path)
+    spec = trace_spec(trace.header, str(path))
+    told = list(itertools.islice((event for _, event in trace), events))
+    if not told:
+        raise TraceError(str(path), 2, "there is no event to tamper with")
+    subject = Tampered(trace.header, told, spec, str(path))
+    for tampering in tamperings(trace.header, told, spec):
+        if not tampering.at % 10:
+            _progress(f"{path}: event {tampering.at} of {len(told)}")
+        judged = subject.judge(tampering)
+        tally.add(judged)
+        if judged.outcome is Outcome.ALLOWED:
+            yield tampering
 
 
 @cli.command()

@@ -106,7 +106,7 @@ def check_trace(trace: Events, spec: Spec, words: Words = WORDS) -> TraceVerdict
     is an error of the checker or the spec, with the line it had come to.
     """
     begin = time.perf_counter()
-    check = _Check(trace, spec, words)
+    check = Check(trace, spec, words)
     try:
         check.run()
     except OSError as error:  # Nothing but the trace is read here.
@@ -174,10 +174,11 @@ def finding(
     )
 
 
-class _Check:
-    """The state of one check: where the spec stands, and what was found so far."""
+class Check:
+    """One check: what was found so far in `result`, and how far it has come in `place`."""
 
-    def __init__(self, trace: Events, spec: Spec, words: Words) -> None:
+    def __init__(self, trace: Events, spec: Spec, words: Words = WORDS) -> None:
+        """Prepare the check of a trace, as check_trace does it."""
         self.trace, self.spec = trace, spec
         self.reading = Reading(trace.source, spec.actions, words)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
@@ -185,22 +186,35 @@ class _Check:
         self.place = "the initial state"
 
     def run(self) -> None:
-        initial = list(self.spec.initial_states())
-        if len(initial) != 1:
-            raise TlaError(f"there are {len(initial)} initial states, not one")
-        state = initial[0]
+        """Check the trace from its begin to its end, or to where it leaves the spec."""
+        state = self.initial()
         self._check_initial(state)
         for line, event in self.trace:
             self.place = f"line {line} ({event.action} of {event.node})"
             self.result.events += 1
-            after = self._step(state, line, event)
-            if after is None or not self._agrees(state, after, line, event):
+            after = self.advance(state, line, event)
+            if after is None:
                 break
             if event.action != OBSERVE:
                 self.result.steps += 1
                 self._check_properties(state, after, line, event)
                 state = after
         conclude(self.result)
+
+    def initial(self) -> State:
+        """Return the state that every trace begins in; raises TlaError where the spec has several."""
+        initial = list(self.spec.initial_states())
+        if len(initial) != 1:
+            raise TlaError(f"there are {len(initial)} initial states, not one")
+        return initial[0]
+
+    def advance(self, state: State, line: int, event: Event) -> State | None:
+        """Return the state after an event, or None, with a finding, where the event is not the spec's.
+
+        Raises TraceError where it cannot be compared with the spec.
+        """
+        after = self._step(state, line, event)
+        return after if after is not None and self._agrees(state, after, line, event) else None
 
     def fail(self, failed: TraceVerdict) -> None:
         """Take over the verdict that an error led to; what was counted and found so far stays."""
