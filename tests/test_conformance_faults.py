@@ -86,7 +86,7 @@ def test_a_guard_of_the_spec_that_has_no_value_is_an_internal_error_at_the_event
     assert verdict.reason.startswith(
         f"the spec could not be evaluated at line {index + 2} (PersistCheckPoint of {node}): "
     )
-    assert verdict_text(verdict).startswith("t: internal error: the spec could not be evaluated at line ")
+    assert verdict_text(verdict).startswith("t: LS501 internal error: the spec could not be evaluated at line ")
 
 
 def test_an_action_of_the_spec_with_two_successors_is_an_internal_error(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_an_invariant_that_fails_in_the_initial_state_is_violated_before_any_eve
     verdict = check(list(simulated()[1]), spec=spec)
     found = verdict.violations["IndexOrder"]
     assert (verdict.verdict, found.line, found.action) == (Verdict.VIOLATED, 1, "Init")
-    assert "t:1: IndexOrder is violated by Init (before any event)" in verdict_text(verdict)
+    assert "t:1: DL101 IndexOrder is violated by Init (before any event)" in verdict_text(verdict)
     assert check([], spec=spec).verdict is Verdict.VIOLATED
 
 

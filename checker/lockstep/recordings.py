@@ -10,6 +10,7 @@ import msgspec
 
 from lockstep.conformance import TraceVerdict
 from lockstep.specs import VARIANTS
+from lockstep.trace.json_lines import explained
 from lockstep.verdict import Verdict
 
 
@@ -51,9 +52,12 @@ def load_recordings(path: Path) -> tuple[Recording, ...]:
     """Read the manifest of recordings; raises RecordingsError naming the field where it is wrong."""
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
-        return msgspec.convert(tree, _Manifest).recording
-    except (OSError, ValueError) as error:  # TOMLDecodeError, UnicodeDecodeError and ValidationError are such
+    except (OSError, ValueError) as error:  # TOMLDecodeError and UnicodeDecodeError are such
         raise RecordingsError(f"{path}: {error}") from error
+    try:
+        return msgspec.convert(tree, _Manifest).recording
+    except msgspec.ValidationError as error:
+        raise RecordingsError(f"{path}: {explained(error, tree)}") from error
 
 
 def mismatches(recording: Recording, found: TraceVerdict) -> list[str]:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import click
+
 from lockstep.conformance import INIT, Finding, TraceVerdict
+from lockstep.rules import INCONCLUSIVE, INTERNAL, MALFORMED, code_of
+from lockstep.verdict import Verdict
+
+_COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red"}
+_CODES = {Verdict.MALFORMED: MALFORMED, Verdict.INCONCLUSIVE: INCONCLUSIVE, Verdict.INTERNAL: INTERNAL}
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -46,7 +53,7 @@ def finding_text(source: str, finding: Finding) -> str:
     recorded = f", recorded line {finding.recorded_line}" if finding.recorded_line is not None else ""
     of_node = f" of {finding.node}" if finding.node else ""
     event = "before any event" if finding.action == INIT else f"event {finding.seq}{of_node}{recorded}"
-    lines = [f"{source}:{finding.line}: {what} ({event})"]
+    lines = [f"{source}:{finding.line}: {code_of(finding.kind, finding.name)} {what} ({event})"]
     lines += [f"    {detail}" for detail in finding.details]
     if finding.spec_line:
         lines.append(f"    spec       {finding.spec_line}")
@@ -55,8 +62,22 @@ def finding_text(source: str, finding: Finding) -> str:
     return "\n".join(lines)
 
 
-def verdict_text(verdict: TraceVerdict) -> str:
-    """Say the verdict of one trace, and each finding below it."""
+def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
+    """Say the verdict of one trace, in colour if wished, and each finding below it."""
     counts = f"{verdict.events:,} events, {verdict.steps:,} steps, {verdict.observed:,} values compared"
-    head = f"{verdict.source}: {verdict.verdict}: {verdict.reason} ({counts})"
-    return "\n".join([head, *(finding_text(verdict.source, finding) for finding in verdict.findings)])
+    word = str(verdict.verdict)
+    if colour:
+        word = click.style(word, fg=_COLOURS.get(verdict.verdict, "yellow"), bold=True)
+    place, reason = verdict.source, verdict.reason
+    if (code := _CODES.get(verdict.verdict)) is not None:
+        place, reason = _placed(verdict)
+        word = f"{code} {word}"
+    said = f" ({counts})" if code is None or verdict.events else ""
+    head = f"{place}: {word}: {reason}{said}"
+    return "\n".join([head, *verdict.notes, *(finding_text(verdict.source, each) for each in verdict.findings)])
+
+
+def _placed(verdict: TraceVerdict) -> tuple[str, str]:
+    """Return file and line, if the reason for which there is no verdict tells one, and the rest of it."""
+    line, _, rest = verdict.reason.removeprefix(f"{verdict.source}:").partition(": ")
+    return (f"{verdict.source}:{line}", rest) if line.isdigit() else (verdict.source, verdict.reason)

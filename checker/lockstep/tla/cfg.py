@@ -35,6 +35,7 @@ class Cfg:
         symmetry: name of the symmetry set, if any.
         view: name of the view, if any.
         check_deadlock: whether deadlock is an error.
+        file: its name in error messages.
     """
 
     constants: dict[str, Value] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Cfg:
     symmetry: str | None = None
     view: str | None = None
     check_deadlock: bool = True
+    file: str = "the configuration"
 
 
 _LISTS = {
@@ -116,7 +118,7 @@ class _Parser:
         self.file = file
         self.tokens = _tokens(text, file)
         self.index = 0
-        self.cfg = Cfg()
+        self.cfg = Cfg(file=file)
 
     def fail(self, message: str, token: _Token | None) -> CfgError:
         line = token.line if token else (self.tokens[-1].line if self.tokens else 1)

@@ -66,7 +66,7 @@ class _Generator:
         uid = self.program.top.get(name)
         definition = self.program.definition(uid) if uid is not None else None
         if definition is None:
-            raise CompileError(f"the configuration's {what} {name} is not defined in {self.program.tree.root}")
+            raise CompileError(f"{self.program.cfg.file}: {what} {name} is not defined in {self.program.tree.root}")
         return definition
 
     def behaviour(self) -> tuple[Expr | None, Expr | None]:

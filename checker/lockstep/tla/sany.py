@@ -15,6 +15,9 @@ from lockstep.tlc.java import find_java, find_tla2tools
 __all__ = ["SanyError", "default_jar", "export"]
 
 
+_MODULE = re.compile(rb"-{4,}[ \t]*MODULE[ \t]+\w+[ \t]*-{4,}")
+
+
 class SanyError(Exception):
     """SANY refused a module.
 
@@ -68,6 +71,8 @@ def export(
     source = Path(path).resolve()
     if not source.is_file():
         raise SanyError("no such file", str(path))
+    if not _MODULE.search(source.read_bytes()):
+        raise SanyError("no TLA+ module: one begins with `---- MODULE Name ----`", str(path))
     directories = [str(source.parent), *[str(Path(d).resolve()) for d in search_path]]
     flags = [flag for directory in directories for flag in ("-I", directory)]
     # SANY writes the standard modules it reads into the temporary folder, where another SANY would remove them.

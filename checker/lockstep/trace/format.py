@@ -7,16 +7,42 @@ from a whole one.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-FORMAT = "lockstep-trace/1"
+from lockstep.trace.json_lines import (
+    MAX_INTEGER,
+    MAX_LINE_BYTES,
+    TraceError,
+    bounded_lines,
+    converted,
+    file_lines,
+    json_object,
+    source_name,
+    unreasonable,
+)
 
-MAX_LINE_BYTES = 16 * 1024 * 1024
-MAX_INTEGER = 2**63 - 1
-MAX_DEPTH = 32
+__all__ = [
+    "FORMAT",
+    "MAX_LINE_BYTES",
+    "OBSERVE",
+    "End",
+    "Event",
+    "Header",
+    "Trace",
+    "TraceError",
+    "bounded_lines",
+    "file_lines",
+    "json_schema",
+    "read_trace",
+    "trace_lines",
+    "unreasonable",
+    "write_trace",
+]
+
+FORMAT = "lockstep-trace/1"
 
 #: The action of an event that is no step: the node only shows something.
 OBSERVE = "Observe"
@@ -39,7 +65,7 @@ class Header(msgspec.Struct, tag="header", tag_field="kind", forbid_unknown_fiel
     spec: Name
     nodes: Annotated[tuple[Name, ...], Meta(min_length=1, max_length=64)]
     constants: dict[str, bool | str | int]
-    spec_hash: str = ""
+    spec_hash: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = ""
     origin: str = ""
     scenario: str = ""
 
@@ -68,15 +94,6 @@ class End(msgspec.Struct, tag="end", tag_field="kind", forbid_unknown_fields=Tru
     """The last line: how many events stand before it."""
 
     events: Count
-
-
-class TraceError(Exception):
-    """A trace is malformed: the message names the file, the line and, where there is one, the field."""
-
-    def __init__(self, source: str, line: int, problem: str) -> None:
-        """Name the file, the line (1 is the first) and the problem."""
-        super().__init__(f"{source}:{line}: {problem}")
-        self.source, self.line, self.problem = source, line, problem
 
 
 class Trace:
@@ -130,52 +147,19 @@ class Trace:
             raise TraceError(self.source, extra[0], "there is more after the end line")
 
 
-_decoder: msgspec.json.Decoder[Header | Event | End] = msgspec.json.Decoder(Header | Event | End)
 _encoder = msgspec.json.Encoder()
+_AnyLine = Header | Event | End
 
 
-def _decode(line: bytes, source: str, number: int) -> Header | Event | End:
-    if not line.endswith(b"\n"):
-        raise TraceError(source, number, "the file is truncated: this line does not end")
-    try:
-        item = _decoder.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise TraceError(source, number, _explained(error)) from error
-    if isinstance(item, Event):
-        for field, value in (("args", item.args), ("shows", item.shows), ("sent", item.sent)):
+def _decode(text: bytes, source: str, number: int) -> Header | Event | End:
+    tree = json_object(text, source, number, "trace")
+    line: Header | Event | End = converted(tree, _AnyLine, source, number)
+    if isinstance(line, Event):
+        for field, value in (("args", line.args), ("shows", line.shows), ("sent", line.sent)):
             problem = unreasonable(value, field)
             if problem:
                 raise TraceError(source, number, problem)
-    return item
-
-
-def _explained(error: Exception) -> str:
-    """Turn msgspec's `... - at `$.field`` into our words: the field first."""
-    text = str(error)
-    problem, found, path = text.partition(" - at `$")
-    if found:
-        return f"field `{path.rstrip('`').lstrip('.') or 'kind'}`: {problem}"
-    if "unknown field" in text:
-        return f"field `{text.split('`')[1]}`: unknown field"
-    if "missing required field" in text:
-        return f"field `{text.split('`')[1]}`: missing"
-    return f"not a line of a trace: {text}"
-
-
-def unreasonable(value: Any, path: str, depth: int = MAX_DEPTH) -> str | None:
-    """Return what is wrong with a free-form value: a fraction, a huge number, deep nesting; None if nothing is."""
-    if depth == 0:
-        return f"field `{path}`: nested deeper than {MAX_DEPTH} levels"
-    if isinstance(value, float):
-        return f"field `{path}`: {value} is no integer of 64 bits"
-    if isinstance(value, int) and not -1 <= value <= MAX_INTEGER:
-        return f"field `{path}`: {value} is not between -1 and {MAX_INTEGER}"
-    parts: Iterable[tuple[str, Any]] = ()
-    if isinstance(value, dict):
-        parts = ((f"{path}.{key}", part) for key, part in value.items())
-    elif isinstance(value, list | tuple):
-        parts = ((f"{path}[{index}]", part) for index, part in enumerate(value))
-    return next((p for p in (unreasonable(v, k, depth - 1) for k, v in parts) if p), None)
+    return line
 
 
 def read_trace(path: Path | str) -> Trace:
@@ -183,22 +167,7 @@ def read_trace(path: Path | str) -> Trace:
 
     Raises TraceError where the file is malformed and OSError where it cannot be read.
     """
-    return Trace(file_lines(Path(path)), str(path))
-
-
-def file_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file; raises TraceError where one is longer than MAX_LINE_BYTES."""
-    with path.open("rb") as file:
-        yield from _bounded_lines(file, str(path))
-
-
-def _bounded_lines(file: BinaryIO, source: str) -> Iterator[bytes]:
-    number = 0
-    while line := file.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        if len(line) > MAX_LINE_BYTES:
-            raise TraceError(source, number, f"a line of more than {MAX_LINE_BYTES} bytes")
-        yield line
+    return Trace(file_lines(Path(path)), source_name(Path(path)))
 
 
 def trace_lines(header: Header, events: Iterable[Event]) -> Iterator[bytes]:

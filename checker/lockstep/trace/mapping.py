@@ -22,7 +22,8 @@ from typing import Any
 
 import msgspec
 
-from lockstep.trace.format import Event, TraceError, file_lines, unreasonable
+from lockstep.trace.format import Event
+from lockstep.trace.json_lines import TraceError, explained, file_lines, json_object, source_name, unreasonable
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -49,9 +50,13 @@ class MappingError(Exception):
 def read_mapping(path: Path) -> Mapping:
     """Read a mapping file; raises MappingError where it is malformed and OSError where it cannot be read."""
     try:
-        mapping = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Mapping)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MappingError(f"{path}: {error}") from error
+    try:
+        mapping = msgspec.convert(tree, Mapping)
+    except msgspec.ValidationError as error:
+        raise MappingError(f"{path}: {explained(error, tree)}") from error
     for kind, line in mapping.lines.items():
         if (line.action is None) != line.ignore:
             raise MappingError(f"{path}: field `lines.{kind}`: give either `action` or `ignore = true`")
@@ -72,12 +77,12 @@ class MappedTrace:
     @property
     def source(self) -> str:
         """The file."""
-        return str(self.path)
+        return source_name(self.path)
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield (line number, event)."""
         for number, text in enumerate(file_lines(self.path), start=1):
-            tree = self._decoded(text, number)
+            tree = json_object(text, self.source, number, "log")
             kind = self._field(tree, self.mapping.kind, number)
             line = self.mapping.lines.get(kind) if isinstance(kind, str) else None
             if line is None:
@@ -98,17 +103,6 @@ class MappedTrace:
         if not isinstance(found, dict):
             raise TraceError(self.source, number, f"field `{shows}`: it is no object")
         return found
-
-    def _decoded(self, text: bytes, number: int) -> dict[str, Any]:
-        if not text.endswith(b"\n"):
-            raise TraceError(self.source, number, "the file is truncated: this line does not end")
-        try:
-            tree = msgspec.json.decode(text)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise TraceError(self.source, number, f"this line is no JSON: {error}") from error
-        if not isinstance(tree, dict):
-            raise TraceError(self.source, number, "this line is no JSON object")
-        return tree
 
     def _field(self, tree: dict[str, Any], path: str, number: int) -> Any:
         found: Any = tree

@@ -23,9 +23,10 @@ EVENTS_MAX = 10_000_000
 class PlanError(ValueError):
     """A fault plan is malformed; the message names the field."""
 
-    def __init__(self, field_name: str, problem: str) -> None:
-        """Name the field and the problem."""
-        super().__init__(f"field `{field_name}`: {problem}")
+    def __init__(self, field_name: str, problem: str, source: str = "") -> None:
+        """Name the field, the problem, and the file if it was read from one."""
+        place = f"{source}: " if source else ""
+        super().__init__(f"{place}field `{field_name}`: {problem}" if field_name else f"{place}{problem}")
         self.field_name, self.problem = field_name, problem
 
 
@@ -208,15 +209,26 @@ def load_plan(path: Path | str) -> FaultPlan:
         OSError: The file cannot be read.
     """
     path = Path(path)
-    text = path.read_text(encoding="utf-8")
+    if path.suffix not in (".json", ".toml"):
+        raise PlanError("", "a plan is a .json or .toml file", str(path))
     try:
-        if path.suffix == ".json":
-            return FaultPlan.from_dict(json.loads(text))
-        if path.suffix == ".toml":
-            return FaultPlan.from_dict(tomllib.loads(text))
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
-        raise PlanError("plan", f"{path.name} is malformed: {error}") from error
-    raise PlanError("plan", f"{path.name} is neither .json nor .toml")
+        text = path.read_text(encoding="utf-8")
+        return FaultPlan.from_dict(_read_json(text) if path.suffix == ".json" else tomllib.loads(text))
+    except PlanError as error:
+        raise PlanError(error.field_name, error.problem, str(path)) from error
+    except (ValueError, RecursionError) as error:  # JSONDecodeError, TOMLDecodeError and UnicodeDecodeError are such
+        raise PlanError("", str(error), str(path)) from error
+
+
+def _read_json(text: str) -> Any:
+    def table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise PlanError(next(name for name in names if names.count(name) > 1), "it is there twice")
+        return found
+
+    return json.loads(text, object_pairs_hook=table)
 
 
 def _check_integer(name: str, value: object, least: int, most: int) -> None:

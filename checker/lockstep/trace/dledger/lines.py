@@ -8,12 +8,12 @@ file without an end line: each is a TraceError that names the file, the line and
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from lockstep.trace.format import MAX_INTEGER, MAX_LINE_BYTES, TraceError
+from lockstep.trace.json_lines import MAX_INTEGER, TraceError, converted, file_lines, json_object
 
 CAPTURE_FORMAT = "dledger-capture/1"
 
@@ -530,8 +530,6 @@ AnyLine = (
     | ClientAppend | RecvAppend | RespAppend | ClientAck | Fault | Note | Quiesced
 )  # fmt: skip
 
-_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(AnyLine)
-
 
 def read_recording(path: Path | str) -> tuple[Header, Iterator[Line]]:
     """Open a recording; return its header and an iterator of the lines between it and the end line.
@@ -539,7 +537,7 @@ def read_recording(path: Path | str) -> tuple[Header, Iterator[Line]]:
     Raises TraceError, at once or while it is iterated, where the file is not a whole recording, and OSError
     where it cannot be read.
     """
-    return parse_lines(_file_lines(Path(path)), str(path))
+    return parse_lines(file_lines(Path(path)), str(path))
 
 
 def parse_lines(raw: Iterable[bytes], source: str) -> tuple[Header, Iterator[Line]]:
@@ -586,12 +584,7 @@ def _check_end(end: End, counts: Counter[str], source: str) -> None:
 
 def _decoded(raw: Iterable[bytes], source: str) -> Iterator[Line]:
     for number, text in enumerate(raw, start=1):
-        if not text.endswith(b"\n"):
-            raise TraceError(source, number, "the file is truncated: this line does not end")
-        try:
-            line: Line = _decoder.decode(text)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise TraceError(source, number, _explained(error)) from error
+        line: Line = converted(json_object(text, source, number, "recording"), AnyLine, source, number)
         if line.seq != number - 1:
             raise TraceError(source, number, f"field `seq`: {line.seq} is not {number - 1}")
         for field in line.required_fields():
@@ -612,27 +605,3 @@ def _check_batch(line: Push, entries: tuple[LogEntry, ...], source: str) -> None
     for offset, (index, _, _) in enumerate(entries):
         if index != line.index + offset:
             raise TraceError(source, line.number, f"field `entries`: {index} is not {line.index + offset}")
-
-
-def _explained(error: Exception) -> str:
-    """Turn msgspec's `... - at `$.field`` into our words: the field first."""
-    text = str(error)
-    problem, found, path = text.partition(" - at `$")
-    field = path.rstrip("`").lstrip(".")
-    for ours, theirs in (("unknown field", "contains unknown field"), ("missing", "missing required field")):
-        if theirs in problem:
-            name = problem.split("`")[-2]
-            return f"field `{'.'.join(filter(None, (field, name)))}`: {ours}"
-    if found:
-        return f"field `{field or 'kind'}`: {problem}"
-    return f"not a line of a recording: {text}"
-
-
-def _file_lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        number = 0
-        while line := file.readline(MAX_LINE_BYTES + 1):
-            number += 1
-            if len(line) > MAX_LINE_BYTES:
-                raise TraceError(str(path), number, f"a line of more than {MAX_LINE_BYTES} bytes")
-            yield line

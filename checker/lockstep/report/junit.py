@@ -1,0 +1,56 @@
+"""Verdicts as JUnit XML, for the reports of a CI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from lockstep.conformance import TraceVerdict
+from lockstep.report.text import finding_text
+from lockstep.rules import code_of
+from lockstep.verdict import Verdict
+
+#: What XML 1.0 cannot hold, escaped or not.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit_xml(verdicts: Sequence[TraceVerdict]) -> str:
+    """Return one test suite with a test case for each trace.
+
+    A violation is a failure; a trace that is malformed, without a verdict, or met by an internal error is an error:
+    nothing is skipped, since a check that was not made is no pass.
+    """
+    failed = sum(each.verdict is Verdict.VIOLATED for each in verdicts)
+    broken = sum(each.verdict not in (Verdict.HOLDS, Verdict.VIOLATED) for each in verdicts)
+    suite = ElementTree.Element(
+        "testsuite",
+        name="lockstep check",
+        tests=str(len(verdicts)),
+        failures=str(failed),
+        errors=str(broken),
+        time=f"{sum(each.seconds for each in verdicts):.3f}",
+    )
+    for verdict in verdicts:
+        _case(suite, verdict)
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode")
+
+
+def _case(suite: ElementTree.Element, verdict: TraceVerdict) -> None:
+    told = {"classname": "lockstep", "name": _xml(verdict.source), "time": f"{verdict.seconds:.3f}"}
+    case = ElementTree.SubElement(suite, "testcase", told)
+    if verdict.verdict is Verdict.VIOLATED:
+        for finding in verdict.findings:
+            what = {
+                "type": code_of(finding.kind, finding.name),
+                "message": _xml(f"line {finding.line}: {finding.name}"),
+            }
+            ElementTree.SubElement(case, "failure", what).text = _xml(finding_text(verdict.source, finding))
+    elif verdict.verdict is not Verdict.HOLDS:
+        what = {"type": str(verdict.verdict), "message": _xml(verdict.reason)}
+        ElementTree.SubElement(case, "error", what)
+
+
+def _xml(text: str) -> str:
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,19 @@
+"""Verdicts as records, for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from lockstep.conformance import TraceVerdict
+from lockstep.rules import code_of
+
+
+def verdict_record(verdict: TraceVerdict) -> dict[str, Any]:
+    """Return the verdict on one trace as JSON can hold it: its fields by name, each finding with its code."""
+    findings = [{"code": code_of(each.kind, each.name), **asdict(each)} for each in verdict.findings]
+    return asdict(verdict) | {
+        "verdict": str(verdict.verdict),
+        "exit_code": verdict.verdict.exit_code,
+        "findings": findings,
+    }

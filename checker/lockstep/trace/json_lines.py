@@ -1,0 +1,177 @@
+"""Reading NDJSON from anyone: bounded lines, one JSON object each, and errors that name file, line and field."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+MAX_INTEGER = 2**63 - 1
+MAX_DEPTH = 32
+
+#: The file that stands for standard input.
+STDIN = Path("-")
+
+#: How files begin that are not what they should be.
+_BEGINNINGS = {
+    b"\x1f\x8b": "it is compressed with gzip: unpack it first",
+    b"\x28\xb5\x2f\xfd": "it is compressed with zstd: unpack it first",
+    b"BZh": "it is compressed with bzip2: unpack it first",
+    b"\xfd7zXZ": "it is compressed with xz: unpack it first",
+    b"PK\x03\x04": "it is a zip archive: unpack it first",
+    b"\xef\xbb\xbf": "it begins with a byte order mark: write UTF-8 without one",
+    b"\xff\xfe": "it is UTF-16: write UTF-8",
+    b"\xfe\xff": "it is UTF-16: write UTF-8",
+}
+
+
+class TraceError(Exception):
+    """A trace is malformed: the message names the file, the line and, where there is one, the field."""
+
+    def __init__(self, source: str, line: int, problem: str) -> None:
+        """Name the file, the line (1 is the first) and the problem."""
+        super().__init__(f"{source}:{line}: {problem}")
+        self.source, self.line, self.problem = source, line, problem
+
+
+def source_name(path: Path) -> str:
+    """Return how messages name a file; `-` is standard input."""
+    return "<stdin>" if path == STDIN else str(path)
+
+
+def file_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file, `-` for standard input; raises TraceError where one is longer than MAX_LINE_BYTES."""
+    if path == STDIN:
+        yield from bounded_lines(sys.stdin.buffer, source_name(path))
+        return
+    with path.open("rb") as file:
+        yield from bounded_lines(file, str(path))
+
+
+def bounded_lines(file: BinaryIO, source: str) -> Iterator[bytes]:
+    """Yield the lines of an open file, which `source` names; raises TraceError as file_lines does."""
+    number = 0
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(line) > MAX_LINE_BYTES:
+            raise TraceError(source, number, f"a line of more than {MAX_LINE_BYTES:,} bytes")
+        yield line
+
+
+def json_object(text: bytes, source: str, number: int, noun: str) -> dict[str, Any]:
+    """Return the JSON object of a line.
+
+    Arguments: `text`, the line with its line break; `source` and `number` of it; `noun`, what the file is.
+    Raises TraceError where it is cut, is no JSON object, or has a key twice.
+    """
+    if not text.endswith(b"\n"):
+        raise TraceError(source, number, _beginning(text, number) or "the file is truncated: this line does not end")
+    try:
+        tree = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise TraceError(source, number, _undecodable(text, number, noun, error)) from error
+    if not isinstance(tree, dict):
+        raise TraceError(source, number, f"not a line of a {noun}: it is no JSON object")
+    if text.count(b'":') != _key_count(tree) and (twice := _key_twice(text)) is not None:
+        raise TraceError(source, number, f"field `{twice}`: it is there twice")
+    return tree
+
+
+def converted(tree: dict[str, Any], to: Any, source: str, number: int) -> Any:
+    """Return the object as one of the types of a line, which `to` is a union of.
+
+    Raises TraceError, naming the field, where it is none.
+    """
+    try:
+        return msgspec.convert(tree, to)
+    except msgspec.ValidationError as error:
+        raise TraceError(source, number, explained(error, tree)) from error
+
+
+def explained(error: msgspec.ValidationError, tree: Any) -> str:
+    """Turn msgspec's `... - at `$.field`` into our words, the field first; `tree` is what it looked at."""
+    problem, _, path = str(error).partition(" - at `$")
+    path = path.rstrip("`").lstrip(".")
+    for ours, theirs in (("unknown field", "contains unknown field"), ("missing", "missing required field")):
+        if theirs in problem:
+            name = problem.split("`")[-2]
+            return f"field `{'.'.join(filter(None, (path, name)))}`: {ours}"
+    if "[...]" in path:  # msgspec does not say which key of a table it is
+        path = _first_null(tree, path.partition("[...]")[0]) or path
+    return f"field `{path or 'kind'}`: {problem[:1].lower()}{problem[1:]}"
+
+
+def _first_null(tree: Any, table: str) -> str | None:
+    for name in table.split("."):
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    keys = tree.items() if isinstance(tree, dict) else ()
+    return next((f"{table}.{key}" for key, value in keys if not isinstance(value, bool | int | str)), None)
+
+
+def _beginning(text: bytes, number: int) -> str | None:
+    """Say what a file is by its first bytes, if it is something that people take for NDJSON."""
+    begins = (said for bytes_, said in _BEGINNINGS.items() if text.startswith(bytes_))
+    return next(begins, None) if number == 1 else None
+
+
+def _undecodable(text: bytes, number: int, noun: str, error: Exception) -> str:
+    if (said := _beginning(text, number)) is not None:
+        return f"not a {noun}: {said}"
+    if isinstance(error, RecursionError):
+        return f"not a line of a {noun}: nested deeper than {MAX_DEPTH} levels"
+    if not text.strip():
+        return f"not a line of a {noun}: it is empty"
+    return f"not a line of a {noun}: {error}"
+
+
+def _key_count(tree: Any) -> int:
+    """Count the keys of all objects of a tree."""
+    if isinstance(tree, dict):
+        count = len(tree)
+        for part in tree.values():
+            if isinstance(part, dict | list):
+                count += _key_count(part)
+        return count
+    return sum(_key_count(part) for part in tree if isinstance(part, dict | list))
+
+
+def _key_twice(text: bytes) -> str | None:
+    """Return a key that an object of a line has twice; slow, for lines in which the keys cannot be counted."""
+    twice: list[str] = []
+
+    def table(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                twice.append(key)
+            found[key] = value
+        return found
+
+    json.loads(text, object_pairs_hook=table, parse_int=str)
+    return twice[0] if twice else None
+
+
+def unreasonable(value: Any, path: str, depth: int = MAX_DEPTH) -> str | None:
+    """Return what is wrong with a free-form value: a fraction, a huge number, deep nesting; None if nothing is."""
+    if depth == 0:
+        return f"field `{path}`: nested deeper than {MAX_DEPTH} levels"
+    if isinstance(value, float):
+        return f"field `{path}`: {value} is no integer of 64 bits"
+    if isinstance(value, int) and not -1 <= value <= MAX_INTEGER:
+        return f"field `{path}`: {_short(value)} is not between -1 and {MAX_INTEGER}"
+    parts: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, dict):
+        parts = ((f"{path}.{key}", part) for key, part in value.items())
+    elif isinstance(value, list | tuple):
+        parts = ((f"{path}[{index}]", part) for index, part in enumerate(value))
+    return next((p for p in (unreasonable(v, k, depth - 1) for k, v in parts) if p), None)
+
+
+def _short(number: int) -> str:
+    digits = str(number)
+    return digits if len(digits) <= 40 else f"a number of {len(digits.lstrip('-'))} digits"
