@@ -21,6 +21,7 @@ from typing import Protocol
 from lockstep.observe import WORDS, Words, copies
 from lockstep.reading import Reading
 from lockstep.reference import reference_location
+from lockstep.tla.incremental import Evaluation, Incremental, Literal
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values import ArgumentError, Fcn, TlaError, Value
@@ -95,7 +96,9 @@ class TraceVerdict:
         return {f.name: f for f in self.findings if f.kind == "property"}
 
 
-def check_trace(trace: Events, spec: Spec, words: Words = WORDS) -> TraceVerdict:
+def check_trace(
+    trace: Events, spec: Spec, words: Words = WORDS, evaluation: Evaluation = Evaluation.INCREMENTAL
+) -> TraceVerdict:
     """Check one trace against the spec; every property the spec was loaded with is on.
 
     What an event shows is compared with the spec's Observe(node), with Observe where that takes no node, and
@@ -103,12 +106,13 @@ def check_trace(trace: Events, spec: Spec, words: Words = WORDS) -> TraceVerdict
     event of no node gives them all.
 
     Arguments: `trace`, opened; `spec`, compiled with the constants the trace is told in; `words`, what null and
-    strings of the trace stand for.
+    strings of the trace stand for; `evaluation`, of the properties: each as it stands after every step, or what the
+    step can have changed, which comes to the same.
     Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason, and so
     is an error of the checker or the spec, with the line it had come to.
     """
     begin = time.perf_counter()
-    check = Check(trace, spec, words)
+    check = Check(trace, spec, words, evaluation)
     try:
         check.run()
     except OSError as error:  # Nothing but the trace is read here.
@@ -179,8 +183,11 @@ def finding(
 class Check:
     """One check: what was found so far in `result`, and how far it has come in `place`."""
 
-    def __init__(self, trace: Events, spec: Spec, words: Words = WORDS) -> None:
+    def __init__(
+        self, trace: Events, spec: Spec, words: Words = WORDS, evaluation: Evaluation = Evaluation.INCREMENTAL
+    ) -> None:
         """Prepare the check of a trace, as check_trace does it."""
+        self.properties = Literal(spec) if evaluation is Evaluation.LITERAL else Incremental(spec)
         self.trace, self.spec = trace, spec
         self.reading = Reading(trace.source, spec.actions, words)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
@@ -191,6 +198,7 @@ class Check:
         """Check the trace from its begin to its end, or to where it leaves the spec."""
         state = self.initial()
         self._check_initial(state)
+        self.properties.begin(state)
         for line, event in self.trace:
             self.place = f"line {line} ({event.action} of {event.node})"
             self.result.events += 1
@@ -199,7 +207,8 @@ class Check:
                 break
             if event.action != OBSERVE:
                 self.result.steps += 1
-                self._check_properties(state, after, line, event)
+                for name in self.properties.violated(state, after):
+                    self._violated(name, line, event)
                 state = after
         conclude(self.result)
 
@@ -289,16 +298,9 @@ class Check:
                 if name not in self.failed and not holds(state):
                     self._violated(name, 1, Event(seq=0, node="", action=INIT))
 
-    def _check_properties(self, state: State, after: State, line: int, event: Event) -> None:
-        for name, holds in self.spec.invariants.items():
-            if name not in self.failed and not holds(after):
-                self._violated(name, line, event)
-        for name, keeps in self.spec.action_properties.items():
-            if name not in self.failed and not keeps(state, after):
-                self._violated(name, line, event)
-
     def _violated(self, name: str, line: int, event: Event) -> None:
         self.failed.add(name)
+        self.properties.drop(name)
         self._found("property", name, line, event, [], str(self.spec.definitions.get(name, "")))
 
     def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:

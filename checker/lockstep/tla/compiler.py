@@ -38,7 +38,7 @@ from lockstep.tla.syntax import (
     String,
 )
 
-__all__ = ["NEXT", "NOW", "Compiler", "Context", "Function"]
+__all__ = ["NEXT", "NOW", "Binding", "Compiler", "Context", "Function"]
 
 NOW, NEXT = "_s", "_t"
 

@@ -14,8 +14,9 @@ from typing import Any
 from lockstep.tla import runtime
 from lockstep.tla.actions import YIELD, ActionCompiler, Mode, Rest
 from lockstep.tla.analysis import CompileError, Program
-from lockstep.tla.compiler import NEXT, NOW, Compiler, Context, InlineBinding
+from lockstep.tla.compiler import NEXT, NOW, Binding, Compiler, Context, InlineBinding
 from lockstep.tla.emit import Block, Names, python_name
+from lockstep.tla.footprints import Part, Within, parts
 from lockstep.tla.nextstate import ActionPart, Frame, split_next
 from lockstep.tla.sets import INT, NAT, STRING
 from lockstep.tla.syntax import Bound, Builtin, Call, Definition, Expr, Location
@@ -24,7 +25,7 @@ from lockstep.tla.values import Fcn, ModelValue, Value
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "1"
+COMPILER_VERSION = "2"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
 
 
@@ -170,8 +171,8 @@ class _Generator:
         self.meta["actions"] = {}
         if nxt is None:
             return
-        for name, (params, parts) in self.grouped(nxt).items():
-            self.write_action(name, params, parts)
+        for name, (params, alternatives) in self.grouped(nxt).items():
+            self.write_action(name, params, alternatives)
 
     def grouped(self, nxt: Expr) -> dict[str, tuple[tuple[str, ...], list[ActionPart]]]:
         """Find the actions by name, each with its parameters and its alternatives."""
@@ -319,7 +320,10 @@ class _Generator:
 
     def write_predicates(self) -> None:
         cfg, meta = self.program.cfg, self.meta
+        meta["parts"] = {}
         meta["invariants"] = {name: self.state_predicate(name, "INVARIANT") for name in cfg.invariants}
+        for name in cfg.invariants:
+            self.write_parts(name, self.named(name, "INVARIANT").body)
         meta["constraints"] = [self.state_predicate(name, "CONSTRAINT") for name in cfg.constraints]
         meta["action_constraints"] = [
             self.predicate(self.named(name, "ACTION_CONSTRAINT").body) for name in cfg.action_constraints
@@ -349,6 +353,8 @@ class _Generator:
         formula = self.formula(self.named(name, "PROPERTY").body)
         if formula.steps:
             self.meta["action_properties"][name] = [self.predicate(step) for step in formula.steps]
+            for step in formula.steps:
+                self.write_parts(name, step.args[0])
         if formula.initial:
             what = f"what the PROPERTY {name} asks of the first state"
             self.meta["initial_properties"][name] = [self.predicate(part) for part in formula.initial]
@@ -356,7 +362,9 @@ class _Generator:
                 self.check_of_state(part, what, part.loc)
         for index, part in enumerate(formula.invariants):
             key = name if len(formula.invariants) == 1 else f"{name}#{index + 1}"
-            self.meta["invariants"].setdefault(key, self.predicate(part))
+            if key not in self.meta["invariants"]:
+                self.meta["invariants"][key] = self.predicate(part)
+                self.write_parts(key, part)
         if formula.unchecked:
             self.meta["unchecked"][name] = [str(part.loc) for part in formula.unchecked]
 
@@ -370,6 +378,52 @@ class _Generator:
         head.nest(f"def {name}({NOW}, {NEXT}=None):  # {expr.loc}", body)
         self.entries["next"].append("\n".join(head.lines))
         return name
+
+    def write_parts(self, name: str, formula: Expr) -> None:
+        """Compile the parts of a property: of each its test, the elements it is for, and its footprint."""
+        found = self.meta["parts"].setdefault(name, [])
+        for part in parts(self.program, formula):
+            holds, elements = (self.values.globals.fresh(wanted) for wanted in ("_part_holds", "_part_elements"))
+            self._write_test(holds, part)
+            self._write_elements(elements, part)
+            footprint = sorted(map(list, part.footprint), key=repr)
+            found.append([holds, elements, footprint])
+
+    def _write_test(self, name: str, part: Part) -> None:
+        scope, given = self.values.context(NOW, NEXT), []
+        for frame in part.frames:
+            if frame.bound is not None:
+                scope, local = self.values.bind_values(frame.bound.params, scope)
+                given += local
+            else:
+                scope = scope.bind(_inlined(frame, scope))
+        body = Block()
+        body.emit(f"return {self.values.test(part.body, scope, body)}")
+        head = Block()
+        head.nest(f"def {name}({', '.join([NOW, NEXT, *given])}):  # {part.body.loc}", body)
+        self.entries["next"].append("\n".join(head.lines))
+
+    def _write_elements(self, name: str, part: Part) -> None:
+        body, head = Block(), Block()
+        self._write_loops(list(part.frames), [], self.values.context(None, None), body)
+        head.nest(f"def {name}():  # {part.body.loc}", body)
+        self.entries["next"].append("\n".join(head.lines))
+
+    def _write_loops(self, frames: list[Within], names: list[str], scope: Context, block: Block) -> None:
+        if not frames:
+            block.emit(f"yield ({''.join(f'{name}, ' for name in names)})")
+            return
+        frame, below = frames[0], frames[1:]
+        if frame.bound is None:
+            self._write_loops(below, names, scope.bind(_inlined(frame, scope)), block)
+            return
+
+        def write(inner: Block, inside: Context) -> None:
+            assert frame.bound is not None
+            more = [inside.env[uid].code for uid in frame.bound.params]  # type: ignore[union-attr]  # a bound value
+            self._write_loops(below, [*names, *more], inside, inner)
+
+        self.modes["next"].loop(frame.bound, scope, block, write)
 
     def assumptions(self) -> list[list[Any]]:
         found = []
@@ -463,6 +517,14 @@ class _Generator:
         lines[-1] = lines[-1][: loc.end_column]
         lines[0] = lines[0][loc.column - 1 :]
         return "\n".join(lines)
+
+
+def _inlined(frame: Within, scope: Context) -> dict[int, Binding]:
+    """Return what the parameters of a definition stand for where it is used."""
+    assert frame.use is not None
+    assert frame.definition is not None
+    pairs = zip(frame.definition.params, frame.use.args, strict=True)
+    return {uid: InlineBinding(arg, scope) for uid, arg in pairs}
 
 
 _TEMPORAL = frozenset({"[]", "<>", "~>", "$WF", "$SF", "$SquareAct", "$AngleAct", "-+->", "$TemporalExists"})

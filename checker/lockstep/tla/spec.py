@@ -34,6 +34,7 @@ __all__ = [
     "AmbiguousStep",
     "CompileError",
     "Parsed",
+    "PropertyPart",
     "Spec",
     "load_spec",
     "parse_spec",
@@ -63,6 +64,21 @@ class ActionInfo:
     params: tuple[str, ...]
     labels: tuple[str, ...]
     loc: Location
+
+
+@dataclass(frozen=True)
+class PropertyPart:
+    """A part of a property: a conjunct, for every combination of the elements it speaks of.
+
+    Attributes:
+        holds: its test, of a state, the next one, and the elements.
+        elements: the combinations of elements.
+        footprint: the paths into the state that it reads; a number in one is that of an element, None is any.
+    """
+
+    holds: Callable[..., bool]
+    elements: tuple[tuple[Value, ...], ...]
+    footprint: tuple[tuple[str | int | None, ...], ...]
 
 
 class Spec:
@@ -265,6 +281,17 @@ class Spec:
         """What the configuration's properties ask of the first state (as a refinement does), by name."""
         table = self._meta["initial_properties"]
         return {name: _all_of([self._module[py] for py in names]) for name, names in table.items()}
+
+    @cached_property
+    def parts(self) -> dict[str, list[PropertyPart]]:
+        """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.footprints`."""
+        return {
+            name: [
+                PropertyPart(self._module[holds], tuple(self._module[elements]()), tuple(map(tuple, footprint)))
+                for holds, elements, footprint in told
+            ]
+            for name, told in self._meta["parts"].items()
+        }
 
     def constraint(self, state: State) -> bool:
         """Tell whether the configuration's state constraints hold."""

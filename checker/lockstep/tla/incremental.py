@@ -1,0 +1,177 @@
+"""Properties of a behaviour, step by step: all of them each time, or only what a step can have changed.
+
+The literal way evaluates every formula as it stands after every step. The incremental way evaluates a part of a formula
+again only where the step changed something on its footprint (:mod:`lockstep.tla.footprints`). What it finds false it
+asks the literal formula about, so a violation is always one of the formula itself; that no violation is missed rests on
+the footprints, and tests compare the two ways on tampered traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lockstep.tla.spec import PropertyPart, Spec
+from lockstep.tla.state import State
+from lockstep.tla.values import Fcn, TlaError, Value
+
+__all__ = ["Evaluation", "Incremental", "Literal", "changes"]
+
+#: Where a step changed something: a variable, a key of its function, a key of the function there.
+Change = tuple[Value, ...]
+
+
+class Evaluation(StrEnum):
+    """How properties are evaluated."""
+
+    LITERAL = "literal"
+    INCREMENTAL = "incremental"
+
+
+class Literal:
+    """Evaluates every property after every step."""
+
+    def __init__(self, spec: Spec) -> None:
+        """Take the properties of a spec."""
+        self._invariants, self._steps = dict(spec.invariants), dict(spec.action_properties)
+
+    def begin(self, state: State) -> None:
+        """Begin in a state, of which the invariants were evaluated."""
+
+    def drop(self, name: str) -> None:
+        """Evaluate a property no more: it has failed."""
+        self._invariants.pop(name, None)
+        self._steps.pop(name, None)
+
+    def violated(self, state: State, after: State) -> list[str]:
+        """Return the properties that fail in the state after a step, or of the step."""
+        found = [name for name, holds in self._invariants.items() if not holds(after)]
+        return found + [name for name, holds in self._steps.items() if not holds(state, after)]
+
+
+@dataclass(slots=True)
+class _Instance:
+    """A part of a property with its elements; of a step, `restless` tells that it is false where nothing changes."""
+
+    name: str
+    part: PropertyPart
+    elements: tuple[Value, ...]
+    footprint: tuple[Change | tuple[Value | None, ...], ...]
+    of_step: bool
+    restless: bool = False
+
+
+class Incremental:
+    """Evaluates after a step the instances whose footprint it changed."""
+
+    def __init__(self, spec: Spec) -> None:
+        """Take the properties of a spec apart."""
+        self._spec = spec
+        self._instances = list(_instances(spec))
+        self._restless: set[int] = set()
+        self._affected: dict[Change, tuple[int, ...]] = {}
+        self._order = {name: number for number, name in enumerate([*spec.invariants, *spec.action_properties])}
+        self._dropped: set[str] = set()
+
+    def begin(self, state: State) -> None:
+        """Begin in a state, of which the invariants were evaluated."""
+        for number, instance in enumerate(self._instances):
+            if instance.of_step:
+                self._settle(number, instance, state)
+
+    def drop(self, name: str) -> None:
+        """Evaluate a property no more: it has failed."""
+        self._dropped.add(name)
+        self._affected.clear()
+        self._restless = {number for number in self._restless if self._instances[number].name != name}
+
+    def violated(self, state: State, after: State) -> list[str]:
+        """Return the properties that fail in the state after a step, or of the step."""
+        changed = list(changes(state, after))
+        if not changed:
+            return []
+        affected = set(self._restless)
+        for change in changed:
+            affected.update(self._of(change))
+        suspects: set[str] = set()
+        for number in affected:
+            instance = self._instances[number]
+            if instance.name not in suspects and not self._holds(instance, state, after):
+                suspects.add(instance.name)
+            if instance.of_step:
+                self._settle(number, instance, after)
+        return self._confirmed(suspects, state, after) if suspects else []
+
+    def _of(self, change: Change) -> tuple[int, ...]:
+        """Return the instances that a change affects."""
+        found = self._affected.get(change)
+        if found is None:
+            found = self._affected[change] = tuple(
+                number
+                for number, instance in enumerate(self._instances)
+                if instance.name not in self._dropped and any(_meet(path, change) for path in instance.footprint)
+            )
+        return found
+
+    def _holds(self, instance: _Instance, state: State, after: State) -> bool:
+        """Evaluate an instance; where it has no value the formula as a whole must tell."""
+        try:
+            if instance.of_step:
+                return instance.part.holds(state, after, *instance.elements)
+            return instance.part.holds(after, None, *instance.elements)
+        except TlaError:
+            return False
+
+    def _settle(self, number: int, instance: _Instance, state: State) -> None:
+        """Find out whether a part of a step is false where nothing on its footprint changes."""
+        restless = not self._holds(instance, state, state)
+        if restless != instance.restless:
+            instance.restless = restless
+            (self._restless.add if restless else self._restless.discard)(number)
+
+    def _confirmed(self, suspects: Iterable[str], state: State, after: State) -> list[str]:
+        """Return which properties fail, in their order, by the formulas as they stand."""
+        found = []
+        for name in sorted(suspects, key=self._order.__getitem__):
+            invariant = self._spec.invariants.get(name)
+            if (invariant is not None and not invariant(after)) or (
+                invariant is None and not self._spec.action_properties[name](state, after)
+            ):
+                found.append(name)
+        return found
+
+
+def _instances(spec: Spec) -> Iterator[_Instance]:
+    for name, parts in spec.parts.items():
+        for part in parts:
+            for elements in part.elements:
+                paths = (
+                    tuple(elements[step] if isinstance(step, int) else step for step in path) for path in part.footprint
+                )
+                yield _Instance(name, part, elements, tuple(paths), name in spec.action_properties)
+
+
+def _meet(path: tuple[Value | None, ...], change: Change) -> bool:
+    """Tell whether a path and a change lie one within the other; None is any key."""
+    return all(step is None or step == key for step, key in zip(path, change, strict=False))
+
+
+def changes(state: State, after: State) -> Iterator[Change]:
+    """Yield where two states differ, as far as identity tells: a part that is the same object has not changed."""
+    for name, old, new in zip(after.variables, state, after, strict=True):
+        if old is new:
+            continue
+        if type(old) is not Fcn or type(new) is not Fcn or old.d.keys() != new.d.keys():
+            yield (name,)
+            continue
+        for key, within in new.d.items():
+            before = old.d[key]
+            if before is within:
+                continue
+            if type(before) is not Fcn or type(within) is not Fcn or before.d.keys() != within.d.keys():
+                yield (name, key)
+                continue
+            for field, value in within.d.items():
+                if before.d[field] is not value:
+                    yield (name, key, field)
