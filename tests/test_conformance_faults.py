@@ -134,7 +134,7 @@ def test_an_error_of_the_checker_itself_is_an_internal_error_with_its_line(monke
     def boom(*_: object) -> None:
         raise ZeroDivisionError("x")
 
-    monkeypatch.setattr("lockstep.reading.compare", boom)
+    monkeypatch.setattr("lockstep.conformance.equal_count", boom)
     verdict = check(list(simulated()[1]))
     node = simulated()[1][0].node
     assert verdict.verdict is Verdict.INTERNAL

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lockstep.tla.analysis import Program
-from lockstep.tla.syntax import Bind, Bound, Builtin, Call, Definition, Expr, Let, OperatorArg, String
+from lockstep.tla.syntax import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
 
 #: A step of a path: the number of a bound element, a key, or None for any.
 Step = int | str | None
@@ -40,6 +40,35 @@ class Part:
     frames: tuple[Within, ...]
     body: Expr
     footprint: frozenset[Path]
+    each: Each | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """A comparison of a number of the element, ``x + offset`` or ``x.key + offset``, with one of the state alone."""
+
+    key: str | None
+    offset: int
+    limit: Expr
+    scope: Scope
+    footprint: frozenset[Path]
+
+
+@dataclass(frozen=True, eq=False)
+class Each:
+    """A part that says something of every element of a set or range of the state: ``\\A x \\in D : P(x)``.
+
+    Where only the domain, a sequence at an index of x, or the limit of a comparison changed, no more than some elements
+    are concerned. `whole` is what else P reads; `at` are sequences with the number of x that is the index.
+    """
+
+    bound: Bound
+    body: Expr
+    range: tuple[Expr, Expr] | None
+    domain: frozenset[Path]
+    whole: frozenset[Path]
+    at: frozenset[tuple[Path, str | None, int]]
+    thresholds: tuple[Threshold, ...]
 
 
 @dataclass(frozen=True)
@@ -50,21 +79,33 @@ class _Element:
 
 
 @dataclass(frozen=True)
-class _Argument:
+class Argument:
     """A parameter that stands for an expression, in the scope of its call."""
 
     expr: Expr
-    scope: _Scope
+    scope: Scope
     within: frozenset[int]
 
 
+class _X:
+    """The name bound by an Each."""
+
+
 #: What the bound names mean; None: an element of a set that is not constant.
-_Scope = dict[int, "_Element | _Argument | None"]
+Scope = dict[int, "_Element | Argument | _X | None"]
+_NAME = _X()
+_COMPARISONS = frozenset(("Naturals", name) for name in ("<", ">", "\\leq", "\\geq"))
 
 
 def parts(program: Program, formula: Expr) -> Iterator[Part]:
     """Take a formula apart; together the parts say what it says."""
     yield from _Splitter(program).split(formula, (), {}, 0)
+
+
+def footprint_of(program: Program, definition: Definition) -> frozenset[Path]:
+    """Return the footprint of a definition; numbers are those of its parameters."""
+    scope: Scope = {uid: _Element(number) for number, uid in enumerate(definition.params)}
+    return _Splitter(program).footprint(definition.body, scope)
 
 
 class _Splitter:
@@ -75,7 +116,7 @@ class _Splitter:
 
     # ---- Parts ----
 
-    def split(self, expr: Expr, frames: tuple[Within, ...], scope: _Scope, count: int) -> Iterator[Part]:
+    def split(self, expr: Expr, frames: tuple[Within, ...], scope: Scope, count: int) -> Iterator[Part]:
         if isinstance(expr, Builtin) and expr.name == "\\land":
             for each in expr.args:
                 yield from self.split(each, frames, scope, count)
@@ -92,7 +133,29 @@ class _Splitter:
         elif isinstance(expr, Call) and (definition := self._opened(expr)) is not None:
             yield from self.split(definition.body, (*frames, Within(use=expr, definition=definition)), {}, count)
         else:
-            yield Part(frames, expr, self.footprint(expr, scope))
+            yield Part(frames, expr, self.footprint(expr, scope), self._each(expr, scope))
+
+    def _each(self, expr: Expr, scope: Scope) -> Each | None:
+        if not isinstance(expr, Bind) or expr.name != "$BoundedForall" or len(expr.bounds) != 1:
+            return None
+        (bound,) = expr.bounds
+        if bound.domain is None or len(bound.params) != 1:
+            return None
+        reader = _ReaderOfEach(self.program)
+        whole = reader.footprint(expr.body, scope | {bound.params[0]: _NAME})
+        domain = self.footprint(bound.domain, scope)
+        told = (frozenset(reader.at), tuple(reader.thresholds))
+        return Each(bound, expr.body, self._range(bound.domain), domain, whole, *told)
+
+    def _range(self, domain: Expr) -> tuple[Expr, Expr] | None:
+        if isinstance(domain, Call) and self._standard(domain.op) == ("Naturals", ".."):
+            low, high = domain.args
+            return low, high
+        return None
+
+    def _standard(self, op: int) -> tuple[str, str] | None:
+        definition = self.program.definition(op)
+        return None if definition is None else self.program.standard(definition)
 
     def _are_constant(self, bounds: tuple[Bound, ...]) -> bool:
         return all(
@@ -119,7 +182,7 @@ class _Splitter:
         return (expr, uses) if isinstance(expr, Builtin) and expr.name == "$SetOfRcds" else None
 
     def _of_a_record(
-        self, expr: Builtin, fields: tuple[Builtin, tuple[Within, ...]], frames: tuple[Within, ...], scope: _Scope
+        self, expr: Builtin, fields: tuple[Builtin, tuple[Within, ...]], frames: tuple[Within, ...], scope: Scope
     ) -> Iterator[Part]:
         """Yield that the record has these fields, no others, and that each is in its set, where that is constant."""
         record, _ = expr.args
@@ -140,22 +203,22 @@ class _Splitter:
 
     # ---- Footprints ----
 
-    def footprint(self, expr: Expr, scope: _Scope) -> frozenset[Path]:
+    def footprint(self, expr: Expr, scope: Scope) -> frozenset[Path]:
         found: set[Path] = set()
         self._read(expr, scope, found, frozenset())
         return frozenset(found)
 
-    def path(self, expr: Expr, scope: _Scope) -> Path | None:
-        """Return the path that an expression is, cut to LENGTH; None if it is none."""
+    def path(self, expr: Expr, scope: Scope) -> Path | None:
+        """Return the path that an expression is; None if it is none."""
         if isinstance(expr, Builtin) and expr.name == "'":
             return self.path(expr.args[0], scope)
         if isinstance(expr, Builtin) and expr.name == "$FcnApply":
             path = self.path(expr.args[0], scope)
-            return None if path is None else (*path, self._step(expr.args[1], scope))[:LENGTH]  # type: ignore[return-value]
+            return None if path is None else (*path, self._step(expr.args[1], scope))
         if not isinstance(expr, Call) or expr.args:
             return None
         bound = scope.get(expr.op)
-        if isinstance(bound, _Argument):
+        if isinstance(bound, Argument):
             return self.path(bound.expr, bound.scope)
         uid = self.program.target(expr.op)
         if uid in self.variables:
@@ -165,21 +228,21 @@ class _Splitter:
             return None
         return self.path(definition.body, scope)
 
-    def _step(self, expr: Expr, scope: _Scope) -> Step:
+    def _step(self, expr: Expr, scope: Scope) -> Step:
         if isinstance(expr, String):
             return expr.value
         if isinstance(expr, Call) and not expr.args:
             bound = scope.get(expr.op)
             if isinstance(bound, _Element):
                 return bound.number
-            if isinstance(bound, _Argument):
+            if isinstance(bound, Argument):
                 return self._step(bound.expr, bound.scope)
         return None
 
-    def _read(self, expr: Expr, scope: _Scope, found: set[Path], within: frozenset[int]) -> None:
+    def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
         path = self.path(expr, scope)
         if path is not None:
-            found.add(path)
+            found.add(path[:LENGTH])  # type: ignore[arg-type]  # a slice of a path is one
             self._read_indexes(expr, scope, found, within)
         elif isinstance(expr, Call):
             self._read_call(expr.op, expr.args, scope, found, within)
@@ -199,7 +262,7 @@ class _Splitter:
             for each in expr.args:
                 self._read(each, scope, found, within)
 
-    def _read_indexes(self, expr: Expr, scope: _Scope, found: set[Path], within: frozenset[int]) -> None:
+    def _read_indexes(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
         """Add what the indexes on the way of a path read, also where a name stands for it."""
         if isinstance(expr, Builtin):
             self._read_indexes(expr.args[0], scope, found, within)
@@ -207,17 +270,17 @@ class _Splitter:
                 self._read(index, scope, found, within)
         elif isinstance(expr, Call):
             bound = scope.get(expr.op)
-            if isinstance(bound, _Argument):
+            if isinstance(bound, Argument):
                 self._read_indexes(bound.expr, bound.scope, found, within)
             elif (definition := self.program.definition(expr.op)) is not None:
                 self._read_indexes(definition.body, scope, found, within)
 
     def _read_call(
-        self, op: int, args: tuple[Expr, ...], scope: _Scope, found: set[Path], within: frozenset[int]
+        self, op: int, args: tuple[Expr, ...], scope: Scope, found: set[Path], within: frozenset[int]
     ) -> None:
         if op in scope:
             bound = scope[op]
-            if isinstance(bound, _Argument):
+            if isinstance(bound, Argument):
                 self._read_argument(bound, args, found)
             for each in args:
                 self._read(each, scope, found, within)
@@ -231,10 +294,10 @@ class _Splitter:
             return
         if definition.uid in self.program.values:
             return
-        inside = scope | {uid: _Argument(arg, scope, within) for uid, arg in zip(definition.params, args, strict=True)}
+        inside = scope | {uid: Argument(arg, scope, within) for uid, arg in zip(definition.params, args, strict=True)}
         self._read(definition.body, inside, found, within | {definition.uid})
 
-    def _read_argument(self, bound: _Argument, args: tuple[Expr, ...], found: set[Path]) -> None:
+    def _read_argument(self, bound: Argument, args: tuple[Expr, ...], found: set[Path]) -> None:
         if isinstance(bound.expr, OperatorArg):
             if args:  # an operator that was passed: what it does with its arguments is not followed
                 found |= self.everything
@@ -246,3 +309,90 @@ def _pairs(told: Builtin) -> Iterator[Builtin]:
     for pair in told.args:
         assert isinstance(pair, Builtin)
         yield pair
+
+
+class _ReaderOfEach(_Splitter):
+    """Reads a formula about the elements of a set, and tells apart what concerns one of them only."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.at: set[tuple[Path, str | None, int]] = set()
+        self.thresholds: list[Threshold] = []
+
+    def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
+        indexed = self._indexed(expr, scope)
+        if indexed is not None:
+            self.at.add(indexed)
+        elif (threshold := self._threshold(expr, scope)) is not None:
+            if threshold.footprint:
+                self.thresholds.append(threshold)
+        else:
+            super()._read(expr, scope, found, within)
+
+    def _indexed(self, expr: Expr, scope: Scope) -> tuple[Path, str | None, int] | None:
+        """Return the sequence and the number of the element, if an expression is one at its index, or within that."""
+        while isinstance(expr, Builtin) and expr.name in ("$FcnApply", "'"):
+            if expr.name == "$FcnApply":
+                path, number = self.path(expr.args[0], scope), self._number(expr.args[1], scope)
+                if path is not None and number is not None:
+                    return (path, *number) if len(path) <= LENGTH else None
+            expr = expr.args[0]
+        if isinstance(expr, Call) and not expr.args and isinstance(bound := scope.get(expr.op), Argument):
+            return self._indexed(bound.expr, bound.scope)
+        return None
+
+    def _number(self, expr: Expr, scope: Scope) -> tuple[str | None, int] | None:
+        """Return (key, offset) where an expression is ``x + offset`` or ``x.key + offset``."""
+        if self._is_name(expr, scope):
+            return None, 0
+        if isinstance(expr, Builtin) and expr.name == "$FcnApply" and self._is_name(expr.args[0], scope):
+            key = expr.args[1]
+            return (key.value, 0) if isinstance(key, String) else None
+        if not isinstance(expr, Call):
+            return None
+        if isinstance(bound := scope.get(expr.op), Argument) and not expr.args:
+            return self._number(bound.expr, bound.scope)
+        sign = {("Naturals", "+"): 1, ("Naturals", "-"): -1}.get(self._standard(expr.op) or ("", ""))
+        if sign is None or not isinstance(expr.args[1], Number):
+            return None
+        number = self._number(expr.args[0], scope)
+        return None if number is None else (number[0], number[1] + sign * expr.args[1].value)
+
+    def _is_name(self, expr: Expr, scope: Scope) -> bool:
+        if not isinstance(expr, Call) or expr.args:
+            return False
+        bound = scope.get(expr.op)
+        return bound is _NAME or (isinstance(bound, Argument) and self._is_name(bound.expr, bound.scope))
+
+    def _threshold(self, expr: Expr, scope: Scope) -> Threshold | None:
+        equals = isinstance(expr, Builtin) and expr.name == "="
+        if not equals and not (isinstance(expr, Call) and self._standard(expr.op) in _COMPARISONS):
+            return None
+        assert isinstance(expr, Call | Builtin)
+        for mine, other in (expr.args, expr.args[::-1]):
+            number = self._number(mine, scope)
+            if number is not None and not self._speaks_of_it(other, scope, frozenset()):
+                return Threshold(*number, other, scope, _Splitter(self.program).footprint(other, scope))
+        return None
+
+    def _speaks_of_it(self, expr: Expr, scope: Scope, within: frozenset[int]) -> bool:
+        """Tell whether an expression depends on the element, or on another name bound beside it."""
+        if isinstance(expr, Call):
+            bound = scope.get(expr.op)
+            if bound is _NAME or (bound is None and expr.op in scope):
+                return True
+            if isinstance(bound, Argument) and self._speaks_of_it(bound.expr, bound.scope, within):
+                return True
+            definition = self.program.definition(expr.op)
+            opens = definition is not None and definition.uid not in within and not self.program.standard(definition)
+            if opens and definition and self._speaks_of_it(definition.body, scope, within | {definition.uid}):
+                return True
+            return any(self._speaks_of_it(each, scope, within) for each in expr.args)
+        if isinstance(expr, Bind):
+            domains = [bound.domain for bound in expr.bounds if bound.domain is not None]
+            return any(self._speaks_of_it(each, scope, within) for each in (*domains, expr.body))
+        if isinstance(expr, Let):
+            return self._speaks_of_it(expr.body, scope, within)
+        if isinstance(expr, Builtin):
+            return any(self._speaks_of_it(each, scope, within) for each in expr.args)
+        return isinstance(expr, OperatorArg)

@@ -16,7 +16,7 @@ from lockstep.tla.actions import YIELD, ActionCompiler, Mode, Rest
 from lockstep.tla.analysis import CompileError, Program
 from lockstep.tla.compiler import NEXT, NOW, Binding, Compiler, Context, InlineBinding
 from lockstep.tla.emit import Block, Names, python_name
-from lockstep.tla.footprints import Part, Within, parts
+from lockstep.tla.footprints import Argument, Each, Part, Scope, Within, footprint_of, parts
 from lockstep.tla.nextstate import ActionPart, Frame, split_next
 from lockstep.tla.sets import INT, NAT, STRING
 from lockstep.tla.syntax import Bound, Builtin, Call, Definition, Expr, Location
@@ -25,7 +25,7 @@ from lockstep.tla.values import Fcn, ModelValue, Value
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "2"
+COMPILER_VERSION = "4"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
 
 
@@ -138,6 +138,9 @@ class _Generator:
 
     def run(self) -> str:
         init, nxt = self.behaviour()
+        outbox = self.program.definition(self.program.top.get("Outbox", -1))
+        told = footprint_of(self.program, outbox) if outbox is not None else ()
+        self.meta["outbox_footprint"] = sorted(map(list, told), key=repr)
         self.write_init(init)
         self.write_actions(nxt)
         self.write_predicates()
@@ -387,9 +390,43 @@ class _Generator:
             self._write_test(holds, part)
             self._write_elements(elements, part)
             footprint = sorted(map(list, part.footprint), key=repr)
-            found.append([holds, elements, footprint])
+            each = None if part.each is None else self._write_each(part, part.each)
+            found.append([holds, elements, footprint, each])
+
+    def _write_each(self, part: Part, each: Each) -> dict[str, Any] | None:
+        """Compile what tells which elements a change concerns; nothing where a limit cannot be compiled alone."""
+        assert each.bound.domain is not None
+        fresh = self.values.globals.fresh
+        told: dict[str, Any] = {"holds": fresh("_each_holds"), "domain": None, "range": None}
+        self._write_test(told["holds"], replace(part, frames=(*part.frames, Within(bound=each.bound)), body=each.body))
+        if each.range is None:
+            told["domain"] = fresh("_each_domain")
+            self._write_function(told["domain"], part, each.bound.domain)
+        else:
+            told["range"] = [fresh("_each_low"), fresh("_each_high")]
+            for name, end in zip(told["range"], each.range, strict=True):
+                self._write_function(name, part, end)
+        told["thresholds"] = []
+        for threshold in each.thresholds:
+            limit = fresh("_each_limit")
+            try:
+                with self.values.attempt():
+                    self._write_function(limit, part, threshold.limit, threshold.scope)
+            except (CompileError, KeyError):
+                return None
+            paths = sorted(map(list, threshold.footprint), key=repr)
+            told["thresholds"].append([threshold.key, threshold.offset, limit, paths])
+        told["at"] = sorted(([list(path), key, offset] for path, key, offset in each.at), key=repr)
+        told["whole"], told["of_domain"] = (sorted(map(list, paths), key=repr) for paths in (each.whole, each.domain))
+        return told
 
     def _write_test(self, name: str, part: Part) -> None:
+        self._write_function(name, part, part.body, test=True)
+
+    def _write_function(
+        self, name: str, part: Part, expr: Expr, arguments: Scope | None = None, *, test: bool = False
+    ) -> None:
+        """Write a function of both states and the elements of a part; `arguments` are what parameters stand for."""
         scope, given = self.values.context(NOW, NEXT), []
         for frame in part.frames:
             if frame.bound is not None:
@@ -397,10 +434,11 @@ class _Generator:
                 given += local
             else:
                 scope = scope.bind(_inlined(frame, scope))
+        scope = _with_arguments(scope, arguments or {})
         body = Block()
-        body.emit(f"return {self.values.test(part.body, scope, body)}")
+        body.emit(f"return {(self.values.test if test else self.values.expr)(expr, scope, body)}")
         head = Block()
-        head.nest(f"def {name}({', '.join([NOW, NEXT, *given])}):  # {part.body.loc}", body)
+        head.nest(f"def {name}({', '.join([NOW, NEXT, *given])}):  # {expr.loc}", body)
         self.entries["next"].append("\n".join(head.lines))
 
     def _write_elements(self, name: str, part: Part) -> None:
@@ -517,6 +555,12 @@ class _Generator:
         lines[-1] = lines[-1][: loc.end_column]
         lines[0] = lines[0][loc.column - 1 :]
         return "\n".join(lines)
+
+
+def _with_arguments(scope: Context, arguments: Scope) -> Context:
+    """Return a context in which parameters stand for what they were given."""
+    given = ((uid, each) for uid, each in arguments.items() if isinstance(each, Argument))
+    return scope.bind({uid: InlineBinding(each.expr, _with_arguments(scope, each.scope)) for uid, each in given})
 
 
 def _inlined(frame: Within, scope: Context) -> dict[int, Binding]:

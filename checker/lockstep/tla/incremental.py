@@ -8,18 +8,16 @@ the footprints, and tests compare the two ways on tampered traces.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lockstep.tla.concern import Change, Concern, at_elements, meet
 from lockstep.tla.spec import PropertyPart, Spec
 from lockstep.tla.state import State
 from lockstep.tla.values import Fcn, TlaError, Value
 
 __all__ = ["Evaluation", "Incremental", "Literal", "changes"]
-
-#: Where a step changed something: a variable, a key of its function, a key of the function there.
-Change = tuple[Value, ...]
 
 
 class Evaluation(StrEnum):
@@ -57,8 +55,9 @@ class _Instance:
     name: str
     part: PropertyPart
     elements: tuple[Value, ...]
-    footprint: tuple[Change | tuple[Value | None, ...], ...]
+    footprint: tuple[tuple[Value | None, ...], ...]
     of_step: bool
+    each: Concern | None
     restless: bool = False
 
 
@@ -97,7 +96,7 @@ class Incremental:
         suspects: set[str] = set()
         for number in affected:
             instance = self._instances[number]
-            if instance.name not in suspects and not self._holds(instance, state, after):
+            if instance.name not in suspects and not self._holds(instance, state, after, changed):
                 suspects.add(instance.name)
             if instance.of_step:
                 self._settle(number, instance, after)
@@ -110,22 +109,34 @@ class Incremental:
             found = self._affected[change] = tuple(
                 number
                 for number, instance in enumerate(self._instances)
-                if instance.name not in self._dropped and any(_meet(path, change) for path in instance.footprint)
+                if instance.name not in self._dropped and any(meet(path, change) for path in instance.footprint)
             )
         return found
 
-    def _holds(self, instance: _Instance, state: State, after: State) -> bool:
-        """Evaluate an instance; where it has no value the formula as a whole must tell."""
+    def _holds(self, instance: _Instance, state: State, after: State, changed: Sequence[Change]) -> bool:
+        """Evaluate an instance; where it has no value the formula as a whole must tell.
+
+        It held before `changed`, if it is of a state, or holds where nothing changes, if it is of a step.
+        """
+        states = (state, after) if instance.of_step else (after, None)
         try:
-            if instance.of_step:
-                return instance.part.holds(state, after, *instance.elements)
-            return instance.part.holds(after, None, *instance.elements)
+            concerned = None
+            if instance.each is not None and not instance.restless:
+                concerned = instance.each.concerned(state, after, changed)
+            if concerned is None:
+                return instance.part.holds(*states, *instance.elements)
+            assert instance.part.each is not None
+            holds = instance.part.each.holds
+            return all(holds(*states, *instance.elements, each) for each in concerned)
         except TlaError:
             return False
 
     def _settle(self, number: int, instance: _Instance, state: State) -> None:
         """Find out whether a part of a step is false where nothing on its footprint changes."""
-        restless = not self._holds(instance, state, state)
+        try:
+            restless = not instance.part.holds(state, state, *instance.elements)
+        except TlaError:
+            restless = True
         if restless != instance.restless:
             instance.restless = restless
             (self._restless.add if restless else self._restless.discard)(number)
@@ -146,15 +157,9 @@ def _instances(spec: Spec) -> Iterator[_Instance]:
     for name, parts in spec.parts.items():
         for part in parts:
             for elements in part.elements:
-                paths = (
-                    tuple(elements[step] if isinstance(step, int) else step for step in path) for path in part.footprint
-                )
-                yield _Instance(name, part, elements, tuple(paths), name in spec.action_properties)
-
-
-def _meet(path: tuple[Value | None, ...], change: Change) -> bool:
-    """Tell whether a path and a change lie one within the other; None is any key."""
-    return all(step is None or step == key for step, key in zip(path, change, strict=False))
+                paths = (at_elements(path, elements) for path in part.footprint)
+                each = None if part.each is None else Concern(part.each, elements)
+                yield _Instance(name, part, elements, tuple(paths), name in spec.action_properties, each)
 
 
 def changes(state: State, after: State) -> Iterator[Change]:

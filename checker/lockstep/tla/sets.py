@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from operator import is_
 from typing import Any, cast
 
 from lockstep.tla.values import (
@@ -52,17 +53,49 @@ __all__ = [
 
 
 def frozen(value: Value) -> Value:
-    """Answer a value with nothing unlisted in it, for keeping in a state.
+    """Answer a value with nothing unlisted in it, for keeping in a state: the value itself, if that has nothing such.
 
     Raises:
         TlaError: if something in it cannot be listed, or has no value.
     """
     kind = type(value)
-    if kind is tuple:
-        return tuple([frozen(element) for element in value])
     if kind is Fcn:
-        return Fcn({argument: frozen(element) for argument, element in value.d.items()})
+        return value if value.listed else _frozen_table(value)
+    if kind is tuple:
+        return _frozen_sequence(value)
     return value.force() if isinstance(value, (LazySet, LazyFcn)) else value
+
+
+def _frozen_table(value: Fcn) -> Fcn:
+    table = value.d
+    for argument, element in value.d.items():
+        listed = frozen(element)
+        if listed is not element:
+            if table is value.d:
+                table = dict(table)
+            table[argument] = listed
+    result = value if table is value.d else Fcn(table)
+    result.listed = True
+    return result
+
+
+_LONG, _KNOWN_LONG = 16, 64
+_long: dict[int, tuple[Value, ...]] = {}
+"""Long sequences that were frozen of late, by their ids: a state's logs go from state to state unchanged."""
+
+
+def _frozen_sequence(value: tuple[Value, ...]) -> tuple[Value, ...]:
+    if len(value) < _LONG:
+        elements = [frozen(element) for element in value]
+        return value if all(map(is_, elements, value)) else tuple(elements)
+    if _long.get(id(value)) is value:
+        return value
+    elements = [frozen(element) for element in value]
+    result = value if all(map(is_, elements, value)) else tuple(elements)
+    if len(_long) >= _KNOWN_LONG:
+        del _long[next(iter(_long))]
+    _long[id(result)] = result
+    return result
 
 
 _MOST_SEEN = 4096

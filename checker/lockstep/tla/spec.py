@@ -66,6 +66,32 @@ class ActionInfo:
     loc: Location
 
 
+PathOf = tuple[str | int | None, ...]
+
+
+@dataclass(frozen=True)
+class EachPart:
+    """What a part says of every element of a set, or range of integers, of the state.
+
+    Attributes:
+        holds: its test, of a state, the next one, the part's elements, and the element of the set.
+        domain: the set, of the same but the last; None if it is a range.
+        range: its ends, likewise.
+        of_domain: the paths that these read.
+        whole: the paths that the test reads, but for the following.
+        at: sequences that it reads at an index of the element: the path, the element's field or None, an offset.
+        thresholds: what it compares a number of the element with: field, offset, the limit's function, its paths.
+    """
+
+    holds: Callable[..., bool]
+    domain: Callable[..., Value] | None
+    range: tuple[Callable[..., Value], Callable[..., Value]] | None
+    of_domain: tuple[PathOf, ...]
+    whole: tuple[PathOf, ...]
+    at: tuple[tuple[PathOf, str | None, int], ...]
+    thresholds: tuple[tuple[str | None, int, Callable[..., Value], tuple[PathOf, ...]], ...]
+
+
 @dataclass(frozen=True)
 class PropertyPart:
     """A part of a property: a conjunct, for every combination of the elements it speaks of.
@@ -74,11 +100,13 @@ class PropertyPart:
         holds: its test, of a state, the next one, and the elements.
         elements: the combinations of elements.
         footprint: the paths into the state that it reads; a number in one is that of an element, None is any.
+        each: where it says something of every element of a set of the state, what tells which a change concerns.
     """
 
     holds: Callable[..., bool]
     elements: tuple[tuple[Value, ...], ...]
-    footprint: tuple[tuple[str | int | None, ...], ...]
+    footprint: tuple[PathOf, ...]
+    each: EachPart | None = None
 
 
 class Spec:
@@ -95,6 +123,7 @@ class Spec:
         model_values: the model values of the configuration, by name.
         unchecked: properties (by name) with parts that are not checked here (liveness), and where they stand.
         check_deadlock: whether the configuration leaves deadlock an error.
+        outbox_footprint: the paths into the state that Outbox, if it is defined, reads; 0 is its parameter.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
     """
@@ -122,6 +151,7 @@ class Spec:
         self.model_values: dict[str, ModelValue] = {name: ModelValue(name) for name in meta["model_values"]}
         self.unchecked: dict[str, list[str]] = meta["unchecked"]
         self.check_deadlock: bool = meta["check_deadlock"]
+        self.outbox_footprint: list[list[str | int | None]] = meta["outbox_footprint"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
         self._next = {name: self._module[a["next"]] for name, a in meta["actions"].items()}
@@ -287,11 +317,33 @@ class Spec:
         """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.footprints`."""
         return {
             name: [
-                PropertyPart(self._module[holds], tuple(self._module[elements]()), tuple(map(tuple, footprint)))
-                for holds, elements, footprint in told
+                PropertyPart(
+                    self._module[holds],
+                    tuple(self._module[elements]()),
+                    tuple(map(tuple, footprint)),
+                    None if each is None else self._each(each),
+                )
+                for holds, elements, footprint, each in told
             ]
             for name, told in self._meta["parts"].items()
         }
+
+    def _each(self, told: dict[str, Any]) -> EachPart:
+        def paths(found: list[list[Any]]) -> tuple[PathOf, ...]:
+            return tuple(map(tuple, found))
+
+        module = self._module
+        return EachPart(
+            holds=module[told["holds"]],
+            domain=None if told["domain"] is None else module[told["domain"]],
+            range=None if told["range"] is None else (module[told["range"][0]], module[told["range"][1]]),
+            of_domain=paths(told["of_domain"]),
+            whole=paths(told["whole"]),
+            at=tuple((tuple(path), key, offset) for path, key, offset in told["at"]),
+            thresholds=tuple(
+                (key, offset, module[limit], paths(footprint)) for key, offset, limit, footprint in told["thresholds"]
+            ),
+        )
 
     def constraint(self, state: State) -> bool:
         """Tell whether the configuration's state constraints hold."""

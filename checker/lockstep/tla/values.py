@@ -108,14 +108,16 @@ class Fcn:
     Build it with :func:`as_fcn`, which answers a ``tuple`` where the domain asks for one.
     """
 
-    __slots__ = ("_hash", "_shape", "d")
+    __slots__ = ("_hash", "_shape", "d", "listed")
     d: dict[Value, Value]
+    listed: bool
     _hash: int | None
     _shape: Any
 
     def __init__(self, table: dict[Value, Value]) -> None:
         """Take the table, which nothing may change afterwards."""
         self.d = table
+        self.listed = False  # whether it is known that nothing in it is computed on demand
         self._hash = None
         self._shape = None
 

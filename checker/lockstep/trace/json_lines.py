@@ -131,13 +131,12 @@ def _undecodable(text: bytes, number: int, noun: str, error: Exception) -> str:
 
 def _key_count(tree: Any) -> int:
     """Count the keys of all objects of a tree."""
-    if isinstance(tree, dict):
-        count = len(tree)
-        for part in tree.values():
-            if isinstance(part, dict | list):
-                count += _key_count(part)
-        return count
-    return sum(_key_count(part) for part in tree if isinstance(part, dict | list))
+    count, parts = (len(tree), tree.values()) if type(tree) is dict else (0, tree)
+    for part in parts:
+        kind = type(part)
+        if kind is dict or kind is list:
+            count += _key_count(part)
+    return count
 
 
 def _key_twice(text: bytes) -> str | None:
@@ -156,8 +155,30 @@ def _key_twice(text: bytes) -> str | None:
     return twice[0] if twice else None
 
 
-def unreasonable(value: Any, path: str, depth: int = MAX_DEPTH) -> str | None:
+def unreasonable(value: Any, path: str) -> str | None:
     """Return what is wrong with a free-form value: a fraction, a huge number, deep nesting; None if nothing is."""
+    return None if _is_reasonable(value, MAX_DEPTH) else _unreasonable(value, path, MAX_DEPTH)
+
+
+def _is_reasonable(value: Any, depth: int) -> bool:
+    """Tell the same without naming the place."""
+    kind = type(value)
+    if depth == 0 or kind is float:
+        return False
+    if kind is int:
+        return bool(-1 <= value <= MAX_INTEGER)
+    if kind is str or kind is bool or value is None:
+        return True
+    for part in value.values() if kind is dict else value:
+        if type(part) is int and depth > 1:
+            if not -1 <= part <= MAX_INTEGER:
+                return False
+        elif not _is_reasonable(part, depth - 1):
+            return False
+    return True
+
+
+def _unreasonable(value: Any, path: str, depth: int) -> str | None:
     if depth == 0:
         return f"field `{path}`: nested deeper than {MAX_DEPTH} levels"
     if isinstance(value, float):
@@ -169,7 +190,7 @@ def unreasonable(value: Any, path: str, depth: int = MAX_DEPTH) -> str | None:
         parts = ((f"{path}.{key}", part) for key, part in value.items())
     elif isinstance(value, list | tuple):
         parts = ((f"{path}[{index}]", part) for index, part in enumerate(value))
-    return next((p for p in (unreasonable(v, k, depth - 1) for k, v in parts) if p), None)
+    return next((p for p in (_unreasonable(v, k, depth - 1) for k, v in parts) if p), None)
 
 
 def _short(number: int) -> str:

@@ -1,0 +1,151 @@
+"""Which elements a change concerns, where a property says something of every element of a set of the state.
+
+``\\A x \\in D : P(x)`` held, and a step changed something. Concerned are the elements that are new in D; those at whose
+index a sequence changed that P reads there; and those whose number lies between the old and the new limit of a
+comparison. Where something else changed that P reads, all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from lockstep.tla.spec import EachPart, PathOf
+from lockstep.tla.state import State
+from lockstep.tla.values import Fcn, Value
+
+__all__ = ["Change", "Concern", "at_elements", "meet"]
+
+#: Where a step changed something: a variable, a key of its function, a key of the function there.
+Change = tuple[Value, ...]
+
+#: A path, in which None is any key.
+_Place = tuple[Value | None, ...]
+
+#: Numbers of elements: of which field (None: the element itself), from, to.
+_Interval = tuple[str | None, int, int]
+
+
+def at_elements(path: PathOf, elements: tuple[Value, ...]) -> _Place:
+    """Return a path with the elements in the places of their numbers."""
+    return tuple(elements[step] if isinstance(step, int) else step for step in path)
+
+
+def meet(path: _Place, change: Change) -> bool:
+    """Tell whether a path and a change lie one within the other; None is any key."""
+    return all(step is None or step == key for step, key in zip(path, change, strict=False))
+
+
+class Concern:
+    """Tells, for one instance of a part, which elements a step concerns. It is asked about every change it meets."""
+
+    def __init__(self, part: EachPart, elements: tuple[Value, ...]) -> None:
+        """Take the part and the elements of the constant sets that it is for."""
+        self._part, self._elements = part, elements
+        self._of_domain = [at_elements(path, elements) for path in part.of_domain]
+        self._whole = [at_elements(path, elements) for path in part.whole]
+        self._at = [(at_elements(path, elements), key, offset) for path, key, offset in part.at]
+        self._thresholds = [
+            (key, offset, limit, [at_elements(path, elements) for path in paths])
+            for key, offset, limit, paths in part.thresholds
+        ]
+        self._indexed: Value = frozenset()
+        self._indexes: dict[str, dict[Value, list[Value]]] = {
+            key: {} for key in {key for _, key, _ in part.at} | {key for key, *_ in part.thresholds} if key is not None
+        }
+
+    def concerned(self, state: State, after: State, changed: Sequence[Change]) -> Iterable[Value] | None:
+        """Return the elements in the state after a step that its changes concern; None: all of them."""
+        if any(meet(path, change) for path in self._whole for change in changed):
+            return None
+        intervals = self._intervals(state, after, changed)
+        if intervals is None:
+            return None
+        if self._part.range is not None:
+            return self._of_range(state, after, intervals)
+        assert self._part.domain is not None
+        domain = self._part.domain(after, None, *self._elements)
+        if not isinstance(domain, frozenset):
+            return None
+        new: frozenset[Value] = frozenset()
+        if any(meet(path, change) for path in self._of_domain for change in changed):
+            before = self._part.domain(state, None, *self._elements)
+            if not isinstance(before, frozenset):
+                return None
+            new = domain - before
+        return {*new, *self._in_set(domain, intervals)} if intervals else new
+
+    def _intervals(self, state: State, after: State, changed: Sequence[Change]) -> list[_Interval] | None:
+        """Return the numbers of the elements that may have become wrong; None where that cannot be told."""
+        found: list[_Interval] = []
+        for change in changed:
+            for path, key, offset in self._at:
+                if meet(path, change):
+                    positions = None if len(path) != len(change) else _positions(_at(state, change), _at(after, change))
+                    if positions is None:
+                        return None
+                    found.append((key, positions[0] - offset, positions[1] - offset))
+        for key, offset, limit, paths in self._thresholds:
+            if any(meet(path, change) for path in paths for change in changed):
+                ends = (limit(state, None, *self._elements), limit(after, None, *self._elements))
+                if type(ends[0]) is not int or type(ends[1]) is not int:
+                    return None
+                if ends[0] != ends[1]:
+                    found.append((key, min(ends) - 1 - offset, max(ends) + 1 - offset))
+        return found
+
+    def _of_range(self, state: State, after: State, intervals: list[_Interval]) -> Iterator[Value]:
+        assert self._part.range is not None
+        low, high = (end(after, None, *self._elements) for end in self._part.range)
+        before = [end(state, None, *self._elements) for end in self._part.range]
+        pieces = [(low, min(high, before[0] - 1)), (max(low, before[1] + 1), high)]
+        if before[0] > before[1]:
+            pieces = [(low, high)]
+        pieces += [(max(low, first), min(high, last)) for _, first, last in intervals]
+        for first, last in pieces:
+            yield from range(first, last + 1)
+
+    def _in_set(self, domain: frozenset[Value], intervals: list[_Interval]) -> Iterator[Value]:
+        self._index(domain)
+        for key, first, last in intervals:
+            if key is None:
+                yield from (each for each in domain if type(each) is int and first <= each <= last)
+                continue
+            index = self._indexes[key]
+            numbers = range(first, last + 1) if last - first < len(index) else index
+            for number in numbers:
+                if type(number) is int and first <= number <= last:
+                    yield from index.get(number, ())
+
+    def _index(self, domain: frozenset[Value]) -> None:
+        """Sort the elements by their fields."""
+        if domain is self._indexed:
+            return
+        assert isinstance(self._indexed, frozenset)
+        new = domain - self._indexed
+        if len(self._indexed) + len(new) != len(domain):  # some are gone
+            self._indexes = {key: {} for key in self._indexes}
+            new = domain
+        for each in new:
+            for key, index in self._indexes.items():
+                if isinstance(each, Fcn) and key in each.d:
+                    index.setdefault(each.d[key], []).append(each)
+        self._indexed = domain
+
+
+def _at(state: State, path: Change) -> Value:
+    """Return what stands at a change's place."""
+    found: Value = state[path[0]]
+    for key in path[1:]:
+        assert isinstance(found, Fcn)
+        found = found.d[key]
+    return found
+
+
+def _positions(before: Value, after: Value) -> tuple[int, int] | None:
+    """Return the first and the last index, from 1 on, at which two sequences differ; None if they are no sequences."""
+    if type(before) is not tuple or type(after) is not tuple:
+        return None
+    common = min(len(before), len(after))
+    if before[:common] != after[:common]:
+        common = next(number for number in range(common) if before[number] is not after[number])
+    return common + 1, max(len(before), len(after))
