@@ -1702,8 +1702,8 @@ Holds(log, c) == HasEntry(log, c.index) /\ Entry(log, c.index) = c.entry
 \* INV LeaderCompleteness: a leader holds every entry that was committed up to its term.
 \* Source: Raft, Figure 3.
 LeaderCompleteness ==
-    \A n \in Node : \A c \in committed :
-       node[n].role = "LEADER" /\ c.term <= node[n].currTerm => Holds(node[n].log, c)
+    \A n \in Node : node[n].role = "LEADER" =>
+       \A c \in committed : c.term <= node[n].currTerm => Holds(node[n].log, c)
 
 \* INV StateMachineSafety: what a node regards as committed is what a leader committed there, ever.
 \* Source: Raft, Figure 3.  Of two leaders that commit different entries at one index, the second
@@ -1727,8 +1727,7 @@ AppliedIsCommitted ==
 
 \* PROP CommittedEntriesStayProp: no step removes a committed entry from a log that holds it.
 CommittedEntriesStayProp ==
-    [][\A n \in Node : node'[n].log = node[n].log
-                        \/ \A c \in committed : Holds(node[n].log, c) => Holds(node'[n].log, c)]_vars
+    [][\A n \in Node : \A c \in committed : Holds(node[n].log, c) => Holds(node'[n].log, c)]_vars
 
 \* Of a step: n runs before it and after it.
 Runs(n) == node[n].role # "DOWN" /\ node'[n].role # "DOWN"

@@ -13,10 +13,13 @@ from lockstep.tla.spec import EachPart, PathOf
 from lockstep.tla.state import State
 from lockstep.tla.values import Fcn, Value
 
-__all__ = ["Change", "Concern", "at_elements", "meet"]
+__all__ = ["Change", "Concern", "States", "at_elements", "meet"]
 
 #: Where a step changed something: a variable, a key of its function, a key of the function there.
 Change = tuple[Value, ...]
+
+#: The states that a formula speaks of: the one, and the next if it speaks of that.
+States = tuple[State, State | None]
 
 #: A path, in which None is any key.
 _Place = tuple[Value | None, ...]
@@ -36,7 +39,7 @@ def meet(path: _Place, change: Change) -> bool:
 
 
 class Concern:
-    """Tells, for one instance of a part, which elements a step concerns. It is asked about every change it meets."""
+    """Tells, for one instance of a part, which elements a change concerns. It is asked about every change it meets."""
 
     def __init__(self, part: EachPart, elements: tuple[Value, ...]) -> None:
         """Take the part and the elements of the constant sets that it is for."""
@@ -53,52 +56,56 @@ class Concern:
             key: {} for key in {key for _, key, _ in part.at} | {key for key, *_ in part.thresholds} if key is not None
         }
 
-    def concerned(self, state: State, after: State, changed: Sequence[Change]) -> Iterable[Value] | None:
-        """Return the elements in the state after a step that its changes concern; None: all of them."""
+    def concerned(self, before: States, states: States, changed: Sequence[Change]) -> Iterable[Value] | None:
+        """Return the elements for which P may be false of `states`, though it was true of those before; None: all.
+
+        Arguments: `changed` is where the states, the last of each, differ.
+        """
         if any(meet(path, change) for path in self._whole for change in changed):
             return None
-        intervals = self._intervals(state, after, changed)
+        intervals = self._intervals(before, states, changed)
         if intervals is None:
             return None
         if self._part.range is not None:
-            return self._of_range(state, after, intervals)
+            return self._of_range(before, states, intervals)
         assert self._part.domain is not None
-        domain = self._part.domain(after, None, *self._elements)
+        domain = self._part.domain(*states, *self._elements)
         if not isinstance(domain, frozenset):
             return None
         new: frozenset[Value] = frozenset()
         if any(meet(path, change) for path in self._of_domain for change in changed):
-            before = self._part.domain(state, None, *self._elements)
-            if not isinstance(before, frozenset):
+            old = self._part.domain(*before, *self._elements)
+            if not isinstance(old, frozenset):
                 return None
-            new = domain - before
+            new = domain - old
         return {*new, *self._in_set(domain, intervals)} if intervals else new
 
-    def _intervals(self, state: State, after: State, changed: Sequence[Change]) -> list[_Interval] | None:
+    def _intervals(self, before: States, states: States, changed: Sequence[Change]) -> list[_Interval] | None:
         """Return the numbers of the elements that may have become wrong; None where that cannot be told."""
         found: list[_Interval] = []
         for change in changed:
             for path, key, offset in self._at:
                 if meet(path, change):
-                    positions = None if len(path) != len(change) else _positions(_at(state, change), _at(after, change))
+                    ends = (_at(before[0], change), _at(states[1] or states[0], change))
+                    positions = None if len(path) != len(change) else _positions(*ends)
                     if positions is None:
                         return None
                     found.append((key, positions[0] - offset, positions[1] - offset))
         for key, offset, limit, paths in self._thresholds:
             if any(meet(path, change) for path in paths for change in changed):
-                ends = (limit(state, None, *self._elements), limit(after, None, *self._elements))
-                if type(ends[0]) is not int or type(ends[1]) is not int:
+                old, new = limit(*before, *self._elements), limit(*states, *self._elements)
+                if type(old) is not int or type(new) is not int:
                     return None
-                if ends[0] != ends[1]:
-                    found.append((key, min(ends) - 1 - offset, max(ends) + 1 - offset))
+                if old != new:
+                    found.append((key, min(old, new) - 1 - offset, max(old, new) + 1 - offset))
         return found
 
-    def _of_range(self, state: State, after: State, intervals: list[_Interval]) -> Iterator[Value]:
+    def _of_range(self, before: States, states: States, intervals: list[_Interval]) -> Iterator[Value]:
         assert self._part.range is not None
-        low, high = (end(after, None, *self._elements) for end in self._part.range)
-        before = [end(state, None, *self._elements) for end in self._part.range]
-        pieces = [(low, min(high, before[0] - 1)), (max(low, before[1] + 1), high)]
-        if before[0] > before[1]:
+        low, high = (end(*states, *self._elements) for end in self._part.range)
+        old_low, old_high = (end(*before, *self._elements) for end in self._part.range)
+        pieces = [(low, min(high, old_low - 1)), (max(low, old_high + 1), high)]
+        if old_low > old_high:
             pieces = [(low, high)]
         pieces += [(max(low, first), min(high, last)) for _, first, last in intervals]
         for first, last in pieces:

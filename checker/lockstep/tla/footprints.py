@@ -11,7 +11,7 @@ A footprint may be too large, which costs time, but never too small: whatever is
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lockstep.tla.analysis import Program
 from lockstep.tla.syntax import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
@@ -56,7 +56,8 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class Each:
-    """A part that says something of every element of a set or range of the state: ``\\A x \\in D : P(x)``.
+    """A part that says something of every element of a set or range of the state: ``\\A x \\in D : P(x)``, or
+    ``guard => \\A x \\in D : P(x)``.
 
     Where only the domain, a sequence at an index of x, or the limit of a comparison changed, no more than some elements
     are concerned. `whole` is what else P reads; `at` are sequences with the number of x that is the index.
@@ -69,6 +70,7 @@ class Each:
     whole: frozenset[Path]
     at: frozenset[tuple[Path, str | None, int]]
     thresholds: tuple[Threshold, ...]
+    guard: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,12 @@ class _Splitter:
             yield Part(frames, expr, self.footprint(expr, scope), self._each(expr, scope))
 
     def _each(self, expr: Expr, scope: Scope) -> Each | None:
+        if isinstance(expr, Builtin) and expr.name == "=>":
+            guard, then = expr.args
+            each = self._each(then, scope)
+            if each is None or each.guard is not None:
+                return None
+            return replace(each, guard=guard, whole=each.whole | self.footprint(guard, scope))
         if not isinstance(expr, Bind) or expr.name != "$BoundedForall" or len(expr.bounds) != 1:
             return None
         (bound,) = expr.bounds

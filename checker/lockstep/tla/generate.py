@@ -25,7 +25,7 @@ from lockstep.tla.values import Fcn, ModelValue, Value
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "4"
+COMPILER_VERSION = "5"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
 
 
@@ -397,7 +397,10 @@ class _Generator:
         """Compile what tells which elements a change concerns; nothing where a limit cannot be compiled alone."""
         assert each.bound.domain is not None
         fresh = self.values.globals.fresh
-        told: dict[str, Any] = {"holds": fresh("_each_holds"), "domain": None, "range": None}
+        told: dict[str, Any] = {"holds": fresh("_each_holds"), "domain": None, "range": None, "guard": None}
+        if each.guard is not None:
+            told["guard"] = fresh("_each_guard")
+            self._write_function(told["guard"], part, each.guard, test=True)
         self._write_test(told["holds"], replace(part, frames=(*part.frames, Within(bound=each.bound)), body=each.body))
         if each.range is None:
             told["domain"] = fresh("_each_domain")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lockstep.tla.concern import Change, Concern, at_elements, meet
+from lockstep.tla.concern import Change, Concern, States, at_elements, meet
 from lockstep.tla.spec import PropertyPart, Spec
 from lockstep.tla.state import State
 from lockstep.tla.values import Fcn, TlaError, Value
@@ -77,7 +77,7 @@ class Incremental:
         """Begin in a state, of which the invariants were evaluated."""
         for number, instance in enumerate(self._instances):
             if instance.of_step:
-                self._settle(number, instance, state)
+                self._settle(number, instance, self._holds(instance, (state, state), (state, state), None))
 
     def drop(self, name: str) -> None:
         """Evaluate a property no more: it has failed."""
@@ -96,10 +96,8 @@ class Incremental:
         suspects: set[str] = set()
         for number in affected:
             instance = self._instances[number]
-            if instance.name not in suspects and not self._holds(instance, state, after, changed):
+            if not self._changed_well(number, instance, state, after, changed):
                 suspects.add(instance.name)
-            if instance.of_step:
-                self._settle(number, instance, after)
         return self._confirmed(suspects, state, after) if suspects else []
 
     def _of(self, change: Change) -> tuple[int, ...]:
@@ -113,33 +111,41 @@ class Incremental:
             )
         return found
 
-    def _holds(self, instance: _Instance, state: State, after: State, changed: Sequence[Change]) -> bool:
+    def _holds(self, instance: _Instance, before: States, states: States, changed: Sequence[Change] | None) -> bool:
         """Evaluate an instance; where it has no value the formula as a whole must tell.
 
-        It held before `changed`, if it is of a state, or holds where nothing changes, if it is of a step.
+        Where it is true of the states `before`, and `changed` is where the others differ from them, it is enough to
+        look at the elements which that concerns.
         """
-        states = (state, after) if instance.of_step else (after, None)
+        part, elements = instance.part, instance.elements
         try:
-            concerned = None
-            if instance.each is not None and not instance.restless:
-                concerned = instance.each.concerned(state, after, changed)
+            if instance.each is None or part.each is None or changed is None:
+                return part.holds(*states, *elements)
+            if part.each.guard is not None and not part.each.guard(*states, *elements):
+                return True
+            concerned = instance.each.concerned(before, states, changed)
             if concerned is None:
-                return instance.part.holds(*states, *instance.elements)
-            assert instance.part.each is not None
-            holds = instance.part.each.holds
-            return all(holds(*states, *instance.elements, each) for each in concerned)
+                return part.holds(*states, *elements)
+            return all(part.each.holds(*states, *elements, one) for one in concerned)
         except TlaError:
             return False
 
-    def _settle(self, number: int, instance: _Instance, state: State) -> None:
-        """Find out whether a part of a step is false where nothing on its footprint changes."""
-        try:
-            restless = not instance.part.holds(state, state, *instance.elements)
-        except TlaError:
-            restless = True
-        if restless != instance.restless:
-            instance.restless = restless
-            (self._restless.add if restless else self._restless.discard)(number)
+    def _changed_well(
+        self, number: int, instance: _Instance, state: State, after: State, changed: Sequence[Change]
+    ) -> bool:
+        """Tell whether an instance is true after a step, and of one of steps besides if it is where nothing changes."""
+        if not instance.of_step:
+            return self._holds(instance, (state, None), (after, None), changed)
+        known = None if instance.restless else changed
+        holds = self._holds(instance, (state, state), (state, after), known)
+        self._settle(number, instance, self._holds(instance, (state, state), (after, after), known))
+        return holds
+
+    def _settle(self, number: int, instance: _Instance, stands: bool) -> None:
+        """Take down whether an instance of a step is true where nothing changes."""
+        if stands is instance.restless:
+            instance.restless = not stands
+            (self._restless.discard if stands else self._restless.add)(number)
 
     def _confirmed(self, suspects: Iterable[str], state: State, after: State) -> list[str]:
         """Return which properties fail, in their order, by the formulas as they stand."""

@@ -7,6 +7,7 @@ with a set or function comes to light where TLC would find it: when it is asked,
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from operator import is_
 from typing import Any, cast
@@ -97,6 +98,9 @@ def _frozen_sequence(value: tuple[Value, ...]) -> tuple[Value, ...]:
     _long[id(result)] = result
     return result
 
+
+_LONG_ELEMENTS = 16
+"""How many long elements of a set of sequences are remembered: the next is often one of them with one more."""
 
 _MOST_SEEN = 4096
 """How many elements of an unlisted set are remembered once they have been computed."""
@@ -323,13 +327,14 @@ def _all_members(pairs: Iterable[tuple[Value, Value]]) -> bool:
 class SeqSet(LazySet):
     """``Seq(base)``: all finite sequences over a set."""
 
-    __slots__ = ("base",)
+    __slots__ = ("_long", "base")
     name = "Seq(S)"
 
     def __init__(self, base: Value) -> None:
         """Take the set of elements."""
         super().__init__()
         self.base = base
+        self._long: deque[tuple[Value, ...]] = deque(maxlen=_LONG_ELEMENTS)
 
     @property
     def finite(self) -> bool:
@@ -341,7 +346,13 @@ class SeqSet(LazySet):
         sequence = _as_sequence(value)
         if sequence is None:
             return _foreign(self, "a sequence", value)
-        return all(member(element, self.base) for element in sequence)
+        if len(sequence) < _LONG:
+            return all(member(element, self.base) for element in sequence)
+        known = next((each for each in self._long if all(map(is_, each, sequence))), ())
+        if not all(member(element, self.base) for element in sequence[len(known) :]):
+            return False
+        self._long.appendleft(sequence)
+        return True
 
     def compared(self, other: SeqSet) -> bool | None:
         """Decide whether another such set is equal."""

@@ -74,8 +74,9 @@ class EachPart:
     """What a part says of every element of a set, or range of integers, of the state.
 
     Attributes:
-        holds: its test, of a state, the next one, the part's elements, and the element of the set.
-        domain: the set, of the same but the last; None if it is a range.
+        guard: what must be true, or nothing is said; of a state, the next one, and the part's elements.
+        holds: its test, of the same, and the element of the set.
+        domain: the set, of what the guard is of; None if it is a range.
         range: its ends, likewise.
         of_domain: the paths that these read.
         whole: the paths that the test reads, but for the following.
@@ -83,6 +84,7 @@ class EachPart:
         thresholds: what it compares a number of the element with: field, offset, the limit's function, its paths.
     """
 
+    guard: Callable[..., bool] | None
     holds: Callable[..., bool]
     domain: Callable[..., Value] | None
     range: tuple[Callable[..., Value], Callable[..., Value]] | None
@@ -334,6 +336,7 @@ class Spec:
 
         module = self._module
         return EachPart(
+            guard=None if told["guard"] is None else module[told["guard"]],
             holds=module[told["holds"]],
             domain=None if told["domain"] is None else module[told["domain"]],
             range=None if told["range"] is None else (module[told["range"][0]], module[told["range"][1]]),
