@@ -7,6 +7,7 @@ import os
 import sys
 from dataclasses import asdict
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,8 @@ from lockstep.cli_options import (
     progress_end,
 )
 from lockstep.engines import Engine, explore_compiled, explore_with_tlc
-from lockstep.graph import NothingToDrawError, StateLimitError, draw
+from lockstep.errors import BadInputError, GaveUpError
 from lockstep.models import ModelOutcome, manifest, run_models
-from lockstep.proofs import DEFAULT_TIMEOUT_MS, LEMMAS, MAX_TIMEOUT_MS, run_proofs
-from lockstep.proofs import Verdict as ProofVerdict
 from lockstep.recordings import RecordingsError
 from lockstep.report.text import table
 from lockstep.specs import FalseAssumptionError, UncheckedPropertyError
@@ -47,12 +46,12 @@ from raftref.simulation import PlanError
 
 #: What is wrong with a file that was given.
 BAD_INPUT = (
+    BadInputError,
     CfgError,
     CompileError,
     FalseAssumptionError,
     ManifestError,
     MappingError,
-    NothingToDrawError,
     OSError,
     PlanError,
     RecordingsError,
@@ -63,7 +62,25 @@ BAD_INPUT = (
 )
 
 
-@click.group(epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """The commands; those that need what is slow to import (z3, networkx) are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name them all."""
+        return sorted([*super().list_commands(ctx), *_LATE])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return one of them."""
+        if cmd_name in _LATE:
+            found: click.Command = getattr(import_module(_LATE[cmd_name]), cmd_name)
+            return found
+        return super().get_command(ctx, cmd_name)
+
+
+_LATE = {"graph": "lockstep.cli_graph", "prove": "lockstep.cli_prove"}
+
+
+@click.group(cls=_Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="lockstep-raft")
 def cli() -> None:
     """Keep implementations of replicated logs in step with their TLA+ spec.
@@ -92,7 +109,7 @@ def main() -> None:
         code = 2
     except KeyboardInterrupt:
         code = 130
-    except (ToolMissing, ToolDied, StateLimitError) as error:
+    except (ToolMissing, ToolDied, GaveUpError) as error:
         click.echo(f"lockstep: {error}", err=True)
         code = 3
     except BAD_INPUT as error:
@@ -298,55 +315,6 @@ def _forced_text(forced: tuple[int, ...]) -> str:
     """Say how many steps were placed against the recording, and where."""
     where = f" (lines {', '.join(map(str, forced))})" if forced else ""
     return f"{len(forced)} forced{where}"
-
-
-@cli.command()
-@click.argument("names", nargs=-1)
-@click.option(
-    "--timeout",
-    type=click.IntRange(1, MAX_TIMEOUT_MS),
-    default=DEFAULT_TIMEOUT_MS,
-    show_default=True,
-    help="Milliseconds for each question to z3.",
-)
-@FORMAT
-def prove(names: tuple[str, ...], timeout: int, form: str) -> int:
-    """Prove with z3 what holds for all integers: the quorum rules, and the order of the indexes.
-
-    Each lemma has controls: wrong rules that must be refuted for the proof to count.
-    """
-    unknown = [name for name in names if name not in LEMMAS]
-    if unknown:
-        raise click.BadParameter(f"no lemma {unknown[0]!r}; there are: {', '.join(LEMMAS)}", param_hint="NAMES")
-    proofs = run_proofs(names or None, timeout_ms=timeout)
-    if form == "json":
-        click.echo(json.dumps([asdict(proof) for proof in proofs], indent=2, default=str))
-    else:
-        for proof in proofs:
-            click.echo(f"{proof.name}: {proof.verdict} ({proof.seconds:.1f} s)\n    {proof.statement}")
-            for control in proof.controls:
-                click.echo(f"    control, to be refuted: {control.statement}: {control.verdict}")
-            if proof.reason:
-                click.echo(f"    {proof.reason}")
-    words = {ProofVerdict.PROVED: Verdict.HOLDS, ProofVerdict.REFUTED: Verdict.VIOLATED}
-    return worst([words.get(proof.verdict, Verdict.INCONCLUSIVE) for proof in proofs]).exit_code
-
-
-@cli.command()
-@click.argument("name")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write."
-)
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=20_000, show_default=True, help="The most states to explore."
-)
-def graph(name: str, output: Path, limit: int) -> int:
-    """Draw the shortest path to a violation of a small model, within its state graph, as SVG.
-
-    The state graph is that of the compiled spec; NAME is a model of the manifest.
-    """
-    click.echo(draw(name, output, limit))
-    return 0
 
 
 @cli.command()

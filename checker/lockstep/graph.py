@@ -8,6 +8,7 @@ from pathlib import Path
 import networkx as nx
 from jinja2 import Environment
 
+from lockstep.errors import BadInputError, GaveUpError
 from lockstep.models import manifest
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.spec import load_spec
@@ -16,11 +17,11 @@ from lockstep.tla.values import Value
 _STEP, _LEFT, _WIDTH = 46, 60, 900
 
 
-class NothingToDrawError(Exception):
+class NothingToDrawError(BadInputError):
     """The model has no violation; the message names it."""
 
 
-class StateLimitError(Exception):
+class StateLimitError(GaveUpError):
     """The search came to its limit of states before it found a violation or had seen them all."""
 
 

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lockstep.specs import VARIANTS, spec_hash
-from lockstep.trace.dledger import Summary, import_recording
 from lockstep.trace.format import FORMAT, Event, Header, write_trace
 from raftref.dledger import FINE, VOTES
 from raftref.simulation import FaultPlan, constants, load_plan, simulate
+
+if TYPE_CHECKING:
+    from lockstep.trace.dledger import Summary
 
 #: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
 _RESTLESS: dict[str, Any] = {
@@ -103,6 +105,9 @@ def import_trace(recording: Path, path: Path) -> tuple[int, Summary]:
 
     Raises TraceError where the recording is malformed or has what the spec does not model.
     """
+    # What places the steps of a recording is slow to import, and only this needs it.
+    from lockstep.trace.dledger import import_recording
+
     imported = import_recording(recording)
     header = msgspec.structs.replace(imported.header, spec_hash=spec_hash())
     return write_trace(path, header, imported.events), imported.summary

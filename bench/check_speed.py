@@ -1,0 +1,144 @@
+"""How fast traces are checked: python bench/check_speed.py [--events 3000]
+
+Everything is measured in one run, side by side: machines are noisy, and only the ratios carry over. Of several runs
+the fastest counts. The whole process, with the start of Python and the loading of the compiled spec, is measured as
+well; so is TLC on one short trace, and how the cost of an event grows with the length of the logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from lockstep.conformance import TraceVerdict, check_trace
+from lockstep.report.text import table
+from lockstep.specs import trace_spec
+from lockstep.tla.incremental import Evaluation
+from lockstep.tlc import find_java
+from lockstep.tlc_check import check_with_tlc, dledger_subject
+from lockstep.trace.format import FORMAT, Event, Header, read_trace, write_trace
+from lockstep.trace_files import write_cluster
+from lockstep.verdict import Verdict
+
+PLANS = ("ordered", "fine", "batches", "votes")
+RUNS = 3
+#: Events of the trace that TLC checks, too.
+SHORT = 200
+LENGTHS = (1_000, 10_000, 100_000)
+#: Appends that are measured at each length.
+MEASURED = 500
+
+
+def checked(path: Path, evaluation: Evaluation, runs: int = RUNS) -> TraceVerdict:
+    """Check a trace some times; return the verdict of the fastest run."""
+    found = []
+    for _ in range(runs):
+        trace = read_trace(path)
+        found.append(check_trace(trace, trace_spec(trace.header, str(path)), evaluation=evaluation))
+    best = min(found, key=lambda each: each.seconds)
+    if best.verdict is not Verdict.HOLDS:
+        raise SystemExit(f"{path}: {best.verdict}: {best.reason}")
+    return best
+
+
+def speed(folder: Path, events: int) -> str:
+    """Events a second of each plan, with every property on, in both ways of evaluating them."""
+    rows = []
+    for plan in PLANS:
+        path = write_cluster(folder, plan, 3, events)
+        quick = checked(path, Evaluation.INCREMENTAL)
+        literal = checked(path, Evaluation.LITERAL, runs=1)
+        size = path.stat().st_size / events
+        row = (plan, events, round(size), round(quick.observed / events), round(events / quick.seconds))
+        rows.append((*row, round(events / literal.seconds), f"{literal.seconds / quick.seconds:.1f}x"))
+    return table(("plan", "events", "bytes each", "values each", "events/s", "literal", "ratio"), rows)
+
+
+def whole_process(folder: Path) -> str:
+    """Seconds of `lockstep check` on a trace of 1,000 events."""
+    path = write_cluster(folder, "ordered", 5, 1000)
+    seconds = []
+    for _ in range(RUNS):
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "lockstep", "check", str(path)], check=True, capture_output=True)
+        seconds.append(time.perf_counter() - begin)
+    return f"  a process that checks 1,000 events: {min(seconds):.2f} s"
+
+
+def beside_tlc(folder: Path) -> str:
+    """One trace with TLC alone, and with the compiled spec."""
+    path = write_cluster(folder, "ordered", 6, SHORT)
+    quick = checked(path, Evaluation.INCREMENTAL)
+    trace = read_trace(path)
+    found = check_with_tlc(trace, dledger_subject(trace.header, str(path)))
+    if found.verdict is not Verdict.HOLDS:
+        raise SystemExit(f"{path}: TLC: {found.verdict}: {found.reason}")
+    rows = [
+        ("TLC, one trace", SHORT, f"{found.seconds:.2f} s", round(SHORT / found.seconds)),
+        ("compiled spec", SHORT, f"{quick.seconds:.3f} s", round(SHORT / quick.seconds)),
+        ("ratio", None, f"{found.seconds / quick.seconds:.0f}x", None),
+    ]
+    return table(("engine", "events", "time", "events/s"), rows)
+
+
+def long_log(length: int) -> Iterator[Event]:
+    """A group of one appends and commits; it shows the end of its log, and not the log."""
+    steps = [("NextTerm", {"term": 1}), ("SetCurrVoteFor", {"candidate": "n1"}), ("ChangeToLeader", {})]
+    seq = 0
+    for action, args in steps:
+        yield Event(seq, "n1", action, args, {"currTerm": 1})
+        seq += 1
+    for index in range(length):
+        yield Event(seq, "n1", "AppendAsLeader", {"value": f"v{index}"}, {"ledgerEndIndex": index})
+        yield Event(seq + 1, "n1", "QuorumAckChecker", {}, {"committedIndex": index})
+        seq += 2
+
+
+def length_of_logs(folder: Path) -> str:
+    """The cost of an event with short and long logs: the last events of a trace less those before them."""
+    header = Header(
+        format=FORMAT,
+        system="bench",
+        version="1",
+        spec="DLedger",
+        nodes=("n1",),
+        constants={"AtomicElection": False, "Fifo": True, "AsyncFlush": "repaired"},
+    )
+    rows: list[tuple[object, ...]] = []
+    for length in LENGTHS:
+        seconds = []
+        for entries in (length, length + MEASURED):
+            path = folder / f"long-{entries}.ndjson"
+            write_trace(path, header, long_log(entries))
+            seconds.append(checked(path, Evaluation.INCREMENTAL, runs=1).seconds)
+        cost = (seconds[1] - seconds[0]) / (2 * MEASURED) * 1e6
+        rows.append((length, round(cost), f"{cost / float(str(rows[0][1])):.1f}x" if rows else "1.0x"))
+    return table(("entries", "microseconds an event", "ratio"), rows)
+
+
+def main() -> None:
+    """Print every table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, default=3000)
+    parser.add_argument("--no-long-logs", action="store_true", help="leave out the logs of up to 100,000 entries")
+    args = parser.parse_args()
+    print(f"lockstep {version('lockstep-raft')}, Python {platform.python_version()}, Java {find_java().version}\n")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        print("Checking traces, every property on, one core\n")
+        print(speed(folder, args.events), "\n")
+        print(whole_process(folder), "\n")
+        print(beside_tlc(folder), "\n", flush=True)
+        if not args.no_long_logs:
+            print(length_of_logs(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+"""What the command line makes of an error: bad input (exit code 2), or no verdict (3)."""
+
+from __future__ import annotations
+
+
+class BadInputError(Exception):
+    """What was given cannot be used; the message says why."""
+
+
+class GaveUpError(Exception):
+    """A budget was spent before there was a verdict."""
