@@ -19,7 +19,7 @@ from lockstep.trace.json_lines import (
     bounded_lines,
     converted,
     file_lines,
-    json_object,
+    plain_object,
     source_name,
     unreasonable,
 )
@@ -152,9 +152,9 @@ _AnyLine = Header | Event | End
 
 
 def _decode(text: bytes, source: str, number: int) -> Header | Event | End:
-    tree = json_object(text, source, number, "trace")
+    tree, plain = plain_object(text, source, number, "trace")
     line: Header | Event | End = converted(tree, _AnyLine, source, number)
-    if isinstance(line, Event):
+    if isinstance(line, Event) and not plain:
         for field, value in (("args", line.args), ("shows", line.shows), ("sent", line.sent)):
             problem = unreasonable(value, field)
             if problem:

@@ -69,6 +69,29 @@ def json_object(text: bytes, source: str, number: int, noun: str) -> dict[str, A
     Arguments: `text`, the line with its line break; `source` and `number` of it; `noun`, what the file is.
     Raises TraceError where it is cut, is no JSON object, or has a key twice.
     """
+    tree = _decoded(text, source, number, noun)
+    _refuse_keys_twice(tree, text, source, number)
+    return tree
+
+
+def plain_object(text: bytes, source: str, number: int, noun: str) -> tuple[dict[str, Any], bool]:
+    """Do the same, and tell whether all that is nested in it is reasonable, in one look at its parts."""
+    tree = _decoded(text, source, number, noun)
+    count = len(tree)
+    for part in tree.values():
+        kind = type(part)
+        if kind is dict or kind is list:
+            within = _plain_key_count(part, MAX_DEPTH)
+            if within < 0:
+                _refuse_keys_twice(tree, text, source, number)
+                return tree, False
+            count += within
+    if text.count(b'":') != count:
+        _refuse_keys_twice(tree, text, source, number)
+    return tree, True
+
+
+def _decoded(text: bytes, source: str, number: int, noun: str) -> dict[str, Any]:
     if not text.endswith(b"\n"):
         raise TraceError(source, number, _beginning(text, number) or "the file is truncated: this line does not end")
     try:
@@ -77,9 +100,12 @@ def json_object(text: bytes, source: str, number: int, noun: str) -> dict[str, A
         raise TraceError(source, number, _undecodable(text, number, noun, error)) from error
     if not isinstance(tree, dict):
         raise TraceError(source, number, f"not a line of a {noun}: it is no JSON object")
+    return tree
+
+
+def _refuse_keys_twice(tree: dict[str, Any], text: bytes, source: str, number: int) -> None:
     if text.count(b'":') != _key_count(tree) and (twice := _key_twice(text)) is not None:
         raise TraceError(source, number, f"field `{twice}`: it is there twice")
-    return tree
 
 
 def converted(tree: dict[str, Any], to: Any, source: str, number: int) -> Any:
@@ -155,27 +181,29 @@ def _key_twice(text: bytes) -> str | None:
     return twice[0] if twice else None
 
 
+def _plain_key_count(tree: Any, depth: int) -> int:
+    """Count the keys of a dict or list, or return -1 where something in it is unreasonable."""
+    count, parts = (len(tree), tree.values()) if type(tree) is dict else (0, tree)
+    if depth == 0 or (depth == 1 and parts):
+        return -1
+    for part in parts:
+        kind = type(part)
+        if kind is int:
+            if not -1 <= part <= MAX_INTEGER:
+                return -1
+        elif kind is dict or kind is list:
+            within = _plain_key_count(part, depth - 1)
+            if within < 0:
+                return -1
+            count += within
+        elif kind is float:
+            return -1
+    return count
+
+
 def unreasonable(value: Any, path: str) -> str | None:
     """Return what is wrong with a free-form value: a fraction, a huge number, deep nesting; None if nothing is."""
-    return None if _is_reasonable(value, MAX_DEPTH) else _unreasonable(value, path, MAX_DEPTH)
-
-
-def _is_reasonable(value: Any, depth: int) -> bool:
-    """Tell the same without naming the place."""
-    kind = type(value)
-    if depth == 0 or kind is float:
-        return False
-    if kind is int:
-        return bool(-1 <= value <= MAX_INTEGER)
-    if kind is str or kind is bool or value is None:
-        return True
-    for part in value.values() if kind is dict else value:
-        if type(part) is int and depth > 1:
-            if not -1 <= part <= MAX_INTEGER:
-                return False
-        elif not _is_reasonable(part, depth - 1):
-            return False
-    return True
+    return _unreasonable(value, path, MAX_DEPTH)
 
 
 def _unreasonable(value: Any, path: str, depth: int) -> str | None:
