@@ -149,6 +149,7 @@ TRACES = [
     trace("compressed", gzip.compress(WHOLE * 10_000)),
     trace("a key twice", HEADER, lines(EVENT).replace(b'"seq": 0', b'"seq": 0, "seq": 1'), END),
     trace("a key twice within", HEADER, lines(EVENT).replace(b'"currTerm": 1', b'"currTerm": 0, "currTerm": 1'), END),
+    trace("a key twice, with blanks", HEADER, lines(EVENT).replace(b'"seq": 0', b'"seq" : 0, "seq" : 1'), END),
     header("another format", format="lockstep-trace/9"),
     header("a spec that is not there", spec="Paxos"),
     header("no nodes", nodes=[]),

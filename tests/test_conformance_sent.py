@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from lockstep.specs import trace_spec
 from lockstep.trace.format import Event
 from lockstep.verdict import Verdict
 from simulated_traces import check, last, simulated, tampered
@@ -127,3 +128,9 @@ def test_the_reference_tells_of_every_step_what_it_sent_also_that_it_was_nothing
     assert all(event.sent is not None for event in events)
     assert any(event.sent == () for event in events)
     assert b'"sent":[]' in msgspec.json.encode(next(event for event in events if event.sent == ()))
+
+
+def test_nothing_sent_is_compared_though_outbox_reads_nothing_of_the_state() -> None:
+    """What is under way from a node counts as well, whatever the spec's Outbox reads."""
+    spec = trace_spec(simulated()[0], "t")
+    assert ["network", 0] in spec.outbox_footprint

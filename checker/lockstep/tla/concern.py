@@ -67,7 +67,11 @@ class Concern:
         if intervals is None:
             return None
         if self._part.range is not None:
-            return self._of_range(before, states, intervals)
+            ends = [end(*each, *self._elements) for each in (states, before) for end in self._part.range]
+            if not all(type(end) is int for end in ends):
+                return None
+            low, high, old_low, old_high = ends
+            return self._of_range((low, high), (old_low, old_high), intervals)
         assert self._part.domain is not None
         domain = self._part.domain(*states, *self._elements)
         if not isinstance(domain, frozenset):
@@ -100,10 +104,8 @@ class Concern:
                     found.append((key, min(old, new) - 1 - offset, max(old, new) + 1 - offset))
         return found
 
-    def _of_range(self, before: States, states: States, intervals: list[_Interval]) -> Iterator[Value]:
-        assert self._part.range is not None
-        low, high = (end(*states, *self._elements) for end in self._part.range)
-        old_low, old_high = (end(*before, *self._elements) for end in self._part.range)
+    def _of_range(self, now: tuple[int, int], before: tuple[int, int], intervals: list[_Interval]) -> Iterator[Value]:
+        (low, high), (old_low, old_high) = now, before
         pieces = [(low, min(high, old_low - 1)), (max(low, old_high + 1), high)]
         if old_low > old_high:
             pieces = [(low, high)]

@@ -96,6 +96,7 @@ class _X:
 #: What the bound names mean; None: an element of a set that is not constant.
 Scope = dict[int, "_Element | Argument | _X | None"]
 _NAME = _X()
+_OF_BOTH_STATES = frozenset({"'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct"})
 _COMPARISONS = frozenset(("Naturals", name) for name in ("<", ">", "\\leq", "\\geq"))
 
 
@@ -147,7 +148,7 @@ class _Splitter:
         if not isinstance(expr, Bind) or expr.name != "$BoundedForall" or len(expr.bounds) != 1:
             return None
         (bound,) = expr.bounds
-        if bound.domain is None or len(bound.params) != 1:
+        if bound.domain is None or bound.is_tuple or len(bound.params) != 1:
             return None
         reader = _ReaderOfEach(self.program)
         whole = reader.footprint(expr.body, scope | {bound.params[0]: _NAME})
@@ -201,13 +202,14 @@ class _Splitter:
             return
         names = Builtin("$SetEnumerate", tuple(pair.args[0] for pair in _pairs(told)), expr.loc)
         domain = Builtin("DOMAIN", (record,), expr.loc)
-        yield Part(frames, Builtin("=", (domain, names), expr.loc), frozenset({path}))
+        indexes = self.footprint(record, scope) - {path[:LENGTH]}
+        yield Part(frames, Builtin("=", (domain, names), expr.loc), frozenset({path}) | indexes)
         for pair in _pairs(told):
             name = pair.args[0]
             assert isinstance(name, String)
             value = Builtin("$FcnApply", (record, name), expr.loc)
             member = Builtin("\\in", (value, pair.args[1]), expr.loc)
-            yield Part((*frames, *uses), member, frozenset({(*path, name.value)}))
+            yield Part((*frames, *uses), member, frozenset({(*path, name.value)}) | indexes)
 
     # ---- Footprints ----
 
@@ -328,26 +330,52 @@ class _ReaderOfEach(_Splitter):
         self.thresholds: list[Threshold] = []
 
     def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
-        indexed = self._indexed(expr, scope)
-        if indexed is not None:
-            self.at.add(indexed)
+        if isinstance(expr, Builtin) and expr.name in _OF_BOTH_STATES and self.path(expr, scope) is None:
+            # What is a limit in the one state is another in the next: no difference is made here.
+            for each in expr.args:
+                _Splitter(self.program)._read(each, scope, found, within)
+        elif (indexed := self._indexed(expr, scope)) is not None:
+            self.at.add(indexed[0])
+            for index, its_scope in indexed[1]:
+                self._read(index, its_scope, found, within)
         elif (threshold := self._threshold(expr, scope)) is not None:
             if threshold.footprint:
                 self.thresholds.append(threshold)
         else:
             super()._read(expr, scope, found, within)
 
-    def _indexed(self, expr: Expr, scope: Scope) -> tuple[Path, str | None, int] | None:
-        """Return the sequence and the number of the element, if an expression is one at its index, or within that."""
-        while isinstance(expr, Builtin) and expr.name in ("$FcnApply", "'"):
-            if expr.name == "$FcnApply":
+    def _indexed(
+        self, expr: Expr, scope: Scope
+    ) -> tuple[tuple[Path, str | None, int], list[tuple[Expr, Scope]]] | None:
+        """Return the sequence and the number of the element, if an expression is one at its index, or within that.
+
+        With it come the other indexes on the way, in their scopes.
+        """
+        others: list[tuple[Expr, Scope]] = []
+        while True:
+            if isinstance(expr, Builtin) and expr.name == "$FcnApply":
                 path, number = self.path(expr.args[0], scope), self._number(expr.args[1], scope)
                 if path is not None and number is not None:
-                    return (path, *number) if len(path) <= LENGTH else None
-            expr = expr.args[0]
-        if isinstance(expr, Call) and not expr.args and isinstance(bound := scope.get(expr.op), Argument):
-            return self._indexed(bound.expr, bound.scope)
-        return None
+                    others += self._indexes(expr.args[0], scope)
+                    return ((path, *number), others) if len(path) <= LENGTH else None
+                others.append((expr.args[1], scope))
+                expr = expr.args[0]
+            elif isinstance(expr, Builtin) and expr.name == "'":
+                expr = expr.args[0]
+            elif isinstance(expr, Call) and not expr.args and isinstance(bound := scope.get(expr.op), Argument):
+                expr, scope = bound.expr, bound.scope
+            else:
+                return None
+
+    def _indexes(self, expr: Expr, scope: Scope) -> list[tuple[Expr, Scope]]:
+        """Return the indexes within a path, also where names stand for it."""
+        if isinstance(expr, Builtin):
+            return [*self._indexes(expr.args[0], scope), *((index, scope) for index in expr.args[1:])]
+        if isinstance(expr, Call) and isinstance(bound := scope.get(expr.op), Argument):
+            return self._indexes(bound.expr, bound.scope)
+        if isinstance(expr, Call) and (definition := self.program.definition(expr.op)) is not None:
+            return self._indexes(definition.body, scope)
+        return []
 
     def _number(self, expr: Expr, scope: Scope) -> tuple[str | None, int] | None:
         """Return (key, offset) where an expression is ``x + offset`` or ``x.key + offset``."""

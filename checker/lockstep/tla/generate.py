@@ -25,7 +25,7 @@ from lockstep.tla.values import Fcn, ModelValue, Value
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "5"
+COMPILER_VERSION = "6"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
 
 
@@ -140,7 +140,8 @@ class _Generator:
         init, nxt = self.behaviour()
         outbox = self.program.definition(self.program.top.get("Outbox", -1))
         told = footprint_of(self.program, outbox) if outbox is not None else ()
-        self.meta["outbox_footprint"] = sorted(map(list, told), key=repr)
+        carried = {("network", 0)} if any(each.name == "network" for each in self.program.variables()) else set()
+        self.meta["outbox_footprint"] = sorted(map(list, {*told, *carried}), key=repr)
         self.write_init(init)
         self.write_actions(nxt)
         self.write_predicates()
@@ -326,7 +327,7 @@ class _Generator:
         meta["parts"] = {}
         meta["invariants"] = {name: self.state_predicate(name, "INVARIANT") for name in cfg.invariants}
         for name in cfg.invariants:
-            self.write_parts(name, self.named(name, "INVARIANT").body)
+            self.write_parts(name, self.named(name, "INVARIANT").body, of_step=False)
         meta["constraints"] = [self.state_predicate(name, "CONSTRAINT") for name in cfg.constraints]
         meta["action_constraints"] = [
             self.predicate(self.named(name, "ACTION_CONSTRAINT").body) for name in cfg.action_constraints
@@ -357,7 +358,7 @@ class _Generator:
         if formula.steps:
             self.meta["action_properties"][name] = [self.predicate(step) for step in formula.steps]
             for step in formula.steps:
-                self.write_parts(name, step.args[0])
+                self.write_parts(name, step.args[0], of_step=True)
         if formula.initial:
             what = f"what the PROPERTY {name} asks of the first state"
             self.meta["initial_properties"][name] = [self.predicate(part) for part in formula.initial]
@@ -367,7 +368,7 @@ class _Generator:
             key = name if len(formula.invariants) == 1 else f"{name}#{index + 1}"
             if key not in self.meta["invariants"]:
                 self.meta["invariants"][key] = self.predicate(part)
-                self.write_parts(key, part)
+                self.write_parts(key, part, of_step=False)
         if formula.unchecked:
             self.meta["unchecked"][name] = [str(part.loc) for part in formula.unchecked]
 
@@ -382,7 +383,7 @@ class _Generator:
         self.entries["next"].append("\n".join(head.lines))
         return name
 
-    def write_parts(self, name: str, formula: Expr) -> None:
+    def write_parts(self, name: str, formula: Expr, *, of_step: bool) -> None:
         """Compile the parts of a property: of each its test, the elements it is for, and its footprint."""
         found = self.meta["parts"].setdefault(name, [])
         for part in parts(self.program, formula):
@@ -391,7 +392,7 @@ class _Generator:
             self._write_elements(elements, part)
             footprint = sorted(map(list, part.footprint), key=repr)
             each = None if part.each is None else self._write_each(part, part.each)
-            found.append([holds, elements, footprint, each])
+            found.append([holds, elements, footprint, each, of_step])
 
     def _write_each(self, part: Part, each: Each) -> dict[str, Any] | None:
         """Compile what tells which elements a change concerns; nothing where a limit cannot be compiled alone."""

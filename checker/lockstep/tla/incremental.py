@@ -45,7 +45,8 @@ class Literal:
     def violated(self, state: State, after: State) -> list[str]:
         """Return the properties that fail in the state after a step, or of the step."""
         found = [name for name, holds in self._invariants.items() if not holds(after)]
-        return found + [name for name, holds in self._steps.items() if not holds(state, after)]
+        found += [name for name, holds in self._steps.items() if not holds(state, after)]
+        return list(dict.fromkeys(found))  # a name may stand for one of each
 
 
 @dataclass(slots=True)
@@ -70,13 +71,14 @@ class Incremental:
         self._instances = list(_instances(spec))
         self._restless: set[int] = set()
         self._affected: dict[Change, tuple[int, ...]] = {}
-        self._order = {name: number for number, name in enumerate([*spec.invariants, *spec.action_properties])}
+        names = dict.fromkeys([*spec.invariants, *spec.action_properties])
+        self._order = {name: number for number, name in enumerate(names)}
         self._dropped: set[str] = set()
 
     def begin(self, state: State) -> None:
         """Begin in a state, of which the invariants were evaluated."""
         for number, instance in enumerate(self._instances):
-            if instance.of_step:
+            if instance.of_step and instance.name not in self._dropped:
                 self._settle(number, instance, self._holds(instance, (state, state), (state, state), None))
 
     def drop(self, name: str) -> None:
@@ -149,14 +151,12 @@ class Incremental:
 
     def _confirmed(self, suspects: Iterable[str], state: State, after: State) -> list[str]:
         """Return which properties fail, in their order, by the formulas as they stand."""
-        found = []
-        for name in sorted(suspects, key=self._order.__getitem__):
-            invariant = self._spec.invariants.get(name)
-            if (invariant is not None and not invariant(after)) or (
-                invariant is None and not self._spec.action_properties[name](state, after)
-            ):
-                found.append(name)
-        return found
+        invariants, steps = self._spec.invariants, self._spec.action_properties
+        return [
+            name
+            for name in sorted(suspects, key=self._order.__getitem__)
+            if (name in invariants and not invariants[name](after)) or (name in steps and not steps[name](state, after))
+        ]
 
 
 def _instances(spec: Spec) -> Iterator[_Instance]:
@@ -165,7 +165,7 @@ def _instances(spec: Spec) -> Iterator[_Instance]:
             for elements in part.elements:
                 paths = (at_elements(path, elements) for path in part.footprint)
                 each = None if part.each is None else Concern(part.each, elements)
-                yield _Instance(name, part, elements, tuple(paths), name in spec.action_properties, each)
+                yield _Instance(name, part, elements, tuple(paths), part.of_step, each)
 
 
 def changes(state: State, after: State) -> Iterator[Change]:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
 import sys
@@ -40,6 +41,9 @@ __all__ = [
     "parse_spec",
 ]
 
+
+_MOST_COMBINATIONS = 4096
+"""A property is taken apart over the elements of constant sets as long as there are no more combinations of them."""
 
 _RECURSION = 10_000
 """How deep Python may call: a recursive operator of TLA+ takes a few calls a level."""
@@ -103,12 +107,14 @@ class PropertyPart:
         elements: the combinations of elements.
         footprint: the paths into the state that it reads; a number in one is that of an element, None is any.
         each: where it says something of every element of a set of the state, what tells which a change concerns.
+        of_step: whether it is of a property ``[][A]_v``.
     """
 
     holds: Callable[..., bool]
     elements: tuple[tuple[Value, ...], ...]
     footprint: tuple[PathOf, ...]
     each: EachPart | None = None
+    of_step: bool = False
 
 
 class Spec:
@@ -317,18 +323,23 @@ class Spec:
     @cached_property
     def parts(self) -> dict[str, list[PropertyPart]]:
         """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.footprints`."""
-        return {
-            name: [
-                PropertyPart(
-                    self._module[holds],
-                    tuple(self._module[elements]()),
-                    tuple(map(tuple, footprint)),
-                    None if each is None else self._each(each),
-                )
-                for holds, elements, footprint, each in told
-            ]
-            for name, told in self._meta["parts"].items()
-        }
+        return {name: [self._part(name, *each) for each in told] for name, told in self._meta["parts"].items()}
+
+    def _part(
+        self, name: str, test: str, elements: str, told: list[list[Any]], each: Any, of_step: bool
+    ) -> PropertyPart:
+        combinations = tuple(itertools.islice(self._module[elements](), _MOST_COMBINATIONS + 1))
+        footprint = tuple(map(tuple, told))
+        if len(combinations) <= _MOST_COMBINATIONS:
+            concern = None if each is None else self._each(each)
+            return PropertyPart(self._module[test], combinations, footprint, concern, of_step)
+        whole = tuple(tuple(None if isinstance(step, int) else step for step in path) for path in footprint)
+        table: Mapping[str, Callable[..., bool]] = self.action_properties if of_step else self.invariants
+
+        def holds(state: State, after: State | None) -> bool:
+            return table[name](state, after) if of_step else table[name](state)
+
+        return PropertyPart(holds, ((),), whole, None, of_step)
 
     def _each(self, told: dict[str, Any]) -> EachPart:
         def paths(found: list[list[Any]]) -> tuple[PathOf, ...]:

@@ -86,7 +86,7 @@ def plain_object(text: bytes, source: str, number: int, noun: str) -> tuple[dict
                 _refuse_keys_twice(tree, text, source, number)
                 return tree, False
             count += within
-    if text.count(b'":') != count:
+    if not _has_so_many_keys(text, count):
         _refuse_keys_twice(tree, text, source, number)
     return tree, True
 
@@ -104,8 +104,17 @@ def _decoded(text: bytes, source: str, number: int, noun: str) -> dict[str, Any]
 
 
 def _refuse_keys_twice(tree: dict[str, Any], text: bytes, source: str, number: int) -> None:
-    if text.count(b'":') != _key_count(tree) and (twice := _key_twice(text)) is not None:
+    try:
+        alike = _has_so_many_keys(text, _key_count(tree))
+    except RecursionError as error:
+        raise TraceError(source, number, f"nested deeper than {MAX_DEPTH} levels") from error
+    if not alike and (twice := _key_twice(text)) is not None:
         raise TraceError(source, number, f"field `{twice}`: it is there twice")
+
+
+def _has_so_many_keys(text: bytes, count: int) -> bool:
+    """Tell whether a line has the keys of what was decoded, and no more; False where that is not plain to see."""
+    return text.count(b'":') == count and b" :" not in text and b"\t:" not in text and b"\r:" not in text
 
 
 def converted(tree: dict[str, Any], to: Any, source: str, number: int) -> Any:
