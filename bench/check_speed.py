@@ -101,7 +101,7 @@ def long_log(length: int) -> Iterator[Event]:
         seq += 2
 
 
-def length_of_logs(folder: Path) -> str:
+def length_of_logs(folder: Path, longest: int) -> str:
     """The cost of an event with short and long logs: the last events of a trace less those before them."""
     header = Header(
         format=FORMAT,
@@ -112,7 +112,7 @@ def length_of_logs(folder: Path) -> str:
         constants={"AtomicElection": False, "Fifo": True, "AsyncFlush": "repaired"},
     )
     rows: list[tuple[object, ...]] = []
-    for length in LENGTHS:
+    for length in (each for each in LENGTHS if each <= longest):
         seconds = []
         for entries in (length, length + MEASURED):
             path = folder / f"long-{entries}.ndjson"
@@ -127,7 +127,7 @@ def main() -> None:
     """Print every table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=3000)
-    parser.add_argument("--no-long-logs", action="store_true", help="leave out the logs of up to 100,000 entries")
+    parser.add_argument("--longest", type=int, default=10_000, help="of the logs, up to 100000; 0: no long logs")
     args = parser.parse_args()
     print(f"lockstep {version('lockstep-raft')}, Python {platform.python_version()}, Java {find_java().version}\n")
     with tempfile.TemporaryDirectory() as name:
@@ -136,8 +136,8 @@ def main() -> None:
         print(speed(folder, args.events), "\n")
         print(whole_process(folder), "\n")
         print(beside_tlc(folder), "\n", flush=True)
-        if not args.no_long_logs:
-            print(length_of_logs(folder))
+        if args.longest:
+            print(length_of_logs(folder, args.longest))
 
 
 if __name__ == "__main__":

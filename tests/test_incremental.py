@@ -60,10 +60,9 @@ def both(spec: Spec, steps: Iterator[tuple[State, State]]) -> list[tuple[list[st
 def test_on_each_plan_both_find_the_same_at_the_same_event(plan: str) -> None:
     made = fault_plan(plan, 250)
     head = header(made)
-    for seed in (1, 2):
-        events = [as_event(tree) for tree in simulate(seed, made)]
-        spec = trace_spec(head, "t")
-        assert found_by(Evaluation.LITERAL, head, events, spec) == found_by(Evaluation.INCREMENTAL, head, events, spec)
+    events = [as_event(tree) for tree in simulate(1, made)]
+    spec = trace_spec(head, "t")
+    assert found_by(Evaluation.LITERAL, head, events, spec) == found_by(Evaluation.INCREMENTAL, head, events, spec)
 
 
 @pytest.mark.parametrize("name", ["figure8", "truncate_restart", "loss"])

@@ -22,7 +22,7 @@ LARGEST = 50_000
 QUICK = 3_000
 #: except for these, which take the actions that no smaller model takes.
 FURTHER = (
-    "crash",
+    "not_follower",  # what `crash` has, and one action more
     "disks",
     "batches",
     "apply_unclamped",
