@@ -190,3 +190,19 @@ def test_a_conjunct_for_more_elements_than_are_worth_it_is_one_part(tmp_path: Pa
     quick = Incremental(spec)
     states = [spec.state({"r": number}) for number in range(4)]
     assert [quick.violated(now, then) for now, then in itertools.pairwise(states)] == [[], [], ["Inv"]]
+
+
+def test_steps_for_more_elements_than_are_worth_it_are_judged_where_nothing_changes_too(tmp_path: Path) -> None:
+    """[][A]_v whose A is false where r stands still: a step of q alone breaks it."""
+    (tmp_path / "Still.tla").write_text(
+        "---- MODULE Still ----\nEXTENDS Integers\nVARIABLES r, q\nvars == <<r, q>>\nInit == r = 0 /\\ q = 0\n"
+        "Next == r' = r + 1 /\\ q' = q + 1\nRises == [][\\A S \\in SUBSET (1..13) : r' > r \\/ S = {}]_vars\n====\n"
+    )
+    (tmp_path / "Still.cfg").write_text("INIT Init\nNEXT Next\nPROPERTY Rises\n")
+    spec = load_spec(tmp_path / "Still.tla", tmp_path / "Still.cfg", cache_dir=tmp_path)
+    (part,) = spec.parts["Rises"]
+    assert part.elements == ((),)
+    state, after = spec.state({"r": 0, "q": 0}), spec.state({"r": 0, "q": 1})
+    quick = Incremental(spec)
+    quick.begin(state)
+    assert quick.violated(state, after) == ["Rises"]

@@ -53,7 +53,7 @@ def test_every_property_that_traces_are_checked_for_has_a_code_of_its_own() -> N
 
 
 @pytest.mark.parametrize("code", codes())
-def test_every_code_is_explained(code: str, folder: Path) -> None:
+def test_every_code_is_explained(code: str) -> None:
     told = rule(code)
     assert (told.code, rule(code.lower())) == (code, told)
     assert len(told.text) > 100

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from lockstep.conformance import Check, check_trace
@@ -182,6 +183,13 @@ def test_a_trace_that_does_not_conform_exits_1_and_names_the_event(tmp_path: Pat
     ran = lockstep("tamper", written(tmp_path, head, events[1:]), cwd=tmp_path)
     assert ran.returncode == 1
     assert "only a conforming trace can be tampered with" in ran.stderr
+
+
+def test_a_trace_that_shows_nothing_is_no_pass(tmp_path: Path) -> None:
+    head, events = simulated()
+    bare = tuple(msgspec.structs.replace(event, shows={}, sent=None) for event in events[:8])
+    ran = lockstep("tamper", written(tmp_path, head, bare), cwd=tmp_path)
+    assert ran.returncode == 3
 
 
 def test_a_trace_without_events_exits_2(tmp_path: Path) -> None:

@@ -30,17 +30,13 @@ from lockstep.cli_options import (
 from lockstep.engines import Engine, explore_compiled, explore_with_tlc
 from lockstep.errors import BadInputError, GaveUpError
 from lockstep.models import ModelOutcome, manifest, run_models
-from lockstep.recordings import RecordingsError
 from lockstep.report.text import table
-from lockstep.specs import FalseAssumptionError, UncheckedPropertyError
 from lockstep.tla.analysis import CompileError
 from lockstep.tla.cfg import CfgError
 from lockstep.tla.sany import SanyError
 from lockstep.tlc import ManifestError, ToolDied, ToolMissing, find_java, find_tla2tools
-from lockstep.trace.format import TraceError, json_schema
-from lockstep.trace.mapping import MappingError
+from lockstep.trace.format import json_schema
 from lockstep.trace_files import PLANS, import_trace, write_cluster
-from lockstep.trace_paths import NoTraceError
 from lockstep.verdict import Verdict, worst
 from raftref.simulation import PlanError
 
@@ -49,16 +45,10 @@ BAD_INPUT = (
     BadInputError,
     CfgError,
     CompileError,
-    FalseAssumptionError,
     ManifestError,
-    MappingError,
     OSError,
     PlanError,
-    RecordingsError,
-    NoTraceError,
     SanyError,
-    TraceError,
-    UncheckedPropertyError,
 )
 
 

@@ -266,8 +266,9 @@ def explain(code: str | None) -> int:
 def tamper(traces: tuple[Path, ...], events: int | None, allowed: bool, form: str) -> int:
     """Change one thing of a conforming trace at a time, and count what the check notices.
 
-    A value that an event shows or sent must be refused at that event. A parameter, a node, an action, or an event
-    that is dropped, repeated or swapped, is refused at once, or later, or the spec allows it.
+    A value that an event shows or sent must be refused at that event; a trace that shows nothing is inconclusive. A
+    parameter, a node, an action, or an event that is dropped, repeated or swapped, is refused at once, or later, or
+    the spec allows it.
 
     lockstep tamper --events 200 trace.ndjson
     """
@@ -282,15 +283,14 @@ def tamper(traces: tuple[Path, ...], events: int | None, allowed: bool, form: st
         return Verdict.VIOLATED.exit_code
     finally:
         progress_end()
-    unnoticed = tally.unnoticed()
     if form == "json":
         kinds = [dict(zip(TALLY_HEADS, row, strict=True)) for row in tally.rows()]
-        click.echo(json.dumps({"kinds": kinds, "unnoticed": unnoticed, "allowed": listed}, indent=2))
+        click.echo(json.dumps({"kinds": kinds, "unnoticed": tally.unnoticed(), "allowed": listed}, indent=2))
     else:
         click.echo(table(TALLY_HEADS, tally.rows()))
         for each in listed if allowed else ():
             click.echo(f"{each['trace']}:{each['line']}: allowed: {each['kind']}")
-    return (Verdict.VIOLATED if unnoticed else Verdict.HOLDS).exit_code
+    return tally.verdict().exit_code
 
 
 def _tamper_one(path: Path, events: int | None, tally: Tally) -> Iterator[Tampering]:

@@ -187,7 +187,7 @@ class Check:
         self, trace: Events, spec: Spec, words: Words = WORDS, evaluation: Evaluation = Evaluation.INCREMENTAL
     ) -> None:
         """Prepare the check of a trace, as check_trace does it."""
-        self.properties = Literal(spec) if evaluation is Evaluation.LITERAL else Incremental(spec)
+        self.evaluation = evaluation
         self.trace, self.spec = trace, spec
         self.reading = Reading(trace.source, spec.actions, words)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
@@ -197,8 +197,11 @@ class Check:
     def run(self) -> None:
         """Check the trace from its begin to its end, or to where it leaves the spec."""
         state = self.initial()
+        properties = Literal(self.spec) if self.evaluation is Evaluation.LITERAL else Incremental(self.spec)
         self._check_initial(state)
-        self.properties.begin(state)
+        for name in self.failed:
+            properties.drop(name)
+        properties.begin(state)
         for line, event in self.trace:
             self.place = f"line {line} ({event.action} of {event.node})"
             self.result.events += 1
@@ -207,8 +210,9 @@ class Check:
                 break
             if event.action != OBSERVE:
                 self.result.steps += 1
-                for name in self.properties.violated(state, after):
+                for name in properties.violated(state, after):
                     self._violated(name, line, event)
+                    properties.drop(name)
                 state = after
         conclude(self.result)
 
@@ -318,7 +322,6 @@ class Check:
 
     def _violated(self, name: str, line: int, event: Event) -> None:
         self.failed.add(name)
-        self.properties.drop(name)
         self._found("property", name, line, event, [], str(self.spec.definitions.get(name, "")))
 
     def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:

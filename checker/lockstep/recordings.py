@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from lockstep.conformance import TraceVerdict
+from lockstep.errors import BadInputError
 from lockstep.specs import VARIANTS
 from lockstep.trace.json_lines import explained
 from lockstep.verdict import Verdict
@@ -44,7 +45,7 @@ class _Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     recording: tuple[Recording, ...]
 
 
-class RecordingsError(Exception):
+class RecordingsError(BadInputError):
     """The manifest of recordings is malformed; the message names file and field."""
 
 

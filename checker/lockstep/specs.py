@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from lockstep.errors import BadInputError
 from lockstep.observe import NO_NODE
 from lockstep.paths import spec_dir
 from lockstep.tla.sets import STRING
@@ -49,11 +50,11 @@ CHOICES: dict[str, tuple[bool | str, ...]] = {
 VARIANTS: dict[str, dict[str, str]] = {"published": PUBLISHED.constants(), "repaired": REPAIRED.constants()}
 
 
-class FalseAssumptionError(Exception):
+class FalseAssumptionError(BadInputError):
     """The constants are none that the spec is about: an ASSUME is false."""
 
 
-class UncheckedPropertyError(Exception):
+class UncheckedPropertyError(BadInputError):
     """The cfg for traces asks for a property that no trace can be checked for, such as liveness."""
 
 

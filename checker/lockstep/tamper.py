@@ -20,6 +20,7 @@ from lockstep.conformance import Check, Finding
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import OBSERVE, Event, Header, Trace, TraceError, trace_lines
+from lockstep.verdict import Verdict
 
 
 class Kind(StrEnum):
@@ -79,21 +80,25 @@ class Judged:
 
 @dataclass(slots=True)
 class Tally:
-    """How many tamperings of each kind had which outcome, and those that were allowed."""
+    """How many tamperings of each kind had which outcome."""
 
     counts: Counter[tuple[Kind, Outcome]] = field(default_factory=Counter)
-    allowed: list[Tampering] = field(default_factory=list)
 
     def add(self, judged: Judged) -> None:
         """Count one more."""
         self.counts[judged.tampering.kind, judged.outcome] += 1
-        if judged.outcome is Outcome.ALLOWED:
-            self.allowed.append(judged.tampering)
 
     def unnoticed(self) -> int:
         """Return how many values that are shown or were sent could be changed without a word at their event."""
         late = (Outcome.LATER, Outcome.ALLOWED)
         return sum(self.counts[kind, outcome] for kind in COMPARED for outcome in late)
+
+    def verdict(self) -> Verdict:
+        """Return whether every such value was noticed; where there was none, nothing was tried."""
+        if self.unnoticed():
+            return Verdict.VIOLATED
+        tried = any(self.counts[kind, outcome] for kind in COMPARED for outcome in Outcome)
+        return Verdict.HOLDS if tried else Verdict.INCONCLUSIVE
 
     def rows(self) -> list[tuple[object, ...]]:
         """Return a row for each kind there was: how many, how many of each outcome, the share refused in percent."""

@@ -6,10 +6,11 @@ import glob
 from collections.abc import Sequence
 from pathlib import Path
 
+from lockstep.errors import BadInputError
 from lockstep.trace.json_lines import STDIN
 
 
-class NoTraceError(Exception):
+class NoTraceError(BadInputError):
     """There is no file of that name, or none that it stands for."""
 
 

@@ -8,6 +8,7 @@ comparison. Where something else changed that P reads, all are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import is_
 
 from lockstep.tla.spec import EachPart, PathOf
 from lockstep.tla.state import State
@@ -155,6 +156,6 @@ def _positions(before: Value, after: Value) -> tuple[int, int] | None:
     if type(before) is not tuple or type(after) is not tuple:
         return None
     common = min(len(before), len(after))
-    if before[:common] != after[:common]:
+    if not all(map(is_, before, after)):
         common = next(number for number in range(common) if before[number] is not after[number])
     return common + 1, max(len(before), len(after))

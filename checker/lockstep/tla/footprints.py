@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from lockstep.tla.analysis import Program
+from lockstep.tla.nextstate import Frame
 from lockstep.tla.syntax import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
 
 #: A step of a path: the number of a bound element, a key, or None for any.
@@ -25,19 +26,10 @@ LENGTH = 3
 
 
 @dataclass(frozen=True)
-class Within:
-    """One step from a formula down to a part: elements of constant sets, or the use of a definition."""
-
-    bound: Bound | None = None
-    use: Call | None = None
-    definition: Definition | None = None
-
-
-@dataclass(frozen=True)
 class Part:
     """A conjunct: how it is reached, its formula, and its footprint, in which numbers are those of the elements."""
 
-    frames: tuple[Within, ...]
+    frames: tuple[Frame, ...]
     body: Expr
     footprint: frozenset[Path]
     each: Each | None = None
@@ -119,7 +111,7 @@ class _Splitter:
 
     # ---- Parts ----
 
-    def split(self, expr: Expr, frames: tuple[Within, ...], scope: Scope, count: int) -> Iterator[Part]:
+    def split(self, expr: Expr, frames: tuple[Frame, ...], scope: Scope, count: int) -> Iterator[Part]:
         if isinstance(expr, Builtin) and expr.name == "\\land":
             for each in expr.args:
                 yield from self.split(each, frames, scope, count)
@@ -129,12 +121,12 @@ class _Splitter:
             yield from self._of_a_record(expr, fields, frames, scope)
         elif isinstance(expr, Bind) and expr.name == "$BoundedForall" and self._are_constant(expr.bounds):
             for bound in expr.bounds:
-                frames = (*frames, Within(bound=bound))
+                frames = (*frames, Frame(bound=bound))
                 scope = scope | {uid: _Element(count + number) for number, uid in enumerate(bound.params)}
                 count += len(bound.params)
             yield from self.split(expr.body, frames, scope, count)
         elif isinstance(expr, Call) and (definition := self._opened(expr)) is not None:
-            yield from self.split(definition.body, (*frames, Within(use=expr, definition=definition)), {}, count)
+            yield from self.split(definition.body, (*frames, Frame(use=expr, definition=definition)), {}, count)
         else:
             yield Part(frames, expr, self.footprint(expr, scope), self._each(expr, scope))
 
@@ -179,19 +171,19 @@ class _Splitter:
             return None
         return definition if definition.uid not in self.program.values else None
 
-    def _record_set(self, expr: Expr) -> tuple[Builtin, tuple[Within, ...]] | None:
+    def _record_set(self, expr: Expr) -> tuple[Builtin, tuple[Frame, ...]] | None:
         """Return ``[a: S, b: T]``, and the uses of definitions that lead to it, if that is what an expression is."""
-        uses: tuple[Within, ...] = ()
+        uses: tuple[Frame, ...] = ()
         while isinstance(expr, Call):
             definition = self.program.definition(expr.op)
             if definition is None or definition.recursive or definition.uid in self.program.values:
                 return None
-            uses = (*uses, Within(use=expr, definition=definition))
+            uses = (*uses, Frame(use=expr, definition=definition))
             expr = definition.body
         return (expr, uses) if isinstance(expr, Builtin) and expr.name == "$SetOfRcds" else None
 
     def _of_a_record(
-        self, expr: Builtin, fields: tuple[Builtin, tuple[Within, ...]], frames: tuple[Within, ...], scope: Scope
+        self, expr: Builtin, fields: tuple[Builtin, tuple[Frame, ...]], frames: tuple[Frame, ...], scope: Scope
     ) -> Iterator[Part]:
         """Yield that the record has these fields, no others, and that each is in its set, where that is constant."""
         record, _ = expr.args
@@ -253,7 +245,8 @@ class _Splitter:
         path = self.path(expr, scope)
         if path is not None:
             found.add(path[:LENGTH])  # type: ignore[arg-type]  # a slice of a path is one
-            self._read_indexes(expr, scope, found, within)
+            for index, its_scope in self._indexes(expr, scope):
+                self._read(index, its_scope, found, within)
         elif isinstance(expr, Call):
             self._read_call(expr.op, expr.args, scope, found, within)
         elif isinstance(expr, OperatorArg):
@@ -272,18 +265,15 @@ class _Splitter:
             for each in expr.args:
                 self._read(each, scope, found, within)
 
-    def _read_indexes(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
-        """Add what the indexes on the way of a path read, also where a name stands for it."""
+    def _indexes(self, expr: Expr, scope: Scope) -> list[tuple[Expr, Scope]]:
+        """Return the indexes within a path, also where names stand for it."""
         if isinstance(expr, Builtin):
-            self._read_indexes(expr.args[0], scope, found, within)
-            for index in expr.args[1:]:
-                self._read(index, scope, found, within)
-        elif isinstance(expr, Call):
-            bound = scope.get(expr.op)
-            if isinstance(bound, Argument):
-                self._read_indexes(bound.expr, bound.scope, found, within)
-            elif (definition := self.program.definition(expr.op)) is not None:
-                self._read_indexes(definition.body, scope, found, within)
+            return [*self._indexes(expr.args[0], scope), *((index, scope) for index in expr.args[1:])]
+        if isinstance(expr, Call) and isinstance(bound := scope.get(expr.op), Argument):
+            return self._indexes(bound.expr, bound.scope)
+        if isinstance(expr, Call) and (definition := self.program.definition(expr.op)) is not None:
+            return self._indexes(definition.body, scope)
+        return []
 
     def _read_call(
         self, op: int, args: tuple[Expr, ...], scope: Scope, found: set[Path], within: frozenset[int]
@@ -366,16 +356,6 @@ class _ReaderOfEach(_Splitter):
                 expr, scope = bound.expr, bound.scope
             else:
                 return None
-
-    def _indexes(self, expr: Expr, scope: Scope) -> list[tuple[Expr, Scope]]:
-        """Return the indexes within a path, also where names stand for it."""
-        if isinstance(expr, Builtin):
-            return [*self._indexes(expr.args[0], scope), *((index, scope) for index in expr.args[1:])]
-        if isinstance(expr, Call) and isinstance(bound := scope.get(expr.op), Argument):
-            return self._indexes(bound.expr, bound.scope)
-        if isinstance(expr, Call) and (definition := self.program.definition(expr.op)) is not None:
-            return self._indexes(definition.body, scope)
-        return []
 
     def _number(self, expr: Expr, scope: Scope) -> tuple[str | None, int] | None:
         """Return (key, offset) where an expression is ``x + offset`` or ``x.key + offset``."""

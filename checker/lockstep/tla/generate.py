@@ -16,7 +16,7 @@ from lockstep.tla.actions import YIELD, ActionCompiler, Mode, Rest
 from lockstep.tla.analysis import CompileError, Program
 from lockstep.tla.compiler import NEXT, NOW, Binding, Compiler, Context, InlineBinding
 from lockstep.tla.emit import Block, Names, python_name
-from lockstep.tla.footprints import Argument, Each, Part, Scope, Within, footprint_of, parts
+from lockstep.tla.footprints import Argument, Each, Part, Scope, footprint_of, parts
 from lockstep.tla.nextstate import ActionPart, Frame, split_next
 from lockstep.tla.sets import INT, NAT, STRING
 from lockstep.tla.syntax import Bound, Builtin, Call, Definition, Expr, Location
@@ -252,8 +252,7 @@ class _Generator:
         if frame.let is not None:
             go_on(block, self.values.let(frame.let, scope, block))
         elif frame.use is not None and frame.definition is not None:
-            pairs = zip(frame.definition.params, frame.use.args, strict=True)
-            go_on(block, replace(scope, env={uid: InlineBinding(arg, scope) for uid, arg in pairs}))
+            go_on(block, replace(scope, env=_inlined(frame, scope)))
         elif frame.bound is not None and actions.mode == "next":
             self._enumerate(actions, frame.bound, scope, block, go_on)
         elif frame.bound is not None:
@@ -402,7 +401,7 @@ class _Generator:
         if each.guard is not None:
             told["guard"] = fresh("_each_guard")
             self._write_function(told["guard"], part, each.guard, test=True)
-        self._write_test(told["holds"], replace(part, frames=(*part.frames, Within(bound=each.bound)), body=each.body))
+        self._write_test(told["holds"], replace(part, frames=(*part.frames, Frame(bound=each.bound)), body=each.body))
         if each.range is None:
             told["domain"] = fresh("_each_domain")
             self._write_function(told["domain"], part, each.bound.domain)
@@ -451,7 +450,7 @@ class _Generator:
         head.nest(f"def {name}():  # {part.body.loc}", body)
         self.entries["next"].append("\n".join(head.lines))
 
-    def _write_loops(self, frames: list[Within], names: list[str], scope: Context, block: Block) -> None:
+    def _write_loops(self, frames: list[Frame], names: list[str], scope: Context, block: Block) -> None:
         if not frames:
             block.emit(f"yield ({''.join(f'{name}, ' for name in names)})")
             return
@@ -567,7 +566,7 @@ def _with_arguments(scope: Context, arguments: Scope) -> Context:
     return scope.bind({uid: InlineBinding(each.expr, _with_arguments(scope, each.scope)) for uid, each in given})
 
 
-def _inlined(frame: Within, scope: Context) -> dict[int, Binding]:
+def _inlined(frame: Frame, scope: Context) -> dict[int, Binding]:
     """Return what the parameters of a definition stand for where it is used."""
     assert frame.use is not None
     assert frame.definition is not None

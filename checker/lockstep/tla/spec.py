@@ -323,22 +323,19 @@ class Spec:
     @cached_property
     def parts(self) -> dict[str, list[PropertyPart]]:
         """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.footprints`."""
-        return {name: [self._part(name, *each) for each in told] for name, told in self._meta["parts"].items()}
+        return {name: [self._part(*each) for each in told] for name, told in self._meta["parts"].items()}
 
-    def _part(
-        self, name: str, test: str, elements: str, told: list[list[Any]], each: Any, of_step: bool
-    ) -> PropertyPart:
-        combinations = tuple(itertools.islice(self._module[elements](), _MOST_COMBINATIONS + 1))
+    def _part(self, test: str, elements: str, told: list[list[Any]], each: Any, of_step: bool) -> PropertyPart:
+        one, generated = self._module[test], self._module[elements]
+        combinations = tuple(itertools.islice(generated(), _MOST_COMBINATIONS + 1))
         footprint = tuple(map(tuple, told))
         if len(combinations) <= _MOST_COMBINATIONS:
-            concern = None if each is None else self._each(each)
-            return PropertyPart(self._module[test], combinations, footprint, concern, of_step)
-        whole = tuple(tuple(None if isinstance(step, int) else step for step in path) for path in footprint)
-        table: Mapping[str, Callable[..., bool]] = self.action_properties if of_step else self.invariants
+            return PropertyPart(one, combinations, footprint, None if each is None else self._each(each), of_step)
 
         def holds(state: State, after: State | None) -> bool:
-            return table[name](state, after) if of_step else table[name](state)
+            return all(one(state, after, *combination) for combination in generated())
 
+        whole = tuple(tuple(None if isinstance(step, int) else step for step in path) for path in footprint)
         return PropertyPart(holds, ((),), whole, None, of_step)
 
     def _each(self, told: dict[str, Any]) -> EachPart:

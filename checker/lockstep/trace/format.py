@@ -16,7 +16,6 @@ from lockstep.trace.json_lines import (
     MAX_INTEGER,
     MAX_LINE_BYTES,
     TraceError,
-    bounded_lines,
     converted,
     file_lines,
     plain_object,
@@ -33,12 +32,9 @@ __all__ = [
     "Header",
     "Trace",
     "TraceError",
-    "bounded_lines",
-    "file_lines",
     "json_schema",
     "read_trace",
     "trace_lines",
-    "unreasonable",
     "write_trace",
 ]
 

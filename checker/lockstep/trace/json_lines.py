@@ -10,6 +10,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from lockstep.errors import BadInputError
+
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_INTEGER = 2**63 - 1
 MAX_DEPTH = 32
@@ -30,7 +32,7 @@ _BEGINNINGS = {
 }
 
 
-class TraceError(Exception):
+class TraceError(BadInputError):
     """A trace is malformed: the message names the file, the line and, where there is one, the field."""
 
     def __init__(self, source: str, line: int, problem: str) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from lockstep.errors import BadInputError
 from lockstep.trace.format import Event
 from lockstep.trace.json_lines import TraceError, explained, file_lines, json_object, source_name, unreasonable
 
@@ -43,7 +44,7 @@ class Mapping(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     null: str | None = None
 
 
-class MappingError(Exception):
+class MappingError(BadInputError):
     """A mapping file that cannot be used; the message names the file and the field."""
 
 

@@ -1,4 +1,5 @@
 ---- MODULE Three ----
+\* Records of several kinds in one set, functions on 0..2, paths longer than a footprint, recursion.
 EXTENDS Integers, Sequences, FiniteSets
 CONSTANTS Node, NoNode
 VARIABLES rs, g, dp, lg, lim, q, tup, set2

@@ -1,4 +1,5 @@
 ---- MODULE Two ----
+\* INSTANCE, operators given by the cfg, indexes within indexes, and properties of steps.
 EXTENDS Integers, Sequences, FiniteSets
 CONSTANTS Node, NoNode, Big, CL, Ov(_)
 VARIABLES node, net, s, m, cur, pos, lim, lo, f, D, T, K, q

@@ -23,13 +23,10 @@ from lockstep.trace.dledger.world import (
     shown_of_dispatcher,
     shown_of_log,
 )
+from raftref.dledger.messages import Index
+from raftref.dledger.quorum import quorum_index_by_sorting
 
 CHECKER = "QuorumAckChecker"
-
-
-def quorum_index(marks: dict[str, int]) -> int:
-    """Return the watermark that a quorum has reached."""
-    return sorted(marks.values(), reverse=True)[len(marks) // 2]
 
 
 def append_as_leader(world: World, line: Store) -> None:
@@ -62,7 +59,10 @@ def quorum_ack_checker(world: World, line: Store) -> None:
     read = world.step(line, node, "QuorumAckChecker", thread=CHECKER)
     read.hidden = True
     node.role.read(read, lambda now: now == RoleNow("LEADER", term))
-    node.marks.read(read, lambda now: now.term == term and quorum_index(now.marks) == index)
+    node.marks.read(
+        read,
+        lambda now: now.term == term and quorum_index_by_sorting([Index(mark) for mark in now.marks.values()]) == index,
+    )
     step = world.step(line, node, "ActOnQuorumIndex", thread=CHECKER)
     step.shows = shown_of_log(line.st)
     if line.st.committed != line.pre.committed:
