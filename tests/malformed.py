@@ -323,7 +323,42 @@ MANIFESTS = [
     manifest("no list of recordings", "recording = 3\n", "recordings.toml"),
 ]
 
-CASES = [*TRACES, *RECORDINGS, *PLANS, *OWN, *MANIFESTS]
+# ---- Logs ----
+
+LOG = (CAPTURED / "dledger-0.2.7-figure8.log").read_bytes()
+
+
+def log(name: str, content: bytes, *options: str, exit_code: int = 2) -> Case:
+    return Case("Logs", name, {"d.log": content}, ("import", "d.log", "-o", "t.ndjson", *options), exit_code)
+
+
+def said(before: bytes, after: bytes) -> bytes:
+    """Return the log with the first of these words replaced."""
+    assert before in LOG
+    return LOG.replace(before, after, 1)
+
+
+LOGS = [
+    log("a log that is cut", LOG[:5_000]),
+    log("a line that is none of a log", LOG[: LOG.index(b"\n") + 1] + b"Caused by: nothing\n"),
+    log("a log that is not UTF-8", said(b"[INCREASE_TERM]", b"[INCREASE\xff]")),
+    log("a log of no node", b"1.0 seq<1 [-] INFO [main] Main - hello\n"),
+    log("a log that begins after a restart", LOG[LOG.index(b"7727.732 ") :]),
+    log("a member of whom the log does not tell", said(b"memberNum=3", b"memberNum=5")),
+    log("a term of many digits", said(b"from 0 to 1", b"from 0 to 1" + b"0" * 30)),
+    log("a log of an unknown version", LOG, "--logged-version", "0.1"),
+    log(
+        "a committed index that nothing leads to",
+        said(b"ledgerEnd=3 committed=2", b"ledgerEnd=3 committed=9"),
+        exit_code=3,
+    ),
+    log(
+        "an end of the log far away", said(b"ledgerEnd=2 committed=1", b"ledgerEnd=999999999 committed=1"), exit_code=3
+    ),
+]
+
+
+CASES = [*TRACES, *RECORDINGS, *LOGS, *PLANS, *OWN, *MANIFESTS]
 
 
 def told() -> list[Said]:

@@ -277,7 +277,7 @@ def test_what_is_ours_to_answer_for_exits_4(tmp_path: Path) -> None:
 
 def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
     readme = (traces_dir().parent / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"^```text\n(\$ lockstep import .*?)^```$", readme, re.M | re.S)
+    shown, shown_of_log = re.findall(r"^```text\n(\$ lockstep import .*?)^```$", readme, re.M | re.S)
     source, trace = CAPTURED / "dledger-0.2.7-figure8.ndjson", "figure8.trace.ndjson"
     imported = lockstep("import", source, "-o", trace, cwd=tmp_path)
     checked = lockstep("check", "--switch", "repaired", trace, cwd=tmp_path)
@@ -286,6 +286,9 @@ def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
         f"$ lockstep check --switch repaired {trace}\n",
     ]
     assert shown == commands[0] + imported.stdout + commands[1] + checked.stdout
+    log = source.with_suffix(".log")
+    explained = lockstep("import", log, "-o", trace, cwd=tmp_path)
+    assert shown_of_log == f"$ lockstep import traces/captured/{log.name} -o {trace}\n" + explained.stdout
 
 
 @pytest.mark.parametrize(

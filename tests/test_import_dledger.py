@@ -53,7 +53,7 @@ def test_the_figure_8_recording_is_a_behaviour_of_the_spec_that_breaks_its_prope
     assert "StateMachineSafety" in verdict.violations
 
 
-SHIPPED = sorted({each.file for each in load_recordings(traces_dir() / "manifest.toml")})
+SHIPPED = sorted({each.file for each in load_recordings(traces_dir() / "manifest.toml") if ".ndjson" in each.file})
 
 
 @pytest.mark.parametrize("file", SHIPPED)

@@ -15,8 +15,8 @@ from lockstep.paths import spec_dir, traces_dir
 from lockstep.recordings import RecordingsError, load_recordings, mismatches
 from lockstep.specs import trace_spec
 from lockstep.tlc import ModelEntry, compare, run_model
-from lockstep.trace.dledger import import_recording
 from lockstep.trace.format import Trace, trace_lines
+from lockstep.trace_files import imported_file
 from lockstep.verdict import Verdict, worst
 from raftref.dledger import SWITCHES
 
@@ -131,7 +131,7 @@ RECORDINGS = load_recordings(traces_dir() / "manifest.toml")
 
 
 def checked(file: str, switches: dict[str, str]) -> TraceVerdict:
-    imported = import_recording(traces_dir() / file)
+    imported = imported_file(traces_dir() / file)
     trace = Trace(trace_lines(imported.header, imported.events), file)
     return check_trace(trace, trace_spec(trace.header, file, switches))
 
@@ -152,7 +152,7 @@ def test_a_recording_with_another_verdict_than_told_is_no_pass() -> None:
 
 
 def test_every_recording_of_the_folder_is_told_of() -> None:
-    files = {path.name for path in (traces_dir() / "captured").glob("*.ndjson")}
+    files = {path.name for path in (traces_dir() / "captured").glob("dledger-*")}
     assert {Path(each.file).name for each in RECORDINGS} == files
 
 

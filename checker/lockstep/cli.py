@@ -36,7 +36,7 @@ from lockstep.tla.cfg import CfgError
 from lockstep.tla.sany import SanyError
 from lockstep.tlc import ManifestError, ToolDied, ToolMissing, find_java, find_tla2tools
 from lockstep.trace.format import json_schema
-from lockstep.trace_files import PLANS, import_trace, write_cluster
+from lockstep.trace_files import LOGGED_VERSION, PLANS, import_trace, is_log, write_cluster
 from lockstep.verdict import Verdict, worst
 from raftref.simulation import PlanError
 
@@ -282,22 +282,40 @@ for _command in (check, tamper, explain):
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The trace to write."
 )
+@click.option(
+    "--logged-version",
+    default=LOGGED_VERSION,
+    show_default=True,
+    help="The DLedger whose log it is; a recording says it itself.",
+)
 @FORMAT
-def import_(recording: Path, output: Path, form: str) -> int:
-    """Turn a recording of the real DLedger into a trace.
+def import_(recording: Path, output: Path, logged_version: str, form: str) -> int:
+    """Turn a recording of the real DLedger, or its own log, into a trace.
 
     Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
     has the table. An event is hidden where no line tells of it, and what a line tells needs it. A step is forced
     where no place agrees with all that was recorded: it stands at its line.
+
+    A log tells of few steps, so the states that explain its lines are searched for, with hidden steps between
+    the lines; one explanation is written. Where none is found the exit code is 3, and no trace is written.
+
+    \b
+    lockstep import recording.ndjson -o trace.ndjson
+    lockstep import dledger.log --logged-version 0.3.1.2 -o trace.ndjson
     """
-    count, summary = import_trace(recording, output)
+    count, summary = import_trace(recording, output, logged_version)
     lines = summary.lines
     if form == "json":
         click.echo(json.dumps({"trace": str(output), "events": count, "lines": lines, **asdict(summary)}))
         return 0
     uses = ", ".join(f"{lines.get(use, 0)} {use}" for use in ("action", "observation", "noise"))
     said = f"{count} events, {sum(summary.hidden.values())} of them hidden, from {sum(lines.values())} lines ({uses})"
-    click.echo(f"{output}: {said}, {_forced_text(summary.forced)}")
+    if is_log(recording):
+        carried = f"states carried: {summary.states} at most, {summary.explanations} at the end"
+        refuted = f"; the last event is what line {summary.refuted} says, which no behaviour explains"
+        click.echo(f"{output}: {said}, {carried}{'' if summary.refuted is None else refuted}")
+    else:
+        click.echo(f"{output}: {said}, {_forced_text(summary.forced)}")
     return 0
 
 

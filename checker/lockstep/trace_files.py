@@ -16,7 +16,7 @@ from raftref.dledger import FINE, VOTES
 from raftref.simulation import FaultPlan, constants, load_plan, simulate
 
 if TYPE_CHECKING:
-    from lockstep.trace.dledger import Summary
+    from lockstep.trace.dledger import Imported, Summary
 
 #: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
 _RESTLESS: dict[str, Any] = {
@@ -53,6 +53,11 @@ PLANS: dict[str, dict[str, Any]] = {
     "not_follower": {"nodes": 3, "grain": {**FINE.constants(), "NotFollower": True}, **_REPAIRED},
     "votes_published": {"nodes": 5, "max_down": 2, "transfer": 0.004, "grain": VOTES.constants(), **_PUBLISHED},
 }
+
+#: The version that a log is of, which does not say it.
+LOGGED_VERSION = "0.2.7"
+
+_DIGITS = frozenset(b"%d" % digit for digit in range(10))
 
 #: The plans that `verify` runs. Each cluster must be a behaviour of the spec.
 VERIFIED = ("ordered", "five", "published", "fine", "votes")
@@ -100,14 +105,31 @@ def _events(seed: int, plan: FaultPlan) -> Iterator[Event]:
         yield Event(**{**event, "sent": tuple(event["sent"])})
 
 
-def import_trace(recording: Path, path: Path) -> tuple[int, Summary]:
-    """Write the trace of a recording of DLedger to `path`; return its number of events and what each line became.
+def import_trace(recording: Path, path: Path, version: str = LOGGED_VERSION) -> tuple[int, Summary]:
+    """Write the trace of a recording or of a log of DLedger to `path`; return its number of events, and of the lines.
 
-    Raises TraceError where the recording is malformed or has what the spec does not model.
+    A recording begins with `{`; anything else is DLedger's own log, of this version.
+    Raises TraceError where the file is malformed or has what the spec does not model; UnexplainedError where no
+    steps were found that lead from one line of a log to the next.
     """
-    # What places the steps of a recording is slow to import, and only this needs it.
-    from lockstep.trace.dledger import import_recording
-
-    imported = import_recording(recording)
+    imported = imported_file(recording, version)
     header = msgspec.structs.replace(imported.header, spec_hash=spec_hash())
     return write_trace(path, header, imported.events), imported.summary
+
+
+def imported_file(recording: Path, version: str = LOGGED_VERSION) -> Imported:
+    """Import a recording or a log; arguments and errors are those of import_trace."""
+    # What places the steps of a recording is slow to import, and only this needs it.
+    if is_log(recording):
+        from lockstep.trace.dledger_log import import_log
+
+        return import_log(recording, version)
+    from lockstep.trace.dledger import import_recording
+
+    return import_recording(recording)
+
+
+def is_log(recording: Path) -> bool:
+    """Tell whether a file is told line by line in words, not in JSON."""
+    with recording.open("rb") as file:
+        return file.read(1) in _DIGITS

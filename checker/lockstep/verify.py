@@ -150,10 +150,10 @@ class Job:
             expected = "" if verdict.verdict is Verdict.HOLDS else ", as expected"
             said = "UNEXPECTED: " + "; ".join(problems) if problems else found_text(verdict) + expected
             self._record("recording", recording.name, _as_told(verdict.verdict, problems), said)
-            events = (verdict.events, sum(summary.hidden.values()), verdict.observed)
+            events = (verdict.events, sum(summary.hidden.values()), summary.states, verdict.observed)
             rows.append((recording.name, summary.explained, *events, _seconds(verdict.seconds), said))
         self.say("Recordings of the real DLedger, checked by Spark against the compiled spec\n")
-        heads = ("recording", "lines", "events", "hidden", "compared", "time", "result")
+        heads = ("recording", "lines", "events", "hidden", "states", "compared", "time", "result")
         self.say(table(heads, rows) + "\n")
 
 
@@ -164,7 +164,7 @@ def _checked(
     imported: dict[str, Path] = {}
     summaries: dict[str, Summary] = {}
     for file in {recording.file for recording in recordings}:
-        imported[file] = folder / f"{Path(file).stem}.trace.ndjson"
+        imported[file] = folder / f"{Path(file).name}.trace.ndjson"
         _, summaries[file] = import_trace(root / file, imported[file])
     found: dict[str, TraceVerdict] = {}
     for switches in {tuple(sorted(recording.switches.items())) for recording in recordings}:

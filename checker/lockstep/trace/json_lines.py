@@ -95,7 +95,7 @@ def plain_object(text: bytes, source: str, number: int, noun: str) -> tuple[dict
 
 def _decoded(text: bytes, source: str, number: int, noun: str) -> dict[str, Any]:
     if not text.endswith(b"\n"):
-        raise TraceError(source, number, _beginning(text, number) or "the file is truncated: this line does not end")
+        raise TraceError(source, number, beginning(text, number) or "the file is truncated: this line does not end")
     try:
         tree = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -150,14 +150,14 @@ def _first_null(tree: Any, table: str) -> str | None:
     return next((f"{table}.{key}" for key, value in keys if not isinstance(value, bool | int | str)), None)
 
 
-def _beginning(text: bytes, number: int) -> str | None:
+def beginning(text: bytes, number: int) -> str | None:
     """Say what a file is by its first bytes, if it is something that people take for NDJSON."""
     begins = (said for bytes_, said in _BEGINNINGS.items() if text.startswith(bytes_))
     return next(begins, None) if number == 1 else None
 
 
 def _undecodable(text: bytes, number: int, noun: str, error: Exception) -> str:
-    if (said := _beginning(text, number)) is not None:
+    if (said := beginning(text, number)) is not None:
         return f"not a {noun}: {said}"
     if isinstance(error, RecursionError):
         return f"not a line of a {noun}: nested deeper than {MAX_DEPTH} levels"

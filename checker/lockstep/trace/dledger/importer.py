@@ -67,7 +67,9 @@ class Summary:
 
     `moved` are the lines whose event stands before one of a line above; `forced` those for which no place was
     found that agrees with all that was recorded, and which keep that of their line; `hidden` counts, by action, the
-    events that no line tells of and that one of a later line needs.
+    events that no line tells of and that one of a later line needs. `states` is how many states of the spec explain
+    the lines, at most, and `explanations` how many explain them all: one, where each step is told of; `refuted` is the
+    line of a log that none explains, with which the trace ends.
     """
 
     uses: dict[str, dict[str, int]]
@@ -75,6 +77,9 @@ class Summary:
     moved: tuple[int, ...]
     forced: tuple[int, ...]
     hidden: dict[str, int]
+    states: int = 1
+    explanations: int = 1
+    refuted: int | None = None
 
     @property
     def lines(self) -> dict[str, int]:

@@ -1,0 +1,124 @@
+"""Explaining a log: the set of behaviours of the spec that say what its lines say, carried from line to line.
+
+Each line is a step that it tells of, or shows what a node is; hidden steps may come before it. Which of them are tried
+is a matter of search: what is not found is not refuted. But role, term and leader of a node change only by steps that
+the log tells of, so a line that contradicts these is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lockstep.errors import GaveUpError
+from lockstep.tla.spec import Spec
+from lockstep.tla.values import Fcn
+from lockstep.trace.dledger_log.line_steps import CHANGES_OF_ROLE, READERS, At, Reader, presumed, restart
+from lockstep.trace.dledger_log.lines import LogLine
+from lockstep.trace.dledger_log.runs import Run, Taken
+from lockstep.trace.dledger_log.sightings import Sightings
+from lockstep.trace.format import OBSERVE
+
+#: How many states are carried at most; beyond them the search is no longer complete in what it tries.
+MOST_STATES = 64
+
+
+class UnexplainedError(GaveUpError):
+    """No hidden steps were found that lead to what a line says."""
+
+
+@dataclass(slots=True)
+class Explanation:
+    """What was found.
+
+    `runs` explain all lines, each with another last state, or, one of them, all up to the line `refuted`, which no
+    behaviour explains; `states` is how many states were carried at most.
+    """
+
+    runs: list[Run]
+    states: int = 1
+    refuted: int | None = None
+
+
+def explain_log(lines: tuple[LogLine, ...], nodes: tuple[str, ...], spec: Spec, source: str) -> Explanation:
+    """Search for behaviours of the spec that explain the lines of a log.
+
+    Raises UnexplainedError, naming the line, where none is found though none is excluded.
+    """
+    return _Search(lines, nodes, spec, source).run()
+
+
+class _Search:
+    def __init__(self, lines: tuple[LogLine, ...], nodes: tuple[str, ...], spec: Spec, source: str) -> None:
+        self.lines, self.nodes, self.source = lines, nodes, source
+        self.sightings = Sightings(lines)
+        self.carried = [Run(spec, state) for state in spec.initial_states()]
+        self.incarnations: dict[str, int] = {}
+        self.found = Explanation(self.carried)
+
+    def run(self) -> Explanation:
+        for line in self.lines:
+            if not all(self._explain(line, reader) for reader in self._readers(line)):
+                break
+        self.found.runs = self.carried
+        return self.found
+
+    def _readers(self, line: LogLine) -> Iterator[Reader]:
+        """Yield what there is to explain: that the process is another one, and what the line says."""
+        if line.node and line.incarnation > self.incarnations.setdefault(line.node, 1):
+            self.incarnations[line.node] = line.incarnation
+            yield restart
+        if line.kind in READERS:
+            yield READERS[line.kind]
+
+    def _explain(self, line: LogLine, reader: Reader) -> bool:
+        """Carry what explains the line as well; tell whether the search goes on."""
+        after: dict[Any, Run] = {}
+        for run in self._before(line, reader):
+            for explained in reader(At(line, run, self.nodes, self.sightings)):
+                after.setdefault(explained.essence(), explained)
+        if after:
+            self.carried = list(after.values())[:MOST_STATES]
+            self.found.states = max(self.found.states, len(self.carried))
+            return True
+        claim = _contradiction(line, self.carried)
+        if claim is None:
+            raise UnexplainedError(f"{self.source}:{line.number}: {_not_found(line, len(self.carried))}")
+        self.carried = [claim]
+        self.found.refuted = line.number
+        return False
+
+    def _before(self, line: LogLine, reader: Reader) -> Iterator[Run]:
+        """Yield what is carried, and, before a node's role changes, what its leader may have done until then."""
+        for run in self.carried:
+            if reader in CHANGES_OF_ROLE:
+                yield from At(line, run, self.nodes, self.sightings).advanced()
+            yield run
+
+
+def _not_found(line: LogLine, states: int) -> str:
+    said = " ".join(f"{name}={value}" for name, value in {**line.words, **line.numbers}.items())
+    carried = "the state" if states == 1 else f"one of the {states} states"
+    searched = f"no hidden steps were found that lead here from {carried} carried"
+    return f"{line.kind} of {line.node} ({said}): {searched}"
+
+
+def _contradiction(line: LogLine, carried: list[Run]) -> Run | None:
+    """Return a run that claims what the line says of role, term or leader, if every state carried excludes it."""
+    shows = presumed(line)
+    if shows and not any(run.fits(line.node, shows) for run in carried):
+        return _claim(carried[0], Taken(line.number, line.node, OBSERVE, {}, shows, hidden=False))
+    if line.kind == "follower" and not any(_leads(run, line) for run in carried):
+        args = {"leader": line.words["leader"]}
+        return _claim(carried[0], Taken(line.number, line.node, "ChangeToFollower", args, {}, hidden=False))
+    return None
+
+
+def _claim(run: Run, step: Taken) -> Run:
+    return Run(run.spec, run.state, step, run)
+
+
+def _leads(run: Run, line: LogLine) -> bool:
+    """Tell whether whom the line names was elected in its term."""
+    return Fcn({"term": line.numbers["term"], "leader": line.words["leader"]}) in run.state["elected"]

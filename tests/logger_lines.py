@@ -1,0 +1,100 @@
+"""DLedger's logger lines, made from a recording: what its nodes would have logged of what is recorded.
+
+A recording tells every step; a log tells few. So what is known of a run is the same, and a log made of it must be
+explained.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ELECTOR, PUSHER, STORE = "DLedgerLeaderElector", "DLedgerEntryPusher", "DLedgerMmapFileStore"
+
+
+def logged(recording: Path, every_ms: float) -> str:
+    """Return the log of a recording, with the status of each node about every so many milliseconds."""
+    told = [json.loads(line) for line in recording.read_text().splitlines()]
+    return "".join(_Logger(every_ms).lines(told))
+
+
+class _Logger:
+    def __init__(self, every_ms: float) -> None:
+        self.every_ms = every_ms
+        self.status: dict[str, dict[str, Any]] = {}
+        self.marks: dict[str, tuple[int, dict[str, int]]] = {}
+        self.compared: set[tuple[str, str]] = set()
+        self.last: dict[str, float] = {}
+
+    def lines(self, told: list[dict[str, Any]]) -> Iterator[str]:
+        for line in told:
+            for text in (*self.texts(line), *self.now(line)):
+                place = f"[{line['node']}/{line.get('inc', 1)}]"
+                yield f"{line['t_ms']:.3f} seq<{line['seq']} {place} INFO [thread] {text}\n"
+            self.learn(line)
+
+    def texts(self, line: dict[str, Any]) -> Iterator[str]:
+        node = line.get("node")
+        match line["kind"]:
+            case "role":
+                yield from self.of_role(line)
+            case "dispatcher":
+                if (line["from"], line["to"]) != ("COMPARE", "COMPARE"):
+                    self.compared.discard((node, line["peer"]))
+                change = f"Change state from {line['from']} to {line['to']} at {line['at']}"
+                yield f"{PUSHER} - [Push-{line['peer']}]{change}"
+            case "send_push" if line["type"] == "COMPARE":
+                if (node, line["remoteId"]) not in self.compared:
+                    yield f"{PUSHER} - [Push-{line['remoteId']}][DoCompare] compareIndex=-1 means start to compare"
+                self.compared.add((node, line["remoteId"]))
+            case "send_push" if line["type"] == "TRUNCATE":
+                told = f"Will push data to truncate truncateIndex={line['index']} pos={line['pos']}"
+                yield f"{PUSHER} - [Push-{line['remoteId']}]{told}"
+            case "resp_push" if line["type"] == "COMPARE" and line["code"] == "INCONSISTENT_STATE":
+                yield f"{PUSHER} - [HandleDoCompare] compareIndex={line['index']}"
+            case "store" if line["op"] == "truncate":
+                yield f"{PUSHER} - [HandleDoTruncate] truncateIndex={line['index']} pos={line['pos']}"
+            case "store" if line.get("noop") == "lower":
+                new, old = line["argIndex"], line["pre"]["committed"]
+                yield f"{STORE} - [MONITOR]Skip update committed index for new={new} < old={old} or new={new} < 0"
+            case "recovered" if line["inc"] > 1:
+                yield f"{STORE} - Recover data to the end entryIndex={line['st']['end']} processOffset=0 cha=0"
+                if line["st"]["committed"] >= 0:
+                    yield f"{STORE} - Recover to get committed index={line['st']['committed']} from checkpoint"
+
+    def of_role(self, line: dict[str, Any]) -> Iterator[str]:
+        node, term, before = line["node"], line["term"], line.get("prevTerm", line["term"])
+        asked = line.get("argTerm", term)
+        match line["op"]:
+            case "changeToCandidate":
+                yield f"{ELECTOR} - [{node}] [ChangeRoleToCandidate] from term: {asked} and currTerm: {before}"
+            case "changeToFollower":
+                told = f"from term: {asked} leaderId: {line['leaderId']} and currTerm: {before}"
+                yield f"{ELECTOR} - [{node}][ChangeRoleToFollower] {told}"
+            case "changeToLeader":
+                yield f"{ELECTOR} - [{node}] [ChangeRoleToLeader] from term: {asked} and currTerm: {before}"
+            case "nextTerm":
+                yield f"{ELECTOR} - {node}_[INCREASE_TERM] from {before} to {term}"
+
+    def now(self, line: dict[str, Any]) -> Iterator[str]:
+        """QuorumAckChecker's line, where no step is half done."""
+        node, st = line.get("node", ""), line.get("st", {})
+        beats = line["kind"] in ("recv_heartbeat", "send_heartbeat", "send_vote")
+        if not beats or "role" not in st or line["t_ms"] - self.last.get(node, 0.0) < self.every_ms:
+            return
+        self.last[node] = line["t_ms"]
+        term, marks = self.marks.get(node, (-1, {}))
+        shown = ", ".join(f"{peer}={mark}" for peer, mark in marks.items())
+        told = f"ledgerBegin={st['begin']} ledgerEnd={st['end']} committed={st['committed']}"
+        of_term = f"{term}={{{shown}}}" if marks else ""
+        yield f"{PUSHER} - [{node}][{st['role']}] term={st['term']} {told} watermarks={{{of_term}}}"
+
+    def learn(self, line: dict[str, Any]) -> None:
+        node = line.get("node", "")
+        if line["kind"] == "watermark":
+            self.marks[node] = (line["term"], line.get("marks", {}))
+        elif line["kind"] in ("crash", "stop"):
+            self.marks.pop(node, None)
+            self.compared = {pair for pair in self.compared if pair[0] != node}
