@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
+from typing import TypeAlias
 
+from lockstep.tla.growth import added_to
+from lockstep.tla.sets import GrowingSet
 from lockstep.tla.spec import EachPart, PathOf
 from lockstep.tla.state import State
 from lockstep.tla.values import Fcn, Value
@@ -21,6 +24,9 @@ Change = tuple[Value, ...]
 
 #: The states that a formula speaks of: the one, and the next if it speaks of that.
 States = tuple[State, State | None]
+
+_SETS = (frozenset, GrowingSet)
+_Set: TypeAlias = frozenset[Value] | GrowingSet
 
 #: A path, in which None is any key.
 _Place = tuple[Value | None, ...]
@@ -75,14 +81,14 @@ class Concern:
             return self._of_range((low, high), (old_low, old_high), intervals)
         assert self._part.domain is not None
         domain = self._part.domain(*states, *self._elements)
-        if not isinstance(domain, frozenset):
+        if not isinstance(domain, _SETS):
             return None
         new: frozenset[Value] = frozenset()
         if any(meet(path, change) for path in self._of_domain for change in changed):
             old = self._part.domain(*before, *self._elements)
-            if not isinstance(old, frozenset):
+            if not isinstance(old, _SETS):
                 return None
-            new = domain - old
+            new = _new(domain, old)
         return {*new, *self._in_set(domain, intervals)} if intervals else new
 
     def _intervals(self, before: States, states: States, changed: Sequence[Change]) -> list[_Interval] | None:
@@ -114,7 +120,7 @@ class Concern:
         for first, last in pieces:
             yield from range(first, last + 1)
 
-    def _in_set(self, domain: frozenset[Value], intervals: list[_Interval]) -> Iterator[Value]:
+    def _in_set(self, domain: _Set, intervals: list[_Interval]) -> Iterator[Value]:
         self._index(domain)
         for key, first, last in intervals:
             if key is None:
@@ -126,20 +132,27 @@ class Concern:
                 if type(number) is int and first <= number <= last:
                     yield from index.get(number, ())
 
-    def _index(self, domain: frozenset[Value]) -> None:
+    def _index(self, domain: _Set) -> None:
         """Sort the elements by their fields."""
         if domain is self._indexed:
             return
-        assert isinstance(self._indexed, frozenset)
-        new = domain - self._indexed
+        new = _new(domain, self._indexed)
         if len(self._indexed) + len(new) != len(domain):  # some are gone
             self._indexes = {key: {} for key in self._indexes}
-            new = domain
+            new = frozenset(domain)
         for each in new:
             for key, index in self._indexes.items():
                 if isinstance(each, Fcn) and key in each.d:
                     index.setdefault(each.d[key], []).append(each)
         self._indexed = domain
+
+
+def _new(domain: _Set, before: _Set) -> frozenset[Value]:
+    """Return what a set has that another has not."""
+    added = added_to(before, domain)
+    if added is None and type(domain) is frozenset and type(before) is frozenset:
+        return domain - before
+    return frozenset(each for each in (domain if added is None else added) if each not in before)
 
 
 def _at(state: State, path: Change) -> Value:
@@ -155,6 +168,8 @@ def _positions(before: Value, after: Value) -> tuple[int, int] | None:
     """Return the first and the last index, from 1 on, at which two sequences differ; None if they are no sequences."""
     if type(before) is not tuple or type(after) is not tuple:
         return None
+    if added_to(before, after) is not None:
+        return len(before) + 1, len(after)
     common = min(len(before), len(after))
     if not all(map(is_, before, after)):
         common = next(number for number in range(common) if before[number] is not after[number])

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
+from lockstep.tla.growth import grew, made_of
 from lockstep.tla.sets import (
     INT,
     NAT,
@@ -20,6 +21,7 @@ from lockstep.tla.sets import (
     Difference,
     FcnSet,
     Filtered,
+    GrowingSet,
     Intersection,
     LazyFcn,
     LazySet,
@@ -52,6 +54,7 @@ from lockstep.tla.values import (
     lookup,
     ordered,
     outside,
+    sample_of_uniform,
     wrong,
 )
 
@@ -469,7 +472,11 @@ def cup(left: Value, right: Value) -> Value:
         if not left:
             return right
         _check_overlap(left, right)
-        return left | right
+        return grew(_union(left, right), left, right)
+    if type(left) is GrowingSet and type(right) is frozenset:
+        union = left.plus(right) if right else left
+        if union is not None:
+            return grew(union, left, right)
     if not _is_eager(left):
         if not _is_eager(right):
             return Union2(left, right)
@@ -479,6 +486,16 @@ def cup(left: Value, right: Value) -> Value:
     if not _is_eager(right):
         return Union2(left, right)
     return make_set([*_raw(left), *[value for value in elements(right) if not member(value, left)]])
+
+
+#: How many elements make a set one that shares its elements with those made of it.
+MANY = 1024
+
+
+def _union(left: frozenset[Value], right: frozenset[Value]) -> Value:
+    if len(left) >= MANY and (sample := sample_of_uniform(left)):
+        return GrowingSet.of(left, sample[0]).plus(right) or left | right
+    return left | right
 
 
 def cap(left: Value, right: Value) -> Value:
@@ -719,7 +736,8 @@ def append(sequence: Value, element: Value) -> Value:
     """Compute ``Append(sequence, element)``."""
     if type(sequence) is str:
         return concatenate(sequence, element)
-    return (*_sequence("Append", sequence), element)
+    base = _sequence("Append", sequence)
+    return grew((*base, element), base, (element,))
 
 
 def concatenate(left: Value, right: Value) -> Value:
@@ -728,7 +746,8 @@ def concatenate(left: Value, right: Value) -> Value:
         if type(right) is str:
             return left + right
         raise wrong("\\o", "two strings", right)
-    return _sequence("\\o", left) + _sequence("\\o", tuple(right) if type(right) is str else right)
+    base, more = _sequence("\\o", left), _sequence("\\o", tuple(right) if type(right) is str else right)
+    return grew(base + more, base, more) if more else base
 
 
 def head(sequence: Value) -> Value:
@@ -756,6 +775,9 @@ def sub_seq(sequence: Value, start: Value, end: Value) -> Value:
         return items[:0]
     if start < 1 or end > len(items):
         raise TlaError(f"SubSeq from {start} to {end} of a sequence of {len(items)}")
+    known = made_of(items)
+    if start == 1 and known is not None and len(known[0]) == end:
+        return known[0]
     return items[start - 1 : end]
 
 

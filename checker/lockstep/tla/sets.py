@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import is_
 from typing import Any, cast
 
+from lockstep.tla.growth import made_of
 from lockstep.tla.values import (
     Fcn,
     ModelValue,
@@ -24,6 +25,7 @@ from lockstep.tla.values import (
     lookup,
     ordered,
     same_kind,
+    same_shape,
     wrong,
 )
 
@@ -35,6 +37,7 @@ __all__ = [
     "Difference",
     "FcnSet",
     "Filtered",
+    "GrowingSet",
     "Intersection",
     "LazyFcn",
     "LazySet",
@@ -64,6 +67,8 @@ def frozen(value: Value) -> Value:
         return value if value.listed else _frozen_table(value)
     if kind is tuple:
         return _frozen_sequence(value)
+    if kind is GrowingSet:
+        return value
     return value.force() if isinstance(value, (LazySet, LazyFcn)) else value
 
 
@@ -91,8 +96,12 @@ def _frozen_sequence(value: tuple[Value, ...]) -> tuple[Value, ...]:
         return value if all(map(is_, elements, value)) else tuple(elements)
     if _long.get(id(value)) is value:
         return value
-    elements = [frozen(element) for element in value]
-    result = value if all(map(is_, elements, value)) else tuple(elements)
+    known = made_of(value)
+    if known is not None and _long.get(id(known[0])) is known[0] and all(frozen(each) is each for each in known[1]):
+        result = value
+    else:
+        elements = [frozen(element) for element in value]
+        result = value if all(map(is_, elements, value)) else tuple(elements)
     if len(_long) >= _KNOWN_LONG:
         del _long[next(iter(_long))]
     _long[id(result)] = result
@@ -241,6 +250,62 @@ class _Infinite(LazySet):
         return {"Nat": "NAT", "Int": "INT", "STRING": "STRING"}[self.name]
 
 
+class GrowingSet(LazySet):
+    """A long set of records of one make, to which more are added now and then: the sets before it share its table.
+
+    Adding to the newest of them costs what is added; a set has the elements whose numbers are below its own count.
+    """
+
+    __slots__ = ("_count", "_sample", "_table")
+
+    def __init__(self, table: dict[Value, int], count: int, sample: Value) -> None:
+        """Take the table of elements and their numbers, which only `plus` adds to."""
+        super().__init__()
+        self._table, self._count, self._sample = table, count, sample
+
+    @classmethod
+    def of(cls, elements: frozenset[Value], sample: Value) -> GrowingSet:
+        """Make one of elements that all have the shape of the sample."""
+        return cls({element: number for number, element in enumerate(elements)}, len(elements), sample)
+
+    def plus(self, more: frozenset[Value]) -> GrowingSet | None:
+        """Answer the union with a few more elements; None where they are not of the same make."""
+        if not all(same_shape(self._sample, element) for element in more):
+            return None
+        new = [element for element in more if not self.has(element)]
+        if not new:
+            return self
+        if len(self._table) != self._count:  # another set was made of this one before
+            return GrowingSet.of(frozenset([*self.items(), *new]), self._sample)
+        for number, element in enumerate(new, self._count):
+            self._table[element] = number
+        return GrowingSet(self._table, self._count + len(new), self._sample)
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
+        if same_shape(self._sample, value):
+            return self._table.get(value, self._count) < self._count
+        return lookup(self.force(), value) is not None
+
+    def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
+        return itertools.islice(self._table, self._count)
+
+    def compared(self, other: GrowingSet) -> bool | None:
+        """Decide whether another such set is equal."""
+        if self._table is other._table or self._count != other._count:
+            return self._count == other._count
+        return compare(self.force(), other.force())
+
+    def __iter__(self) -> Iterator[Value]:
+        """List the elements in their deterministic order."""
+        return iter(ordered(self.force()))
+
+    def __len__(self) -> int:
+        """Count the elements."""
+        return self._count
+
+
 NAT = _Infinite("Nat", int, lambda value: bool(value >= 0))
 INT = _Infinite("Int", int, lambda value: True)
 STRING = _Infinite("STRING", str, lambda value: True)
@@ -348,11 +413,21 @@ class SeqSet(LazySet):
             return _foreign(self, "a sequence", value)
         if len(sequence) < _LONG:
             return all(member(element, self.base) for element in sequence)
-        known = next((each for each in self._long if all(map(is_, each, sequence))), ())
+        if any(each is sequence for each in self._long):
+            return True
+        known = self._begin_of(sequence)
         if not all(member(element, self.base) for element in sequence[len(known) :]):
             return False
         self._long.appendleft(sequence)
         return True
+
+    def _begin_of(self, sequence: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Answer a begin of the sequence that is known to be an element."""
+        grown = made_of(sequence)
+        if grown is not None and any(each is grown[0] for each in self._long):
+            return cast("tuple[Value, ...]", grown[0])
+        begins = (each for each in self._long if len(each) <= len(sequence) and all(map(is_, each, sequence)))
+        return next(begins, ())
 
     def compared(self, other: SeqSet) -> bool | None:
         """Decide whether another such set is equal."""

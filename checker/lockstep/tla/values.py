@@ -20,8 +20,10 @@ instead of answering.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from operator import attrgetter, itemgetter
+from operator import attrgetter, is_, itemgetter
 from typing import Any, TypeAlias
+
+from lockstep.tla.growth import LONG, made_of
 
 __all__ = [
     "ArgumentError",
@@ -198,7 +200,7 @@ def _shape_of(value: Value) -> Any:
     return False
 
 
-def _same_shape(left: Value, right: Value) -> bool:
+def same_shape(left: Value, right: Value) -> bool:
     """Tell by their shapes that two values can be compared; False may mean that only comparing tells."""
     if type(left) is not Fcn or type(right) is not Fcn:
         return False
@@ -319,7 +321,9 @@ def _compare(left: Value, right: Value) -> bool | None:
     if a is int or a is str or a is bool:
         return bool(left == right) if a is b else None
     if a is tuple and b is tuple:
-        return _compare_each(zip(left, right)) if len(left) == len(right) else False  # noqa: B905
+        if len(left) != len(right):
+            return False
+        return all(map(is_, left, right)) or _compare_each(zip(left, right))  # noqa: B905 - just seen
     if (a is Fcn or a is tuple) and (b is Fcn or b is tuple):
         return _compare_tables(_table_of(left), _table_of(right))
     if a is frozenset and b is frozenset:
@@ -494,10 +498,54 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
         if not same_kind(stored[0], value):
             raise _incomparable(stored[0], value)
         return stored
-    for element in container:
-        if not _same_shape(element, value) and _compare(element, value) is None:
-            raise _incomparable(element, value)
+    _refuse_incomparable(container, value)
     return None
+
+
+#: Long sets whose elements all have one shape, by their ids, with an element of each.
+_uniform: dict[int, tuple[Value, Value]] = {}
+_MOST_UNIFORM = 16
+
+
+def _refuse_incomparable(container: Any, value: Value) -> None:
+    """Raise TlaTypeError if some element cannot be compared with the value."""
+    if type(container) is frozenset and len(container) >= LONG:
+        sample = sample_of_uniform(container)
+        if sample and same_shape(sample[0], value):
+            return
+        alike = True
+        for element in container:
+            if not same_shape(element, value):
+                alike = False
+                if _compare(element, value) is None:
+                    raise _incomparable(element, value)
+        if alike:
+            _remember_uniform(container, value)
+        return
+    for element in container:
+        if not same_shape(element, value) and _compare(element, value) is None:
+            raise _incomparable(element, value)
+
+
+def sample_of_uniform(container: frozenset[Value]) -> list[Value]:
+    """Answer an element of a set whose elements are known to have one shape, or a list that is empty."""
+    found = _uniform.get(id(container))
+    if found is not None and found[0] is container:
+        return [found[1]]
+    known = made_of(container)
+    if known is None:
+        return []
+    base = _uniform.get(id(known[0]))
+    if base is None or base[0] is not known[0] or not all(same_shape(base[1], each) for each in known[1]):
+        return []
+    _remember_uniform(container, base[1])
+    return [base[1]]
+
+
+def _remember_uniform(container: frozenset[Value], sample: Value) -> None:
+    if len(_uniform) >= _MOST_UNIFORM:
+        del _uniform[next(iter(_uniform))]
+    _uniform[id(container)] = (container, sample)
 
 
 def _one_kind(elements: Iterable[Value]) -> bool:
@@ -531,7 +579,7 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
     first = _sample(listed)
     if first and len(listed) > 1:
         for element in listed:
-            if not _same_shape(first[0], element) and _compare(first[0], element) is None:
+            if not same_shape(first[0], element) and _compare(first[0], element) is None:
                 raise _incomparable(first[0], element)
     if len(result) != len(listed):
         for element in listed:
