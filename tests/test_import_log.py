@@ -15,8 +15,8 @@ from lockstep.specs import trace_spec
 from lockstep.trace.dledger.importer import Imported
 from lockstep.trace.dledger_log import UnexplainedError, import_log
 from lockstep.trace.dledger_log.lines import parse_log
-from lockstep.trace.dledger_log.runs import HIDDEN
-from lockstep.trace.format import OBSERVE, TraceError, read_trace, write_trace
+from lockstep.trace.dledger_log.runs import Run
+from lockstep.trace.format import Header, TraceError, read_trace, write_trace
 from lockstep.verdict import Verdict
 from lockstep_command import lockstep
 from logger_lines import logged
@@ -78,20 +78,24 @@ def test_what_was_recorded_is_explained_where_it_is_only_logged(
     assert sum(explanation.summary.hidden.values()) > 0
 
 
-def test_only_steps_are_hidden_that_dledger_does_not_log(tmp_path: Path) -> None:
-    explanation = imported(FIGURE8, tmp_path)
-    assert set(explanation.summary.hidden) <= HIDDEN
-    logged_ones = {event.action for event in explanation.events} - set(explanation.summary.hidden) - {OBSERVE}
-    assert {"NextTerm", "ChangeToLeader", "ChangeToFollower", "ChangeToCandidate", "Restart"} <= logged_ones
+def test_a_step_that_dledger_logs_cannot_be_hidden() -> None:
+    header = imported_header()
+    spec = trace_spec(header, "t")
+    run = Run(spec, next(spec.initial_states()))
+    with pytest.raises(ValueError, match="ChangeToCandidate is not hidden"):
+        run.hide(1, "ChangeToCandidate", "n0")
 
 
-def test_every_line_of_a_kind_that_the_spec_knows_is_in_the_explanation(tmp_path: Path) -> None:
-    """But for the recovery's two lines, which the Restart shows, and a round of votes, of which only members count."""
-    explanation = imported(FIGURE8, tmp_path)
-    told = {event.line for event in explanation.events}
-    for line in parse_log(FIGURE8.encode().splitlines(keepends=True), "d.log"):
-        if line.kind not in ("", "vote_result", "recovered_end", "recovered_committed"):
-            assert line.number in told, line
+def imported_header() -> Header:
+    return import_log(CAPTURED / "dledger-0.2.7-figure8.log").header
+
+
+def test_every_line_of_a_kind_that_the_spec_knows_is_a_step_or_an_observation() -> None:
+    """But for rounds of votes, of which only the number of members counts."""
+    uses = import_log(CAPTURED / "dledger-0.2.7-figure8.log").summary.uses
+    for kind, use in uses.items():
+        assert ("noise" in use) is (kind in ("other", "vote_result")), kind
+    assert uses["restart"] == {"action": 3}
 
 
 @pytest.mark.parametrize(
@@ -99,8 +103,11 @@ def test_every_line_of_a_kind_that_the_spec_knows_is_in_the_explanation(tmp_path
     [
         ("n1_[INCREASE_TERM] from 2 to 3", "n1_[INCREASE_TERM] from 7 to 8", "currTerm"),
         ("[n1] [ChangeRoleToLeader] from term: 3 and", "[n1] [ChangeRoleToLeader] from term: 9 and", "currTerm"),
-        ("[n1][CANDIDATE] term=3", "[n1][LEADER] term=3", "role"),
-        ("[n1][CANDIDATE] term=3", "[n1][CANDIDATE] term=1", "currTerm"),
+        (
+            "n2] [ChangeRoleToCandidate] from term: 1 and currTerm: 1",
+            "n2] [ChangeRoleToCandidate] from term: 1 and currTerm: 4",
+            "currTerm",
+        ),
     ],
 )
 def test_a_line_that_contradicts_role_or_term_is_refuted_where_it_stands(
@@ -120,6 +127,7 @@ def test_who_follows_one_that_was_not_elected_is_refuted(tmp_path: Path) -> None
     deviation = checked(imported(text, tmp_path), tmp_path).deviation
     assert deviation is not None
     assert deviation.action == "ChangeToFollower"
+    assert deviation.recorded_line == line_of(text, "leaderId: n2 and currTerm: 1")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +138,8 @@ def test_who_follows_one_that_was_not_elected_is_refuted(tmp_path: Path) -> None
         ("Change state from TRUNCATE to APPEND at 0", "Change state from TRUNCATE to APPEND at 5"),
         ("Recover data to the end entryIndex=2 ", "Recover data to the end entryIndex=1 "),
         ("watermarks={1={n0=2, n1=1, n2=1}}", "watermarks={1={n0=2, n1=4, n2=1}}"),
+        ("[n1][CANDIDATE] term=3", "[n1][CANDIDATE] term=1"),
+        ("lastLeader=n0", "lastLeader=n2"),
     ],
 )
 def test_what_nothing_was_found_to_lead_to_is_no_verdict(before: str, after: str, tmp_path: Path) -> None:
@@ -173,3 +183,131 @@ def test_an_exception_below_a_line_says_where_the_log_of_the_node_ends() -> None
 def test_a_log_without_a_line_is_refused() -> None:
     with pytest.raises(TraceError, match="the log is empty"):
         parse_log([b"   \n"], "d.log")
+
+
+ELECTED = (
+    "[n0] [n0] [ChangeRoleToCandidate] from term: 0 and currTerm: 0",
+    "[n0] n0_[INCREASE_TERM] from 0 to 1",
+    "[n1] n1_[INCREASE_TERM] from 0 to 1",
+    "[n2] n2_[INCREASE_TERM] from 0 to 1",
+    "[n0] [n0] [ChangeRoleToLeader] from term: 1 and currTerm: 1",
+)
+
+
+def written(*said: str) -> str:
+    """Return a log: each line begins with its node, `[n0]`, or with `[n0/2]` in another incarnation."""
+    lines = []
+    for number, text in enumerate(said):
+        place, _, words = text.partition(" ")
+        place = place if "/" in place or place == "[-]" else f"{place[:-1]}/1]"
+        lines.append(f"{number}.0 seq<{number} {place} INFO [t] L - {words}\n")
+    return "".join(lines)
+
+
+def test_a_process_may_have_died_while_it_wrote_its_term(tmp_path: Path) -> None:
+    """D8: the term is 0 then, and no line tells of it."""
+    again = "[n0/2] [n0] [ChangeRoleToCandidate] from term: 1 and currTerm: 0"
+    explanation = imported(written("[n1] hello", "[n2] hello", *ELECTED[:2], "[n0/2] hello", again), tmp_path)
+    assert explanation.summary.refuted is None
+    assert "CrashInPersistTerm" in explanation.summary.hidden
+    assert checked(explanation, tmp_path).deviation is None
+
+
+def test_a_restart_that_nothing_explains_is_no_verdict_whatever_comes_after(tmp_path: Path) -> None:
+    """The machine may have lost power, which is not searched for."""
+    status = "[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=0 committed=-1 watermarks={}"
+    gone = "[n0/2] Recover data to the end entryIndex=-1 processOffset=0"
+    with pytest.raises(UnexplainedError):
+        imported(written(*ELECTED, status, gone, "[n0/2] n0_[INCREASE_TERM] from 1 to 2"), tmp_path)
+
+
+def test_a_heartbeat_times_out_at_a_follower_only(tmp_path: Path) -> None:
+    explanation = imported(written(*ELECTED, "[n1] [n1][HeartBeatTimeOut] x lastLeader=null"), tmp_path)
+    assert explanation.summary.refuted == len(ELECTED) + 1
+
+
+def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word(tmp_path: Path) -> None:
+    """StaleCompareIndex: the line `compareIndex=-1` is not written then, and where it is written it was not so."""
+    start = "[n0] [Push-n1][DoCompare] compareIndex=-1 means start to compare"
+    error = "[n0] [Push-n1]Error in EntryDispatcher-n0-n1 writeIndex=-1 compareIndex=0"
+    again = (
+        "[n0] [n0] [ChangeRoleToCandidate] from term: 1 and currTerm: 1",
+        "[n0] n0_[INCREASE_TERM] from 1 to 2",
+        "[n1] n1_[INCREASE_TERM] from 1 to 2",
+        "[n0] [n0] [ChangeRoleToLeader] from term: 2 and currTerm: 2",
+        "[n0] [Push-n1]Change state from COMPARE to COMPARE at -1",
+    )
+    before = (*ELECTED, start, error, "[n0] [Push-n1]Change state from COMPARE to COMPARE at -1", *again)
+    after = (
+        "[n1] [n1][ChangeRoleToFollower] from term: 2 leaderId: n0 and currTerm: 2",
+        "[n1] [HandleDoCompare] compareIndex=0",
+    )
+    assert imported(written(*before, *after), tmp_path).summary.refuted is None
+    with pytest.raises(UnexplainedError, match="do_compare of n0"):
+        imported(written(*before, start, *after), tmp_path)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_a_group_of_any_size_is_explained(size: int, tmp_path: Path) -> None:
+    nodes = [f"n{number}" for number in range(size)]
+    terms = [f"[{node}] {node}_[INCREASE_TERM] from 0 to 1" for node in nodes]
+    status = f"[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=2 committed={2 if size == 1 else -1} watermarks={{}}"
+    text = written(*terms, "[n0] [n0] [ChangeRoleToLeader] from term: 1 and currTerm: 1", status)
+    explanation = imported(text, tmp_path)
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+    assert explanation.summary.hidden["SetCurrVoteFor"] == size // 2 + 1
+
+
+STATUS = "[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=2 committed=-1 watermarks="
+
+
+@pytest.mark.parametrize("marks", ["1={n0=2, n1=-1, n2=-1}", '1:{"n0":2,"n1":-1,"n2":-1}'])
+def test_watermarks_are_read_as_java_or_as_json_prints_them(marks: str) -> None:
+    (line,) = parse_log(written(f"{STATUS}{{{marks}}}").encode().splitlines(keepends=True), "d.log")
+    assert line.marks == {1: {"n0": 2, "n1": -1, "n2": -1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=2 committed=1 watermarks={1={n0=x}}",
+            "watermarks are neither",
+        ),
+        ("[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=2 committed=1 watermarks={²}", "watermarks are neither"),
+        (
+            "[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=2 committed=1 watermarks={1={n0=" + "1" * 5000 + "}}",
+            "beyond",
+        ),
+        ("[n0] [Push-n0]Retry to push entry at 3", "cannot name n0"),
+        ("[n0] [n2] [ChangeRoleToLeader] from term: 1 and currTerm: 1", "cannot name n2"),
+        ("[n0] Recover data to the end entryIndex=5 processOffset=0", "does not begin where n0 first started"),
+    ],
+)
+def test_a_line_that_cannot_be_is_refused(text: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=rf"d\.log:2: .*{problem}"):
+        imported(written("[n1] hello", text), tmp_path)
+
+
+def test_a_line_of_a_process_that_is_gone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"d\.log:3: n0 is at incarnation 2 already"):
+        imported(written("[n0] hello", "[n0/2] hello", "[n0] hello"), tmp_path)
+
+
+def test_what_no_node_says_is_noise(tmp_path: Path) -> None:
+    explanation = imported(written(*ELECTED, "[-] [HandleDoCompare] compareIndex=0"), tmp_path)
+    assert explanation.summary.uses["other"] == {"noise": 1}
+
+
+def test_more_entries_than_are_searched_for_are_no_verdict(tmp_path: Path) -> None:
+    status = "[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=9 committed=900000000 watermarks={}"
+    with pytest.raises(UnexplainedError):
+        imported(written(*ELECTED, status), tmp_path)
+
+
+def test_the_command_says_which_line_is_refuted(tmp_path: Path) -> None:
+    (tmp_path / "d.log").write_text(changed("n1_[INCREASE_TERM] from 2 to 3", "n1_[INCREASE_TERM] from 7 to 8"))
+    done = lockstep("import", "d.log", "-o", "t.ndjson", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "; the last event is what line 179 says, which no behaviour explains" in done.stdout
+    assert lockstep("check", "t.ndjson", cwd=tmp_path).returncode == 1

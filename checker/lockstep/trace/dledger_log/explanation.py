@@ -13,9 +13,9 @@ from typing import Any
 
 from lockstep.errors import GaveUpError
 from lockstep.tla.spec import Spec
-from lockstep.tla.values import Fcn
-from lockstep.trace.dledger_log.line_steps import CHANGES_OF_ROLE, READERS, At, Reader, presumed, restart
+from lockstep.trace.dledger_log.line_steps import CHANGES_OF_ROLE, READERS, At, Reader, restart
 from lockstep.trace.dledger_log.lines import LogLine
+from lockstep.trace.dledger_log.roles import Roles
 from lockstep.trace.dledger_log.runs import Run, Taken
 from lockstep.trace.dledger_log.sightings import Sightings
 from lockstep.trace.format import OBSERVE
@@ -55,39 +55,50 @@ class _Search:
         self.sightings = Sightings(lines)
         self.carried = [Run(spec, state) for state in spec.initial_states()]
         self.incarnations: dict[str, int] = {}
+        self.roles = Roles()
         self.found = Explanation(self.carried)
 
     def run(self) -> Explanation:
         for line in self.lines:
-            if not all(self._explain(line, reader) for reader in self._readers(line)):
+            for reader in self._readers(line):
+                self._explain(line, reader)
+            claim = self._claim(line)
+            if claim is not None:
+                self.carried, self.found.refuted = [Run(claim[0].spec, claim[0].state, claim[1], claim[0])], line.number
                 break
+            if line.kind in READERS:
+                self._explain(line, READERS[line.kind])
+                self.roles.learn(line)
         self.found.runs = self.carried
         return self.found
 
     def _readers(self, line: LogLine) -> Iterator[Reader]:
-        """Yield what there is to explain: that the process is another one, and what the line says."""
+        """Yield what is to be explained before what the line says: that the process is another one."""
         if line.node and line.incarnation > self.incarnations.setdefault(line.node, 1):
             self.incarnations[line.node] = line.incarnation
+            self.roles.restart(line.node)
             yield restart
-        if line.kind in READERS:
-            yield READERS[line.kind]
 
-    def _explain(self, line: LogLine, reader: Reader) -> bool:
-        """Carry what explains the line as well; tell whether the search goes on."""
+    def _explain(self, line: LogLine, reader: Reader) -> None:
+        """Carry what explains the line as well."""
         after: dict[Any, Run] = {}
         for run in self._before(line, reader):
             for explained in reader(At(line, run, self.nodes, self.sightings)):
                 after.setdefault(explained.essence(), explained)
-        if after:
-            self.carried = list(after.values())[:MOST_STATES]
-            self.found.states = max(self.found.states, len(self.carried))
-            return True
-        claim = _contradiction(line, self.carried)
-        if claim is None:
+        if not after:
             raise UnexplainedError(f"{self.source}:{line.number}: {_not_found(line, len(self.carried))}")
-        self.carried = [claim]
-        self.found.refuted = line.number
-        return False
+        self.carried = list(after.values())[:MOST_STATES]
+        self.found.states = max(self.found.states, len(self.carried))
+
+    def _claim(self, line: LogLine) -> tuple[Run, Taken] | None:
+        """Return a run and what the line claims after it, if role, term or leader of the node exclude that."""
+        shows = self.roles.contradicted(line)
+        if shows is not None:
+            return self.carried[0], Taken(line.number, line.node, OBSERVE, {}, shows, hidden=False)
+        if self.roles.follows_nobody(line):
+            args = {"leader": line.words["leader"]}
+            return self.carried[0], Taken(line.number, line.node, "ChangeToFollower", args, {}, hidden=False)
+        return None
 
     def _before(self, line: LogLine, reader: Reader) -> Iterator[Run]:
         """Yield what is carried, and, before a node's role changes, what its leader may have done until then."""
@@ -98,27 +109,7 @@ class _Search:
 
 
 def _not_found(line: LogLine, states: int) -> str:
-    said = " ".join(f"{name}={value}" for name, value in {**line.words, **line.numbers}.items())
+    said = " ".join(f"{name}={value}" for name, value in line.words.items())
     carried = "the state" if states == 1 else f"one of the {states} states"
     searched = f"no hidden steps were found that lead here from {carried} carried"
     return f"{line.kind} of {line.node} ({said}): {searched}"
-
-
-def _contradiction(line: LogLine, carried: list[Run]) -> Run | None:
-    """Return a run that claims what the line says of role, term or leader, if every state carried excludes it."""
-    shows = presumed(line)
-    if shows and not any(run.fits(line.node, shows) for run in carried):
-        return _claim(carried[0], Taken(line.number, line.node, OBSERVE, {}, shows, hidden=False))
-    if line.kind == "follower" and not any(_leads(run, line) for run in carried):
-        args = {"leader": line.words["leader"]}
-        return _claim(carried[0], Taken(line.number, line.node, "ChangeToFollower", args, {}, hidden=False))
-    return None
-
-
-def _claim(run: Run, step: Taken) -> Run:
-    return Run(run.spec, run.state, step, run)
-
-
-def _leads(run: Run, line: LogLine) -> bool:
-    """Tell whether whom the line names was elected in its term."""
-    return Fcn({"term": line.numbers["term"], "leader": line.words["leader"]}) in run.state["elected"]

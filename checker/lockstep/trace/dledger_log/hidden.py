@@ -13,7 +13,7 @@ from lockstep.trace.dledger_log.runs import Run
 from lockstep.trace.dledger_log.sightings import Goal
 
 #: How many entries are appended at most before one line.
-MOST_APPENDED = 10_000
+MOST_APPENDED = 2_000
 
 #: How many hidden steps one COMPARE may need, from one line to the next.
 COMPARE_STEPS = 12
@@ -57,8 +57,8 @@ class Hidden:
         return found
 
     def _handle_append(self, run: Run, leader: str, peer: str, index: int, most: int | None) -> Run | None:
-        for m in reversed(list(run.messages(leader, peer, "request", "APPEND"))):
-            if m.d["index"] == index and (most is None or m.d["commitIndex"] <= most):
+        for m in reversed(run.messages(leader, peer, "request", "APPEND", index)):
+            if most is None or m.d["commitIndex"] <= most:
                 after = run.hide(self.line, "HandleDoAppend", peer, m=m)
                 if after is not None and after.end(peer) == index:
                     return after
@@ -66,7 +66,7 @@ class Hidden:
 
     def respond(self, run: Run, leader: str, peer: str, upto: int) -> Run:
         """HandleAppendResponse of what the peer stored, up to an index."""
-        for m in list(run.messages(peer, leader, "response", "APPEND")):
+        for m in run.messages(peer, leader, "response", "APPEND"):
             if m.d["code"] == "SUCCESS" and run.mark(leader, peer) < m.d["index"] <= upto:
                 run = run.hide(self.line, "HandleAppendResponse", leader, m=m) or run
         return run
@@ -100,17 +100,13 @@ class Hidden:
         if not run.leads(leader) or run.dispatcher(leader, peer, "type") != "COMPARE":
             return
         if run.dispatcher(leader, peer, "awaiting") != "COMPARE":
-            told = (
-                run.dispatcher(leader, peer, "compareIndex") == -1
-            )  # from the end of the log: there is a line for that
-            if run.dispatcher(leader, peer, "term") == run.of(leader, "currTerm") and not told:
+            if compare_index(run, leader, peer) != -1:  # from the end of the log there is a line
                 yield from _some(run.hide(self.line, "DoCompare", leader, peer=peer))
             return
         for m in awaited(run, leader, peer, "COMPARE"):
             after = run.hide(self.line, "HandleDoCompare", peer, m=m)
             if after is not None and any(a.d["code"] == "SUCCESS" for a in new_answers(run, after, peer, leader)):
                 yield after
-            yield from _some(run.hide(self.line, "ClearCompareOrTruncateRequests", peer, m=m))
         for m in run.messages(peer, leader, "response", "COMPARE"):
             after = run.hide(self.line, "HandleCompareResponse", leader, m=m)
             if after is not None and after.dispatcher(leader, peer, "type") == "COMPARE":
@@ -119,7 +115,7 @@ class Hidden:
     def compares(self, run: Run, leader: str, peer: str) -> Iterator[Run]:
         """Yield the run, and each that hidden steps of the COMPARE under way lead to, the nearest first."""
         nearest, seen = [run], {run.state}
-        for _step in range(COMPARE_STEPS):
+        for _step in range(COMPARE_STEPS + 1):
             yield from nearest
             further = [after for each in nearest for after in self.compare_on(each, leader, peer)]
             nearest = []
@@ -129,6 +125,14 @@ class Hidden:
                     nearest.append(after)
 
 
+def compare_index(run: Run, leader: str, peer: str) -> int:
+    """Return where DoCompare starts, by the spec's CheckAndFreshState; -1: at the end of the log."""
+    index: int = run.dispatcher(leader, peer, "compareIndex")
+    in_term = run.dispatcher(leader, peer, "term") == run.of(leader, "currTerm")
+    anew = run.dispatcher(leader, peer, "type") == "APPEND" or run.spec.constants["StaleCompareIndex"] == "repaired"
+    return -1 if not in_term and anew else index
+
+
 def awaited(run: Run, leader: str, peer: str, type_: str) -> list[Fcn]:
     """Return the requests under way whose answer the leader waits for."""
     return [m for m in run.messages(leader, peer, "request", type_) if m.d["awaited"]]
@@ -136,7 +140,7 @@ def awaited(run: Run, leader: str, peer: str, type_: str) -> list[Fcn]:
 
 def new_answers(before: Run, after: Run, source: str, target: str, type_: str = "COMPARE") -> list[Fcn]:
     """Return the answers that a step sent."""
-    old = list(before.messages(source, target, "response", type_))
+    old = before.messages(source, target, "response", type_)
     return [m for m in after.messages(source, target, "response", type_) if m not in old]
 
 
@@ -153,6 +157,9 @@ class _Advance:
 
     def go(self, run: Run) -> Run:
         """Commit one index after the other, and tell each follower when it is at the one that it will show."""
+        wanted = [index for goal in self.goals.values() for index in (goal.end, goal.committed) if index is not None]
+        if max([*wanted, *self.marks.values()], default=-1) - run.end(self.leader) > MOST_APPENDED:
+            return run
         peers = [p for p in sorted(self.goals) if run.reaches(self.leader, p)]
         while True:
             committed = run.of(self.leader, "committedIndex")
@@ -183,7 +190,7 @@ class _Advance:
         own = self.goals[self.leader].end
         for later, end in self.goals[peer].then if own is not None else ():
             if later == committed:
-                run = self._pushed(run, peer, min(end, own or -1))
+                run = self._pushed(run, peer, end if own is None else min(end, own))
         if self.goals[peer].committed != committed:
             return run
         reach = max(self._end(run, peer), self.goals[peer].reach)
@@ -233,7 +240,6 @@ class _Advance:
             run = run.hide(self.hidden.line, "RefreshOwnWaterMark", self.leader) or run
         for peer in peers:
             run = self._stored(run, peer, self._end(run, peer))
-            run = self.hidden.respond(run, self.leader, peer, self.marks.get(peer, -1))
             committed = self.goals[peer].committed
             if committed is not None and run.of(peer, "committedIndex") < committed == run.of(
                 self.leader, "committedIndex"

@@ -22,6 +22,8 @@ from lockstep.trace.dledger_log.lines import LogLine, read_log
 from lockstep.trace.dledger_log.runs import Run, Taken
 from lockstep.trace.format import OBSERVE, Event
 
+_RECOVERED = ("recovered_end", "recovered_committed")
+
 
 def import_log(path: Path, version: str = "0.2.7") -> Imported:
     """Explain the log at `path`, of a DLedger of this version.
@@ -42,7 +44,7 @@ def import_log(path: Path, version: str = "0.2.7") -> Imported:
         origin=f"an explanation of the log {path.name}",
     )
     found = explain_log(lines, header.nodes, trace_spec(header, source), source)
-    steps = min(found.runs, key=_violations).steps()
+    steps = _fewest_violations(found.runs).steps()
     times = {line.number: line.t_ms for line in lines}
     events = tuple(_event(seq, step, times[step.line]) for seq, step in enumerate(steps))
     return Imported(header, events, _summary(lines, steps, found))
@@ -57,17 +59,34 @@ def _nodes(lines: tuple[LogLine, ...], source: str) -> tuple[str, ...]:
                 first.setdefault(name, line)
     if not first:
         raise trace.TraceError(source, lines[0].number, "no line is of a node")
+    lives: dict[str, int] = {}
     for line in lines:
-        if line.node and line.incarnation > 1 and first[line.node] is line:
+        recovers = line.incarnation == 1 and line.kind in _RECOVERED and max(line.numbers.values()) >= 0
+        if recovers or (line.node and line.incarnation > 1 and first[line.node] is line):
             raise trace.TraceError(source, line.number, f"the log does not begin where {line.node} first started")
+        if line.incarnation < lives.get(line.node, 0):
+            raise trace.TraceError(source, line.number, f"{line.node} is at incarnation {lives[line.node]} already")
+        lives[line.node] = line.incarnation
         if line.kind == "vote_result" and line.numbers["members"] != len(first):
             problem = f"the group has {line.numbers['members']} members, the log names {len(first)}"
             raise trace.TraceError(source, line.number, problem)
     return tuple(sorted(first))
 
 
+def _fewest_violations(runs: list[Run]) -> Run:
+    """Return the run in which the fewest properties fail: what fails in it fails in each, or others fail there."""
+    best, fewest = runs[0], None
+    for run in runs if len(runs) > 1 else ():
+        failed = _violations(run)
+        if fewest is None or failed < fewest:
+            best, fewest = run, failed
+        if failed == 0:
+            break
+    return best
+
+
 def _violations(run: Run) -> int:
-    """Count the properties that fail in a run: of several explanations the one with the fewest is told."""
+    """Count the properties that fail in a run."""
     states = run.states()
     properties, failed = Incremental(run.spec), set[str]()
     properties.begin(states[0])
@@ -92,11 +111,14 @@ def _tree(value: Value) -> Any:
 
 def _summary(lines: tuple[LogLine, ...], steps: list[Taken], found: Explanation) -> Summary:
     told = {step.line: step.action for step in steps if not step.hidden}
+    restarts = {line for line, action in told.items() if action == "Restart"}
     uses: dict[str, Counter[str]] = {}
     for line in lines:
-        action = told.get(line.number)
-        use = NOISE if action is None else OBSERVATION if action == OBSERVE else ACTION
-        uses.setdefault(line.kind or "other", Counter())[use] += 1
+        kind = "restart" if line.number in restarts and not line.kind else line.kind or "other"
+        use = OBSERVATION if line.kind in _RECOVERED else NOISE
+        if line.number in told:
+            use = OBSERVATION if told[line.number] == OBSERVE else ACTION
+        uses.setdefault(kind, Counter())[use] += 1
     return Summary(
         uses={kind: dict(uses[kind]) for kind in sorted(uses)},
         actions=dict(sorted(Counter(step.action for step in steps).items())),

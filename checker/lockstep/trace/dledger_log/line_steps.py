@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.trace.dledger_log.hidden import Hidden, awaited, new_answers
+from lockstep.trace.dledger_log.hidden import Hidden, awaited, compare_index, new_answers
 from lockstep.trace.dledger_log.lines import LogLine
 from lockstep.trace.dledger_log.runs import Run
 from lockstep.trace.dledger_log.sightings import Goal, Sightings
@@ -53,8 +53,9 @@ class At:
         shown = sightings.marks(leader, run.of(leader, "currTerm"), number, goals)
         limit = goals[node].end
         if limit is None and node != leader:
-            limit = max(run.end(leader), goals[node].committed or -1)
-        even = max(run.end(leader), *(goal.end or -1 for goal in goals.values()))
+            committed = goals[node].committed
+            limit = run.end(leader) if committed is None else max(run.end(leader), committed)
+        even = max([run.end(leader), *(goal.end for goal in goals.values() if goal.end is not None)])
         if limit is not None:  # the others come no further than goes with what this node will show
             end = goals[leader].end
             goals = {n: goal if n == node else goal.within(limit, end) for n, goal in goals.items()}
@@ -64,7 +65,8 @@ class At:
             goals[leader], shown = Goal(), {}
         seen = {run.state}
         sure = {n: goal.only_sure() for n, goal in goals.items()}
-        for chosen in (goals, sure, {n: goal if n == leader else goal.or_end(even) for n, goal in goals.items()}):
+        all_even = {n: goal if n == leader else goal.or_end(even) for n, goal in goals.items()}
+        for chosen in (goals, *([sure] if sure != goals else []), *([all_even] if all_even != goals else [])):
             after = self.hidden.advance(run, leader, chosen, shown | (marks or {}))
             if after.state not in seen:
                 seen.add(after.state)
@@ -93,14 +95,14 @@ def _next_term(at: At) -> Iterator[Run]:
 
 
 def _leader(at: At) -> Iterator[Run]:
-    """SetCurrVoteFor of a quorum, one after the other, in every choice; then ChangeToLeader."""
+    """SetCurrVoteFor of a quorum, in every choice, and of no more; then ChangeToLeader."""
     node, pending = at.line.node, [at.run]
     for _vote in range(len(at.nodes) + 1):
-        for run in pending:
-            yield from at.take(run, "ChangeToLeader", {"role": "LEADER", "currTerm": at.line.numbers["term"]})
         further: dict[Any, Run] = {}
         for run in pending:
-            for voter in [node, *at.nodes]:
+            led = list(at.take(run, "ChangeToLeader", {"role": "LEADER", "currTerm": at.line.numbers["term"]}))
+            yield from led
+            for voter in at.nodes if not led else ():
                 if voter not in run.of(node, "votes"):
                     after = run.hide(at.line.number, "SetCurrVoteFor", voter, candidate=node)
                     if after:
@@ -117,7 +119,7 @@ def _follower(at: At) -> Iterator[Run]:
 
 def _heartbeat_timeout(at: At) -> Iterator[Run]:
     leader = at.line.words["leader"]
-    yield from at.observe(at.run, {"leaderId": None if leader == "null" else leader})
+    yield from at.observe(at.run, {"role": "FOLLOWER", "leaderId": None if leader == "null" else leader})
 
 
 # ---- The leader's dispatchers ----
@@ -126,7 +128,7 @@ def _heartbeat_timeout(at: At) -> Iterator[Run]:
 def _do_compare(at: At) -> Iterator[Run]:
     """DoCompare from the end of the log, which is where later lines say that it was."""
     node, peer = at.line.node, at.line.words["peer"]
-    if peer not in at.nodes or not at.run.leads(node):
+    if not at.run.leads(node) or compare_index(at.run, node, peer) != -1:
         return
     ends = at.sightings.compared(node, peer, at.line.number)
     now = at.run.end(node)
@@ -138,7 +140,7 @@ def _do_compare(at: At) -> Iterator[Run]:
 def _change_state(at: At) -> Iterator[Run]:
     peer, old, new = at.line.words["peer"], at.line.words["old"], at.line.words["new"]
     node, index = at.line.node, at.line.numbers["index"]
-    if peer not in at.nodes or at.run.of(node, "role") == "DOWN" or at.run.dispatcher(node, peer, "type") != old:
+    if at.run.dispatcher(node, peer, "type") != old:
         return
     if new == "COMPARE":
         yield from _begin_again(at, peer)
@@ -174,12 +176,6 @@ def _begin_again(at: At, peer: str) -> Iterator[Run]:
         pushed = appended and at.hidden.push(appended, node, peer, appended.end(node))
         found = list(_inconsistent(at, pushed, peer, shows)) if pushed else []
     yield from found
-    action = {"COMPARE": "HandleCompareResponse", "TRUNCATE": "HandleTruncateResponse"}.get(old)
-    for m in at.run.messages(peer, node, "response", old):
-        if action is None:
-            continue
-        if m.d["code"] not in ("SUCCESS", "INCONSISTENT_STATE") or old == "TRUNCATE":
-            yield from at.take(at.run, action, shows, m=m)
 
 
 def _inconsistent(at: At, run: Run, peer: str, shows: dict[str, Any]) -> Iterator[Run]:
@@ -194,21 +190,20 @@ def _inconsistent(at: At, run: Run, peer: str, shows: dict[str, Any]) -> Iterato
 def _dispatcher_error(at: At) -> Iterator[Run]:
     node, peer = at.line.node, at.line.words["peer"]
     told = {"writeIndex": at.line.numbers["write"], "compareIndex": at.line.numbers["compare"]}
-    if peer in at.nodes:
-        for run in at.hidden.compares(at.run, node, peer):
-            yield from at.observe(run, {"dispatchers": {peer: told}})
+    for run in at.hidden.compares(at.run, node, peer):
+        yield from at.observe(run, {"dispatchers": {peer: told}})
 
 
 def _do_truncate(at: At) -> Iterator[Run]:
     node, peer = at.line.node, at.line.words["peer"]
-    if peer in at.nodes and at.run.dispatcher(node, peer, "truncateIndex") == at.line.numbers["index"]:
+    if at.run.dispatcher(node, peer, "truncateIndex") == at.line.numbers["index"]:
         yield from at.take(at.run, "DoTruncate", {}, peer=peer)
 
 
 def _retry(at: At) -> Iterator[Run]:
     """DoCheckAppendResponse of the entry behind the peer's watermark."""
     node, peer, index = at.line.node, at.line.words["peer"], at.line.numbers["index"]
-    if peer not in at.nodes or not at.run.leads(node):
+    if not at.run.leads(node):
         return
     for run in (at.run, *at.advanced({peer: index - 1})):
         appended = at.hidden.append(run, node, index)
@@ -255,7 +250,7 @@ def _status(at: At) -> Iterator[Run]:
         "ledgerEndIndex": numbers["end"],
         "committedIndex": numbers["committed"],
     }
-    marks = at.line.marks().get(numbers["term"])  # of other terms the spec knows none
+    marks = at.line.marks.get(numbers["term"])  # of other terms the spec knows none
     if not marks:
         yield from at.observe_in_time(shows)
         return
@@ -271,20 +266,27 @@ def _skip_commit(at: At) -> Iterator[Run]:
 
 
 def restart(at: At) -> Iterator[Run]:
-    """Crash, which no line tells of, before it PersistCheckPoint if the checkpoint is another; then Restart."""
+    """Crash, which no line tells of, before it PersistCheckPoint if the checkpoint is another; then Restart.
+
+    The process may have died while it wrote its term or its checkpoint.
+    """
     node, number = at.line.node, at.line.number
     end, committed = at.sightings.recovered(node, at.line.incarnation, number)
-    run: Run | None = at.run
-    shows: dict[str, Any] = {"role": "CANDIDATE", "ledgerEndIndex": end}
-    if run is not None and committed is not None:
+    shows = {"role": "CANDIDATE"} | ({} if end is None else {"ledgerEndIndex": end})
+    if committed is not None:
         shows["checkPoint"] = committed
-        if run.of(node, "checkPoint") != committed:
-            run = run.hide_earlier(
-                lambda at: at.of(node, "committedIndex") == committed, number, "PersistCheckPoint", node
-            )
-    crashed = run and run.hide(number, "Crash", node)
-    if crashed:
-        yield from at.take(crashed, "Restart", shows, resurrected=max(0, end - crashed.end(node)))
+    saved: Run | None = at.run
+    if committed is not None and at.run.of(node, "checkPoint") != committed:
+
+        def had_it(run: Run) -> bool:
+            return bool(run.of(node, "role") != "DOWN" and run.of(node, "committedIndex") == committed)
+
+        saved = at.run.hide_earlier(had_it, number, "PersistCheckPoint", node)
+    for run, action in ((saved, "Crash"), (saved, "CrashInPersistTerm"), (at.run, "CrashInPersistCheckPoint")):
+        down = run and run.hide(number, action, node)
+        if down:
+            resurrected = 0 if end is None else max(0, end - down.end(node))
+            yield from at.take(down, "Restart", shows, resurrected=resurrected)
 
 
 Reader = Callable[["At"], Iterator[Run]]
@@ -308,21 +310,3 @@ READERS: dict[str, Reader] = {
 
 #: Before these the node's leader may have done what the node shows only afterwards.
 CHANGES_OF_ROLE = (_candidate, _follower, _leader, restart)
-
-
-def presumed(line: LogLine) -> dict[str, Any]:
-    """Return what the line says of role, term and leader of its node, as they are before it."""
-    numbers = line.numbers
-    match line.kind:
-        case "candidate":
-            return {"currTerm": numbers["term"]}
-        case "next_term":
-            return {"role": "CANDIDATE", "currTerm": numbers["old"]}
-        case "leader" | "follower":
-            return {"role": "CANDIDATE", "currTerm": numbers["term"]}
-        case "heartbeat_timeout":
-            return {"role": "FOLLOWER"}
-        case "status":
-            return {"role": line.words["role"], "currTerm": numbers["term"]}
-        case _:
-            return {}

@@ -7,7 +7,7 @@ below it. The texts are DLedger's, those of 0.2.7 and 0.3.1; `seq` is not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,11 +24,11 @@ _HEAD = re.compile(
 #: doCompare, doTruncate, doWork, doCheckAppendResponse; EntryHandler.handleDoCompare, handleDoTruncate;
 #: QuorumAckChecker.doWork; DLedgerMmapFileStore.updateCommittedIndex, recover; again DLedgerLeaderElector.
 _TEXTS = {
-    "candidate": r"\[\S+\] ?\[ChangeRoleToCandidate\] from term: -?\d+ and currTerm: (?P<term>\d+)",
-    "follower": r"\[\S+\] ?\[ChangeRoleToFollower\] from term: (?P<term>\d+) leaderId: (?P<leader>\S+) and ",
-    "leader": r"\[\S+\] ?\[ChangeRoleToLeader\] from term: (?P<term>\d+) and currTerm: \d+",
-    "next_term": r"\S+_\[INCREASE_TERM\] from (?P<old>\d+) to (?P<term>\d+)",
-    "heartbeat_timeout": r"\[\S+\]\[HeartBeatTimeOut\] .*lastLeader=(?P<leader>\S+)",
+    "candidate": r"\[(?P<self>\S+)\] ?\[ChangeRoleToCandidate\] from term: -?\d+ and currTerm: (?P<term>\d+)",
+    "follower": r"\[(?P<self>\S+)\] ?\[ChangeRoleToFollower\] from term: (?P<term>\d+) leaderId: (?P<leader>\S+) and ",
+    "leader": r"\[(?P<self>\S+)\] ?\[ChangeRoleToLeader\] from term: (?P<term>\d+) and currTerm: \d+",
+    "next_term": r"(?P<self>\S+)_\[INCREASE_TERM\] from (?P<old>\d+) to (?P<term>\d+)",
+    "heartbeat_timeout": r"\[(?P<self>\S+)\]\[HeartBeatTimeOut\] .*lastLeader=(?P<leader>\S+)",
     "change_state": r"\[Push-(?P<peer>\S+)\]Change state from (?P<old>[A-Z]+) to (?P<new>[A-Z]+) at (?P<index>-?\d+)",
     "do_compare": r"\[Push-(?P<peer>\S+)\]\[DoCompare\] compareIndex=-1 means start to compare",
     "do_truncate": r"\[Push-(?P<peer>\S+)\]Will push data to truncate truncateIndex=(?P<index>\d+) pos=\d+",
@@ -39,19 +39,22 @@ _TEXTS = {
     "handle_compare": r"\[HandleDoCompare\] compareIndex=(?P<index>\d+)",
     "handle_truncate": r"\[HandleDoTruncate\] truncateIndex=(?P<index>\d+) pos=\d+",
     "status": (
-        r"\[\S+\]\[(?P<role>LEADER|FOLLOWER|CANDIDATE)\] term=(?P<term>\d+) ledgerBegin=(?P<begin>-?\d+) "
+        r"\[(?P<self>\S+)\]\[(?P<role>LEADER|FOLLOWER|CANDIDATE)\] term=(?P<term>\d+) ledgerBegin=(?P<begin>-?\d+) "
         r"ledgerEnd=(?P<end>-?\d+) committed=(?P<committed>-?\d+) watermarks=\{(?P<marks>.*)\}"
     ),
     "skip_commit": r"\[MONITOR\]Skip update committed index for new=(?P<new>-?\d+) < old=(?P<committed>-?\d+)",
     "recovered_end": r"Recover data to the end entryIndex=(?P<end>-?\d+)",
     "recovered_committed": r"Recover to get committed index=(?P<committed>-?\d+) from checkpoint",
-    "vote_result": r"\[\S+\] \[PARSE_VOTE_RESULT\] .*memberNum=(?P<members>\d+) ",
+    "vote_result": r"\[(?P<self>\S+)\] \[PARSE_VOTE_RESULT\] .*memberNum=(?P<members>\d+) ",
 }
 _PATTERNS = {kind: re.compile(text, re.ASCII) for kind, text in _TEXTS.items()}
-_NAMES = ("peer", "leader")  # which may look like numbers
+#: Those of the words that are numbers; `old` and `new` of change_state are types.
+_NUMBERS = {"term", "old", "index", "write", "compare", "begin", "end", "committed", "new", "members"}
+_RANGE = re.compile(r"\] -?\d+ should between -?\d+-(?P<end>-?\d+)$", re.ASCII)
+#: As Java prints a map, and as fastjson does.
+_MARKS_OF_TERM = re.compile(r'"?(\d+)"?[=:]\{([^{}]*)\}(?:, ?|$)', re.ASCII)
+_MARK = re.compile(r'"?([^"=:, ]+)"?[=:](-?\d+)(?:, ?|$)', re.ASCII)
 _MOST_DIGITS = 20
-_RANGE = re.compile(r"\] -?\d+ should between -?\d+-(?P<end>-?\d+)$")
-_MARKS_OF_TERM = re.compile(r"(\d+)=\{([^}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class LogLine:
     """One line: its number in the file, the node and its incarnation ("" and 0: no node's), and what it says.
 
     `kind` is a name of this module's table, or "" for what the spec does not know; `words` and `numbers` are what
-    its text names.
+    its text names, `marks` the watermarks of a status line by term and node.
     """
 
     number: int
@@ -69,15 +72,7 @@ class LogLine:
     kind: str
     words: dict[str, str]
     numbers: dict[str, int]
-
-    def marks(self) -> dict[int, dict[str, int]]:
-        """Return the watermarks of a status line, by term and node."""
-        found = _MARKS_OF_TERM.findall(self.words["marks"])
-        return {int(term): {name: int(value) for name, value in _pairs(text)} for term, text in found}
-
-
-def _pairs(text: str) -> Iterator[list[str]]:
-    return (pair.split("=", 1) for pair in text.split(", ") if "=" in pair)
+    marks: dict[int, dict[str, int]]
 
 
 def read_log(path: Path) -> tuple[LogLine, ...]:
@@ -96,7 +91,7 @@ def parse_log(raw: Iterable[bytes], source: str) -> tuple[LogLine, ...]:
     for number, data in enumerate(raw, start=1):
         text = _decoded(data, source, number)
         if text[:1].isspace() or not text:
-            _add_exception(lines, text)
+            _add_exception(lines, text, source, number)
             continue
         head = _HEAD.fullmatch(text)
         if head is None:
@@ -118,21 +113,46 @@ def _decoded(data: bytes, source: str, number: int) -> str:
 
 
 def _line(number: int, head: re.Match[str], source: str) -> LogLine:
-    kind, words = "", dict[str, str]()
-    numbers: dict[str, int] = {}
-    for name, pattern in _PATTERNS.items():
-        if found := pattern.match(head["text"]):
-            kind, words = name, found.groupdict()
-    for key, value in words.items():
-        if value.lstrip("-").isdigit() and key not in _NAMES:
-            if len(value) > _MOST_DIGITS or abs(int(value)) > MAX_INTEGER:
-                raise TraceError(source, number, f"{kind}: `{key}` is beyond {MAX_INTEGER}")
-            numbers[key] = int(value)
-    incarnation = int(head["incarnation"] or 0)
-    return LogLine(number, float(head["t_ms"]), head["node"] or "", incarnation, kind, words, numbers)
+    node = head["node"] or ""
+    matches = ((kind, pattern.match(head["text"])) for kind, pattern in _PATTERNS.items() if node)
+    kind, found = next(((kind, found) for kind, found in matches if found), ("", None))
+    words = found.groupdict() if found else {}
+    for name, problem in (("self", words.get("self", node) != node), ("peer", words.get("peer") == node)):
+        if problem:
+            raise TraceError(source, number, f"{kind}: a line of {node} cannot name {words[name]} here")
+    names = [name for name in words if name in _NUMBERS and not (kind == "change_state" and name in ("old", "new"))]
+    numbers = {name: _integer(words[name], source, number, f"{kind}: `{name}`") for name in names}
+    marks = _marks(words.get("marks", ""), source, number)
+    return LogLine(number, float(head["t_ms"]), node, int(head["incarnation"] or 0), kind, words, numbers, marks)
 
 
-def _add_exception(lines: list[LogLine], text: str) -> None:
+def _integer(text: str, source: str, number: int, what: str) -> int:
+    if len(text) > _MOST_DIGITS or abs(int(text)) > MAX_INTEGER:
+        raise TraceError(source, number, f"{what} is beyond {MAX_INTEGER}")
+    return int(text)
+
+
+def _marks(text: str, source: str, number: int) -> dict[int, dict[str, int]]:
+    found: dict[int, dict[str, int]] = {}
+    for term, marks in _all_of(_MARKS_OF_TERM, text, source, number):
+        what = "status: a watermark"
+        pairs = _all_of(_MARK, marks, source, number)
+        found[_integer(term, source, number, what)] = {n: _integer(mark, source, number, what) for n, mark in pairs}
+    return found
+
+
+def _all_of(pattern: re.Pattern[str], text: str, source: str, number: int) -> list[tuple[str, str]]:
+    found, end = [], 0
+    while end < len(text):
+        match = pattern.match(text, end)
+        if match is None:
+            raise TraceError(source, number, "status: the watermarks are neither {TERM={NODE=INDEX}} nor its JSON")
+        found.append((match[1], match[2]))
+        end = match.end()
+    return found
+
+
+def _add_exception(lines: list[LogLine], text: str, source: str, number: int) -> None:
     """An index that is out of range says where the log of the node ends."""
     if lines and lines[-1].kind == "handle_compare" and (found := _RANGE.search(text)):
-        lines[-1].numbers["end"] = int(found["end"])
+        lines[-1].numbers["end"] = _integer(found["end"], source, number, "the exception: the end")

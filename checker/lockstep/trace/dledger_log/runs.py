@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lockstep.observe import equal_count
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.text import format_value
 from lockstep.tla.values import Fcn, ModelValue, Value
 from lockstep.trace.format import OBSERVE
 
@@ -20,7 +19,6 @@ HIDDEN = frozenset(
         "AppendAsLeader",
         "DoCompare",
         "HandleDoCompare",
-        "ClearCompareOrTruncateRequests",
         "HandleCompareResponse",
         "DoAppend",
         "HandleDoAppend",
@@ -32,6 +30,8 @@ HIDDEN = frozenset(
         "HandleDoCommit",
         "PersistCheckPoint",
         "Crash",
+        "CrashInPersistTerm",
+        "CrashInPersistCheckPoint",
     }
 )
 
@@ -135,7 +135,8 @@ class Run:
 
         Other messages that stayed under way are of no consequence: each may be late for ever.
         """
-        channels = (channel for row in self.state["network"].d.values() for channel in row.d.values())
+        rows = (row for row in self.state["network"].d.values() if isinstance(row, Fcn))  # a group of one has none
+        channels = (channel for row in rows for channel in row.d.values())
         messages = (m for channel in channels if isinstance(channel, Fcn) for m in channel.d)
         return self.state["node"], frozenset(m for m in messages if m.d["type"] in _WAITED and m.d.get("awaited", True))
 
@@ -180,9 +181,19 @@ class Run:
             and self.dispatcher(leader, peer, "term") == self.of(leader, "currTerm")
         )
 
-    def messages(self, source: str, target: str, kind: str, type_: str) -> Iterator[Fcn]:
-        """Yield the messages under way from one node to another, in the order of their indexes."""
+    def messages(self, source: str, target: str, kind: str, type_: str, index: int | None = None) -> list[Fcn]:
+        """Return the messages under way from one node to another, of an index or in the order of indexes."""
         channel = self.state["network"].d[source].d[target]
         table = channel.d if isinstance(channel, Fcn) else {}
-        found = [m for m in table if m.d["kind"] == kind and m.d["type"] == type_]
-        yield from sorted(found, key=lambda m: (m.d.get("index", -1), m.d.get("commitIndex", -1), format_value(m)))
+        found = [m for m in table if m.d["type"] == type_ and m.d["kind"] == kind]
+        if index is not None:
+            found = [m for m in found if m.d["index"] == index]
+        return sorted(found, key=_place) if len(found) > 1 else found
+
+
+def _place(message: Fcn) -> tuple[Any, ...]:
+    """Return what orders messages of one type, whatever the order in which a set lists them."""
+    fields = message.d
+    entry = fields["entry"].d if "entry" in fields else {"term": -1, "value": ""}
+    numbers = [fields.get(name, -1) for name in ("index", "commitIndex", "term", "beginIndex", "endIndex")]
+    return (*numbers, fields.get("code", ""), fields.get("awaited", False), entry["term"], entry["value"])

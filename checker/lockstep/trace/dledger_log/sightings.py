@@ -105,7 +105,7 @@ class Sightings:
             if line.node != leader:
                 continue
             if line.kind == "status":
-                for peer, mark in line.marks().get(term, {}).items():
+                for peer, mark in line.marks.get(term, {}).items():
                     add(line, peer, mark)
                 break
             if line.kind == "retry":
@@ -130,9 +130,9 @@ class Sightings:
                 break
         return found[:_COMPARED]
 
-    def recovered(self, node: str, incarnation: int, number: int) -> tuple[int, int | None]:
-        """Return where a restart from `number` on found the log to end (-1: empty), and the committed index it read."""
-        end, committed = -1, None
+    def recovered(self, node: str, incarnation: int, number: int) -> tuple[int | None, int | None]:
+        """Return the end of the log that a restart from `number` on found, and the committed index; None: unsaid."""
+        end, committed = None, None
         for line in _from(self._by_node.get(node, []), number):
             if line.node == node and line.incarnation != incarnation:
                 break
