@@ -23,15 +23,15 @@ from lockstep.report.text import table
 from lockstep.specs import trace_spec
 from lockstep.tla.incremental import Evaluation
 from lockstep.tlc import find_java
-from lockstep.tlc_check import check_with_tlc, dledger_subject
+from lockstep.tlc_check import check_with_tlc, dledger_subject, hold_with_tlc
 from lockstep.trace.format import FORMAT, Event, Header, read_trace, write_trace
 from lockstep.trace_files import write_cluster
 from lockstep.verdict import Verdict
 
 PLANS = ("ordered", "fine", "batches", "votes")
 RUNS = 3
-#: Events of the trace that TLC checks, too.
-SHORT = 200
+#: Events of a trace that TLC checks, too, and how many such traces it checks in one run.
+SHORT, TOGETHER = 200, 30
 LENGTHS = (1_000, 10_000, 100_000)
 #: Appends that are measured at each length.
 MEASURED = 500
@@ -74,19 +74,35 @@ def whole_process(folder: Path) -> str:
 
 
 def beside_tlc(folder: Path) -> str:
-    """One trace with TLC alone, and with the compiled spec."""
+    """One trace, and many in one run, with TLC alone and with the compiled spec."""
     path = write_cluster(folder, "ordered", 6, SHORT)
     quick = checked(path, Evaluation.INCREMENTAL)
     trace = read_trace(path)
     found = check_with_tlc(trace, dledger_subject(trace.header, str(path)))
     if found.verdict is not Verdict.HOLDS:
         raise SystemExit(f"{path}: TLC: {found.verdict}: {found.reason}")
+    paths = [write_cluster(folder, "ordered", seed, SHORT) for seed in range(100, 100 + TOGETHER)]
+    all_quick = sum(checked(each, Evaluation.INCREMENTAL, runs=1).seconds for each in paths)
+    traces = [read_trace(each) for each in paths]
+    subject = dledger_subject(traces[0].header, str(paths[0]))
+    begin = time.perf_counter()
+    if not hold_with_tlc(traces, subject):
+        raise SystemExit("TLC: not all of the traces hold")
+    together = time.perf_counter() - begin
+    several = f"{TOGETHER} traces"
     rows = [
-        ("TLC, one trace", SHORT, f"{found.seconds:.2f} s", round(SHORT / found.seconds)),
-        ("compiled spec", SHORT, f"{quick.seconds:.3f} s", round(SHORT / quick.seconds)),
+        ("TLC, one trace", SHORT, *_rate(SHORT, found.seconds)),
+        ("compiled spec, one trace", SHORT, *_rate(SHORT, quick.seconds)),
         ("ratio", None, f"{found.seconds / quick.seconds:.0f}x", None),
+        (f"TLC, {several} in one run", SHORT * TOGETHER, *_rate(SHORT * TOGETHER, together)),
+        (f"compiled spec, {several}", SHORT * TOGETHER, *_rate(SHORT * TOGETHER, all_quick)),
+        ("ratio", None, f"{together / all_quick:.1f}x", None),
     ]
     return table(("engine", "events", "time", "events/s"), rows)
+
+
+def _rate(events: int, seconds: float) -> tuple[str, int]:
+    return f"{seconds:.2f} s", round(events / seconds)
 
 
 def long_log(length: int) -> Iterator[Event]:

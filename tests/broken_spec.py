@@ -28,7 +28,9 @@ def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iter
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(lockstep.specs, "spec_dir", lambda: place)
         patched.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        lockstep.specs.spec_hash.cache_clear()
         yield
+    lockstep.specs.spec_hash.cache_clear()
 
 
 #: An action whose guard has no value: whatever a trace says, the fault is the spec's.

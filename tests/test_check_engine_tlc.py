@@ -30,7 +30,7 @@ from lockstep.tla.itf import to_itf
 from lockstep.tla.spec import Parsed, Spec, parse_spec
 from lockstep.tlc import Verdict as TlcVerdict
 from lockstep.tlc import run_tlc
-from lockstep.tlc_check import Subject, check_with_tlc, dledger_subject
+from lockstep.tlc_check import Subject, check_with_tlc, dledger_subject, hold_with_tlc
 from lockstep.tlc_check.literals import Literals, decoded, encoded
 from lockstep.tlc_check.module import ReadEvent, TraceModule
 from lockstep.trace.format import Event, Header, Trace, trace_lines
@@ -398,3 +398,27 @@ def test_both_engines_agree_on_other_specs_whatever_form_their_actions_have(name
     by_tlc = check_with_tlc(Walk(spec, words), Subject(spec, parse_spec(tla, cfg), words))
     assert by_tlc.verdict is Verdict.HOLDS
     assert agreed(by_tlc) == agreed(check_trace(Walk(spec, words), spec, words))
+
+
+def opened(head: Header, events: Sequence[Event]) -> Trace:
+    return Trace(trace_lines(head, events), "t")
+
+
+def test_several_traces_are_checked_in_one_run_and_one_that_fails_fails_them_all() -> None:
+    head = header(fault_plan("ordered", LENGTH))
+    traces = [list(simulated(fault_plan("ordered", LENGTH), seed)[1]) for seed in (3, 4, 5)]
+    subject = dledger_subject(head, "t")
+    assert hold_with_tlc([opened(head, each) for each in traces], subject)
+    wrong = msgspec.structs.replace(traces[1][40], shows={"currTerm": 99})
+    broken = [*traces[1][:40], wrong, *traces[1][41:]]
+    for place in range(3):
+        several = [*traces[:place], broken, *traces[place:]]
+        assert not hold_with_tlc([opened(head, each) for each in several], subject)
+
+
+def test_a_property_that_fails_in_one_of_several_traces_fails_them_all() -> None:
+    head, events = scenario(figure8)
+    subject = dledger_subject(head, "t")
+    before_the_loss = opened(head, events[: len(events) // 2])
+    assert hold_with_tlc([before_the_loss], subject)
+    assert not hold_with_tlc([opened(head, events[: len(events) // 2]), opened(head, events)], subject)

@@ -17,6 +17,7 @@ from lockstep.trace.dledger_log import UnexplainedError, import_log
 from lockstep.trace.dledger_log.lines import parse_log
 from lockstep.trace.dledger_log.runs import Run
 from lockstep.trace.format import Header, TraceError, read_trace, write_trace
+from lockstep.trace_files import import_trace, write_cluster
 from lockstep.verdict import Verdict
 from lockstep_command import lockstep
 from logger_lines import logged
@@ -311,3 +312,22 @@ def test_the_command_says_which_line_is_refuted(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "; the last event is what line 179 says, which no behaviour explains" in done.stdout
     assert lockstep("check", "t.ndjson", cwd=tmp_path).returncode == 1
+
+
+def test_an_import_tells_how_far_it_has_come(tmp_path: Path) -> None:
+    told: list[str] = []
+    source = CAPTURED / "dledger-0.2.7-leader_partition.log"
+    import_trace(source, tmp_path / "t.ndjson", say=told.append)
+    assert told[-1].startswith(f"{source}: line ")
+    assert told[-1].endswith(" of 326, states: 5")
+    recording = source.with_suffix(".ndjson")
+    told.clear()
+    import_trace(recording, tmp_path / "t.ndjson", say=told.append)
+    assert told[:3] == [f"{recording}: line {number}" for number in ("500", "1,000", "1,500")]
+    assert "placing" in told[-1]
+
+
+def test_a_simulation_tells_how_far_it_has_come(tmp_path: Path) -> None:
+    told: list[str] = []
+    path = write_cluster(tmp_path, "ordered", 1, 1200, told.append)
+    assert told == [f"{path}: event {count} of 1,200" for count in ("0", "500", "1,000")]

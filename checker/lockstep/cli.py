@@ -265,7 +265,8 @@ def simulate(seed: int, seeds: int, plan: str, events: int, output: Path, form: 
     output.mkdir(parents=True, exist_ok=True)
     written: list[str] = []
     for each in range(seed, seed + seeds):
-        written.append(str(write_cluster(output, plan, each, events)))
+        written.append(str(write_cluster(output, plan, each, events, progress)))
+        progress_end()
         if form == "text":
             click.echo(written[-1])
     if form == "json":
@@ -303,7 +304,10 @@ def import_(recording: Path, output: Path, logged_version: str, form: str) -> in
     lockstep import recording.ndjson -o trace.ndjson
     lockstep import dledger.log --logged-version 0.3.1.2 -o trace.ndjson
     """
-    count, summary = import_trace(recording, output, logged_version)
+    try:
+        count, summary = import_trace(recording, output, logged_version, progress)
+    finally:
+        progress_end()
     lines = summary.lines
     if form == "json":
         click.echo(json.dumps({"trace": str(output), "events": count, "lines": lines, **asdict(summary)}))

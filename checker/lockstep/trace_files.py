@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lockstep.progress import EVERY, Say, silent
 from lockstep.specs import VARIANTS, spec_hash
 from lockstep.trace.format import FORMAT, Event, Header, write_trace
 from raftref.dledger import FINE, VOTES
@@ -78,7 +79,7 @@ def fault_plan(name: str, events: int) -> FaultPlan:
     return replace(plan, events=events)
 
 
-def write_cluster(folder: Path, name: str, seed: int, events: int) -> Path:
+def write_cluster(folder: Path, name: str, seed: int, events: int, say: Say = silent) -> Path:
     """Simulate one cluster and write its trace into `folder`; return the file.
 
     A plan, a seed and a version of this package reproduce the trace to the byte.
@@ -96,37 +97,39 @@ def write_cluster(folder: Path, name: str, seed: int, events: int) -> Path:
         origin="simulation of the Python reference",
         scenario=f"plan {name}, seed {seed}, {events} events",
     )
-    write_trace(path, header, _events(seed, plan))
+    write_trace(path, header, _events(seed, plan, lambda count: say(f"{path}: event {count:,} of {events:,}")))
     return path
 
 
-def _events(seed: int, plan: FaultPlan) -> Iterator[Event]:
-    for event in simulate(seed, plan):
+def _events(seed: int, plan: FaultPlan, on_event: Callable[[int], None]) -> Iterator[Event]:
+    for count, event in enumerate(simulate(seed, plan)):
+        if count % EVERY == 0:
+            on_event(count)
         yield Event(**{**event, "sent": tuple(event["sent"])})
 
 
-def import_trace(recording: Path, path: Path, version: str = LOGGED_VERSION) -> tuple[int, Summary]:
+def import_trace(recording: Path, path: Path, version: str = LOGGED_VERSION, say: Say = silent) -> tuple[int, Summary]:
     """Write the trace of a recording or of a log of DLedger to `path`; return its number of events, and of the lines.
 
     A recording begins with `{`; anything else is DLedger's own log, of this version.
     Raises TraceError where the file is malformed or has what the spec does not model; UnexplainedError where no
     steps were found that lead from one line of a log to the next.
     """
-    imported = imported_file(recording, version)
+    imported = imported_file(recording, version, say)
     header = msgspec.structs.replace(imported.header, spec_hash=spec_hash())
     return write_trace(path, header, imported.events), imported.summary
 
 
-def imported_file(recording: Path, version: str = LOGGED_VERSION) -> Imported:
+def imported_file(recording: Path, version: str = LOGGED_VERSION, say: Say = silent) -> Imported:
     """Import a recording or a log; arguments and errors are those of import_trace."""
     # What places the steps of a recording is slow to import, and only this needs it.
     if is_log(recording):
         from lockstep.trace.dledger_log import import_log
 
-        return import_log(recording, version)
+        return import_log(recording, version, say)
     from lockstep.trace.dledger import import_recording
 
-    return import_recording(recording)
+    return import_recording(recording, say)
 
 
 def is_log(recording: Path) -> bool:

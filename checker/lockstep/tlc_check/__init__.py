@@ -10,6 +10,6 @@ of these quantifiers narrowed to the argument, if that is in the quantifier's se
 the spec's text, column by column, and what chooses nothing is used as it is.
 """
 
-from lockstep.tlc_check.check import Subject, check_with_tlc, dledger_subject
+from lockstep.tlc_check.check import Subject, check_with_tlc, dledger_subject, hold_with_tlc
 
-__all__ = ["Subject", "check_with_tlc", "dledger_subject"]
+__all__ = ["Subject", "check_with_tlc", "dledger_subject", "hold_with_tlc"]

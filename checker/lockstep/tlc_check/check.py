@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,30 @@ def check_with_tlc(
     return check.result
 
 
+def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | None = None) -> bool:
+    """Tell whether TLC finds every trace a behaviour of the spec in which every property holds, in one run for all.
+
+    Which trace is not, and why, check_with_tlc tells. Arguments: `traces`, opened, all of one header but for their
+    origin; `subject` and `jar` as there.
+    Raises TraceError where a trace is malformed, ToolDied where TLC comes to no end.
+    """
+    events: list[ReadEvent | None] = []
+    for trace in traces:
+        check = _Check(trace, subject, None, jar)
+        check.read()
+        if check.malformed is not None:
+            raise check.malformed
+        events += [None, *check.events] if events else check.events
+    module = TraceModule(subject.spec, subject.parsed, subject.words, events)
+    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as folder:
+        spec, cfg = module.write(Path(folder), ())
+        result = run_tlc(spec, cfg, deadlock_check=False, library=subject.parsed.directories, jar=jar)
+    if result.verdict in (TlcVerdict.INCONCLUSIVE, TlcVerdict.ERROR):
+        raise ToolDied(f"TLC: {result.reason}")
+    # A trace of n events that is a behaviour has n + 1 states, and a None between two traces has a number, too.
+    return result.verdict is TlcVerdict.HOLDS and result.distinct == len(events) + 1
+
+
 class _Check:
     """The state of one check: the events, and what was found so far."""
 
@@ -92,7 +116,7 @@ class _Check:
         self.place = ""
 
     def run(self) -> None:
-        self._read()
+        self.read()
         module = self._module()
         with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as folder:
             result = self._run_to_the_last(module, Path(folder))
@@ -114,7 +138,7 @@ class _Check:
         """Take over the verdict that an error led to; what was counted and found so far stays."""
         self.result.verdict, self.result.reason = failed.verdict, failed.reason
 
-    def _read(self) -> None:
+    def read(self) -> None:
         """Read the events up to the first that is malformed: what comes before it is checked first."""
         try:
             for line, event in self.trace:

@@ -36,16 +36,16 @@ class ReadEvent:
 
 
 class TraceModule:
-    """The module for one trace.
+    """The module for one trace, or for several: each is a behaviour of its own.
 
     Attributes:
         names: the names of its own.
         text: the module.
-        events: the events, in order.
+        events: the events, in order; None stands between one trace and the next.
     """
 
     def __init__(
-        self, spec: Spec, parsed: Parsed, words: Words, events: Sequence[ReadEvent], *, probing: bool = False
+        self, spec: Spec, parsed: Parsed, words: Words, events: Sequence[ReadEvent | None], *, probing: bool = False
     ) -> None:
         """Write the module.
 
@@ -100,7 +100,8 @@ class TraceModule:
             yield f"{names.prefix}init{number} ==\n{conjunct}"
         yield f"{names.prefix}init =="
         yield from (f"    /\\ {names.prefix}init{number}" for number in range(1, len(init) + 1))
-        yield f"    /\\ {names.next_event} = 1"
+        begins = [1, *(number + 1 for number, read in enumerate(self.events, start=1) if read is None)]
+        yield f"    /\\ {names.next_event} \\in {{{', '.join(map(str, begins))}}}"
         yield f"{names.prefix}next == {root}"
         yield "===="
 
@@ -137,6 +138,9 @@ class TraceModule:
 
     def _events(self) -> Iterator[str]:
         for number, read in enumerate(self.events, start=1):
+            if read is None:
+                yield f"{self.names.event(number)} == FALSE"
+                continue
             yield f"\\* line {read.line}"
             yield f"{self.names.event(number)} =="
             yield f"    /\\ {self.names.next_event} = {number}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lockstep.progress import EVERY, Say, silent
 from lockstep.trace import format as trace
 from lockstep.trace.dledger import follower, leader
 from lockstep.trace.dledger.lines import (
@@ -108,14 +109,14 @@ class Imported:
         return iter(self.events)
 
 
-def import_recording(path: Path | str) -> Imported:
+def import_recording(path: Path | str, say: Say = silent) -> Imported:
     """Import the recording at `path`.
 
     Raises TraceError, naming file, line and field, where it is no whole recording or has what the spec does
     not model; OSError where it cannot be read.
     """
     header, lines = read_recording(path)
-    return _imported(header, lines, str(path))
+    return _imported(header, lines, str(path), say)
 
 
 def import_lines(raw: Iterator[bytes], source: str) -> Imported:
@@ -124,7 +125,7 @@ def import_lines(raw: Iterator[bytes], source: str) -> Imported:
     return _imported(header, lines, source)
 
 
-def _imported(header: Header, lines: Iterator[Line], source: str) -> Imported:
+def _imported(header: Header, lines: Iterator[Line], source: str, say: Say = silent) -> Imported:
     constants = _constants(header, source)
     world = World(
         source,
@@ -137,10 +138,13 @@ def _imported(header: Header, lines: Iterator[Line], source: str) -> Imported:
     for line in lines:
         labels[line.number] = line.label
         last = line.number
+        if last % EVERY == 0:
+            say(f"{source}: line {last:,}")
         reader = _READERS.get(type(line))
         if reader:
             reader(world, line)
     labels[last + 1] = "end"
+    say(f"{source}: placing {len(world.steps):,} steps")
     placement = place(world.steps, [h for node in world.nodes.values() for h in node.histories()])
     events = tuple(_event(seq, step) for seq, step in enumerate(placement.steps))
     return Imported(_trace_header(header, constants), events, _summary(placement, labels, world.observed))

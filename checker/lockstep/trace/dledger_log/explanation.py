@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockstep.errors import GaveUpError
+from lockstep.progress import Say, silent
 from lockstep.tla.spec import Spec
 from lockstep.trace.dledger_log.line_steps import CHANGES_OF_ROLE, READERS, At, Reader, restart
 from lockstep.trace.dledger_log.lines import LogLine
@@ -41,12 +42,14 @@ class Explanation:
     refuted: int | None = None
 
 
-def explain_log(lines: tuple[LogLine, ...], nodes: tuple[str, ...], spec: Spec, source: str) -> Explanation:
+def explain_log(
+    lines: tuple[LogLine, ...], nodes: tuple[str, ...], spec: Spec, source: str, say: Say = silent
+) -> Explanation:
     """Search for behaviours of the spec that explain the lines of a log.
 
     Raises UnexplainedError, naming the line, where none is found though none is excluded.
     """
-    return _Search(lines, nodes, spec, source).run()
+    return _Search(lines, nodes, spec, source).run(say)
 
 
 class _Search:
@@ -58,8 +61,10 @@ class _Search:
         self.roles = Roles()
         self.found = Explanation(self.carried)
 
-    def run(self) -> Explanation:
+    def run(self, say: Say) -> Explanation:
         for line in self.lines:
+            if line.kind:
+                say(f"{self.source}: line {line.number:,} of {self.lines[-1].number:,}, states: {len(self.carried)}")
             for reader in self._readers(line):
                 self._explain(line, reader)
             claim = self._claim(line)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.errors import BadInputError
+from lockstep.progress import Say, silent
 from lockstep.specs import trace_spec
 from lockstep.tla.incremental import Incremental
 from lockstep.tla.values import Fcn, ModelValue, Value
@@ -25,7 +26,7 @@ from lockstep.trace.format import OBSERVE, Event
 _RECOVERED = ("recovered_end", "recovered_committed")
 
 
-def import_log(path: Path, version: str = "0.2.7") -> Imported:
+def import_log(path: Path, version: str = "0.2.7", say: Say = silent) -> Imported:
     """Explain the log at `path`, of a DLedger of this version.
 
     Raises TraceError, naming file and line, where it is no log of a group from its begin; UnexplainedError where no
@@ -43,7 +44,7 @@ def import_log(path: Path, version: str = "0.2.7") -> Imported:
         constants={**CONSTANTS, **VERSIONS[version], "AtomicQuorumCheck": True},
         origin=f"an explanation of the log {path.name}",
     )
-    found = explain_log(lines, header.nodes, trace_spec(header, source), source)
+    found = explain_log(lines, header.nodes, trace_spec(header, source), source, say)
     steps = _fewest_violations(found.runs).steps()
     times = {line.number: line.t_ms for line in lines}
     events = tuple(_event(seq, step, times[step.line]) for seq, step in enumerate(steps))
