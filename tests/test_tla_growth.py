@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +16,7 @@ from lockstep.tla.growth import added_to, made_of
 from lockstep.tla.incremental import Evaluation
 from lockstep.tla.runtime import append, concatenate, cup, minus, sub_seq
 from lockstep.tla.sets import GrowingSet, frozen, member
-from lockstep.tla.spec import load_spec
+from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.values import Fcn, TlaTypeError, eq
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 from lockstep.trace_files import fault_plan
@@ -144,3 +145,22 @@ def test_a_model_has_the_same_states_where_every_set_is_long() -> None:
     found = explore(load_spec(folder / "MCDLedger.tla", folder / "batches.cfg"), check_deadlock=False)
     assert found.violation is None
     assert (found.distinct, found.generated) == (9759, 60979)
+
+
+def test_memory_is_that_of_the_state_and_not_of_the_trace() -> None:
+    head = header(fault_plan("ordered", 1))
+    spec = trace_spec(head, "t")
+    few, many = (peak_of(head, spec, count) for count in (1_000, 10_000))
+    assert many < 1.2 * few + 100_000
+
+
+def peak_of(head: Header, spec: Spec, count: int) -> int:
+    """Return the bytes in use at most while a trace of checkpoints is checked, which change nothing."""
+    events = (Event(seq, "n1", "PersistCheckPoint", {}, {"checkPoint": -1}) for seq in range(count))
+    tracemalloc.start()
+    try:
+        found = check_trace(Trace(trace_lines(head, events), "t"), spec)
+        assert (found.steps, found.deviation) == (count, None)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -97,7 +97,7 @@ def _frozen_sequence(value: tuple[Value, ...]) -> tuple[Value, ...]:
     if _long.get(id(value)) is value:
         return value
     known = made_of(value)
-    if known is not None and _long.get(id(known[0])) is known[0] and all(frozen(each) is each for each in known[1]):
+    if known is not None and _frozen_sequence(known[0]) is known[0] and all(frozen(each) is each for each in known[1]):
         result = value
     else:
         elements = [frozen(element) for element in value]
