@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from lockstep.tla.growth import added_to
 from lockstep.tla.sets import GrowingSet
@@ -45,6 +45,15 @@ def meet(path: _Place, change: Change) -> bool:
     return all(step is None or step == key for step, key in zip(path, change, strict=False))
 
 
+class _Met(NamedTuple):
+    """What of a part a change meets: what is read as a whole; the domain; sequences, by their numbers; limits."""
+
+    whole: bool
+    domain: bool
+    at: tuple[int, ...]
+    thresholds: tuple[int, ...]
+
+
 class Concern:
     """Tells, for one instance of a part, which elements a change concerns. It is asked about every change it meets."""
 
@@ -58,6 +67,7 @@ class Concern:
             (key, offset, limit, [at_elements(path, elements) for path in paths])
             for key, offset, limit, paths in part.thresholds
         ]
+        self._met_by: dict[Change, _Met] = {}
         self._indexed: Value = frozenset()
         self._indexes: dict[str, dict[Value, list[Value]]] = {
             key: {} for key in {key for _, key, _ in part.at} | {key for key, *_ in part.thresholds} if key is not None
@@ -68,9 +78,10 @@ class Concern:
 
         Arguments: `changed` is where the states, the last of each, differ.
         """
-        if any(meet(path, change) for path in self._whole for change in changed):
+        met = [self._met(change) for change in changed]
+        if any(each.whole for each in met):
             return None
-        intervals = self._intervals(before, states, changed)
+        intervals = self._intervals(before, states, changed, met)
         if intervals is None:
             return None
         if self._part.range is not None:
@@ -84,31 +95,49 @@ class Concern:
         if not isinstance(domain, _SETS):
             return None
         new: frozenset[Value] = frozenset()
-        if any(meet(path, change) for path in self._of_domain for change in changed):
+        if any(each.domain for each in met):
             old = self._part.domain(*before, *self._elements)
             if not isinstance(old, _SETS):
                 return None
             new = _new(domain, old)
         return {*new, *self._in_set(domain, intervals)} if intervals else new
 
-    def _intervals(self, before: States, states: States, changed: Sequence[Change]) -> list[_Interval] | None:
+    def _met(self, change: Change) -> _Met:
+        """Return what a change meets; there are few places in a state where one can be."""
+        found = self._met_by.get(change)
+        if found is None:
+            found = self._met_by[change] = _Met(
+                any(meet(path, change) for path in self._whole),
+                any(meet(path, change) for path in self._of_domain),
+                tuple(number for number, (path, *_) in enumerate(self._at) if meet(path, change)),
+                tuple(
+                    number
+                    for number, (*_, paths) in enumerate(self._thresholds)
+                    if any(meet(path, change) for path in paths)
+                ),
+            )
+        return found
+
+    def _intervals(
+        self, before: States, states: States, changed: Sequence[Change], met: Sequence[_Met]
+    ) -> list[_Interval] | None:
         """Return the numbers of the elements that may have become wrong; None where that cannot be told."""
         found: list[_Interval] = []
-        for change in changed:
-            for path, key, offset in self._at:
-                if meet(path, change):
-                    ends = (_at(before[0], change), _at(states[1] or states[0], change))
-                    positions = None if len(path) != len(change) else _positions(*ends)
-                    if positions is None:
-                        return None
-                    found.append((key, positions[0] - offset, positions[1] - offset))
-        for key, offset, limit, paths in self._thresholds:
-            if any(meet(path, change) for path in paths for change in changed):
-                old, new = limit(*before, *self._elements), limit(*states, *self._elements)
-                if type(old) is not int or type(new) is not int:
+        for change, touched in zip(changed, met, strict=True):
+            for number in touched.at:
+                path, key, offset = self._at[number]
+                ends = (_at(before[0], change), _at(states[1] or states[0], change))
+                positions = None if len(path) != len(change) else _positions(*ends)
+                if positions is None:
                     return None
-                if old != new:
-                    found.append((key, min(old, new) - 1 - offset, max(old, new) + 1 - offset))
+                found.append((key, positions[0] - offset, positions[1] - offset))
+        for number in {number for touched in met for number in touched.thresholds}:
+            key, offset, limit, _paths = self._thresholds[number]
+            old, new = limit(*before, *self._elements), limit(*states, *self._elements)
+            if type(old) is not int or type(new) is not int:
+                return None
+            if old != new:
+                found.append((key, min(old, new) - 1 - offset, max(old, new) + 1 - offset))
         return found
 
     def _of_range(self, now: tuple[int, int], before: tuple[int, int], intervals: list[_Interval]) -> Iterator[Value]:
