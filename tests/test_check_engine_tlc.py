@@ -33,7 +33,7 @@ from lockstep.tlc import run_tlc
 from lockstep.tlc_check import Subject, check_with_tlc, dledger_subject, hold_with_tlc
 from lockstep.tlc_check.literals import Literals, decoded, encoded
 from lockstep.tlc_check.module import ReadEvent, TraceModule
-from lockstep.trace.format import Event, Header, Trace, trace_lines
+from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep.trace_files import fault_plan, import_trace
 from lockstep.verdict import Verdict
 from lockstep_command import lockstep
@@ -414,6 +414,15 @@ def test_several_traces_are_checked_in_one_run_and_one_that_fails_fails_them_all
     for place in range(3):
         several = [*traces[:place], broken, *traces[place:]]
         assert not hold_with_tlc([opened(head, each) for each in several], subject)
+
+
+def test_of_traces_in_which_nothing_happens_nothing_is_said() -> None:
+    head = header(fault_plan("ordered", LENGTH))
+    subject = dledger_subject(head, "t")
+    with pytest.raises(ValueError, match="there is no trace"):
+        hold_with_tlc([], subject)
+    with pytest.raises(TraceError, match="the trace is empty"):
+        hold_with_tlc([opened(head, ordered()), opened(head, ())], subject)
 
 
 def test_a_property_that_fails_in_one_of_several_traces_fails_them_all() -> None:

@@ -178,13 +178,18 @@ def test_what_indexes_a_record_is_in_the_footprint_of_its_fields(tmp_path: Path)
     assert all(("cur",) in part.footprint for part in spec.parts["I4"])
 
 
+def spec_of(folder: Path, module: str, properties: str) -> Spec:
+    (folder / "Small.tla").write_text(f"---- MODULE Small ----\n{module}\n====\n")
+    (folder / "Small.cfg").write_text(f"INIT Init\nNEXT Next\n{properties}\n")
+    return load_spec(folder / "Small.tla", folder / "Small.cfg", cache_dir=folder)
+
+
 def test_a_conjunct_for_more_elements_than_are_worth_it_is_one_part(tmp_path: Path) -> None:
-    (tmp_path / "Many.tla").write_text(
-        "---- MODULE Many ----\nEXTENDS Integers, FiniteSets\nVARIABLE r\n"
-        "Init == r = 0\nNext == r' = r + 1\nInv == \\A S \\in SUBSET (1..14) : Cardinality(S) > r - 3\n====\n"
+    module = (
+        "EXTENDS Integers, FiniteSets\nVARIABLE r\n"
+        "Init == r = 0\nNext == r' = r + 1\nInv == \\A S \\in SUBSET (1..14) : Cardinality(S) > r - 3"
     )
-    (tmp_path / "Many.cfg").write_text("INIT Init\nNEXT Next\nINVARIANT Inv\n")
-    spec = load_spec(tmp_path / "Many.tla", tmp_path / "Many.cfg", cache_dir=tmp_path)
+    spec = spec_of(tmp_path, module, "INVARIANT Inv")
     (part,) = spec.parts["Inv"]
     assert (part.elements, part.footprint) == (((),), (("r",),))
     quick = Incremental(spec)
@@ -194,12 +199,11 @@ def test_a_conjunct_for_more_elements_than_are_worth_it_is_one_part(tmp_path: Pa
 
 def test_steps_for_more_elements_than_are_worth_it_are_judged_where_nothing_changes_too(tmp_path: Path) -> None:
     """[][A]_v whose A is false where r stands still: a step of q alone breaks it."""
-    (tmp_path / "Still.tla").write_text(
-        "---- MODULE Still ----\nEXTENDS Integers\nVARIABLES r, q\nvars == <<r, q>>\nInit == r = 0 /\\ q = 0\n"
-        "Next == r' = r + 1 /\\ q' = q + 1\nRises == [][\\A S \\in SUBSET (1..13) : r' > r \\/ S = {}]_vars\n====\n"
+    module = (
+        "EXTENDS Integers\nVARIABLES r, q\nvars == <<r, q>>\nInit == r = 0 /\\ q = 0\n"
+        "Next == r' = r + 1 /\\ q' = q + 1\nRises == [][\\A S \\in SUBSET (1..13) : r' > r \\/ S = {}]_vars"
     )
-    (tmp_path / "Still.cfg").write_text("INIT Init\nNEXT Next\nPROPERTY Rises\n")
-    spec = load_spec(tmp_path / "Still.tla", tmp_path / "Still.cfg", cache_dir=tmp_path)
+    spec = spec_of(tmp_path, module, "PROPERTY Rises")
     (part,) = spec.parts["Rises"]
     assert part.elements == ((),)
     state, after = spec.state({"r": 0, "q": 0}), spec.state({"r": 0, "q": 1})

@@ -6,22 +6,26 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lockstep.conformance import TraceVerdict, check_trace
+from lockstep.conformance import Check, TraceVerdict, check_trace
 from lockstep.specs import trace_spec
 from lockstep.trace.dledger.importer import Imported
 from lockstep.trace.dledger_log import UnexplainedError, import_log
-from lockstep.trace.dledger_log.lines import parse_log
+from lockstep.trace.dledger_log.lines import LogLine, parse_log
+from lockstep.trace.dledger_log.roles import Roles
 from lockstep.trace.dledger_log.runs import Run
-from lockstep.trace.format import Header, TraceError, read_trace, write_trace
-from lockstep.trace_files import import_trace, write_cluster
+from lockstep.trace.format import Event, Header, Trace, TraceError, read_trace, trace_lines, write_trace
+from lockstep.trace_files import fault_plan, import_trace, imported_file, write_cluster
 from lockstep.verdict import Verdict
 from lockstep_command import lockstep
 from logger_lines import logged
 from malformed import CAPTURED
+from raftref.simulation import simulate
+from simulated_traces import as_event, header
 
 FIGURE8 = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
 RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
@@ -60,7 +64,7 @@ def test_the_log_of_figure_8_alone_tells_that_a_committed_entry_is_lost(tmp_path
 
 
 def test_the_log_of_a_partition_is_explained_and_no_property_fails(tmp_path: Path) -> None:
-    explanation = import_log(CAPTURED / "dledger-0.2.7-leader_partition.log")
+    explanation = imported_file(CAPTURED / "dledger-0.2.7-leader_partition.log")
     assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
     assert explanation.summary.states > 1
 
@@ -88,12 +92,12 @@ def test_a_step_that_dledger_logs_cannot_be_hidden() -> None:
 
 
 def imported_header() -> Header:
-    return import_log(CAPTURED / "dledger-0.2.7-figure8.log").header
+    return imported_file(CAPTURED / "dledger-0.2.7-figure8.log").header
 
 
 def test_every_line_of_a_kind_that_the_spec_knows_is_a_step_or_an_observation() -> None:
     """But for rounds of votes, of which only the number of members counts."""
-    uses = import_log(CAPTURED / "dledger-0.2.7-figure8.log").summary.uses
+    uses = imported_file(CAPTURED / "dledger-0.2.7-figure8.log").summary.uses
     for kind, use in uses.items():
         assert ("noise" in use) is (kind in ("other", "vote_result")), kind
     assert uses["restart"] == {"action": 3}
@@ -331,3 +335,49 @@ def test_a_simulation_tells_how_far_it_has_come(tmp_path: Path) -> None:
     told: list[str] = []
     path = write_cluster(tmp_path, "ordered", 1, 1200, told.append)
     assert told == [f"{path}: event {count} of 1,200" for count in ("0", "500", "1,000")]
+
+
+LOGGED = {
+    "ChangeToCandidate": "candidate",
+    "NextTerm": "next_term",
+    "ChangeToLeader": "leader",
+    "ChangeToFollower": "follower",
+}
+
+
+def test_roles_and_terms_change_in_the_spec_as_the_lines_say_and_by_nothing_else() -> None:
+    """What refutes a line is a rule in Python; here it is held against the spec, in clusters that crash."""
+    seen = set[str]()
+    for seed in range(1, 13):
+        seen |= actions_that_keep_to_roles(seed)
+    assert seen >= {*LOGGED, "Restart", "Crash", "CrashInPersistTerm", "LosePower", "Shutdown"}
+
+
+def actions_that_keep_to_roles(seed: int) -> set[str]:
+    plan = fault_plan("published", 400)
+    plan = replace(plan, crash=0.003, crash_in_persist=0.006)
+    head = header(plan)
+    events = [as_event(tree) for tree in simulate(seed, plan)]
+    check, roles = Check(Trace(trace_lines(head, events), "t"), trace_spec(head, "t")), Roles()
+    state = check.initial()
+    for number, event in check.trace:
+        before = state["node"].d[event.node].d
+        after = check.advance(state, number, event)
+        assert after is not None
+        if event.action in LOGGED:
+            term = after["node"].d[event.node].d["currTerm"]
+            line = logged_step(number, event, before["currTerm"], term)
+            assert roles.contradicted(line) is None
+            assert not roles.follows_nobody(line)
+            roles.learn(line)
+        elif event.action == "Restart":
+            roles.restart(event.node)
+        state = after
+        for name, node in state["node"].d.items():
+            assert node.d["role"] == "DOWN" or (node.d["role"], node.d["currTerm"]) in roles.possible(name)
+    return {event.action for event in events}
+
+
+def logged_step(number: int, event: Event, old: int, term: int) -> LogLine:
+    words = {"leader": str(event.args.get("leader", ""))}
+    return LogLine(number, 0.0, event.node, 1, LOGGED[event.action], words, {"term": term, "old": old}, {})

@@ -83,7 +83,8 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
 
     Which trace is not, and why, check_with_tlc tells. Arguments: `traces`, opened, all of one header but for their
     origin; `subject` and `jar` as there.
-    Raises TraceError where a trace is malformed, ToolDied where TLC comes to no end.
+    Raises TraceError where a trace is malformed or has no event, ValueError where there is no trace, ToolDied where TLC
+    comes to no end.
     """
     events: list[ReadEvent | None] = []
     for trace in traces:
@@ -91,7 +92,11 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
         check.read()
         if check.malformed is not None:
             raise check.malformed
+        if not check.events:
+            raise TraceError(trace.source, 1, "the trace is empty: it takes no step")
         events += [None, *check.events] if events else check.events
+    if not events:
+        raise ValueError("there is no trace to check")
     module = TraceModule(subject.spec, subject.parsed, subject.words, events)
     with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as folder:
         spec, cfg = module.write(Path(folder), ())

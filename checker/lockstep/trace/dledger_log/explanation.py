@@ -1,8 +1,7 @@
 """Explaining a log: the set of behaviours of the spec that say what its lines say, carried from line to line.
 
 Each line is a step that it tells of, or shows what a node is; hidden steps may come before it. Which of them are tried
-is a matter of search: what is not found is not refuted. But role, term and leader of a node change only by steps that
-the log tells of, so a line that contradicts these is.
+is a matter of search: what is not found is not refuted. What is refuted, lockstep.trace.dledger_log.roles decides.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Explanation:
     """
 
     runs: list[Run]
-    states: int = 1
+    states: int
     refuted: int | None = None
 
 
@@ -57,32 +56,26 @@ class _Search:
         self.lines, self.nodes, self.source = lines, nodes, source
         self.sightings = Sightings(lines)
         self.carried = [Run(spec, state) for state in spec.initial_states()]
+        self.states = len(self.carried)
         self.incarnations: dict[str, int] = {}
         self.roles = Roles()
-        self.found = Explanation(self.carried)
 
     def run(self, say: Say) -> Explanation:
         for line in self.lines:
             if line.kind:
                 say(f"{self.source}: line {line.number:,} of {self.lines[-1].number:,}, states: {len(self.carried)}")
-            for reader in self._readers(line):
-                self._explain(line, reader)
+            if line.node and line.incarnation > self.incarnations.setdefault(line.node, 1):
+                self.incarnations[line.node] = line.incarnation
+                self.roles.restart(line.node)
+                self._explain(line, restart)
             claim = self._claim(line)
             if claim is not None:
-                self.carried, self.found.refuted = [Run(claim[0].spec, claim[0].state, claim[1], claim[0])], line.number
-                break
+                first = self.carried[0]
+                return Explanation([Run(first.spec, first.state, claim, first)], self.states, line.number)
             if line.kind in READERS:
                 self._explain(line, READERS[line.kind])
                 self.roles.learn(line)
-        self.found.runs = self.carried
-        return self.found
-
-    def _readers(self, line: LogLine) -> Iterator[Reader]:
-        """Yield what is to be explained before what the line says: that the process is another one."""
-        if line.node and line.incarnation > self.incarnations.setdefault(line.node, 1):
-            self.incarnations[line.node] = line.incarnation
-            self.roles.restart(line.node)
-            yield restart
+        return Explanation(self.carried, self.states)
 
     def _explain(self, line: LogLine, reader: Reader) -> None:
         """Carry what explains the line as well."""
@@ -93,16 +86,16 @@ class _Search:
         if not after:
             raise UnexplainedError(f"{self.source}:{line.number}: {_not_found(line, len(self.carried))}")
         self.carried = list(after.values())[:MOST_STATES]
-        self.found.states = max(self.found.states, len(self.carried))
+        self.states = max(self.states, len(self.carried))
 
-    def _claim(self, line: LogLine) -> tuple[Run, Taken] | None:
-        """Return a run and what the line claims after it, if role, term or leader of the node exclude that."""
+    def _claim(self, line: LogLine) -> Taken | None:
+        """Return what the line claims, if role, term or leader of its node exclude that."""
         shows = self.roles.contradicted(line)
         if shows is not None:
-            return self.carried[0], Taken(line.number, line.node, OBSERVE, {}, shows, hidden=False)
+            return Taken(line.number, line.node, OBSERVE, {}, shows, hidden=False)
         if self.roles.follows_nobody(line):
             args = {"leader": line.words["leader"]}
-            return self.carried[0], Taken(line.number, line.node, "ChangeToFollower", args, {}, hidden=False)
+            return Taken(line.number, line.node, "ChangeToFollower", args, {}, hidden=False)
         return None
 
     def _before(self, line: LogLine, reader: Reader) -> Iterator[Run]:
@@ -114,7 +107,7 @@ class _Search:
 
 
 def _not_found(line: LogLine, states: int) -> str:
-    said = " ".join(f"{name}={value}" for name, value in line.words.items())
+    said = " ".join(f"{name}={value}" for name, value in line.words.items() if name != "self")
     carried = "the state" if states == 1 else f"one of the {states} states"
     searched = f"no hidden steps were found that lead here from {carried} carried"
     return f"{line.kind} of {line.node} ({said}): {searched}"

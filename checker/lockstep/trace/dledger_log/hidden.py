@@ -127,10 +127,9 @@ class Hidden:
 
 def compare_index(run: Run, leader: str, peer: str) -> int:
     """Return where DoCompare starts, by the spec's CheckAndFreshState; -1: at the end of the log."""
-    index: int = run.dispatcher(leader, peer, "compareIndex")
-    in_term = run.dispatcher(leader, peer, "term") == run.of(leader, "currTerm")
-    anew = run.dispatcher(leader, peer, "type") == "APPEND" or run.spec.constants["StaleCompareIndex"] == "repaired"
-    return -1 if not in_term and anew else index
+    fresh = run.spec.evaluate("CheckAndFreshState", run.state, run.state["node"].d[leader], peer)
+    index: int = fresh.d["dispatchers"].d[peer].d["compareIndex"]
+    return index
 
 
 def awaited(run: Run, leader: str, peer: str, type_: str) -> list[Fcn]:
@@ -188,9 +187,8 @@ class _Advance:
     def _tell(self, run: Run, peer: str, committed: int) -> Run:
         """While the committed index is what the peer will show: push all that it will store, or COMMIT."""
         own = self.goals[self.leader].end
-        for later, end in self.goals[peer].then if own is not None else ():
-            if later == committed:
-                run = self._pushed(run, peer, end if own is None else min(end, own))
+        if own is not None and committed in (then := dict(self.goals[peer].then)):
+            run = self._pushed(run, peer, min(then[committed], own))
         if self.goals[peer].committed != committed:
             return run
         reach = max(self._end(run, peer), self.goals[peer].reach)
@@ -230,23 +228,19 @@ class _Advance:
         return self.hidden.store(run, self.leader, peer, index, most) or run
 
     def _finish(self, run: Run, peers: list[str]) -> Run:
-        own = self.goals[self.leader].end
+        leader, hidden = self.leader, self.hidden
+        own = self.goals[leader].end
         ends = [end for p in peers if (end := self._end(run, p)) > run.end(p)]
-        run = (
-            self.hidden.append(run, self.leader, max([run.end(self.leader), *ends] if own is None else [own, *ends]))
-            or run
-        )
-        if run.mark(self.leader, self.leader) < self.marks.get(self.leader, -1):
-            run = run.hide(self.hidden.line, "RefreshOwnWaterMark", self.leader) or run
+        run = hidden.append(run, leader, max([run.end(leader) if own is None else own, *ends])) or run
+        if run.mark(leader, leader) < self.marks.get(leader, -1):
+            run = run.hide(hidden.line, "RefreshOwnWaterMark", leader) or run
+        committed = run.of(leader, "committedIndex")
         for peer in peers:
             run = self._stored(run, peer, self._end(run, peer))
-            committed = self.goals[peer].committed
-            if committed is not None and run.of(peer, "committedIndex") < committed == run.of(
-                self.leader, "committedIndex"
-            ):
-                run = self.hidden.commit_at(run, self.leader, peer) or run
-            run = self.hidden.push(run, self.leader, peer, run.end(self.leader)) or run
+            if self.goals[peer].committed == committed > run.of(peer, "committedIndex"):
+                run = hidden.commit_at(run, leader, peer) or run
+            run = hidden.push(run, leader, peer, run.end(leader)) or run
         for peer, mark in self.marks.items():
-            if peer in self.goals and peer != self.leader:
-                run = self.hidden.respond(run, self.leader, peer, mark)
+            if peer in self.goals and peer != leader:
+                run = hidden.respond(run, leader, peer, mark)
         return run

@@ -26,7 +26,7 @@ from lockstep.trace.format import OBSERVE, Event
 _RECOVERED = ("recovered_end", "recovered_committed")
 
 
-def import_log(path: Path, version: str = "0.2.7", say: Say = silent) -> Imported:
+def import_log(path: Path, version: str, say: Say = silent) -> Imported:
     """Explain the log at `path`, of a DLedger of this version.
 
     Raises TraceError, naming file and line, where it is no log of a group from its begin; UnexplainedError where no
@@ -75,7 +75,7 @@ def _nodes(lines: tuple[LogLine, ...], source: str) -> tuple[str, ...]:
 
 
 def _fewest_violations(runs: list[Run]) -> Run:
-    """Return the run in which the fewest properties fail: what fails in it fails in each, or others fail there."""
+    """Return the run in which the fewest properties fail."""
     best, fewest = runs[0], None
     for run in runs if len(runs) > 1 else ():
         failed = _violations(run)

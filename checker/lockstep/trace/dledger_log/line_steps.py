@@ -138,7 +138,7 @@ def _do_compare(at: At) -> Iterator[Run]:
 
 
 def _change_state(at: At) -> Iterator[Run]:
-    peer, old, new = at.line.words["peer"], at.line.words["old"], at.line.words["new"]
+    peer, old, new = at.line.words["peer"], at.line.words["was"], at.line.words["is"]
     node, index = at.line.node, at.line.numbers["index"]
     if at.run.dispatcher(node, peer, "type") != old:
         return
@@ -161,7 +161,7 @@ def _change_state(at: At) -> Iterator[Run]:
 
 def _begin_again(at: At, peer: str) -> Iterator[Run]:
     """To COMPARE: for a new term, which the spec has as part of DoCompare; or without an answer, or after a bad one."""
-    node, old = at.line.node, at.line.words["old"]
+    node, old = at.line.node, at.line.words["was"]
     shows = {"dispatchers": {peer: {"type": "COMPARE"}}}
     if at.run.leads(node) and at.run.dispatcher(node, peer, "term") != at.run.of(node, "currTerm"):
         yield from at.observe(at.run, {"dispatchers": {peer: {"type": old}}})

@@ -29,7 +29,7 @@ _TEXTS = {
     "leader": r"\[(?P<self>\S+)\] ?\[ChangeRoleToLeader\] from term: (?P<term>\d+) and currTerm: \d+",
     "next_term": r"(?P<self>\S+)_\[INCREASE_TERM\] from (?P<old>\d+) to (?P<term>\d+)",
     "heartbeat_timeout": r"\[(?P<self>\S+)\]\[HeartBeatTimeOut\] .*lastLeader=(?P<leader>\S+)",
-    "change_state": r"\[Push-(?P<peer>\S+)\]Change state from (?P<old>[A-Z]+) to (?P<new>[A-Z]+) at (?P<index>-?\d+)",
+    "change_state": r"\[Push-(?P<peer>\S+)\]Change state from (?P<was>[A-Z]+) to (?P<is>[A-Z]+) at (?P<index>-?\d+)",
     "do_compare": r"\[Push-(?P<peer>\S+)\]\[DoCompare\] compareIndex=-1 means start to compare",
     "do_truncate": r"\[Push-(?P<peer>\S+)\]Will push data to truncate truncateIndex=(?P<index>\d+) pos=\d+",
     "dispatcher_error": (
@@ -42,14 +42,14 @@ _TEXTS = {
         r"\[(?P<self>\S+)\]\[(?P<role>LEADER|FOLLOWER|CANDIDATE)\] term=(?P<term>\d+) ledgerBegin=(?P<begin>-?\d+) "
         r"ledgerEnd=(?P<end>-?\d+) committed=(?P<committed>-?\d+) watermarks=\{(?P<marks>.*)\}"
     ),
-    "skip_commit": r"\[MONITOR\]Skip update committed index for new=(?P<new>-?\d+) < old=(?P<committed>-?\d+)",
+    "skip_commit": r"\[MONITOR\]Skip update committed index for new=-?\d+ < old=(?P<committed>-?\d+)",
     "recovered_end": r"Recover data to the end entryIndex=(?P<end>-?\d+)",
     "recovered_committed": r"Recover to get committed index=(?P<committed>-?\d+) from checkpoint",
     "vote_result": r"\[(?P<self>\S+)\] \[PARSE_VOTE_RESULT\] .*memberNum=(?P<members>\d+) ",
 }
 _PATTERNS = {kind: re.compile(text, re.ASCII) for kind, text in _TEXTS.items()}
-#: Those of the words that are numbers; `old` and `new` of change_state are types.
-_NUMBERS = {"term", "old", "index", "write", "compare", "begin", "end", "committed", "new", "members"}
+#: Those of the words that are numbers.
+_NUMBERS = {"term", "old", "index", "write", "compare", "begin", "end", "committed", "members"}
 _RANGE = re.compile(r"\] -?\d+ should between -?\d+-(?P<end>-?\d+)$", re.ASCII)
 #: As Java prints a map, and as fastjson does.
 _MARKS_OF_TERM = re.compile(r'"?(\d+)"?[=:]\{([^{}]*)\}(?:, ?|$)', re.ASCII)
@@ -120,8 +120,8 @@ def _line(number: int, head: re.Match[str], source: str) -> LogLine:
     for name, problem in (("self", words.get("self", node) != node), ("peer", words.get("peer") == node)):
         if problem:
             raise TraceError(source, number, f"{kind}: a line of {node} cannot name {words[name]} here")
-    names = [name for name in words if name in _NUMBERS and not (kind == "change_state" and name in ("old", "new"))]
-    numbers = {name: _integer(words[name], source, number, f"{kind}: `{name}`") for name in names}
+    what = f"{kind}: `{{}}`".format
+    numbers = {name: _integer(word, source, number, what(name)) for name, word in words.items() if name in _NUMBERS}
     marks = _marks(words.get("marks", ""), source, number)
     return LogLine(number, float(head["t_ms"]), node, int(head["incarnation"] or 0), kind, words, numbers, marks)
 

@@ -26,7 +26,7 @@ class Roles:
 
     def restart(self, node: str) -> None:
         """Learn that the process is another one: its term is that of the file, or 0 if it died while it wrote that."""
-        terms = {term for _role, term in self._of(node)}
+        terms = {term for _role, term in self.possible(node)}
         self._possible[node] = {("CANDIDATE", term) for term in terms | {0}}
 
     def learn(self, line: LogLine) -> None:
@@ -51,12 +51,13 @@ class Roles:
                 shows = {"role": "FOLLOWER"}
             case _:
                 return None
-        possible = ({"role": role, "currTerm": term} for role, term in self._of(line.node))
-        return None if any(shows.items() <= each.items() for each in possible) else shows
+        each = ({"role": role, "currTerm": term} for role, term in self.possible(line.node))
+        return None if any(shows.items() <= one.items() for one in each) else shows
 
     def follows_nobody(self, line: LogLine) -> bool:
         """Tell whether a line names a leader that was not elected in its term."""
         return line.kind == "follower" and (line.words["leader"], line.numbers["term"]) not in self._elected
 
-    def _of(self, node: str) -> _Roles:
+    def possible(self, node: str) -> _Roles:
+        """Return the roles and terms that the node may have."""
         return self._possible.get(node, {("CANDIDATE", 0)})

@@ -12,7 +12,8 @@ from lockstep.tla.state import State
 from lockstep.tla.values import Fcn, ModelValue, Value
 from lockstep.trace.format import OBSERVE
 
-#: The actions that may be hidden: those of which DLedger logs nothing, or nothing where they go well.
+#: The actions that may be hidden: those of which DLedger logs nothing, or nothing where they go well; and
+#: CheckAppendFuture, whose lines are not read.
 HIDDEN = frozenset(
     {
         "SetCurrVoteFor",
@@ -175,11 +176,9 @@ class Run:
 
     def reaches(self, leader: str, peer: str) -> bool:
         """Tell whether the leader pushes entries to a peer that takes them."""
-        return (
-            self.leader_of(peer) == leader != peer
-            and self.dispatcher(leader, peer, "type") == "APPEND"
-            and self.dispatcher(leader, peer, "term") == self.of(leader, "currTerm")
-        )
+        if leader == peer or self.leader_of(peer) != leader:
+            return False
+        return bool(self.spec.evaluate("Appending", self.state, leader, peer))
 
     def messages(self, source: str, target: str, kind: str, type_: str, index: int | None = None) -> list[Fcn]:
         """Return the messages under way from one node to another, of an index or in the order of indexes."""

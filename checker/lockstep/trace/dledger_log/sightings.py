@@ -157,7 +157,7 @@ class Sightings:
 def _end_of_peer(line: LogLine) -> int | None:
     """Where the log of the peer ended that a dispatcher compared with: there, if it took up APPEND; else further up."""
     index = line.numbers["index"]
-    match line.words["old"], line.words["new"]:
+    match line.words["was"], line.words["is"]:
         case "COMPARE", "APPEND":
             return index
         case "COMPARE", "TRUNCATE" if index > 0:  # to 0 for an empty log as well
