@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import pickle
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+import msgspec
 import pytest
 
 from lockstep.conformance import check_trace
 from lockstep.paths import spec_dir
 from lockstep.specs import trace_spec
-from lockstep.tla import growth, runtime, sets, values
+from lockstep.tla import growing, growth, sets, values
 from lockstep.tla.explore import explore
+from lockstep.tla.growing import GrowingSeq, GrowingSet
 from lockstep.tla.growth import added_to, made_of
 from lockstep.tla.incremental import Evaluation
-from lockstep.tla.runtime import append, concatenate, cup, minus, sub_seq
-from lockstep.tla.sets import GrowingSet, frozen, member
+from lockstep.tla.itf import to_itf
+from lockstep.tla.runtime import (
+    append,
+    apply,
+    concatenate,
+    cup,
+    except_,
+    head,
+    length,
+    merge,
+    minus,
+    select_seq,
+    sort_seq,
+    sub_seq,
+    tail,
+)
+from lockstep.tla.sets import NAT, FcnSet, SeqSet, frozen, member
 from lockstep.tla.spec import Spec, load_spec
-from lockstep.tla.values import Fcn, TlaTypeError, eq
+from lockstep.tla.symmetry import Images
+from lockstep.tla.text import format_value
+from lockstep.tla.values import Fcn, TlaError, TlaTypeError, Value, domain_of, eq
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 from lockstep.trace_files import fault_plan
 from raftref.simulation import simulate
@@ -32,16 +52,17 @@ MANY = frozenset(entry(index) for index in range(2000))
 
 
 @pytest.fixture
-def every_set_is_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(runtime, "MANY", 1)
-    made: list[int] = []
-    of = GrowingSet.of
-    monkeypatch.setattr(GrowingSet, "of", lambda *args: made.append(1) or of(*args))
+def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(growing, "MANY", 1)
+    made: set[type] = set()
+    for kind in (GrowingSet, GrowingSeq):
+        plus = kind.plus
+        monkeypatch.setattr(kind, "plus", lambda self, more, plus=plus: made.add(type(self)) or plus(self, more))
     for module in (growth, values):
         monkeypatch.setattr(module, "LONG", 1)
     monkeypatch.setattr(sets, "_LONG", 1)
     yield
-    assert made
+    assert made == {GrowingSet, GrowingSeq}
     for known in (growth._grown, values._uniform, sets._long):
         known.clear()
 
@@ -102,6 +123,103 @@ def test_the_other_operators_take_a_growing_set_for_the_set_it_is() -> None:
     assert eq(cup(frozenset({entry(9000)}), found), MANY | {entry(5000), entry(9000)})
 
 
+LOG = tuple(entry(index) for index in range(2000))
+
+
+def test_a_long_sequence_with_one_more_has_it_and_the_one_before_has_not() -> None:
+    first = append(LOG, entry(5000))
+    second = append(first, entry(6000))
+    assert isinstance(second, GrowingSeq)
+    assert (length(LOG), length(first), length(second)) == (2000, 2001, 2002)
+    assert apply(second, 2002) == entry(6000)
+    assert apply(second, 1) is LOG[0]
+    with pytest.raises(TlaError, match="not in its domain"):
+        apply(first, 2002)
+
+
+def test_two_sequences_made_of_the_same_one_do_not_see_each_other_s_elements() -> None:
+    first = append(LOG, entry(5000))
+    left, right = append(first, entry(6000)), append(first, entry(7000))
+    assert eq(left, (*LOG, entry(5000), entry(6000)))
+    assert eq(right, (*LOG, entry(5000), entry(7000)))
+    assert not eq(left, right)
+    assert eq(left, append(first, entry(6000)))
+    assert eq(append(left, 1), (*LOG, entry(5000), entry(6000), 1))
+    assert not eq(append(first, 1), append(append(first, 1), 2))
+
+
+def test_a_number_is_not_taken_for_the_boolean_that_another_sequence_went_on_with() -> None:
+    first = append(LOG, entry(5000))
+    append(first, True)
+    assert type(apply(append(first, 1), 2002)) is int
+
+
+def test_a_growing_sequence_of_numbers_is_not_taken_for_one_of_booleans() -> None:
+    """Python holds 1 and True equal, and so the sequences."""
+    numbers, booleans = append((1,) * 2000, 1), (True,) * 2001
+    assert isinstance(numbers, GrowingSeq)
+    assert numbers == booleans
+    for one, other in ((numbers, booleans), (booleans, numbers), (numbers, append((True,) * 2000, True))):
+        with pytest.raises(TlaTypeError):
+            member(one, frozenset({other}))
+
+
+def test_a_growing_sequence_is_equal_to_the_plain_one_and_has_its_hash() -> None:
+    plain, found = (*LOG, entry(5000)), append(LOG, entry(5000))
+    assert eq(found, plain)
+    assert eq(plain, found)
+    assert not eq(found, LOG)
+    assert not eq(found, ())
+    assert hash(found) == hash(plain)
+    assert Fcn({"log": found}) == Fcn({"log": plain})
+    assert pickle.loads(pickle.dumps(found)) == plain
+    assert frozen(found) is found
+    assert domain_of(found) == frozenset(range(1, 2002))
+    assert format_value(found) == format_value(plain)
+    assert to_itf(found) == to_itf(plain)
+
+
+def test_the_begin_of_a_growing_sequence_shares_its_elements_and_grows_on_its_own() -> None:
+    longer = concatenate(LOG, (entry(5000), entry(6000)))
+    cut = sub_seq(longer, 1, 1500)
+    assert isinstance(cut, GrowingSeq)
+    assert eq(cut, LOG[:1500])
+    assert eq(append(cut, entry(7000)), (*LOG[:1500], entry(7000)))
+    assert eq(longer, (*LOG, entry(5000), entry(6000)))
+    assert eq(append(cut, LOG[1500]), LOG[:1501])
+    assert sub_seq(longer, 1, 3) == LOG[:3]
+    assert sub_seq(longer, 3, 2) == ()
+    assert sub_seq(longer, 2000, 2002) == (LOG[-1], entry(5000), entry(6000))
+    with pytest.raises(TlaError, match="SubSeq"):
+        sub_seq(cut, 1, 1501)
+
+
+def test_the_other_operators_take_a_growing_sequence_for_the_sequence_it_is() -> None:
+    found, plain = append(LOG, entry(5000)), (*LOG, entry(5000))
+    assert head(found) is LOG[0]
+    assert tail(found) == plain[1:]
+    assert concatenate((entry(1),), found) == (entry(1), *plain)
+    assert eq(concatenate(found, found), plain + plain)
+    assert select_seq(found, lambda each: each.d["index"] > 1998) == (LOG[-1], entry(5000))
+    assert sort_seq(found, lambda one, other: one.d["index"] < other.d["index"]) == plain
+    assert except_(found, (2,), lambda _old: entry(7)) == (LOG[0], entry(7), *plain[2:])
+    assert except_(found, (2, "value"), lambda _old: "w") == (LOG[0], entry(1, "w"), *plain[2:])
+    assert merge(found, plain) == plain
+    assert member(found, SeqSet(MANY | {entry(5000)}))
+    assert not member(append(found, entry(6000)), SeqSet(MANY | {entry(5000)}))
+    assert member(found, FcnSet(frozenset(range(1, 2002)), MANY | {entry(5000)}))
+    assert Images({}).of(found) == plain
+
+
+def test_what_has_no_listing_makes_no_sequence_grow() -> None:
+    """Append(log, Nat) is a sequence as long as nobody keeps it."""
+    odd = append(LOG, NAT)
+    assert apply(odd, 2001) is NAT
+    assert length(append(odd, entry(1))) == 2002
+    with pytest.raises(TlaError, match="infinite"):
+        frozen(odd)
+
+
 def test_what_a_long_sequence_was_made_of_is_known_and_cut_back_to_as_it_was() -> None:
     log = tuple(entry(index) for index in range(100))
     longer = append(log, entry(100))
@@ -122,9 +240,9 @@ def test_of_values_that_are_gone_nothing_is_told() -> None:
     assert added_to(found, found) == ()
 
 
-@pytest.mark.usefixtures("every_set_is_long")
+@pytest.mark.usefixtures("all_are_long")
 @pytest.mark.parametrize("plan", ["published", "batches_published", "applied"])
-def test_a_trace_gets_the_same_verdict_where_every_set_is_long(plan: str) -> None:
+def test_a_trace_gets_the_same_verdict_where_every_set_and_sequence_is_long(plan: str) -> None:
     chosen = fault_plan(plan, 400)
     events = [as_event(event) for event in simulate(11, chosen)]
     head = header(chosen)
@@ -138,13 +256,31 @@ def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tupl
     return [(each.name, each.line) for each in found.findings]
 
 
-@pytest.mark.usefixtures("every_set_is_long")
-def test_a_model_has_the_same_states_where_every_set_is_long() -> None:
+@pytest.mark.usefixtures("all_are_long")
+def test_a_model_has_the_same_states_where_every_set_and_sequence_is_long() -> None:
     """The pinned counts of `batches`."""
     folder = spec_dir() / "models"
     found = explore(load_spec(folder / "MCDLedger.tla", folder / "batches.cfg"), check_deadlock=False)
     assert found.violation is None
     assert (found.distinct, found.generated) == (9759, 60979)
+
+
+@pytest.mark.usefixtures("all_are_long")
+def test_a_step_that_appends_to_a_log_copies_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = fault_plan("ordered", 600)
+    events = [msgspec.structs.replace(as_event(event), shows={}) for event in simulate(11, chosen)]
+    copies = []
+    force, plus = GrowingSeq.force, GrowingSeq.plus
+
+    def counted(log: GrowingSeq, more: Iterable[Value]) -> GrowingSeq:
+        longer = plus(log, more)
+        copies.extend([longer] if longer._elements is not log._elements else [])
+        return longer
+
+    monkeypatch.setattr(GrowingSeq, "force", lambda log: copies.append(log) or force(log))
+    monkeypatch.setattr(GrowingSeq, "plus", counted)
+    assert told(header(chosen), events, Evaluation.INCREMENTAL) == []
+    assert copies == []
 
 
 def test_memory_is_that_of_the_state_and_not_of_the_trace() -> None:

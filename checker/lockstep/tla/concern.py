@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
 from typing import NamedTuple, TypeAlias
 
+from lockstep.tla.growing import GrowingSeq, GrowingSet
 from lockstep.tla.growth import added_to
-from lockstep.tla.sets import GrowingSet
 from lockstep.tla.spec import EachPart, PathOf
 from lockstep.tla.state import State
 from lockstep.tla.values import Fcn, Value
@@ -26,6 +26,7 @@ Change = tuple[Value, ...]
 States = tuple[State, State | None]
 
 _SETS = (frozenset, GrowingSet)
+_SEQUENCES = (tuple, GrowingSeq)
 _Set: TypeAlias = frozenset[Value] | GrowingSet
 
 #: A path, in which None is any key.
@@ -195,7 +196,7 @@ def _at(state: State, path: Change) -> Value:
 
 def _positions(before: Value, after: Value) -> tuple[int, int] | None:
     """Return the first and the last index, from 1 on, at which two sequences differ; None if they are no sequences."""
-    if type(before) is not tuple or type(after) is not tuple:
+    if not isinstance(before, _SEQUENCES) or not isinstance(after, _SEQUENCES):
         return None
     if added_to(before, after) is not None:
         return len(before) + 1, len(after)

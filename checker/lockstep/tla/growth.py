@@ -7,7 +7,7 @@ whoever asks must be able to find out by himself.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from typing import Any
 
 #: How many elements make a sequence or set long.
@@ -15,10 +15,10 @@ LONG = 16
 
 _MOST_KNOWN = 32
 
-_grown: dict[int, tuple[Any, Any, Collection[Any]]] = {}
+_grown: dict[int, tuple[Any, Any, Iterable[Any]]] = {}
 
 
-def grew(value: Any, base: Any, added: Collection[Any]) -> Any:
+def grew(value: Any, base: Any, added: Iterable[Any]) -> Any:
     """Remember that a sequence is `base` and then `added`, or a set both together; return it."""
     if len(base) >= LONG and value is not base:
         if len(_grown) >= _MOST_KNOWN:
@@ -27,13 +27,13 @@ def grew(value: Any, base: Any, added: Collection[Any]) -> Any:
     return value
 
 
-def made_of(value: Any) -> tuple[Any, Collection[Any]] | None:
+def made_of(value: Any) -> tuple[Any, Iterable[Any]] | None:
     """Return what a value was made of and what was added to that, if it is known."""
     found = _grown.get(id(value))
     return None if found is None or found[0] is not value else found[1:]
 
 
-def added_to(base: Any, value: Any) -> Collection[Any] | None:
+def added_to(base: Any, value: Any) -> Iterable[Any] | None:
     """Return what was added to `base` to make the value; None where that is not known."""
     if value is base:
         return ()

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
+from lockstep.tla.growing import GrowingSeq, GrowingSet, Sequence, join, unite
 from lockstep.tla.growth import grew, made_of
 from lockstep.tla.sets import (
     INT,
@@ -21,7 +22,6 @@ from lockstep.tla.sets import (
     Difference,
     FcnSet,
     Filtered,
-    GrowingSet,
     Intersection,
     LazyFcn,
     LazySet,
@@ -54,7 +54,6 @@ from lockstep.tla.values import (
     lookup,
     ordered,
     outside,
-    sample_of_uniform,
     wrong,
 )
 
@@ -472,7 +471,7 @@ def cup(left: Value, right: Value) -> Value:
         if not left:
             return right
         _check_overlap(left, right)
-        return grew(_union(left, right), left, right)
+        return grew(unite(left, right), left, right)
     if type(left) is GrowingSet and type(right) is frozenset:
         union = left.plus(right) if right else left
         if union is not None:
@@ -486,16 +485,6 @@ def cup(left: Value, right: Value) -> Value:
     if not _is_eager(right):
         return Union2(left, right)
     return make_set([*_raw(left), *[value for value in elements(right) if not member(value, left)]])
-
-
-#: How many elements make a set one that shares its elements with those made of it.
-MANY = 1024
-
-
-def _union(left: frozenset[Value], right: frozenset[Value]) -> Value:
-    if len(left) >= MANY and (sample := sample_of_uniform(left)):
-        return GrowingSet.of(left, sample[0]).plus(right) or left | right
-    return left | right
 
 
 def cap(left: Value, right: Value) -> Value:
@@ -661,7 +650,7 @@ def except_(function: Value, path: tuple[Value, ...], update: Callable[[Value], 
         table = table.copy()
         table[argument] = except_(old, rest, update) if rest else update(old)
         return Fcn(table)
-    if type(function) is tuple:
+    if type(function) is tuple or type(function) is GrowingSeq:
         if type(argument) is not int and function:
             raise wrong("EXCEPT of a sequence", "an integer", argument)
         if type(argument) is not int or not 0 < argument <= len(function):
@@ -717,11 +706,10 @@ def merge(left: Value, right: Value) -> Value:
 # ---- Sequences -------------------------------------------------------------------------------------------------
 
 
-def _sequence(operator: str, value: Value) -> tuple[Value, ...]:
-    if type(value) is tuple:
-        return value
-    if isinstance(value, LazyFcn):
-        return _sequence(operator, value.force())
+def _sequence(operator: str, value: Value) -> Sequence:
+    found = value.sequence() if isinstance(value, LazyFcn) else value
+    if type(found) is tuple or type(found) is GrowingSeq:
+        return found
     raise wrong(operator, "a sequence", value)
 
 
@@ -737,7 +725,7 @@ def append(sequence: Value, element: Value) -> Value:
     if type(sequence) is str:
         return concatenate(sequence, element)
     base = _sequence("Append", sequence)
-    return grew((*base, element), base, (element,))
+    return grew(join(base, (element,)), base, (element,))
 
 
 def concatenate(left: Value, right: Value) -> Value:
@@ -747,7 +735,7 @@ def concatenate(left: Value, right: Value) -> Value:
             return left + right
         raise wrong("\\o", "two strings", right)
     base, more = _sequence("\\o", left), _sequence("\\o", tuple(right) if type(right) is str else right)
-    return grew(base + more, base, more) if more else base
+    return grew(join(base, more), base, more) if more else base
 
 
 def head(sequence: Value) -> Value:

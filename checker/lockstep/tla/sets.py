@@ -25,7 +25,6 @@ from lockstep.tla.values import (
     lookup,
     ordered,
     same_kind,
-    same_shape,
     wrong,
 )
 
@@ -37,7 +36,6 @@ __all__ = [
     "Difference",
     "FcnSet",
     "Filtered",
-    "GrowingSet",
     "Intersection",
     "LazyFcn",
     "LazySet",
@@ -67,9 +65,7 @@ def frozen(value: Value) -> Value:
         return value if value.listed else _frozen_table(value)
     if kind is tuple:
         return _frozen_sequence(value)
-    if kind is GrowingSet:
-        return value
-    return value.force() if isinstance(value, (LazySet, LazyFcn)) else value
+    return value.kept() if isinstance(value, (LazySet, LazyFcn)) else value
 
 
 def _frozen_table(value: Fcn) -> Fcn:
@@ -97,7 +93,7 @@ def _frozen_sequence(value: tuple[Value, ...]) -> tuple[Value, ...]:
     if _long.get(id(value)) is value:
         return value
     known = made_of(value)
-    if known is not None and _frozen_sequence(known[0]) is known[0] and all(frozen(each) is each for each in known[1]):
+    if known is not None and frozen(known[0]) is known[0] and all(frozen(each) is each for each in known[1]):
         result = value
     else:
         elements = [frozen(element) for element in value]
@@ -172,6 +168,10 @@ class LazySet:
                 raise self._endless()
             known = self._forced = frozenset(map(frozen, self.items()))
         return known
+
+    def kept(self) -> Value:
+        """Answer what a state keeps of the set."""
+        return self.force()
 
     def _endless(self) -> TlaError:
         return TlaError(f"{self.name} is infinite and cannot be listed")
@@ -250,62 +250,6 @@ class _Infinite(LazySet):
         return {"Nat": "NAT", "Int": "INT", "STRING": "STRING"}[self.name]
 
 
-class GrowingSet(LazySet):
-    """A long set of records of one make, to which more are added now and then: the sets before it share its table.
-
-    Adding to the newest of them costs what is added; a set has the elements whose numbers are below its own count.
-    """
-
-    __slots__ = ("_count", "_sample", "_table")
-
-    def __init__(self, table: dict[Value, int], count: int, sample: Value) -> None:
-        """Take the table of elements and their numbers, which only `plus` adds to."""
-        super().__init__()
-        self._table, self._count, self._sample = table, count, sample
-
-    @classmethod
-    def of(cls, elements: frozenset[Value], sample: Value) -> GrowingSet:
-        """Make one of elements that all have the shape of the sample."""
-        return cls({element: number for number, element in enumerate(elements)}, len(elements), sample)
-
-    def plus(self, more: frozenset[Value]) -> GrowingSet | None:
-        """Answer the union with a few more elements; None where they are not of the same make."""
-        if not all(same_shape(self._sample, element) for element in more):
-            return None
-        new = [element for element in more if not self.has(element)]
-        if not new:
-            return self
-        if len(self._table) != self._count:  # another set was made of this one before
-            return GrowingSet.of(frozenset([*self.items(), *new]), self._sample)
-        for number, element in enumerate(new, self._count):
-            self._table[element] = number
-        return GrowingSet(self._table, self._count + len(new), self._sample)
-
-    def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
-        if same_shape(self._sample, value):
-            return self._table.get(value, self._count) < self._count
-        return lookup(self.force(), value) is not None
-
-    def items(self) -> Iterator[Value]:
-        """List the elements, each once."""
-        return itertools.islice(self._table, self._count)
-
-    def compared(self, other: GrowingSet) -> bool | None:
-        """Decide whether another such set is equal."""
-        if self._table is other._table or self._count != other._count:
-            return self._count == other._count
-        return compare(self.force(), other.force())
-
-    def __iter__(self) -> Iterator[Value]:
-        """List the elements in their deterministic order."""
-        return iter(ordered(self.force()))
-
-    def __len__(self) -> int:
-        """Count the elements."""
-        return self._count
-
-
 NAT = _Infinite("Nat", int, lambda value: bool(value >= 0))
 INT = _Infinite("Int", int, lambda value: True)
 STRING = _Infinite("STRING", str, lambda value: True)
@@ -371,11 +315,12 @@ def _as_function(value: Value) -> Value:
 
 
 def _as_sequence(value: Value) -> Value:
-    """Answer a tuple for a sequence (to TLC a string is one, too), None for anything else."""
+    """Answer a sequence (to TLC a string is one, too) that has a length, indexes and slices; None for anything else."""
     if type(value) is str:
         return tuple(value)
-    function = _as_function(value)
-    return function if type(function) is tuple else None
+    if isinstance(value, LazyFcn):
+        return value.sequence()
+    return value if type(value) is tuple else None
 
 
 def _foreign(container: LazySet, wanted: str, value: Value) -> bool:
@@ -399,7 +344,7 @@ class SeqSet(LazySet):
         """Take the set of elements."""
         super().__init__()
         self.base = base
-        self._long: deque[tuple[Value, ...]] = deque(maxlen=_LONG_ELEMENTS)
+        self._long: deque[Value] = deque(maxlen=_LONG_ELEMENTS)
 
     @property
     def finite(self) -> bool:
@@ -421,11 +366,11 @@ class SeqSet(LazySet):
         self._long.appendleft(sequence)
         return True
 
-    def _begin_of(self, sequence: tuple[Value, ...]) -> tuple[Value, ...]:
+    def _begin_of(self, sequence: Value) -> Value:
         """Answer a begin of the sequence that is known to be an element."""
         grown = made_of(sequence)
         if grown is not None and any(each is grown[0] for each in self._long):
-            return cast("tuple[Value, ...]", grown[0])
+            return grown[0]
         begins = (each for each in self._long if len(each) <= len(sequence) and all(map(is_, each, sequence)))
         return next(begins, ())
 
@@ -860,6 +805,15 @@ class LazyFcn:
         if self._forced is None:
             self._forced = as_fcn({argument: frozen(self.apply(argument)) for argument in in_order(self.domain)})
         return self._forced
+
+    def kept(self) -> Value:
+        """Answer what a state keeps of the function."""
+        return self.force()
+
+    def sequence(self) -> Value:
+        """Answer the sequence that the function is, with a length, indexes and slices; None if it is none."""
+        forced = self.force()
+        return forced if type(forced) is tuple else None
 
     def __hash__(self) -> int:
         """Answer the hash that goes with equality."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from lockstep.tla.sets import LazySet
+from lockstep.tla.sets import LazyFcn, LazySet
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values import Fcn, ModelValue, TlaError, Value, as_fcn
@@ -107,6 +107,8 @@ class Images:
             return frozenset([self.of(part) for part in value])
         if isinstance(value, LazySet):
             return self.of(value.force()) if value.finite else value
+        if isinstance(value, LazyFcn):
+            return self.of(value.force())
         return value
 
     def _of_function(self, value: Fcn) -> Value:

@@ -394,6 +394,8 @@ def _compare_lazy(left: Value, right: Value) -> bool | None:
         return verdict
     if not (getattr(left, "finite", True) and getattr(right, "finite", True)):
         return None
+    if hasattr(left, "__len__") and hasattr(right, "__len__") and len(left) != len(right):
+        return False
     return _compare(_forced(left), _forced(right))
 
 
@@ -407,6 +409,9 @@ def same_kind(left: Value, right: Value) -> bool:
     if left is right:
         return True
     a, b = type(left), type(right)
+    if a not in _RANK or b not in _RANK:
+        left, right = _forced(left), _forced(right)
+        a, b = type(left), type(right)
     if a is not b:
         return a not in (int, bool) and b not in (int, bool)
     if a is tuple:
