@@ -223,9 +223,9 @@ def elements_asked(size: int) -> int:
     quick = Incremental(spec)
     count = 0
     for instance in quick._instances:
-        if instance.each is not None:
+        for concern in instance.concerns:
             step = ((state, state), (state, after)) if instance.of_step else ((state, None), (after, None))
-            found = instance.each.concerned(*step, list(changes(state, after)))
+            found = concern.concerned(*step, list(changes(state, after)))
             assert found is not None or instance.name == "TypeOK" or "AcknowledgedIsDurable" in instance.name
             count += len(list(found or ()))
     assert quick.violated(state, after) == []

@@ -133,6 +133,7 @@ def test_a_long_sequence_with_one_more_has_it_and_the_one_before_has_not() -> No
     assert (length(LOG), length(first), length(second)) == (2000, 2001, 2002)
     assert apply(second, 2002) == entry(6000)
     assert apply(second, 1) is LOG[0]
+    assert not eq(first, second)
     with pytest.raises(TlaError, match="not in its domain"):
         apply(first, 2002)
 
@@ -224,6 +225,7 @@ def test_what_a_long_sequence_was_made_of_is_known_and_cut_back_to_as_it_was() -
     log = tuple(entry(index) for index in range(100))
     longer = append(log, entry(100))
     assert added_to(log, longer) == (entry(100),)
+    assert added_to(log[:50], longer) is None
     assert sub_seq(longer, 1, 100) is log
     assert sub_seq(longer, 1, 99) == log[:99]
     assert sub_seq(longer, 2, 101) == longer[1:]

@@ -32,7 +32,7 @@ class Part:
     frames: tuple[Frame, ...]
     body: Expr
     footprint: frozenset[Path]
-    each: Each | None = None
+    eaches: tuple[Each, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,8 @@ class Threshold:
 @dataclass(frozen=True, eq=False)
 class Each:
     """A part that says something of every element of a set or range of the state: ``\\A x \\in D : P(x)``, or
-    ``guard => \\A x \\in D : P(x)``.
+    ``guard => \\A x \\in D : P(x)``. ``\\A x, y \\in D : P(x, y)`` is one for x and one for y: a pair is of concern
+    where either is.
 
     Where only the domain, a sequence at an index of x, or the limit of a comparison changed, no more than some elements
     are concerned. `whole` is what else P reads; `at` are sequences with the number of x that is the index.
@@ -128,25 +129,34 @@ class _Splitter:
         elif isinstance(expr, Call) and (definition := self._opened(expr)) is not None:
             yield from self.split(definition.body, (*frames, Frame(use=expr, definition=definition)), {}, count)
         else:
-            yield Part(frames, expr, self.footprint(expr, scope), self._each(expr, scope))
+            yield Part(frames, expr, self.footprint(expr, scope), self._eaches(expr, scope))
 
-    def _each(self, expr: Expr, scope: Scope) -> Each | None:
+    def _eaches(self, expr: Expr, scope: Scope) -> tuple[Each, ...]:
         if isinstance(expr, Builtin) and expr.name == "=>":
             guard, then = expr.args
-            each = self._each(then, scope)
-            if each is None or each.guard is not None:
-                return None
-            return replace(each, guard=guard, whole=each.whole | self.footprint(guard, scope))
-        if not isinstance(expr, Bind) or expr.name != "$BoundedForall" or len(expr.bounds) != 1:
-            return None
-        (bound,) = expr.bounds
-        if bound.domain is None or bound.is_tuple or len(bound.params) != 1:
-            return None
+            eaches = self._eaches(then, scope)
+            if any(each.guard is not None for each in eaches):
+                return ()
+            reads = self.footprint(guard, scope)
+            return tuple(replace(each, guard=guard, whole=each.whole | reads) for each in eaches)
+        if not isinstance(expr, Bind) or expr.name != "$BoundedForall":
+            return ()
+        if any(bound.domain is None or bound.is_tuple for bound in expr.bounds):
+            return ()
+        bounds = [replace(bound, params=(uid,)) for bound in expr.bounds for uid in bound.params]
+        return tuple(self._each(expr, bounds, number, scope) for number in range(len(bounds)))
+
+    def _each(self, expr: Bind, bounds: list[Bound], number: int, scope: Scope) -> Each:
+        """Return what a quantifier says of every element of one of its bounds; what is new in others, others tell."""
+        bound, others = bounds[number], bounds[:number] + bounds[number + 1 :]
+        assert bound.domain is not None
         reader = _ReaderOfEach(self.program)
-        whole = reader.footprint(expr.body, scope | {bound.params[0]: _NAME})
+        inside: Scope = {**scope, **{other.params[0]: None for other in others}, bound.params[0]: _NAME}
+        whole = reader.footprint(expr.body, inside)
+        body = replace(expr, bounds=tuple(others)) if others else expr.body
         domain = self.footprint(bound.domain, scope)
         told = (frozenset(reader.at), tuple(reader.thresholds))
-        return Each(bound, expr.body, self._range(bound.domain), domain, whole, *told)
+        return Each(bound, body, self._range(bound.domain), domain, whole, *told)
 
     def _range(self, domain: Expr) -> tuple[Expr, Expr] | None:
         if isinstance(domain, Call) and self._standard(domain.op) == ("Naturals", ".."):

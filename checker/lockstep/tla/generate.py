@@ -390,8 +390,8 @@ class _Generator:
             self._write_test(holds, part)
             self._write_elements(elements, part)
             footprint = sorted(map(list, part.footprint), key=repr)
-            each = None if part.each is None else self._write_each(part, part.each)
-            found.append([holds, elements, footprint, each, of_step])
+            eaches = [self._write_each(part, each) for each in part.eaches]
+            found.append([holds, elements, footprint, [] if None in eaches else eaches, of_step])
 
     def _write_each(self, part: Part, each: Each) -> dict[str, Any] | None:
         """Compile what tells which elements a change concerns; nothing where a limit cannot be compiled alone."""

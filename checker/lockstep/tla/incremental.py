@@ -58,7 +58,7 @@ class _Instance:
     elements: tuple[Value, ...]
     footprint: tuple[tuple[Value | None, ...], ...]
     of_step: bool
-    each: Concern | None
+    concerns: tuple[Concern, ...]
     restless: bool = False
 
 
@@ -121,14 +121,19 @@ class Incremental:
         """
         part, elements = instance.part, instance.elements
         try:
-            if instance.each is None or part.each is None or changed is None:
+            if not instance.concerns or changed is None:
                 return part.holds(*states, *elements)
-            if part.each.guard is not None and not part.each.guard(*states, *elements):
+            guard = part.eaches[0].guard
+            if guard is not None and not guard(*states, *elements):
                 return True
-            concerned = instance.each.concerned(before, states, changed)
-            if concerned is None:
+            concerned = [concern.concerned(before, states, changed) for concern in instance.concerns]
+            if None in concerned:
                 return part.holds(*states, *elements)
-            return all(part.each.holds(*states, *elements, one) for one in concerned)
+            return all(
+                each.holds(*states, *elements, one)
+                for each, ones in zip(part.eaches, concerned, strict=True)
+                for one in ones or ()
+            )
         except TlaError:
             return False
 
@@ -164,8 +169,8 @@ def _instances(spec: Spec) -> Iterator[_Instance]:
         for part in parts:
             for elements in part.elements:
                 paths = (at_elements(path, elements) for path in part.footprint)
-                each = None if part.each is None else Concern(part.each, elements)
-                yield _Instance(name, part, elements, tuple(paths), part.of_step, each)
+                concerns = tuple(Concern(each, elements) for each in part.eaches)
+                yield _Instance(name, part, elements, tuple(paths), part.of_step, concerns)
 
 
 def changes(state: State, after: State) -> Iterator[Change]:

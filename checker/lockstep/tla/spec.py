@@ -106,14 +106,15 @@ class PropertyPart:
         holds: its test, of a state, the next one, and the elements.
         elements: the combinations of elements.
         footprint: the paths into the state that it reads; a number in one is that of an element, None is any.
-        each: where it says something of every element of a set of the state, what tells which a change concerns.
+        eaches: where it says something of every element of a set of the state, or of some sets, what tells for each
+            of these which elements a change concerns.
         of_step: whether it is of a property ``[][A]_v``.
     """
 
     holds: Callable[..., bool]
     elements: tuple[tuple[Value, ...], ...]
     footprint: tuple[PathOf, ...]
-    each: EachPart | None = None
+    eaches: tuple[EachPart, ...] = ()
     of_step: bool = False
 
 
@@ -325,18 +326,18 @@ class Spec:
         """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.footprints`."""
         return {name: [self._part(*each) for each in told] for name, told in self._meta["parts"].items()}
 
-    def _part(self, test: str, elements: str, told: list[list[Any]], each: Any, of_step: bool) -> PropertyPart:
+    def _part(self, test: str, elements: str, told: list[list[Any]], eaches: Any, of_step: bool) -> PropertyPart:
         one, generated = self._module[test], self._module[elements]
         combinations = tuple(itertools.islice(generated(), _MOST_COMBINATIONS + 1))
         footprint = tuple(map(tuple, told))
         if len(combinations) <= _MOST_COMBINATIONS:
-            return PropertyPart(one, combinations, footprint, None if each is None else self._each(each), of_step)
+            return PropertyPart(one, combinations, footprint, tuple(map(self._each, eaches)), of_step)
 
         def holds(state: State, after: State | None) -> bool:
             return all(one(state, after, *combination) for combination in generated())
 
         whole = tuple(tuple(None if isinstance(step, int) else step for step in path) for path in footprint)
-        return PropertyPart(holds, ((),), whole, None, of_step)
+        return PropertyPart(holds, ((),), whole, (), of_step)
 
     def _each(self, told: dict[str, Any]) -> EachPart:
         def paths(found: list[list[Any]]) -> tuple[PathOf, ...]:

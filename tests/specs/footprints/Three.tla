@@ -46,6 +46,12 @@ I31 == \A r \in rs : r.kind = "a" => r.k <= lg[1].t + 3
 I32 == \A r \in rs : r.kind = "a" => r.k - 1 + 3 <= Len(lg) + 4
 I33 == \A i \in lim..q : i = 0
 I34 == \A i \in 1..Len(lg) : lg[i] # lg[Len(lg)] \/ lg[i].t <= 2
+I35 == \A r, x \in rs : r.kind = "a" /\ x.kind = "b" => r.k - x.i # lim
+I36 == \A r \in rs, x \in set2 : r.kind = "a" /\ x.w # NoNode => r.k <= x.w + 3
+I37 == \A i, j \in 1..Len(lg) : i < j => lg[i].t <= lg[j].t + 1
+I38 == \A n \in Node, r \in rs : r.kind = "b" /\ r.i \in 1..2 => dp[n].a.b.c[r.i] <= 2
+I39 == q = 0 => \A r, x \in rs : r.kind = "a" /\ x.kind = "b" => r.k <= x.i + lim
+I40 == \A i \in q..lim, j \in 1..Len(lg) : i = j => lg[j].t <= 2
 A1 == [][\A i \in 1..Len(lg) : i <= Len(lg') => lg'[i].t >= lg[i].t]_lg
 A2 == [][\A r \in rs \ rs' : r.kind = "a" => r.k <= lim']_vars
 A3 == [][\A i \in q..q' : i < lim]_q
@@ -53,4 +59,6 @@ A4 == [][\A i \in (q')..lim : (i # 2 \/ q' = 0)]_<<q>>
 A5 == [][rs # rs' => \A r \in rs' : r.kind = "a" => r.k <= lim']_<<lim, rs>>
 A6 == [][\A i \in 0..2 : g'[i] <= g[i] + 1]_g
 A7 == [][\A r \in rs : r.kind = "b" => g'[r.i] <= g[r.i] + 1]_g
+A8 == [][\A r \in rs, x \in rs' : r.kind = "a" /\ x.kind = "b" => r.k <= x.i + 4]_rs
+A9 == [][\A x, r \in rs' \ rs : r.kind = "a" /\ x.kind = "b" => r.k <= x.i + lim']_vars
 ====
