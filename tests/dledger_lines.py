@@ -26,10 +26,11 @@ def encoded(lines: Iterable[Json]) -> Iterator[bytes]:
 
 def ended(lines: list[Json]) -> list[Json]:
     """Give the lines their seq, and the end line that counts them."""
-    body = [{**line, "seq": seq, "t_ms": line.get("t_ms", 0.0)} for seq, line in enumerate(lines)]
+    last = max(line.get("t_ms", 0.0) for line in lines)
+    body = [{**line, "seq": seq, "t_ms": line.get("t_ms", last)} for seq, line in enumerate(lines)]
     end = {
         "seq": len(body),
-        "t_ms": 0.0,
+        "t_ms": last,
         "kind": "end",
         "counts": dict(Counter(line["kind"] for line in body)),
     }

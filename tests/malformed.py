@@ -159,7 +159,7 @@ TRACES = [
     header("a spec_hash that is none", spec_hash="latest"),
     trace("a header without constants", without(HEADER, "constants"), EVENT, END),
     constants("a constant that the spec does not have", Speed=3),
-    constants("a constant that is not to be left out", Fifo=None),
+    constants("a constant that is null", Fifo=None),
     constants("a switch that is neither published nor repaired", VoteFile="mended"),
     constants("constants that the spec excludes", Batches=True),
     event("an unknown field", colour="red"),
@@ -186,8 +186,14 @@ TRACES = [
     event("a message without an address", sent=[{"kind": "request"}]),
     event("an observation with parameters", action="Observe"),
     trace("a line of 17 million bytes", HEADER, b" " * 17_000_000),
+    trace("a recording, not yet imported", (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes()),
+    trace("a log of DLedger, not yet imported", (CAPTURED / "dledger-0.2.7-figure8.log").read_bytes()),
+    trace("a header without a system", without(HEADER, "system"), EVENT, END),
+    header("a constant that must be there", constants={"AtomicElection": False}),
+    constants("a number for a boolean", Fifo=1),
     Case("Traces", "a file that is not there", {}, ("check", "nowhere.ndjson")),
     Case("Traces", "a folder without traces", {}, ("check", ".")),
+    Case("Traces", "an empty word", {}, ("check", "")),
 ]
 
 # ---- Recordings ----
@@ -218,6 +224,10 @@ RECORDINGS = [
     recording("an answer to no request", lambda told: first(told, kind="resp_push").update(mid=99_999)),
     recording("a log that contradicts itself", lambda told: first(told, kind="store")["pre"].update(end=5)),
     recording("the end counts other lines", lambda told: told[-1]["counts"].update(store=1)),
+    recording("a time that falls", lambda told: told[7].update(t_ms=0.0)),
+    recording("a line of another life of its node", lambda told: first(told, kind="role").update(inc=2)),
+    recording("a trace, which needs no import", lambda told: WHOLE),
+    Case("Recordings", "a trace over its recording", {"t.ndjson": b""}, ("import", "t.ndjson", "-o", "t.ndjson")),
 ]
 
 # ---- Fault plans, mappings, specs ----
@@ -250,14 +260,14 @@ SERVICE: Files = {
 CHECK = ("check", "--spec", "LockService.tla", "--cfg", "LockService.cfg", "--mapping", "mapping.toml", "s.log")
 
 
-def own(group: str, name: str, **files: bytes | str) -> Case:
+def own(group: str, name: str, exit_code: int = 2, **files: bytes | str) -> Case:
     given = {
         {"spec": "LockService.tla", "cfg": "LockService.cfg", "mapping": "mapping.toml", "log": "s.log"}[key]: (
             content.encode() if isinstance(content, str) else content
         )
         for key, content in files.items()
     }
-    return Case(group, name, {**SERVICE, **given}, CHECK)
+    return Case(group, name, {**SERVICE, **given}, CHECK, exit_code)
 
 
 def changed(before: bytes, after: bytes) -> bytes:
@@ -268,14 +278,26 @@ OWN = [
     own("Mappings", "no TOML in a mapping", mapping="kind: what\n"),
     own("Mappings", "an unknown field of a mapping", mapping='kind = "what"\nspeed = 3\n[lines]\n'),
     own("Mappings", "a mapping without kind", mapping="[lines]\n"),
+    own("Mappings", "a mapping that is not UTF-8", mapping=b'kind = "what"\n# caf\xe9\n[lines]\n'),
+    own("Mappings", "a mapping that is nested deeply", mapping="kind = " + "[" * 5_000 + "\n"),
     own("Mappings", "a line that is neither action nor ignored", mapping='kind = "what"\n[lines.locked]\n'),
-    own("Logs", "a line of the log that is no JSON", log="locked by a\n"),
-    own("Logs", "a kind of line that the mapping does not have", log='{"what":"burnt"}\n'),
-    own("Logs", "a field that the mapping names is missing", log='{"what":"locked"}\n'),
+    own("Logs under a mapping", "a line of the log that is no JSON", log="locked by a\n"),
+    own("Logs under a mapping", "a kind of line that the mapping does not have", log='{"what":"burnt"}\n'),
+    own("Logs under a mapping", "a field that the mapping names is missing", log='{"what":"locked"}\n'),
     own("Specs", "no TLA+", spec="locked by a\n"),
     own("Specs", "a name that is not defined", spec=changed(b"Init ==", b"Init == Begin /\\")),
     own("Specs", "a module that is not there", spec=changed(b"EXTENDS ", b"EXTENDS Nowhere, ")),
+    own("Specs", "a spec that is not UTF-8", spec=changed(b"EXTENDS ", b"\\* caf\xe9\nEXTENDS ")),
     own("Specs", "no cfg", cfg="locked by a\n"),
+    own("Specs", "a cfg that is not UTF-8", cfg=SERVICE["LockService.cfg"] + b"\\* caf\xe9\n"),
+    own("Specs", "a value that is nested deeply", cfg="CONSTANT Client = " + "{" * 5_000 + "}" * 5_000 + "\n"),
+    own("Specs", "a number of many digits in a cfg", cfg="CONSTANT Client = " + "9" * 6_000 + "\n"),
+    own(
+        "Specs",
+        "a recursion that has no end",
+        spec=changed(b"Init ==", b"RECURSIVE Deep(_)\nDeep(k) == Deep(k + 1)\nInit == Deep(0) /\\"),
+        exit_code=3,
+    ),
     own("Specs", "an unknown section of a cfg", cfg="INTI Init\nNEXT Next\n"),
     own("Specs", "a constant of the cfg without a value", cfg="CONSTANT Client = \nINIT Init\nNEXT Next\n"),
     own("Specs", "an invariant that is not defined", cfg=SERVICE["LockService.cfg"] + b"\nINVARIANT Nothing\n"),

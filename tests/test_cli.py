@@ -155,6 +155,39 @@ def test_what_an_import_made_of_the_lines_is_told_as_json(tmp_path: Path) -> Non
     assert done.stdout.rstrip().endswith(" noise), 0 forced")
 
 
+def test_a_trace_is_written_through_a_link_and_into_a_pipe(tmp_path: Path) -> None:
+    recording = CAPTURED / "dledger-0.2.7-figure8.ndjson"
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    assert lockstep("import", recording, "-o", "link", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "link").is_symlink()
+    written = (tmp_path / "real").read_bytes()
+    assert written.startswith(b'{"kind":"header"')
+    piped = subprocess.run(
+        [sys.executable, "-m", "lockstep", "import", recording, "-o", "/dev/stdout"],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=60,
+    )
+    assert piped.stdout.startswith(written)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that takes no byte, of Linux")
+def test_what_cannot_be_written_is_no_malformed_input(tmp_path: Path) -> None:
+    done = lockstep("import", CAPTURED / "dledger-0.2.7-figure8.ndjson", "-o", "/dev/full", cwd=tmp_path)
+    assert (done.returncode, "/dev/full" in done.stderr) == (4, True)
+    with Path("/dev/full").open("wb") as full:
+        shown = subprocess.run([sys.executable, "-m", "lockstep", "explain"], stdout=full, check=False, timeout=60)
+    assert shown.returncode == 4
+
+
+def test_a_reader_that_is_gone_gets_no_exit_code_of_a_verdict() -> None:
+    told = subprocess.Popen([sys.executable, "-m", "lockstep", "explain"], stdout=subprocess.PIPE)
+    assert told.stdout is not None
+    told.stdout.close()
+    assert told.wait(timeout=60) == 141
+
+
 def test_a_recording_that_is_none_exits_2_and_writes_nothing(tmp_path: Path) -> None:
     data = (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes()
     (tmp_path / "half.ndjson").write_bytes(data[: len(data) // 2])
@@ -286,7 +319,7 @@ def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
         f"$ lockstep check --switch repaired {trace}\n",
     ]
     assert shown == commands[0] + imported.stdout + commands[1] + checked.stdout
-    log = source.with_suffix(".log")
+    log, trace = source.with_suffix(".log"), "figure8-log.trace.ndjson"
     explained = lockstep("import", log, "-o", trace, cwd=tmp_path)
     assert shown_of_log == f"$ lockstep import traces/captured/{log.name} -o {trace}\n" + explained.stdout
 

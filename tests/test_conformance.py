@@ -101,7 +101,10 @@ def test_an_event_of_another_node_is_refused() -> None:
         ({"action": "DoNothing"}, "field `action`: the spec has no action 'DoNothing'"),
         ({"args": {}}, "field `args.value`: AppendAsLeader needs it"),
         ({"args": {"value": "v", "peer": "n2"}}, "field `args.peer`: AppendAsLeader has none such"),
-        ({"shows": {"color": 1}}, "field `shows.color`: the spec's Observe has no such field"),
+        (
+            {"shows": {"currentTerm": 1}},
+            "field `shows.currentTerm`: the spec's Observe has no such field: did you mean currTerm or currVoteFor?",
+        ),
         ({"action": "Observe"}, "field `args`: Observe takes none"),
     ],
 )
@@ -110,6 +113,11 @@ def test_what_the_spec_does_not_know_is_malformed(changes: dict[str, Any], probl
     verdict = check(tampered(index, **changes))
     assert verdict.verdict is Verdict.MALFORMED
     assert verdict.reason == f"t:{index + 2}: {problem}"
+
+
+def test_where_no_name_is_like_it_the_fields_there_are_are_listed() -> None:
+    verdict = check(tampered(last(lambda event: event.action == "AppendAsLeader"), shows={"zzz": 1}))
+    assert "no such field: it has checkPoint, committedIndex, currTerm, " in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -154,9 +162,9 @@ def test_an_observation_between_steps_is_compared() -> None:
     ("change", "problem"),
     [
         ({"Fifo": None}, "field `constants.Fifo`: missing"),
-        ({"Fifo": "yes"}, "field `constants.Fifo`: 'yes' is not False or True"),
-        ({"Fifo": 1}, "field `constants.Fifo`: 1 is not False or True"),
-        ({"PriorTermCommit": "mended"}, "field `constants.PriorTermCommit`: 'mended' is not"),
+        ({"Fifo": "yes"}, 'field `constants.Fifo`: "yes" is not false or true'),
+        ({"Fifo": 1}, "field `constants.Fifo`: 1 is not false or true"),
+        ({"PriorTermCommit": "mended"}, 'field `constants.PriorTermCommit`: "mended" is not'),
         ({"Speed": 3}, "field `constants.Speed`: the spec has no such constant"),
         ({"Batches": True}, "field `constants`: the ASSUME at DLedger.tla:"),  # without PendingMap
         ({"VoteMessages": True, "AtomicElection": True}, "field `constants`: the ASSUME at DLedger.tla:"),

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.incremental import Incremental
+from lockstep.tla.incremental import Incremental, Literal
 from lockstep.tla.sets import frozen
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.state import State
@@ -210,3 +210,19 @@ def test_steps_for_more_elements_than_are_worth_it_are_judged_where_nothing_chan
     quick = Incremental(spec)
     quick.begin(state)
     assert quick.violated(state, after) == ["Rises"]
+
+
+@pytest.mark.parametrize("property_", ["\\A x \\in D : x.k = 1", "\\A x \\in D : x.k \\in Nat"])
+def test_a_number_that_becomes_a_boolean_is_a_change(tmp_path: Path, property_: str) -> None:
+    """Python holds 1 and TRUE equal, and so the sets."""
+    module = (
+        "EXTENDS Naturals\nVARIABLE D\nInit == D = {[k |-> 1, v |-> 5]}\n"
+        f"Next == D' = {{[k |-> TRUE, v |-> 5]}}\nInv == {property_}"
+    )
+    spec = spec_of(tmp_path, module, "INVARIANT Inv")
+    (state,) = spec.initial_states()
+    after = spec.state({"D": frozenset({record(k=True, v=5)})})
+    with pytest.raises(TlaError):
+        Literal(spec).violated(state, after)
+    with pytest.raises(TlaError):
+        Incremental(spec).violated(state, after)

@@ -427,6 +427,19 @@ def test_a_pass_whose_index_no_watermarks_give_is_reported_and_refused_by_the_sp
     assert (verdict.deviation.recorded_line, verdict.deviation.name) == (passed, "committedIndex")
 
 
+def test_a_pass_that_says_another_index_than_the_watermarks_leaves_no_verdict() -> None:
+    """What is recorded after it agrees with the spec, so that nothing else tells."""
+    lines = lines_of(FAULT_FREE)
+    passes = [line for line in lines if line.get("by") == "QuorumAckChecker" and "argIndex" in line]
+    for line in passes:
+        line["argIndex"] = 77
+    imported = import_lines(encoded(lines), "told")
+    found = checked(imported)
+    assert (found.verdict, found.deviation) == (Verdict.INCONCLUSIVE, None)
+    assert "the recording contradicts them" in found.reason
+    assert len(found.forced) == len(imported.summary.forced) == len(passes) > 0
+
+
 def test_the_header_of_a_later_version_names_what_is_otherwise_in_it() -> None:
     header = import_recording(CAPTURED / "dledger-0.3.1.2-leader_partition.ndjson").header
     assert header.version == "0.3.1.2"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -52,6 +53,14 @@ BAD_INPUT = (
 )
 
 
+#: Why a file, or the output, could not be written: nothing is wrong with the input.
+_NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
+
+class _ReaderGoneError(Exception):
+    """Nobody reads the output any more, as behind `| head`."""
+
+
 class _Commands(click.Group):
     """The commands; those that need what is slow to import (z3, networkx) are imported when they are asked for."""
 
@@ -65,6 +74,13 @@ class _Commands(click.Group):
             found: click.Command = getattr(import_module(_LATE[cmd_name]), cmd_name)
             return found
         return super().get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; of a closed pipe click would make the exit code 1, which is a verdict."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
 
 
 _LATE = {"graph": "lockstep.cli_graph", "prove": "lockstep.cli_prove"}
@@ -99,12 +115,15 @@ def main() -> None:
         code = 2
     except KeyboardInterrupt:
         code = 130
+    except _ReaderGoneError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to write goes nowhere
+        code = 141
     except (ToolMissing, ToolDied, GaveUpError) as error:
         click.echo(f"lockstep: {error}", err=True)
         code = 3
     except BAD_INPUT as error:
         click.echo(f"lockstep: {error}", err=True)
-        code = 2
+        code = 4 if isinstance(error, OSError) and error.errno in _NOT_WRITTEN else 2
     except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
         click.echo(f"lockstep: internal error: {type(error).__name__}: {error}", err=True)
         code = 4

@@ -42,12 +42,16 @@ def _switches(_: click.Context, __: click.Parameter, values: Sequence[str]) -> d
             chosen |= VARIANTS[value]
             continue
         name, equals, text = value.partition("=")
-        allowed = {str(choice): choice for choice in CHOICES.get(name, ())}
-        if not equals or text not in allowed:
-            names = ", ".join(f"{n}={'|'.join(map(str, c))}" for n, c in CHOICES.items())
+        if not equals or text.lower() not in _values(name):
+            names = ", ".join(f"{name}={'|'.join(_values(name))}" for name in CHOICES)
             raise click.BadParameter(f"{value!r} is none of: {', '.join(VARIANTS)}, {names}")
-        chosen[name] = allowed[text]
+        chosen[name] = _values(name)[text.lower()]
     return chosen
+
+
+def _values(name: str) -> dict[str, bool | str]:
+    """Return what a constant may be, by the word for it."""
+    return {str(choice).lower(): choice for choice in CHOICES.get(name, ())}
 
 
 @click.command()
@@ -108,9 +112,10 @@ def check(
 
     \b
     lockstep check trace.ndjson
-    lockstep check --format junit traces/ > verdicts.xml
+    lockstep check --format junit my-traces/ > verdicts.xml
     zcat trace.ndjson.gz | lockstep check -
     lockstep check --switch repaired figure8.trace.ndjson
+    lockstep check --switch PriorTermCommit=repaired --switch Fifo=true trace.ndjson
     lockstep check --engine tlc --timeout 300 trace.ndjson
     lockstep check --spec My.tla --mapping my.toml my.log
     """

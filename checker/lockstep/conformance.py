@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lockstep.errors import too_deep
 from lockstep.observe import WORDS, Words, copies, equal_count
 from lockstep.reading import Reading
 from lockstep.reference import reference_location
@@ -71,8 +72,9 @@ class TraceVerdict:
 
     `findings` holds at most one deviation from the spec (the check stops there) and the first violation of
     each property. `steps` counts the events that were steps, `events` all that were read, `observed` the values
-    that were compared: each part of what was shown, each message sent, each word that nothing was sent. `notes` are
-    lines on what does not change the verdict.
+    that were compared: each part of what was shown, each message sent, each word that nothing was sent. `forced` are
+    the lines of events that stand where a recording contradicts them. `notes` are lines on what does not change the
+    verdict.
     """
 
     source: str
@@ -83,6 +85,7 @@ class TraceVerdict:
     observed: int = 0
     seconds: float = 0.0
     findings: list[Finding] = field(default_factory=list)
+    forced: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -136,6 +139,8 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
             return TraceVerdict(source, Verdict.INCONCLUSIVE, str(error))
         case TlaError():
             return TraceVerdict(source, Verdict.INTERNAL, f"the spec could not be evaluated{at}: {error}")
+        case RecursionError():
+            return TraceVerdict(source, Verdict.INCONCLUSIVE, too_deep(at))
         case _:
             return TraceVerdict(source, Verdict.INTERNAL, f"{type(error).__name__}{at}: {error}")
 
@@ -155,6 +160,12 @@ def conclude(result: TraceVerdict) -> None:
         result.reason = "a behaviour of the spec that violates " + ", ".join(sorted(result.violations))
     elif result.steps == 0:
         result.verdict, result.reason = Verdict.INCONCLUSIVE, "the trace is empty: it takes no step"
+    elif result.forced:
+        result.verdict = Verdict.INCONCLUSIVE
+        result.reason = (
+            f"a behaviour of the spec, but {len(result.forced)} of its steps, the first at line {result.forced[0]}, "
+            "are forced: the recording contradicts them"
+        )
     else:
         result.verdict, result.reason = Verdict.HOLDS, "a behaviour of the spec; every property holds"
     if result.steps and not result.observed and result.deviation is None:
@@ -205,6 +216,8 @@ class Check:
         for line, event in self.trace:
             self.place = f"line {line} ({event.action} of {event.node})"
             self.result.events += 1
+            if event.forced:
+                self.result.forced.append(line)
             after = self.advance(state, line, event)
             if after is None:
                 break

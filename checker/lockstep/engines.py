@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from lockstep.errors import GaveUpError, too_deep
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import load_spec
 from lockstep.tla.values import TlaError
@@ -105,6 +106,8 @@ def explore_compiled(
             max_states=max_states,
             on_level=on_progress,
         )
+    except RecursionError:
+        raise GaveUpError(f"{spec}: {too_deep()}") from None
     except TlaError as error:
         seconds = time.perf_counter() - begin
         reason = f"the spec cannot be evaluated: {error}"

@@ -9,3 +9,8 @@ class BadInputError(Exception):
 
 class GaveUpError(Exception):
     """A budget was spent before there was a verdict."""
+
+
+def too_deep(at: str = "") -> str:
+    """Say why there is no verdict where a RECURSIVE operator, or a value, goes deeper than Python follows."""
+    return f"the compiled spec cannot follow so deep a recursion{at}; TLC may (--engine tlc)"

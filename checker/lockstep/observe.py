@@ -6,8 +6,9 @@ a record or function may be shown; an array, and an object with an ITF tag, is c
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,9 @@ class Words:
 
 
 WORDS = Words()
+
+#: So many names are listed where none is like what was given.
+_FEW = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,15 @@ class ObservationError(ValueError):
         super().__init__(f"field `shows.{path}`: {problem}")
 
 
+def like(name: str, names: Iterable[str]) -> str:
+    """Return a hint at the name that was meant, if one is like it; all of them where there are few."""
+    known = sorted(names)
+    near = difflib.get_close_matches(name, known, n=3)
+    if not near and len(known) > _FEW:
+        return ""
+    return f": did you mean {' or '.join(near)}?" if near else f": it has {', '.join(known)}"
+
+
 def to_value(tree: Any, words: Words = WORDS) -> Value:
     """Decode a JSON value of a trace: ITF, and the words agreed on; raises ValueError if it is none."""
     if tree is None:
@@ -74,7 +87,8 @@ def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, pat
         here = f"{path}.{key}" if path else key
         name = words.strings.get(key, key)
         if not isinstance(expected, Fcn) or name not in expected.d:
-            raise ObservationError(here, "the spec's Observe has no such field")
+            near = like(key, map(str, expected.d)) if isinstance(expected, Fcn) else ""
+            raise ObservationError(here, f"the spec's Observe has no such field{near}")
         value = expected.d[name]
         if isinstance(part, Mapping) and isinstance(value, Fcn) and not is_tagged(part):
             yield from compare(part, value, words, here)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from lockstep.observe import Compared, ObservationError, Words, compare, to_value
+from lockstep.observe import Compared, ObservationError, Words, compare, like, to_value
 from lockstep.tla.spec import ActionInfo
 from lockstep.tla.text import format_value
 from lockstep.tla.values import Fcn, TlaTypeError, Value, eq
@@ -27,7 +27,8 @@ class Reading:
         """Return the arguments of the event's action, by the spec's names; its node is the first."""
         action = self.actions.get(event.action)
         if action is None:
-            raise self.malformed(line, "action", f"the spec has no action {event.action!r}")
+            near = like(event.action, self.actions)
+            raise self.malformed(line, "action", f"the spec has no action {event.action!r}{near}")
         bound = {action.params[0]: self.node(event)} if event.node and action.params else {}
         others = [name for name in action.params if name not in bound]
         for name in others:

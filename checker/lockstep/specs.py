@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -127,8 +128,8 @@ def _check_constants(chosen: Mapping[str, object], source: str) -> None:
         if name not in chosen:
             raise TraceError(source, 1, f"field `constants.{name}`: missing")
         if not any(type(chosen[name]) is type(value) and chosen[name] == value for value in values):
-            allowed = " or ".join(map(repr, values))
-            raise TraceError(source, 1, f"field `constants.{name}`: {chosen[name]!r} is not {allowed}")
+            allowed = " or ".join(map(json.dumps, values))
+            raise TraceError(source, 1, f"field `constants.{name}`: {json.dumps(chosen[name])} is not {allowed}")
     for name in chosen:
         if name not in CHOICES:
             raise TraceError(source, 1, f"field `constants.{name}`: the spec has no such constant")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lockstep.errors import BadInputError
 from lockstep.progress import EVERY, Say, silent
 from lockstep.specs import VARIANTS, spec_hash
 from lockstep.trace.format import FORMAT, Event, Header, write_trace
@@ -18,6 +19,11 @@ from raftref.simulation import FaultPlan, constants, load_plan, simulate
 
 if TYPE_CHECKING:
     from lockstep.trace.dledger import Imported, Summary
+
+
+class OverwritingError(BadInputError):
+    """The file that is to be written is the one that is read."""
+
 
 #: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
 _RESTLESS: dict[str, Any] = {
@@ -115,6 +121,8 @@ def import_trace(recording: Path, path: Path, version: str = LOGGED_VERSION, say
     Raises TraceError where the file is malformed or has what the spec does not model; UnexplainedError where no
     steps were found that lead from one line of a log to the next.
     """
+    if path.exists() and recording.samefile(path):
+        raise OverwritingError(f"{path}: the trace would overwrite what it is made of")
     imported = imported_file(recording, version, say)
     header = msgspec.structs.replace(imported.header, spec_hash=spec_hash())
     return write_trace(path, header, imported.events), imported.summary

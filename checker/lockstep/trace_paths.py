@@ -31,6 +31,8 @@ def trace_paths(given: Sequence[str]) -> list[Path]:
 
 
 def _paths(word: str) -> list[Path]:
+    if not word:  # an unset variable of the shell; to Path it is the current folder
+        return []
     path = Path(word)
     if path == STDIN or path.is_file() or path.is_fifo():
         return [path]
@@ -43,6 +45,8 @@ def _paths(word: str) -> list[Path]:
 
 
 def _nothing(word: str) -> str:
+    if not word:
+        return "an empty word names no trace"
     if Path(word).is_dir():
         return f"{word}: there is no .ndjson file in this folder"
     return f"{word}: there is no such file"

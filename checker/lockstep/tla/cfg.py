@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lockstep.text_files import text_of
 from lockstep.tla.text import unescape
 from lockstep.tla.values import ModelValue, TlaError, Value, build_set
 
@@ -77,6 +78,13 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+#: A longer number has more than 32 bits, or zeros before it.
+_MOST_DIGITS = 20
+
+#: How deep the sets of a value may be nested.
+_DEEPEST = 32
 
 
 @dataclass(frozen=True)
@@ -200,10 +208,12 @@ class _Parser:
         self.take(text="]")
         return name
 
-    def value(self) -> Value:
+    def value(self, depth: int = 0) -> Value:
         token = self.take()
+        if depth > _DEEPEST:
+            raise self.fail(f"nested deeper than {_DEEPEST} levels", token)
         if token.kind == "number":
-            if not -(2**31) <= int(token.text) < 2**31:
+            if len(token.text) > _MOST_DIGITS or not -(2**31) <= int(token.text) < 2**31:
                 raise self.fail("a number of more than 32 bits is not supported: TLC has none", token)
             return int(token.text)
         if token.kind == "string":
@@ -211,15 +221,15 @@ class _Parser:
         if token.kind == "word" and token.text not in _KEYWORDS:
             return token.text == "TRUE" if token.text in ("TRUE", "FALSE") else ModelValue(token.text)
         if token.text == "{":
-            return self.set_value(token)
+            return self.set_value(token, depth)
         raise self.fail(f"expected a value, found {token.text!r}", token)
 
-    def set_value(self, opening: _Token) -> Value:
+    def set_value(self, opening: _Token, depth: int) -> Value:
         elements: list[Value] = []
         while (token := self.peek()) is not None and token.text != "}":
             if elements:
                 self.take(text=",")
-            elements.append(self.value())
+            elements.append(self.value(depth + 1))
         self.take(text="}")
         try:
             return build_set(elements)
@@ -245,4 +255,4 @@ def parse_cfg(text: str, file: str = "<cfg>") -> Cfg:
 
 def read_cfg(path: str | Path) -> Cfg:
     """Read a configuration file; see :func:`parse_cfg`."""
-    return parse_cfg(Path(path).read_text(encoding="utf-8"), str(path))
+    return parse_cfg(text_of(path), str(path))

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from lockstep.tla.growing import GrowingSeq, GrowingSet
 from lockstep.tla.growth import added_to
 from lockstep.tla.spec import EachPart, PathOf
 from lockstep.tla.state import State
-from lockstep.tla.values import Fcn, Value
+from lockstep.tla.values import Fcn, Value, same_kind
 
 __all__ = ["Change", "Concern", "States", "at_elements", "meet"]
 
@@ -178,11 +178,22 @@ class Concern:
 
 
 def _new(domain: _Set, before: _Set) -> frozenset[Value]:
-    """Return what a set has that another has not."""
+    """Return what a set has that another has not: where one has 1 and the other TRUE, which Python holds equal, too."""
     added = added_to(before, domain)
-    if added is None and type(domain) is frozenset and type(before) is frozenset:
-        return domain - before
-    return frozenset(each for each in (domain if added is None else added) if each not in before)
+    if added is None:
+        added = domain
+    old = before if type(before) is GrowingSet else dict(zip(before, before, strict=True))
+    return frozenset(each for each in added if not _is_among(each, old))
+
+
+def _is_among(element: Value, old: GrowingSet | dict[Value, Value]) -> bool:
+    if isinstance(old, GrowingSet):
+        return element in old
+    stored = old.get(element, _ABSENT)
+    return stored is element or (stored is not _ABSENT and same_kind(stored, element))
+
+
+_ABSENT: Any = object()
 
 
 def _at(state: State, path: Change) -> Value:

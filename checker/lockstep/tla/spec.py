@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lockstep.text_files import text_of
 from lockstep.tla import sany
 from lockstep.tla.analysis import CompileError, Program
 from lockstep.tla.cfg import Cfg, parse_cfg
@@ -512,7 +513,7 @@ def _directories(root: Path, search_path: Iterable[str | Path]) -> list[Path]:
 
 def _read_cfg(cfg_path: str | Path | None, given: dict[str, Value]) -> tuple[str, Cfg]:
     """Read the text of a configuration and what it says, with the given constants besides or instead of its own."""
-    text = Path(cfg_path).read_text(encoding="utf-8") if cfg_path is not None else ""
+    text = text_of(cfg_path) if cfg_path is not None else ""
     cfg = parse_cfg(text, str(cfg_path))
     for name, value in given.items():
         cfg.substitutions.pop(name, None)
@@ -535,7 +536,7 @@ def _project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
 
     A word too many does no harm: this decides only what the hash covers, and whose text explanations can quote.
     """
-    texts = {root.stem: root.read_text(encoding="utf-8")}
+    texts = {root.stem: text_of(root)}
     pending = [root.stem]
     while pending:
         for word in sorted(set(re.findall(r"\b\w+\b", texts[pending.pop()]))):
@@ -543,7 +544,7 @@ def _project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
                 continue
             found = next((d / f"{word}.tla" for d in directories if (d / f"{word}.tla").is_file()), None)
             if found is not None:
-                texts[word] = found.read_text(encoding="utf-8")
+                texts[word] = text_of(found)
                 pending.append(word)
     return texts
 

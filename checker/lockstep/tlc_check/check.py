@@ -148,6 +148,8 @@ class _Check:
         try:
             for line, event in self.trace:
                 self.result.events += 1
+                if event.forced:
+                    self.result.forced.append(line)
                 self.events.append(ReadEvent(line, event, self._arguments(line, event)))
         except (TraceError, OSError) as error:
             self.malformed = error

@@ -5,9 +5,10 @@ with the spec and never written into the spec's state. The end line makes a file
 from a whole one.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import msgspec
 from msgspec import Meta
@@ -39,6 +40,9 @@ __all__ = [
 ]
 
 FORMAT = "lockstep-trace/1"
+
+#: How files begin that are to be imported first.
+_FOR_IMPORT = re.compile(rb'(?P<recording>"format": ?"dledger-capture/)|^[\d.]+ seq<\d+ \[')
 
 #: The action of an event that is no step: the node only shows something.
 OBSERVE = "Observe"
@@ -73,7 +77,8 @@ class Event(msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields
     `shows` is compared with the spec's Observe(node), objects key by key (a part may be shown), arrays
     whole; `sent` are the messages that the step sent, all of them, or absent where that was not observed.
     `seq`, `t_ms` (milliseconds) and `line` (of the recording it was imported from) are not compared with the
-    spec; `seq` must rise.
+    spec; `seq` must rise. `forced`: it stands where something that was recorded contradicts it, and no place agrees
+    with all; a trace with such an event does not hold.
     """
 
     seq: Count
@@ -84,6 +89,7 @@ class Event(msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields
     sent: tuple[dict[str, Any], ...] | None = None
     t_ms: float | None = None
     line: Count | None = None
+    forced: bool = False
 
 
 class End(msgspec.Struct, tag="end", tag_field="kind", forbid_unknown_fields=True, frozen=True):
@@ -106,6 +112,9 @@ class Trace:
         number, first = next(self._lines, (1, None))
         if first is None:
             raise TraceError(source, 1, "the file is empty: a trace starts with a header line")
+        if (found := _FOR_IMPORT.search(first[:200])) is not None:
+            what = "a recording" if found["recording"] else "a log"
+            raise TraceError(source, number, f"no trace, but {what} of DLedger: `lockstep import` makes a trace of it")
         header = _decode(first, source, number)
         if not isinstance(header, Header):
             raise TraceError(source, number, "field `kind`: the first line must be a header")
@@ -179,19 +188,37 @@ def trace_lines(header: Header, events: Iterable[Event]) -> Iterator[bytes]:
 def write_trace(path: Path | str, header: Header, events: Iterable[Event]) -> int:
     """Write a trace to `path` whole or not at all; return how many events it has.
 
-    The lines go to a file beside it that is renamed at the end, so that an interruption leaves no part of it.
+    The lines go to a file beside it that is renamed at the end, so that an interruption leaves no part of it. A link is
+    followed; what is no file, such as a pipe or a device, is written to as it is.
     """
     path = Path(path)
+    lines = trace_lines(header, events)
+    try:
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                return _write(file, lines)
+        return _write_whole(path.resolve(), lines)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write_whole(path: Path, lines: Iterable[bytes]) -> int:
     partial = path.with_name(path.name + ".partial")
-    count = -2
     try:
         with partial.open("wb") as file:
-            for line in trace_lines(header, events):
-                file.write(line)
-                count += 1
+            count = _write(file, lines)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+    return count
+
+
+def _write(file: BinaryIO, lines: Iterable[bytes]) -> int:
+    """Write the lines of a trace; return how many events they are: all but the header and the end line."""
+    count = -2
+    for line in lines:
+        file.write(line)
+        count += 1
     return count
 
 
@@ -201,7 +228,8 @@ def json_schema() -> dict[str, Any]:
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = FORMAT
     schema["description"] = (
-        "One line of a trace. Not compared with the spec: t_ms, line and seq (which must rise) of an event; "
+        "One line of a trace. Not compared with the spec: t_ms, line, forced (which leaves the trace without a "
+        "verdict where it would hold) and seq (which must rise) of an event; "
         "system, version, spec_hash, origin and scenario of a header. Compared where it is given: shows, by its "
         "parts; sent, which then lists every message that the step sent."
     )

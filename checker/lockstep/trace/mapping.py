@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from lockstep.errors import BadInputError
+from lockstep.text_files import NotUtf8Error, text_of
 from lockstep.trace.format import Event
 from lockstep.trace.json_lines import TraceError, explained, file_lines, json_object, source_name, unreasonable
 
@@ -51,9 +52,13 @@ class MappingError(BadInputError):
 def read_mapping(path: Path) -> Mapping:
     """Read a mapping file; raises MappingError where it is malformed and OSError where it cannot be read."""
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        tree = tomllib.loads(text_of(path))
+    except tomllib.TOMLDecodeError as error:
         raise MappingError(f"{path}: {error}") from error
+    except NotUtf8Error as error:
+        raise MappingError(str(error)) from error
+    except RecursionError as error:
+        raise MappingError(f"{path}: nested too deep") from error
     try:
         mapping = msgspec.convert(tree, Mapping)
     except msgspec.ValidationError as error:

@@ -146,7 +146,8 @@ def _imported(header: Header, lines: Iterator[Line], source: str, say: Say = sil
     labels[last + 1] = "end"
     say(f"{source}: placing {len(world.steps):,} steps")
     placement = place(world.steps, [h for node in world.nodes.values() for h in node.histories()])
-    events = tuple(_event(seq, step) for seq, step in enumerate(placement.steps))
+    forced = frozenset(placement.forced)
+    events = tuple(_event(seq, step, forced=step in forced) for seq, step in enumerate(placement.steps))
     return Imported(_trace_header(header, constants), events, _summary(placement, labels, world.observed))
 
 
@@ -159,9 +160,10 @@ def _constants(header: Header, source: str) -> dict[str, bool | str | int]:
     return {**CONSTANTS, **VERSIONS[header.version], "PendingMap": batches, "Batches": batches}
 
 
-def _event(seq: int, step: Step) -> Event:
+def _event(seq: int, step: Step, *, forced: bool) -> Event:
     sent = None if step.sent is None else tuple(step.sent)
-    return Event(seq, step.node, step.action, step.args, step.shows, sent, t_ms=step.t_ms, line=step.line)
+    told = (step.action, step.args, step.shows, sent)
+    return Event(seq, step.node, *told, t_ms=step.t_ms, line=step.line, forced=forced)
 
 
 def _trace_header(header: Header, constants: dict[str, bool | str | int]) -> trace.Header:

@@ -7,6 +7,7 @@ file without an end line: each is a TraceError that names the file, the line and
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -542,7 +543,11 @@ def read_recording(path: Path | str) -> tuple[Header, Iterator[Line]]:
 
 def parse_lines(raw: Iterable[bytes], source: str) -> tuple[Header, Iterator[Line]]:
     """Do the same for lines that were read already; `source` names them in messages."""
-    lines = _decoded(raw, source)
+    raw = iter(raw)
+    first = next(raw, b"")
+    if b'"lockstep-trace/' in first[:200]:
+        raise TraceError(source, 1, "no recording, but a trace: `lockstep check` takes it as it is")
+    lines = _decoded(chain([first] if first else [], raw), source)
     header = next(lines, None)
     if header is None:
         raise TraceError(source, 1, "the file is empty: a recording starts with a header line")
@@ -557,11 +562,15 @@ def parse_lines(raw: Iterable[bytes], source: str) -> tuple[Header, Iterator[Lin
 
 def _body(header: Header, lines: Iterator[Line], source: str) -> Iterator[Line]:
     counts = Counter({"header": 1})
-    number = 1
+    number, before = 1, header.t_ms
+    lives: Counter[str] = Counter()
     for line in lines:
         number = line.number
         if isinstance(line, Header):
             raise TraceError(source, number, "field `kind`: a second header")
+        if not line.t_ms >= before:
+            raise TraceError(source, number, f"field `t_ms`: {line.t_ms} is less than {before}, in the line above")
+        before = line.t_ms
         if isinstance(line, End):
             _check_end(line, counts, source)
             extra = next(lines, None)
@@ -570,9 +579,20 @@ def _body(header: Header, lines: Iterator[Line], source: str) -> Iterator[Line]:
             return
         if isinstance(line, NodeLine) and line.node not in header.nodes:
             raise TraceError(source, number, f"field `node`: {line.node!r} is not in the header")
+        _check_life(line, lives, source)
         counts[str(line.__struct_config__.tag)] += 1
         yield line
     raise TraceError(source, number, "the file is truncated: it has no end line")
+
+
+def _check_life(line: Line, lives: Counter[str], source: str) -> None:
+    """Raise TraceError where a line is not of the life that its node is in."""
+    if not isinstance(line, NodeLine):
+        return
+    if isinstance(line, Start):
+        lives[line.node] += 1
+    if line.inc != lives[line.node]:
+        raise TraceError(source, line.number, f"field `inc`: {line.inc}, but {line.node} is in life {lives[line.node]}")
 
 
 def _check_end(end: End, counts: Counter[str], source: str) -> None:

@@ -17,7 +17,7 @@ then moved no further than it must.
 
 Where edges form a ring, no order explains the recording at this grain. The edges of the ring that demand a
 move are then ignored and their steps counted as `forced`, as are those that read what no line gave: the
-checker tells what the spec says of them.
+checker tells what the spec says of them, and a trace that has any does not hold.
 """
 
 import heapq

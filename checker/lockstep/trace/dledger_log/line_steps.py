@@ -268,21 +268,31 @@ def _skip_commit(at: At) -> Iterator[Run]:
 def restart(at: At) -> Iterator[Run]:
     """Crash, which no line tells of, before it PersistCheckPoint if the checkpoint is another; then Restart.
 
-    The process may have died while it wrote its term or its checkpoint.
+    The process may have died while it wrote its term or its checkpoint, or between NextTerm and the line of that.
     """
+    yield from _restart(at, at.run)
+    node = at.line.node
+    term = at.sightings.term(node, at.line.incarnation, at.line.number)
+    if term is not None and term > at.run.of(node, "currTerm"):
+        raised = at.run.hide(at.line.number, "NextTerm", node, term=term)
+        if raised:
+            yield from _restart(at, raised)
+
+
+def _restart(at: At, before: Run) -> Iterator[Run]:
     node, number = at.line.node, at.line.number
     end, committed = at.sightings.recovered(node, at.line.incarnation, number)
     shows = {"role": "CANDIDATE"} | ({} if end is None else {"ledgerEndIndex": end})
     if committed is not None:
         shows["checkPoint"] = committed
-    saved: Run | None = at.run
-    if committed is not None and at.run.of(node, "checkPoint") != committed:
+    saved: Run | None = before
+    if committed is not None and before.of(node, "checkPoint") != committed:
 
         def had_it(run: Run) -> bool:
             return bool(run.of(node, "role") != "DOWN" and run.of(node, "committedIndex") == committed)
 
-        saved = at.run.hide_earlier(had_it, number, "PersistCheckPoint", node)
-    for run, action in ((saved, "Crash"), (saved, "CrashInPersistTerm"), (at.run, "CrashInPersistCheckPoint")):
+        saved = before.hide_earlier(had_it, number, "PersistCheckPoint", node)
+    for run, action in ((saved, "Crash"), (saved, "CrashInPersistTerm"), (before, "CrashInPersistCheckPoint")):
         down = run and run.hide(number, action, node)
         if down:
             resurrected = 0 if end is None else max(0, end - down.end(node))

@@ -16,6 +16,7 @@ from lockstep.trace.format import OBSERVE
 #: CheckAppendFuture, whose lines are not read.
 HIDDEN = frozenset(
     {
+        "NextTerm",
         "SetCurrVoteFor",
         "AppendAsLeader",
         "DoCompare",

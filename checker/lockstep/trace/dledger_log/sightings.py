@@ -11,6 +11,7 @@ from lockstep.trace.dledger_log.lines import LogLine
 
 _LATER = 4  # committed indexes
 _COMPARED = 3  # indexes of a COMPARE
+_TELL_TERM = frozenset({"candidate", "next_term", "leader", "follower", "status"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,15 @@ class Sightings:
             elif line.kind == "recovered_committed":
                 committed = line.numbers["committed"]
         return end, committed
+
+    def term(self, node: str, incarnation: int, number: int) -> int | None:
+        """Return the term in which a process begins that starts at `number`, or after; None where no line tells."""
+        for line in _from(self._by_node.get(node, []), number):
+            if line.node == node and line.incarnation != incarnation:
+                break
+            if line.node == node and line.kind in _TELL_TERM:
+                return line.numbers["old" if line.kind == "next_term" else "term"]
+        return None
 
     def _shown(self, line: LogLine, node: str) -> tuple[int | None, int | None]:
         """Return the end of the node's log and its committed index, where the line shows them."""
