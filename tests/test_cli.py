@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from broken_spec import NO_VALUE, broken_spec
 from lockstep.cli import cli
+from lockstep.conformance import Finding, TraceVerdict
 from lockstep.models import manifest
 from lockstep.paths import traces_dir
 from lockstep_command import lockstep
@@ -322,6 +324,21 @@ def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
     log, trace = source.with_suffix(".log"), "figure8-log.trace.ndjson"
     explained = lockstep("import", log, "-o", trace, cwd=tmp_path)
     assert shown_of_log == f"$ lockstep import traces/captured/{log.name} -o {trace}\n" + explained.stdout
+
+
+def test_the_readme_shows_what_simulate_and_check_print(tmp_path: Path) -> None:
+    readme = (traces_dir().parent / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(\$ lockstep simulate .*?)^```$", readme, re.M | re.S)
+    commands = [line.split()[2:] for line in shown.splitlines() if line.startswith("$ ")]
+    printed = ["$ lockstep " + " ".join(words) + "\n" + lockstep(*words, cwd=tmp_path).stdout for words in commands]
+    assert shown == "".join(printed)
+
+
+def test_the_page_on_traces_tells_every_field_of_a_verdict_and_of_a_finding() -> None:
+    text = (traces_dir().parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    told = text[text.index("## What `check` prints") :]
+    names = [field.name for kind in (TraceVerdict, Finding) for field in fields(kind)]
+    assert [name for name in [*names, "exit_code", "code"] if f"`{name}`" not in told] == []
 
 
 @pytest.mark.parametrize(
