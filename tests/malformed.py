@@ -224,6 +224,9 @@ RECORDINGS = [
     recording("an answer to no request", lambda told: first(told, kind="resp_push").update(mid=99_999)),
     recording("a log that contradicts itself", lambda told: first(told, kind="store")["pre"].update(end=5)),
     recording("the end counts other lines", lambda told: told[-1]["counts"].update(store=1)),
+    recording(
+        "a state that contradicts the lines above", lambda told: first(told, kind="recv_push")["st"].update(term=9)
+    ),
     recording("a time that falls", lambda told: told[7].update(t_ms=0.0)),
     recording("a line of another life of its node", lambda told: first(told, kind="role").update(inc=2)),
     recording("a trace, which needs no import", lambda told: WHOLE),

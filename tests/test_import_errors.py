@@ -46,6 +46,23 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "an unknown op": (edit(op="abdicate")(kind="role"), ":7: field `op`: "),
     "a negative index": (edit(index=-7)(kind="store"), ":157: field `index`: "),
     "another format": (edit(format="dledger-capture/9")(kind="header"), ":1: field `format`: "),
+    "a role that was another before": (
+        edit(prevRole="LEADER")(kind="role", op="changeToCandidate"),
+        "field `prevRole`: LEADER",
+    ),
+    "a term that was another before": (edit(prevTerm=7)(kind="role", op="nextTerm"), "field `prevTerm`: 7"),
+    "a watermark that was another before": (edit(prev=7)(kind="watermark", op="put"), "field `prev`: 7"),
+    "an append that commits": (
+        lambda lines: first(lines, kind="store", op="appendAsLeader")["st"].update(committed=5),
+        "field `st.committed`: it was -1",
+    ),
+    "a request of another term": (edit(reqTerm=9)(kind="handler", op="take"), "field `mid`: push"),
+    "a state that no line led to": (
+        lambda lines: first(lines, kind="handler", op="take")["st"].update(end=99),
+        "field `st.end`: 99: by the lines above it never was that",
+    ),
+    "a time that falls": (edit(t_ms=0.0)(kind="role"), "field `t_ms`: 0.0 is less than"),
+    "a life that has not begun": (edit(inc=2)(kind="role"), "field `inc`: 2, but n0 is in life 1"),
     "a node named twice": (edit(nodes=["n0", "n0"])(kind="header"), ":1: field `nodes`: "),
     "an unknown node": (edit(node="n9")(kind="start"), ":4: field `node`: 'n9'"),
     "a gap": (lambda lines: lines.pop(3), ":4: field `seq`: 4 is not 3"),

@@ -117,7 +117,7 @@ def _events(seed: int, plan: FaultPlan, on_event: Callable[[int], None]) -> Iter
 def import_trace(recording: Path, path: Path, version: str = LOGGED_VERSION, say: Say = silent) -> tuple[int, Summary]:
     """Write the trace of a recording or of a log of DLedger to `path`; return its number of events, and of the lines.
 
-    What begins with a digit is DLedger's own log, of this version; anything else is a recording.
+    What begins with a digit, or is named `.log`, is DLedger's own log, of this version; anything else is a recording.
     Raises TraceError where the file is malformed or has what the spec does not model; UnexplainedError where no
     steps were found that lead from one line of a log to the next.
     """
@@ -141,6 +141,8 @@ def imported_file(recording: Path, version: str = LOGGED_VERSION, say: Say = sil
 
 
 def is_log(recording: Path) -> bool:
-    """Tell whether a file is DLedger's own log: its lines begin with a time."""
+    """Tell whether a file is DLedger's own log: it is named so, or its lines begin with a time."""
+    if recording.suffix == ".log":
+        return True
     with recording.open("rb") as file:
         return file.read(1) in _DIGITS

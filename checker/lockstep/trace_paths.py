@@ -34,10 +34,10 @@ def _paths(word: str) -> list[Path]:
     if not word:  # an unset variable of the shell; to Path it is the current folder
         return []
     path = Path(word)
-    if path == STDIN or path.is_file() or path.is_fifo():
-        return [path]
     if path.is_dir():
         return sorted(each for each in path.rglob("*.ndjson") if each.is_file())
+    if path == STDIN or path.exists():
+        return [path]
     if any(sign in word for sign in "*?["):
         matching = glob.glob(word, recursive=True)  # noqa: PTH207 - Path.glob takes no absolute pattern
         return sorted(Path(each) for each in matching if Path(each).is_file())

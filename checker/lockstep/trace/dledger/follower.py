@@ -28,7 +28,7 @@ def handler(world: World, line: Handler) -> None:
             world.lose_request(line, rpc, queued=True)
             rpc.queued = False
         return
-    rpc = world.rpc(line, line.mid, follower=line.node, type=line.type, index=line.index)
+    rpc = world.rpc(line, line.mid, follower=line.node, type=line.type, index=line.index, term=line.reqTerm)
     if line.op == "enqueue":
         rpc.queued = True
     elif line.op == "repeated":

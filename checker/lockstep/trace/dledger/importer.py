@@ -26,6 +26,8 @@ from lockstep.trace.dledger.lines import (
     Header,
     Line,
     NetError,
+    NodeLine,
+    NodeState,
     Recovered,
     RecvPush,
     RecvRespPush,
@@ -141,6 +143,7 @@ def _imported(header: Header, lines: Iterator[Line], source: str, say: Say = sil
         if last % EVERY == 0:
             say(f"{source}: line {last:,}")
         reader = _READERS.get(type(line))
+        _check_state(world, line)
         if reader:
             reader(world, line)
     labels[last + 1] = "end"
@@ -149,6 +152,27 @@ def _imported(header: Header, lines: Iterator[Line], source: str, say: Say = sil
     forced = frozenset(placement.forced)
     events = tuple(_event(seq, step, forced=step in forced) for seq, step in enumerate(placement.steps))
     return Imported(_trace_header(header, constants), events, _summary(placement, labels, world.observed))
+
+
+def _check_state(world: World, line: Line) -> None:
+    """Hold the state that a line shows beside its own words to what the lines above say of that node, now or before.
+
+    What a step shows is the checker's to compare with the spec.
+    """
+    st = getattr(line, "st", None)
+    if not isinstance(line, NodeLine) or not isinstance(st, NodeState) or isinstance(line, _SHOWN_BY_STEPS):
+        return
+    node = world.node(line)
+    told = RoleNow(st.role, st.term)
+    if not node.role.has_been(told):
+        raise world.problem(line, "st.role", f"{st.role} in term {st.term}: by the lines above it never was that")
+    for name, history, value in (("end", node.end, st.end), ("committed", node.committed, st.committed)):
+        if not history.has_been(value):
+            raise world.problem(line, f"st.{name}", f"{value}: by the lines above it never was that")
+
+
+#: Lines whose state their steps show, or which begin a life.
+_SHOWN_BY_STEPS = (Recovered, SendPush, Crash, Stop, Final)
 
 
 def _constants(header: Header, source: str) -> dict[str, bool | str | int]:
@@ -198,6 +222,9 @@ def _summary(placement: Placement, labels: dict[int, str], observed: set[int]) -
 def _role(world: World, line: RoleLine) -> None:
     """ChangeToCandidate, NextTerm, SetCurrVoteFor, ChangeToLeader, ChangeToFollower."""
     node = world.node(line)
+    for name, value in (("prevRole", node.role.now.role), ("prevTerm", node.role.now.term)):
+        if getattr(line, name) not in (None, value):
+            raise world.problem(line, name, f"{getattr(line, name)}: the lines before lead to {value}")
     args: dict[str, Any] = {}
     if line.op == "nextTerm":
         args["term"] = line.term
@@ -274,7 +301,10 @@ def _check_store(world: World, line: Store) -> None:
     if line.op == "updateCommittedIndex":
         if line.currTerm != node.role.now.term:
             raise world.problem(line, "currTerm", f"the lines before lead to {node.role.now.term}")
-    elif line.ok and (line.index, line.entryTerm) != (line.st.end, line.st.endTerm):
+        return
+    if line.st.committed != line.pre.committed:
+        raise world.problem(line, "st.committed", f"it was {line.pre.committed}, and {line.op} leaves it alone")
+    if line.ok and (line.index, line.entryTerm) != (line.st.end, line.st.endTerm):
         raise world.problem(line, "index", "the entry written is not the end of the log")
 
 

@@ -292,10 +292,13 @@ def watermark(world: World, line: Watermark) -> None:
         return
     if line.marks.keys() != node.no_marks.keys():
         raise world.problem(line, "marks", "these are not the marks of all nodes")
+    before = node.marks_by_term.get(line.term, node.no_marks)
     node.marks_by_term[line.term] = dict(line.marks)
     if line.op == "init":
         return
     assert line.index is not None
+    if line.prev != before.get(str(line.peer), line.prev):
+        raise world.problem(line, "prev", f"{line.prev}: the lines before lead to {before[str(line.peer)]}")
     if line.peer not in line.marks or line.marks[line.peer] != line.index:
         raise world.problem(line, "marks", "these are not the marks after the change")
     if line.peer == node.name:

@@ -92,9 +92,13 @@ class History(Generic[Value]):
         step.unread = True
         return False
 
+    def has_been(self, value: Value) -> bool:
+        """Tell whether the variable has had `value`, now or since the process began."""
+        return value in self._values[self._begin :]
+
     def is_past(self, value: Value) -> bool:
         """Tell whether `value` is one that the variable had before."""
-        return value != self.now and value in self._values[self._begin :]
+        return value != self.now and self.has_been(value)
 
     def edges(self) -> Iterable[tuple[Step, Step]]:
         """Yield (earlier, later): the writers in order, each read after and before the writers around it."""
