@@ -217,3 +217,21 @@ def test_a_shell_gets_what_completes_the_words(shell: str, folder: Path) -> None
 def test_the_shell_is_told_the_commands_that_begin_so(folder: Path) -> None:
     done = lockstep(cwd=folder, COMP_WORDS="lockstep e", COMP_CWORD="1", _LOCKSTEP_COMPLETE="bash_complete")
     assert done.stdout.split() == ["plain,explain"]
+
+
+@pytest.mark.parametrize(
+    ("begun", "word"),
+    [
+        ("model late", "late_truncate_bug"),
+        ("graph late", "late_truncate"),
+        ("explain DL10", "DL105"),
+        ("simulate --plan fi", "fine_published"),
+        ("check --switch Prior", "PriorTermCommit=repaired"),
+    ],
+)
+def test_the_shell_is_told_what_a_command_takes(begun: str, word: str, folder: Path) -> None:
+    count = str(len(begun.split()))
+    done = lockstep(cwd=folder, COMP_WORDS=f"lockstep {begun}", COMP_CWORD=count, _LOCKSTEP_COMPLETE="bash_complete")
+    told = [line.partition(",")[2] for line in done.stdout.split()]
+    assert word in told
+    assert all(each.startswith(begun.split()[-1]) for each in told)

@@ -25,6 +25,7 @@ from lockstep.cli_options import (
     PARALLEL,
     TLA_TOOLS,
     cfg_of,
+    completing,
     progress,
     progress_end,
 )
@@ -131,7 +132,7 @@ def main() -> None:
 
 
 @cli.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=completing(lambda: [entry.name for entry in manifest().models]))
 @click.option("--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Without names: which models.")
 @OWN_SPEC
 @OWN_CFG
@@ -267,7 +268,13 @@ def _show_counterexample(outcome: ModelOutcome) -> None:
 @click.option(
     "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds, from --seed on."
 )
-@click.option("--plan", default="ordered", show_default=True, help=f"{', '.join(PLANS)}, or a JSON or TOML file.")
+@click.option(
+    "--plan",
+    default="ordered",
+    show_default=True,
+    shell_complete=completing(lambda: PLANS),
+    help=f"{', '.join(PLANS)}, or a JSON or TOML file.",
+)
 @EVENTS
 @click.option(
     "-o",
@@ -372,10 +379,10 @@ def schema() -> int:
 
 @cli.command()
 @click.option(
-    "--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Which models; deep ones take minutes."
+    "--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Which models; the deep ones take an hour."
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan."
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan it runs."
 )
 @EVENTS
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from lockstep.cli_options import FILE, FORMAT, OWN_CFG, OWN_SPEC, TLA_TOOLS, cfg_of, progress, progress_end
+from lockstep.cli_options import FILE, FORMAT, OWN_CFG, OWN_SPEC, TLA_TOOLS, cfg_of, completing, progress, progress_end
 from lockstep.conformance import Events, TraceVerdict, check_trace, failure, unreadable
 from lockstep.engines import Engine
 from lockstep.observe import Words
@@ -61,6 +61,7 @@ def _values(name: str) -> dict[str, bool | str]:
     "switches",
     multiple=True,
     callback=_switches,
+    shell_complete=completing(lambda: [*VARIANTS, *(f"{name}={value}" for name in CHOICES for value in _values(name))]),
     help="Hold the trace against another variant of the spec: `repaired`, `published`, or NAME=VALUE.",
 )
 @OWN_SPEC
@@ -241,7 +242,7 @@ def _switch_words(switches: dict[str, bool | str]) -> Iterable[str]:
 
 
 @click.command()
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=completing(codes))
 def explain(code: str | None) -> int:
     """Tell what a finding's CODE means; without one, list the codes.
 

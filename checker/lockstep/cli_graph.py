@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
+from lockstep.cli_options import completing
 from lockstep.graph import draw
+from lockstep.models import manifest
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing(lambda: [entry.name for entry in manifest().models]))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write."
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
@@ -44,6 +45,11 @@ def progress_end() -> None:
     """Wipe what progress showed."""
     if sys.stderr.isatty():
         click.echo("\r\033[K", nl=False, err=True)
+
+
+def completing(words: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return what completes a word of the command line by those that there are."""
+    return lambda _context, _parameter, begun: [word for word in words() if word.startswith(begun)]
 
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)

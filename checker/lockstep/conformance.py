@@ -172,6 +172,11 @@ def conclude(result: TraceVerdict) -> None:
         result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
 
 
+def place_of_property(spec: Spec, name: str) -> str:
+    """Return where a property is defined; `Name#2` is a part of one."""
+    return str(spec.property_places.get(name.partition("#")[0], ""))
+
+
 def finding(
     spec: Spec, kind: str, name: str, line: int, event: Event, details: Iterable[str] = (), location: str = ""
 ) -> Finding:
@@ -335,7 +340,7 @@ class Check:
 
     def _violated(self, name: str, line: int, event: Event) -> None:
         self.failed.add(name)
-        self._found("property", name, line, event, [], str(self.spec.definitions.get(name, "")))
+        self._found("property", name, line, event, [], place_of_property(self.spec, name))
 
     def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:
         self.result.findings.append(finding(self.spec, kind, name, line, event, details, location))

@@ -130,6 +130,7 @@ class Spec:
         actions: the actions by name.
         constants: the values of the constants.
         definitions: where each definition of the root module stands.
+        property_places: where each property of the cfg is defined.
         model_values: the model values of the configuration, by name.
         unchecked: properties (by name) with parts that are not checked here (liveness), and where they stand.
         check_deadlock: whether the configuration leaves deadlock an error.
@@ -158,6 +159,7 @@ class Spec:
         }
         self.constants: dict[str, Value] = {name: self._module[py] for name, py in meta["constants"].items()}
         self.definitions = {name: Location(*entry[4]) for name, entry in meta["definitions"].items()}
+        self.property_places = {name: Location(*loc) for name, loc in meta["property_places"].items()}
         self.model_values: dict[str, ModelValue] = {name: ModelValue(name) for name in meta["model_values"]}
         self.unchecked: dict[str, list[str]] = meta["unchecked"]
         self.check_deadlock: bool = meta["check_deadlock"]

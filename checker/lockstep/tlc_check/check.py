@@ -17,6 +17,7 @@ from lockstep.conformance import (
     conclude,
     failure,
     finding,
+    place_of_property,
     unreadable,
 )
 from lockstep.observe import WORDS, Words
@@ -200,7 +201,7 @@ class _Check:
         order = [*cfg.invariants, *cfg.properties]
         for name, number in sorted(self.violated.items(), key=lambda item: (item[1], order.index(item[0]))):
             line, event = self._at(number)
-            self._found("property", name, line, event, [], str(self.spec.definitions.get(name, "")))
+            self._found("property", name, line, event, [], place_of_property(self.spec, name))
 
     def _at(self, number: int) -> tuple[int, Event]:
         if number == 0:
