@@ -15,6 +15,7 @@ from lockstep.conformance import Check, TraceVerdict, check_trace
 from lockstep.specs import trace_spec
 from lockstep.trace.dledger.importer import Imported
 from lockstep.trace.dledger_log import UnexplainedError, import_log
+from lockstep.trace.dledger_log.hidden import Hidden, compare_index
 from lockstep.trace.dledger_log.lines import LogLine, parse_log
 from lockstep.trace.dledger_log.roles import Roles
 from lockstep.trace.dledger_log.runs import Run
@@ -245,6 +246,19 @@ def test_a_restart_that_nothing_explains_is_no_verdict_whatever_comes_after(tmp_
 def test_a_heartbeat_times_out_at_a_follower_only(tmp_path: Path) -> None:
     explanation = imported(written(*ELECTED, "[n1] [n1][HeartBeatTimeOut] x lastLeader=null"), tmp_path)
     assert explanation.summary.refuted == len(ELECTED) + 1
+
+
+def test_a_compare_from_the_end_of_the_log_is_never_hidden_since_it_has_a_line(tmp_path: Path) -> None:
+    explanation = imported(written(*ELECTED), tmp_path)
+    spec = trace_spec(explanation.header, "t")
+    run: Run | None = Run(spec, next(spec.initial_states()))
+    for event in explanation:
+        run = run and run.take(1, event.action, event.node, **event.args)
+    run = run and run.hide(1, "AppendAsLeader", "n0", value="v")
+    assert run is not None
+    assert compare_index(run, "n0", "n1") == -1
+    assert run.hide(1, "DoCompare", "n0", peer="n1") is not None
+    assert list(Hidden(1).compare_on(run, "n0", "n1")) == []
 
 
 def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word(tmp_path: Path) -> None:
