@@ -199,7 +199,7 @@ def test_a_header_that_python_holds_equal_to_a_right_one_has_no_key() -> None:
     head = simulated()[0]
     wrong = msgspec.structs.replace(head, constants={**head.constants, "Fifo": 1})
     assert wrong == head
-    with pytest.raises(TraceError, match=r"field `constants.Fifo`: 1 is not False or True"):
+    with pytest.raises(TraceError, match=r"field `constants.Fifo`: 1 is not false or true"):
         spec_key(wrong, "t")
     with pytest.raises(TraceError, match=r"field `constants.Fifo`"):
         spec_key(wrong, "t", {"Fifo": True})

@@ -113,7 +113,7 @@ def test_a_constant_that_python_holds_equal_to_the_right_one_is_refused_beside_a
     traces = [(good, odd)[index] for index in order]
     found = check_with_spark(spark, traces)
     assert [found[order.index(0)].verdict, found[order.index(1)].verdict] == [Verdict.HOLDS, Verdict.MALFORMED]
-    assert "field `constants.Fifo`: 1 is not False or True" in found[order.index(1)].reason
+    assert "field `constants.Fifo`: 1 is not false or true" in found[order.index(1)].reason
 
 
 def test_a_worker_refuses_a_constant_before_it_looks_up_a_spec(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_worker_refuses_a_constant_before_it_looks_up_a_spec(tmp_path: Path) -
     verdict = _check_lines(iter(lines), "odd", texts, {}, {key: Spec.from_source(texts[key])})
     assert (verdict.verdict, verdict.reason) == (
         Verdict.MALFORMED,
-        "odd:1: field `constants.Fifo`: 1 is not False or True",
+        "odd:1: field `constants.Fifo`: 1 is not false or true",
     )
 
 

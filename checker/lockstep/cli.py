@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -117,7 +118,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except _ReaderGoneError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to write goes nowhere
+        _forget_output()
         code = 141
     except (ToolMissing, ToolDied, GaveUpError) as error:
         click.echo(f"lockstep: {error}", err=True)
@@ -125,10 +126,18 @@ def main() -> None:
     except BAD_INPUT as error:
         click.echo(f"lockstep: {error}", err=True)
         code = 4 if isinstance(error, OSError) and error.errno in _NOT_WRITTEN else 2
+        if code == 4:
+            _forget_output()
     except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
         click.echo(f"lockstep: internal error: {type(error).__name__}: {error}", err=True)
         code = 4
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _forget_output() -> None:
+    """Let what is left to write go nowhere: Python would try again at its end, and make that the exit code."""
+    with contextlib.suppress(OSError):  # where it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @cli.command()

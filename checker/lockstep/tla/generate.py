@@ -324,8 +324,8 @@ class _Generator:
     def write_predicates(self) -> None:
         cfg, meta = self.program.cfg, self.meta
         meta["parts"] = {}
-        named = {name: self.named(name, "property").loc for name in (*cfg.invariants, *cfg.properties)}
-        meta["property_places"] = {name: _tuple(loc) for name, loc in named.items()}
+        named = [(name, "INVARIANT") for name in cfg.invariants] + [(name, "PROPERTY") for name in cfg.properties]
+        meta["property_places"] = {name: _tuple(self.named(name, what).loc) for name, what in named}
         meta["invariants"] = {name: self.state_predicate(name, "INVARIANT") for name in cfg.invariants}
         for name in cfg.invariants:
             self.write_parts(name, self.named(name, "INVARIANT").body, of_step=False)
