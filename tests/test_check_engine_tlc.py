@@ -414,6 +414,8 @@ def test_several_traces_are_checked_in_one_run_and_one_that_fails_fails_them_all
     for place in range(3):
         several = [*traces[:place], broken, *traces[place:]]
         assert not hold_with_tlc([opened(head, each) for each in several], subject)
+    forced = [msgspec.structs.replace(traces[1][0], forced=True), *traces[1][1:]]
+    assert not hold_with_tlc([opened(head, traces[0]), opened(head, forced)], subject)
 
 
 def test_of_traces_in_which_nothing_happens_nothing_is_said() -> None:

@@ -190,6 +190,18 @@ def test_a_reader_that_is_gone_gets_no_exit_code_of_a_verdict() -> None:
     assert told.wait(timeout=60) == 141
 
 
+def test_a_pipe_that_is_not_the_output_is_no_reader_that_is_gone(tmp_path: Path) -> None:
+    code = (
+        "import lockstep.cli as c\n"
+        "def broken(): raise BrokenPipeError(32, 'Broken pipe')\n"
+        "c.json_schema = broken\nc.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, "Broken pipe" in done.stderr) == (3, True)
+
+
 def test_a_recording_that_is_none_exits_2_and_writes_nothing(tmp_path: Path) -> None:
     data = (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes()
     (tmp_path / "half.ndjson").write_bytes(data[: len(data) // 2])

@@ -436,6 +436,19 @@ def test_a_pass_whose_index_no_watermarks_give_is_reported_and_refused_by_the_sp
     assert (verdict.deviation.recorded_line, verdict.deviation.name) == (passed, "committedIndex")
 
 
+def test_an_append_that_commits_is_the_spec_s_to_refuse() -> None:
+    lines = lines_of(FAULT_FREE)
+    appended = next(line for line in lines if line.get("op") == "appendAsLeader" and line["index"] == 5)
+    committed = next(
+        line for line in lines[appended["seq"] + 1 :] if line["kind"] == "store" and line["node"] == appended["node"]
+    )
+    assert (committed["op"], committed["st"]["committed"]) == ("updateCommittedIndex", 5)
+    appended["st"]["committed"] = committed["pre"]["committed"] = 5
+    found = checked(import_lines(encoded(lines), "told")).deviation
+    assert found is not None
+    assert (found.action, found.name, found.recorded_line) == ("AppendAsLeader", "committedIndex", appended["seq"] + 1)
+
+
 def test_a_pass_that_says_another_index_than_the_watermarks_leaves_no_verdict() -> None:
     """What is recorded after it agrees with the spec, so that nothing else tells."""
     lines = lines_of(FAULT_FREE)

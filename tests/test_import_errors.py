@@ -52,10 +52,6 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "a term that was another before": (edit(prevTerm=7)(kind="role", op="nextTerm"), "field `prevTerm`: 7"),
     "a watermark that was another before": (edit(prev=7)(kind="watermark", op="put"), "field `prev`: 7"),
-    "an append that commits": (
-        lambda lines: first(lines, kind="store", op="appendAsLeader")["st"].update(committed=5),
-        "field `st.committed`: it was -1",
-    ),
     "a request of another term": (edit(reqTerm=9)(kind="handler", op="take"), "field `mid`: push"),
     "a state that no line led to": (
         lambda lines: first(lines, kind="handler", op="take")["st"].update(end=99),

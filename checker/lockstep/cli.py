@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import select
 import sys
 from dataclasses import asdict
 from functools import partial
@@ -32,7 +33,7 @@ from lockstep.cli_options import (
 )
 from lockstep.engines import Engine, explore_compiled, explore_with_tlc
 from lockstep.errors import BadInputError, GaveUpError
-from lockstep.models import ModelOutcome, manifest, run_models
+from lockstep.models import ModelOutcome, manifest, model_names, run_models
 from lockstep.report.text import table
 from lockstep.tla.analysis import CompileError
 from lockstep.tla.cfg import CfgError
@@ -63,6 +64,10 @@ class _ReaderGoneError(Exception):
     """Nobody reads the output any more, as behind `| head`."""
 
 
+class OtherPipeError(GaveUpError):
+    """A pipe broke that is not the output: a tool has died, or nobody reads what is written."""
+
+
 class _Commands(click.Group):
     """The commands; those that need what is slow to import (z3, networkx) are imported when they are asked for."""
 
@@ -82,7 +87,9 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise _ReaderGoneError from error
+            if _nobody_reads():
+                raise _ReaderGoneError from error
+            raise OtherPipeError(str(error)) from error
 
 
 _LATE = {"graph": "lockstep.cli_graph", "prove": "lockstep.cli_prove"}
@@ -134,6 +141,16 @@ def main() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _nobody_reads() -> bool:
+    """Tell whether the output is a pipe whose other end is closed."""
+    poll = select.poll()
+    try:
+        poll.register(sys.stdout.fileno(), 0)  # an error is told whatever is asked for
+    except OSError:
+        return False
+    return any(told & select.POLLERR for _file, told in poll.poll(0))
+
+
 def _forget_output() -> None:
     """Let what is left to write go nowhere: Python would try again at its end, and make that the exit code."""
     with contextlib.suppress(OSError):  # where it is no file
@@ -141,7 +158,7 @@ def _forget_output() -> None:
 
 
 @cli.command()
-@click.argument("names", nargs=-1, shell_complete=completing(lambda: [entry.name for entry in manifest().models]))
+@click.argument("names", nargs=-1, shell_complete=completing(model_names))
 @click.option("--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Without names: which models.")
 @OWN_SPEC
 @OWN_CFG

@@ -8,11 +8,11 @@ import click
 
 from lockstep.cli_options import completing
 from lockstep.graph import draw
-from lockstep.models import manifest
+from lockstep.models import model_names
 
 
 @click.command()
-@click.argument("name", shell_complete=completing(lambda: [entry.name for entry in manifest().models]))
+@click.argument("name", shell_complete=completing(model_names))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write."
 )

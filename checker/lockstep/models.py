@@ -52,6 +52,11 @@ def manifest() -> Manifest:
     return load_manifest(spec_dir() / "models" / "manifest.toml")
 
 
+def model_names() -> list[str]:
+    """Name the models of the manifest that ships with the spec."""
+    return [entry.name for entry in manifest().models]
+
+
 def run_models(
     entries: Sequence[ModelEntry],
     *,

@@ -84,8 +84,9 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
 
     Which trace is not, and why, check_with_tlc tells. Arguments: `traces`, opened, all of one header but for their
     origin; `subject` and `jar` as there.
-    Raises TraceError where a trace is malformed or has no event, ValueError where there is no trace, ToolDied where TLC
-    comes to no end.
+    A trace with a step that its recording contradicts does not.
+    Raises TraceError where a trace is malformed or takes no step, ValueError where there is no trace, ToolDied where
+    TLC comes to no end.
     """
     events: list[ReadEvent | None] = []
     for trace in traces:
@@ -93,8 +94,10 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
         check.read()
         if check.malformed is not None:
             raise check.malformed
-        if not check.events:
+        if all(read.event.action == OBSERVE for read in check.events):
             raise TraceError(trace.source, 1, "the trace is empty: it takes no step")
+        if check.result.forced:
+            return False
         events += [None, *check.events] if events else check.events
     if not events:
         raise ValueError("there is no trace to check")

@@ -7,7 +7,7 @@ takes effect at the store's line; one that changes no log takes effect where it 
 from lockstep.trace.dledger.lines import Handler, Line, RecvPush, RespPush, Store
 from lockstep.trace.dledger.placement import Step
 from lockstep.trace.dledger.wire import Message, Rpc, answer_record, request_body
-from lockstep.trace.dledger.world import OF_LOG, Handling, Node, World, shown_by_thread, shown_of_log
+from lockstep.trace.dledger.world import OF_LOG, Handling, Node, World, shown_by_thread, shown_of_log, write_committed
 
 THREAD = "EntryHandler"
 
@@ -98,7 +98,9 @@ def _write(world: World, line: Store, node: Node, handling: Handling) -> None:
     step.changes |= OF_LOG
     step.shows = shown_of_log(line.st)
     step.shows |= {"role": "FOLLOWER", "currTerm": line.leaderTerm, "leaderId": line.leaderId}
-    del step.shows["committedIndex"]  # may change with the next lines
+    if line.st.committed == line.pre.committed:
+        del step.shows["committedIndex"]  # may change with the next lines
+    write_committed(node, step, line)
     if handling.rpc.is_batch:
         step.late |= OF_LOG
         step.settled = line.number
@@ -115,9 +117,8 @@ def _commit(world: World, line: Store, node: Node, handling: Handling) -> None:
     step.shows |= shown_of_log(line.st)
     step.settled = line.number
     if line.st.committed != line.pre.committed:
-        step.changes.add("committedIndex")
         step.late.add("committedIndex")
-        node.committed.write(step, line.st.committed)
+    write_committed(node, step, line)
 
 
 def resp_push(world: World, line: RespPush) -> None:

@@ -22,6 +22,7 @@ from lockstep.trace.dledger.world import (
     shown_by_thread,
     shown_of_dispatcher,
     shown_of_log,
+    write_committed,
 )
 from raftref.dledger.messages import Index
 from raftref.dledger.quorum import quorum_index_by_sorting
@@ -41,6 +42,7 @@ def append_as_leader(world: World, line: Store) -> None:
     step.shows = shown_of_log(line.st)
     step.late = {f"peerWaterMarks.{node.name}"}
     step.changes = OF_LOG | step.late
+    write_committed(node, step, line)
     node.role.read(step, lambda now: now.role == "LEADER")
     node.end.write(step, line.st.end)
     term = node.role.now.term
@@ -65,9 +67,7 @@ def quorum_ack_checker(world: World, line: Store) -> None:
     )
     step = world.step(line, node, "ActOnQuorumIndex", thread=CHECKER)
     step.shows = shown_of_log(line.st)
-    if line.st.committed != line.pre.committed:
-        step.changes = {"committedIndex"}
-        node.committed.write(step, line.st.committed)
+    write_committed(node, step, line)
 
 
 def send_push(world: World, line: SendPush) -> None:

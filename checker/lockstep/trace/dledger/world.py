@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from lockstep.trace.dledger.lines import Dispatcher as DispatcherLine
-from lockstep.trace.dledger.lines import DispatcherState, Line, NodeLine, NodeState, RecvRespPush, StoreState
+from lockstep.trace.dledger.lines import DispatcherState, Line, NodeLine, NodeState, RecvRespPush, Store, StoreState
 from lockstep.trace.dledger.placement import History, Step
 from lockstep.trace.dledger.wire import Message, Rpc, Wire
 from lockstep.trace.format import TraceError
@@ -180,6 +180,13 @@ class World:
     def observe(self, line: Line) -> None:
         """Count `line` as an observation within an action."""
         self.observed.add(line.number)
+
+
+def write_committed(node: Node, step: Step, line: Store) -> None:
+    """Record that a call of the store moved the committed index, if it did; whether it may, the spec says."""
+    if line.st.committed != line.pre.committed:
+        step.changes.add("committedIndex")
+        node.committed.write(step, line.st.committed)
 
 
 def shown_of_log(st: StoreState | NodeState) -> dict[str, Any]:
