@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import lockstep.paths
 import lockstep.specs
-from lockstep.paths import spec_dir
+from lockstep.paths import dledger_dir, spec_dir
 
 
 @contextmanager
 def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iterator[None]:
     """Let traces be checked against a copy of the spec: texts of DLedger.tla replaced, lines added to Trace.cfg."""
-    text = (spec_dir() / "DLedger.tla").read_text(encoding="utf-8")
+    text = (dledger_dir() / "DLedger.tla").read_text(encoding="utf-8")
     for before, after in replaced:
         assert text.count(before) == 1, before
         text = text.replace(before, after)
     place = folder / "spec"
-    place.mkdir()
-    (place / "DLedger.tla").write_text(text, encoding="utf-8")
-    for module in ("Quorum.tla", "Election.tla"):
-        (place / module).write_bytes((spec_dir() / module).read_bytes())
-    (place / "Trace.cfg").write_text((spec_dir() / "Trace.cfg").read_text(encoding="utf-8") + cfg, encoding="utf-8")
+    shutil.copytree(spec_dir(), place, ignore=shutil.ignore_patterns("models"))
+    (place / "dledger" / "DLedger.tla").write_text(text, encoding="utf-8")
+    with (place / "dledger" / "Trace.cfg").open("a", encoding="utf-8") as file:
+        file.write(cfg)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lockstep.specs, "spec_dir", lambda: place)
+        patched.setattr(lockstep.paths, "spec_dir", lambda: place)
         patched.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         lockstep.specs.spec_hash.cache_clear()
         yield

@@ -61,7 +61,7 @@ def test_a_tampered_observation_is_refused_at_its_line_and_named(name: str) -> N
 
 
 def test_every_observed_field_of_the_spec_is_tampered_with_above() -> None:
-    text = (spec_dir() / "DLedger.tla").read_text(encoding="utf-8")
+    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
     fields = text.partition("Observe(n) ==")[2].partition("]\n")[0]
     assert all(name in fields for name in OTHER)
     assert fields.count("|->") == len(OTHER)
@@ -223,7 +223,7 @@ def test_a_resurrected_tail_is_explained_as_published_and_refused_by_the_repaire
 def source_line(location: str) -> str:
     """The text at FILE:LINE[:COLUMN] of the spec or the reference."""
     name, line = location.split(":")[:2]
-    path = spec_dir() / name
+    path = spec_dir() / "dledger" / name
     return path.read_text(encoding="utf-8").splitlines()[int(line) - 1]
 
 

@@ -55,7 +55,7 @@ def test_the_figure_8_recording_is_a_behaviour_of_the_spec_that_breaks_its_prope
 
 def test_a_violation_names_the_line_that_defines_its_property(figure8: Imported) -> None:
     """Of an invariant and of a property of steps alike."""
-    text = (spec_dir() / "DLedger.tla").read_text(encoding="utf-8").splitlines()
+    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8").splitlines()
     found = checked(figure8).violations
     assert {"IndexOrder", "CommittedMonotonicProp"} <= found.keys()
     for name, each in found.items():

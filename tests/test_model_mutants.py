@@ -351,11 +351,11 @@ MUTANTS = [
 def mutated(mutant: Mutant, folder: Path) -> Path:
     """Copy the spec with this one edit and return the manifest of the copy."""
     shutil.copytree(spec_dir(), folder / "spec")
-    original = (spec_dir() / mutant.module).read_text(encoding="utf-8")
+    original = (spec_dir() / "dledger" / mutant.module).read_text(encoding="utf-8")
     assert original.count(mutant.old) == 1
     text = original.replace(mutant.old, mutant.new)
-    (folder / "spec" / mutant.module).write_text(text, encoding="utf-8")
-    return folder / "spec" / "models" / "manifest.toml"
+    (folder / "spec" / "dledger" / mutant.module).write_text(text, encoding="utf-8")
+    return folder / "spec" / "dledger" / "models" / "manifest.toml"
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)

@@ -20,7 +20,7 @@ from lockstep.trace_files import imported_file
 from lockstep.verdict import Verdict, worst
 from raftref.dledger import SWITCHES
 
-MODELS = spec_dir() / "models"
+MODELS = spec_dir() / "dledger" / "models"
 
 
 def header_of(name: str) -> str:

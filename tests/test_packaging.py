@@ -32,7 +32,7 @@ def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_in_a_checkout_the_spec_is_the_folder_spec_at_the_top() -> None:
     assert paths.spec_dir() == ROOT / "spec"
-    assert (paths.spec_dir() / "Quorum.tla").is_file()
+    assert (paths.common_dir() / "Quorum.tla").is_file()
 
 
 def test_where_no_spec_is_found_the_error_names_both_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,8 +47,8 @@ def test_where_no_spec_is_found_the_error_names_both_places(tmp_path: Path, monk
 def test_a_folder_without_modules_is_not_taken_for_the_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "checker" / "lockstep"
     (package / "_spec").mkdir(parents=True)
-    (tmp_path / "spec").mkdir()
-    (tmp_path / "spec" / "Quorum.tla").touch()
+    (tmp_path / "spec" / "common").mkdir(parents=True)
+    (tmp_path / "spec" / "common" / "Quorum.tla").touch()
     monkeypatch.setattr(paths, "__file__", str(package / "paths.py"))
     assert paths.spec_dir() == tmp_path / "spec"
 
@@ -57,7 +57,7 @@ def test_the_wheel_holds_the_spec_and_both_packages_with_their_type_markers(unpa
     def modules(folder: Path) -> set[str]:
         return {str(file.relative_to(folder)) for file in folder.rglob("*.tla")}
 
-    assert "Quorum.tla" in modules(unpacked / "lockstep" / "_spec")
+    assert "common/Quorum.tla" in modules(unpacked / "lockstep" / "_spec")
     assert modules(unpacked / "lockstep" / "_spec") == modules(ROOT / "spec")
     for package in ("lockstep", "raftref"):
         assert (unpacked / package / "__init__.py").is_file()

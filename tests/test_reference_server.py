@@ -32,7 +32,7 @@ from raftref.dledger import (
     trace_name,
 )
 
-SPEC = Path(__file__).resolve().parents[1] / "spec" / "DLedger.tla"
+SPEC = Path(__file__).resolve().parents[1] / "spec" / "dledger" / "DLedger.tla"
 PACKAGE = Path(raftref.__file__).parent
 MEMBERS = ("n1", "n2", "n3")
 

@@ -146,7 +146,7 @@ def test_a_second_load_needs_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_every_disjunct_of_next_is_an_action_of_one_node() -> None:
-    text = (spec_dir() / "DLedger.tla").read_text(encoding="utf-8")
+    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
     _, _, rest = text.partition("Next ==\n")
     disjuncts = rest.partition("\n\n")[0].splitlines()
     names = [line.removeprefix("    \\/ \\E n \\in Node : ").removesuffix("(n)") for line in disjuncts]

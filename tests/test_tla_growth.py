@@ -262,7 +262,7 @@ def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tupl
 @pytest.mark.usefixtures("all_are_long")
 def test_a_model_has_the_same_states_where_every_set_and_sequence_is_long() -> None:
     """The pinned counts of `batches`."""
-    folder = spec_dir() / "models"
+    folder = spec_dir() / "dledger" / "models"
     found = explore(load_spec(folder / "MCDLedger.tla", folder / "batches.cfg"), check_deadlock=False)
     assert found.violation is None
     assert (found.distinct, found.generated) == (9759, 60979)

@@ -47,9 +47,9 @@ LONG = 200
 
 PREFACE = """# What a trace may say
 
-Every action of [spec/DLedger.tla](../spec/DLedger.tla), as the spec tells of it, and every field of `Observe`. The
-`node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what an action demands of the
-constants of the header; one that demands nothing may still be possible only after one that does.
+Every action of [spec/dledger/DLedger.tla](../spec/dledger/DLedger.tla), as the spec tells of it, and every field of
+`Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what an action
+demands of the constants of the header; one that demands nothing may still be possible only after one that does.
 
 """
 
@@ -60,7 +60,7 @@ def spec() -> Spec:
 
 
 def text() -> str:
-    return (spec_dir() / "DLedger.tla").read_text(encoding="utf-8")
+    return (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
 
 
 def about() -> dict[str, str]:

@@ -186,7 +186,7 @@ def model(
 ) -> int:
     """Check models with TLC and compare with the pinned results; or explore a spec of your own.
 
-    NAMES are models of spec/models/manifest.toml; without any, all models of the tier. A model whose pinned
+    NAMES are models of spec/dledger/models/manifest.toml; without any, all models of the tier. A model whose pinned
     result is a violation is as expected when TLC finds that violation.
 
     \b

@@ -1,4 +1,4 @@
-"""The models of spec/models/manifest.toml: run them with TLC and hold the results against the pins."""
+"""The models of spec/dledger/models/manifest.toml: run them with TLC and hold the results against the pins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.paths import spec_dir
+from lockstep.paths import dledger_dir
 from lockstep.tlc import Manifest, ModelEntry, TlcResult, compare, load_manifest, run_model
 from lockstep.tlc import Verdict as TlcVerdict
 from lockstep.verdict import Verdict
@@ -49,7 +49,7 @@ class ModelOutcome:
 
 def manifest() -> Manifest:
     """Load the manifest that ships with the spec."""
-    return load_manifest(spec_dir() / "models" / "manifest.toml")
+    return load_manifest(dledger_dir() / "models" / "manifest.toml")
 
 
 def model_names() -> list[str]:

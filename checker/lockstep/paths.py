@@ -14,13 +14,23 @@ def spec_dir() -> Path:
     an editable install uses, it is `spec` beside the source roots.
 
     Returns:
-        The absolute path of a folder with at least one `.tla` file in it.
+        The absolute path of a folder with `common`, which holds at least one `.tla` file, and a folder for each system.
 
     Raises:
         SpecNotFoundError: Neither place has one; the message names both.
     """
     package = Path(__file__).resolve().parent
     return _first_with_modules(package / "_spec", package.parent.parent / "spec")
+
+
+def common_dir() -> Path:
+    """Return the folder of the modules that specs of several systems share; every search for a module ends there."""
+    return spec_dir() / "common"
+
+
+def dledger_dir() -> Path:
+    """Return the folder of DLedger's spec."""
+    return spec_dir() / "dledger"
 
 
 def traces_dir() -> Path:
@@ -38,9 +48,9 @@ def traces_dir() -> Path:
 
 def _first_with_modules(*folders: Path) -> Path:
     for folder in folders:
-        if any(folder.glob("*.tla")):
+        if any((folder / "common").glob("*.tla")):
             return folder
     places = " nor in ".join(str(folder) for folder in folders)
     raise SpecNotFoundError(
-        f"no TLA+ modules (*.tla) in {places}: install the wheel again, or work in a complete checkout"
+        f"no TLA+ modules (common/*.tla) in {places}: install the wheel again, or work in a complete checkout"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lockstep.paths import spec_dir
+from lockstep.paths import dledger_dir
 from lockstep.tlc.manifest import load_manifest
 
 STEP, SHOWS, SENT, PROPERTY = "LS201", "LS202", "LS203", "LS100"
@@ -129,7 +129,7 @@ def rule(code: str) -> Rule:
 
 def _told_by_the_spec(name: str) -> str:
     """Return what DLedger.tla says of a property: its banner, its definition, and the models that break it."""
-    text = (spec_dir() / "DLedger.tla").read_text(encoding="utf-8")
+    text = (dledger_dir() / "DLedger.tla").read_text(encoding="utf-8")
     found = re.search(rf"((?:^\\\* .*\n)*)(^{name} ==\n(?:.+\n)*)", text, re.MULTILINE)
     if found is None:
         raise AssertionError(f"DLedger.tla does not define {name}")
@@ -137,11 +137,11 @@ def _told_by_the_spec(name: str) -> str:
     said = re.sub(r"^(INV|PROP) \w+: ", "", "\n".join(banner))
     line = text.count("\n", 0, found.start(2)) + 1
     definition = "".join(f"    {each}\n" for each in found[2].splitlines())
-    return f"{said}\n\nspec/DLedger.tla:{line}\n\n{definition}\n{_broken_by(name)}"
+    return f"{said}\n\nspec/dledger/DLedger.tla:{line}\n\n{definition}\n{_broken_by(name)}"
 
 
 def _broken_by(name: str) -> str:
-    models = load_manifest(spec_dir() / "models" / "manifest.toml").models
+    models = load_manifest(dledger_dir() / "models" / "manifest.toml").models
     broken = [each.name for each in models if each.violates == name and not each.witness]
     if not broken:
         return "No model of the published protocol breaks it."

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lockstep.errors import BadInputError
 from lockstep.observe import NO_NODE
-from lockstep.paths import spec_dir
+from lockstep.paths import common_dir, dledger_dir
 from lockstep.tla.sets import STRING
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.values import Value
@@ -22,20 +22,20 @@ Switches = Mapping[str, bool | str | int]
 
 def trace_module() -> Path:
     """Return the module that traces are told in."""
-    return spec_dir() / "DLedger.tla"
+    return dledger_dir() / "DLedger.tla"
 
 
 def trace_cfg() -> Path:
     """Return the cfg that names Init, Next and the properties that traces are checked for."""
-    return spec_dir() / "Trace.cfg"
+    return dledger_dir() / "Trace.cfg"
 
 
 @functools.cache
 def spec_hash() -> str:
     """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header tells it."""
     digest = hashlib.sha256()
-    for name in ("Quorum.tla", "Election.tla", "DLedger.tla"):
-        digest.update((spec_dir() / name).read_bytes())
+    for path in (common_dir() / "Quorum.tla", dledger_dir() / "Election.tla", dledger_dir() / "DLedger.tla"):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -1,6 +1,6 @@
 """A compiled specification: the one way the rest of the checker looks at TLA+.
 
->>> spec = load_spec("spec/models/MCDLedger.tla", "spec/models/replication.cfg")    # doctest: +SKIP
+>>> spec = load_spec("spec/dledger/models/MCDLedger.tla", "spec/dledger/models/replication.cfg")    # doctest: +SKIP
 >>> state = next(spec.initial_states())                                             # doctest: +SKIP
 >>> after = spec.step(state, "ElectLeader", {"n": n1, "voters": frozenset({n1})})   # doctest: +SKIP
 """
@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lockstep.paths import common_dir
 from lockstep.text_files import text_of
 from lockstep.tla import sany
 from lockstep.tla.analysis import CompileError, Program
@@ -446,7 +447,7 @@ def load_spec(
         constants: values for constants, besides or instead of the configuration's.
         cache_dir: where compiled specifications are kept; ``$XDG_CACHE_HOME/lockstep`` if None.
         debug: refuse a CHOOSE with more than one witness.
-        search_path: directories with further modules; the root module's and its parent are always searched.
+        search_path: further directories with modules, after the root module's own and its parent, before spec/common.
         java: the Java launcher.
         jar: ``tla2tools.jar``.
 
@@ -510,7 +511,7 @@ def parse_spec(
 
 
 def _directories(root: Path, search_path: Iterable[str | Path]) -> list[Path]:
-    return [root.resolve().parent, root.resolve().parent.parent, *map(Path, search_path)]
+    return [root.resolve().parent, root.resolve().parent.parent, *map(Path, search_path), common_dir()]
 
 
 def _read_cfg(cfg_path: str | Path | None, given: dict[str, Value]) -> tuple[str, Cfg]:

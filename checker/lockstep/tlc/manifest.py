@@ -1,6 +1,7 @@
-"""Read spec/models/manifest.toml, which pins what TLC finds, and compare a result with it.
+"""Read spec/dledger/models/manifest.toml, which pins what TLC finds, and compare a result with it.
 
-One `[[model]]` table for each model:
+`library = ["..", "../../common"]` names the folders, from the manifest's own, of the modules that models extend.
+Then one `[[model]]` table for each model:
 
     [[model]]
     name = "small"              # unique; the cfg is <name>.cfg unless `cfg` says otherwise
@@ -88,10 +89,11 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The models of one manifest, in its order, and where it lies."""
+    """The models of one manifest, in its order, where it lies, and the folders of the modules they extend."""
 
     path: Path
     models: tuple[ModelEntry, ...]
+    library: tuple[Path, ...] = ()
 
     def tier(self, *tiers: str) -> tuple[ModelEntry, ...]:
         """The models of some tiers: "quick", "deep"."""
@@ -123,12 +125,16 @@ def load_manifest(path: Path) -> Manifest:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise ManifestError(path, str(problem)) from problem
     tables = document.pop("model", None)
+    library = document.pop("library", [])
     if document:
-        raise ManifestError(path, "unknown field at the top; only [[model]] tables belong here", field=min(document))
+        wrong = "unknown field at the top; only `library` and [[model]] tables belong here"
+        raise ManifestError(path, wrong, field=min(document))
+    if not isinstance(library, list) or not all(isinstance(folder, str) for folder in library):
+        raise ManifestError(path, "a list of folders", field="library")
     if not isinstance(tables, list) or not tables:
         raise ManifestError(path, "there is no [[model]] table", field="model")
     entries = [_entry(path, position, table) for position, table in enumerate(tables, 1)]
-    manifest = Manifest(path, tuple(entries))
+    manifest = Manifest(path, tuple(entries), tuple(path.parent / folder for folder in library))
     seen: set[str] = set()
     for entry in entries:
         _validate(manifest, entry)
@@ -225,6 +231,7 @@ def run_model(
         heap_mb=entry.heap_mb,
         simulation=simulation,
         coverage=coverage,
+        library=manifest.library or None,
         java=java,
         jar=jar,
         on_progress=on_progress,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from lockstep.paths import common_dir
 from lockstep.tlc.errors import ToolMissing
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
 from lockstep.tlc.parse import OutputReader
@@ -60,8 +61,8 @@ def run_tlc(
     ("auto": one a processor); `deadlock_check`, whether a state without successor is a violation;
     `timeout_seconds`, the budget, JVM start included; `heap_mb` and `stack_mb`, the JVM's limits in MiB;
     `simulation`, to simulate instead of check; `dump`, a file (.dot) for the state graph; `coverage`, to
-    count each action; `library`, folders for EXTENDS beside the spec's own (None: the folder above, when the
-    spec lies in `models`); `java` and `jar`, tools to use instead of searching; `on_progress`, called with
+    count each action; `library`, folders for EXTENDS beside the spec's own and spec/common (None: the folder above,
+    when the spec lies in `models`); `java` and `jar`, tools to use instead of searching; `on_progress`, called with
     TLC's progress reports; `cancel`, an event that ends the run.
     Returns the result. Missing tools, a dead JVM and a spent budget are inconclusive results, malformed specs
     are `error` results; neither raises. No process or file of TLC's is left but the dump.
@@ -106,10 +107,10 @@ def run_tlc(
 
 
 def _library(spec: Path, library: Sequence[Path] | None) -> list[Path]:
-    """Where TLC looks for modules: the spec's folder, then the given ones or the one above `models`."""
+    """Where TLC looks for modules: the spec's folder, the given ones or the one above `models`, and the common ones."""
     above = [spec.parent.parent] if spec.parent.name == "models" else []
     more = above if library is None else [folder.absolute() for folder in library]
-    return [spec.parent, *more]
+    return [spec.parent, *more, common_dir()]
 
 
 def _jvm_options(scratch: Path, library: Sequence[Path], heap_mb: int | None, stack_mb: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Recordings of the real DLedger (Java), imported as traces of spec/DLedger.tla."""
+"""Recordings of the real DLedger (Java), imported as traces of spec/dledger/DLedger.tla."""
 
 from lockstep.trace.dledger.importer import Imported, Summary, import_lines, import_recording
 

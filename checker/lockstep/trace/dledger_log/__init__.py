@@ -1,4 +1,4 @@
-"""DLedger's own logs, imported as traces of spec/DLedger.tla that explain them."""
+"""DLedger's own logs, imported as traces of spec/dledger/DLedger.tla that explain them."""
 
 from lockstep.trace.dledger_log.explanation import UnexplainedError
 from lockstep.trace.dledger_log.importer import import_log
