@@ -21,17 +21,17 @@ from pathlib import Path
 
 import msgspec
 
-from lockstep.conformance import Check, TraceVerdict, check_trace
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.by_tlc import check_with_tlc, dledger_subject, hold_with_tlc
+from lockstep.conformance.check import Check, TraceVerdict, check_trace
+from lockstep.conformance.incremental import Evaluation
 from lockstep.report.text import table
-from lockstep.specs import trace_spec
-from lockstep.tla.incremental import Evaluation
+from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_files import write_cluster
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tlc import find_java
-from lockstep.tlc_check import check_with_tlc, dledger_subject, hold_with_tlc
 from lockstep.trace.format import FORMAT, Event, Header, read_trace, write_trace
-from lockstep.trace_files import write_cluster
-from lockstep.verdict import Verdict
 
 PLANS = ("ordered", "fine", "batches", "votes")
 RUNS = 3

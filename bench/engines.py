@@ -14,15 +14,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lockstep.engines import Exploration, explore_compiled, explore_with_tlc
-from lockstep.models import manifest
+from lockstep.models.run import manifest
+from lockstep.models.search import Exploration, explore_compiled, explore_with_tlc
 from lockstep.report.text import table
-from lockstep.specs import trace_spec
+from lockstep.systems.specs import trace_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
-from lockstep.tla.values import Value
+from lockstep.tla.values.kinds import Value
 from lockstep.trace.format import FORMAT, Header
 
 MODELS = ("votes_small", "votes_log", "ordered", "crash", "stale_push", "lossy")

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from lockstep.conformance import TraceVerdict
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict
 from lockstep.report.text import finding_text
-from lockstep.rules import code_of
-from lockstep.verdict import Verdict
+from lockstep.systems.rules import code_of
 
 #: What XML 1.0 cannot hold, escaped or not.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from lockstep.conformance import TraceVerdict
-from lockstep.rules import code_of
+from lockstep.conformance.check import TraceVerdict
+from lockstep.systems.rules import code_of
 
 
 def verdict_record(verdict: TraceVerdict) -> dict[str, Any]:

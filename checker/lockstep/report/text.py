@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import click
 
-from lockstep.conformance import INIT, Finding, TraceVerdict
-from lockstep.rules import INCONCLUSIVE, INTERNAL, MALFORMED, code_of
-from lockstep.verdict import Verdict
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import INIT, Finding, TraceVerdict
+from lockstep.systems.rules import INCONCLUSIVE, INTERNAL, MALFORMED, code_of
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red"}
 _CODES = {Verdict.MALFORMED: MALFORMED, Verdict.INCONCLUSIVE: INCONCLUSIVE, Verdict.INTERNAL: INTERNAL}

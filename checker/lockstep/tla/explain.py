@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.tla.syntax import Location
-from lockstep.tla.text import format_value
-from lockstep.tla.values import TlaError, Value
+from lockstep.tla.syntax.tree import Location
+from lockstep.tla.values.kinds import TlaError, Value, format_value
 
 __all__ = ["Branch", "Conjunct", "Explanation", "Tracer"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from lockstep.tla.spec import Spec, strictly_equal
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
-from lockstep.tla.values import Value
+from lockstep.tla.values.kinds import Value
 
 __all__ = ["Edge", "Exploration", "Step", "Violation", "explore"]
 

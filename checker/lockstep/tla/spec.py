@@ -19,18 +19,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lockstep.paths import common_dir
-from lockstep.text_files import text_of
-from lockstep.tla import sany
-from lockstep.tla.analysis import CompileError, Program
-from lockstep.tla.cfg import Cfg, parse_cfg
+from lockstep.base.paths import common_dir
+from lockstep.base.text_files import text_of
+from lockstep.tla.compile.analysis import CompileError, Program
+from lockstep.tla.compile.generate import COMPILER_VERSION, MARKER, generate
 from lockstep.tla.explain import Explanation, Tracer
-from lockstep.tla.generate import COMPILER_VERSION, MARKER, generate
-from lockstep.tla.instances import resolve_instances
 from lockstep.tla.state import State, state_of
-from lockstep.tla.syntax import STANDARD_MODULES, Location, read_tree
-from lockstep.tla.text import format_value
-from lockstep.tla.values import ModelValue, TlaError, TlaTypeError, Value
+from lockstep.tla.syntax import sany
+from lockstep.tla.syntax.cfg import Cfg, parse_cfg
+from lockstep.tla.syntax.instances import resolve_instances
+from lockstep.tla.syntax.tree import STANDARD_MODULES, Location, read_tree
+from lockstep.tla.values.kinds import ModelValue, TlaError, TlaTypeError, Value, format_value
 
 __all__ = [
     "ActionInfo",
@@ -327,7 +326,7 @@ class Spec:
 
     @cached_property
     def parts(self) -> dict[str, list[PropertyPart]]:
-        """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.footprints`."""
+        """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.compile.footprints`."""
         return {name: [self._part(*each) for each in told] for name, told in self._meta["parts"].items()}
 
     def _part(self, test: str, elements: str, told: list[list[Any]], eaches: Any, of_step: bool) -> PropertyPart:
@@ -565,7 +564,7 @@ def _hash(modules: dict[str, str], root: str, cfg_text: str, constants: dict[str
 def _own_code() -> str:
     """Answer what identifies the compiler itself: a changed compiler must not read an old cache."""
     digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -598,7 +597,7 @@ def strictly_equal(left: State, right: State) -> bool:
     Raises:
         TlaTypeError: if they cannot be compared.
     """
-    from lockstep.tla.values import same_kind
+    from lockstep.tla.values.equality import same_kind
 
     if not all(map(same_kind, left, right)):
         raise TlaTypeError(f"two states differ in kind only:\n{left}\nand\n{right}")

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from lockstep.tla.emit import python_name
-from lockstep.tla.text import format_value
-from lockstep.tla.values import Value
+from lockstep.tla.compile.emit import python_name
+from lockstep.tla.values.kinds import Value, format_value
 
 __all__ = ["State", "state_class"]
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from lockstep.tla.sets import LazyFcn, LazySet
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values import Fcn, ModelValue, TlaError, Value, as_fcn
+from lockstep.tla.values.kinds import (
+    Fcn,
+    ModelValue,
+    TlaError,
+    Value,
+    as_fcn,
+)
+from lockstep.tla.values.sets import LazyFcn, LazySet
 
 __all__ = ["Images", "Permutation", "Sameness", "sameness"]
 

@@ -4,10 +4,10 @@ TLC is the authority of lockstep. This package never turns a tool that died into
 TLC's own message of success was read and its exit status was 0.
 """
 
+from lockstep.models.manifest import Manifest, ModelEntry, SimulationEntry, compare, load_manifest, run_model
 from lockstep.tlc.errors import GraphError, ManifestError, TlcError, ToolDied, ToolMissing
 from lockstep.tlc.graph import TlcEdge, TlcGraph, dump_state_graph, parse_dot
 from lockstep.tlc.java import Java, find_java, find_tla2tools
-from lockstep.tlc.manifest import Manifest, ModelEntry, SimulationEntry, compare, load_manifest, run_model
 from lockstep.tlc.result import (
     ActionCoverage,
     Cause,

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from lockstep.errors import BadInputError
+from lockstep.base.errors import BadInputError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_INTEGER = 2**63 - 1

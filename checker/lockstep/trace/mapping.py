@@ -22,8 +22,8 @@ from typing import Any
 
 import msgspec
 
-from lockstep.errors import BadInputError
-from lockstep.text_files import NotUtf8Error, text_of
+from lockstep.base.errors import BadInputError
+from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.trace.format import Event
 from lockstep.trace.json_lines import TraceError, explained, file_lines, json_object, source_name, unreasonable
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
-from raftref.dledger.client_futures import Future
 from raftref.dledger.messages import AppendRequest, ElectionType, HeartBeat, Message, NodeId, PushType
+from raftref.dledger.replication.client_futures import Future
 
 S = TypeVar("S")
 P = ParamSpec("P")

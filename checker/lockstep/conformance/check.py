@@ -1,0 +1,346 @@
+"""Trace x spec -> verdict: is every event a step that the spec allows, and does it show what the spec says?
+
+The compiled spec starts in its one initial state. For each event its action is taken with the event's own
+parameters; given state, action and parameters there is at most one successor, so the check is linear in the
+trace. Then what the node shows is compared with the spec's Observe(node), what it sent with what the step adds
+to the spec's Outbox(node), and every property is evaluated. Nothing of the trace is ever written into the
+spec's state.
+
+Whose fault an error is: a trace is malformed where its values cannot be compared with the spec's, which is told
+before anything of the spec is evaluated with them. So what fails in evaluation after that is an internal error.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lockstep.base.errors import too_deep
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.compare import WORDS, Words, copies, equal_count
+from lockstep.conformance.incremental import Evaluation, Incremental, Literal
+from lockstep.conformance.reading import Reading
+from lockstep.systems.reference import reference_location
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
+from lockstep.tlc.errors import ToolDied, ToolMissing
+from lockstep.trace.format import OBSERVE, Event, TraceError
+
+#: The action of a finding in the initial state, before any event.
+INIT = "Init"
+
+
+class Events(Protocol):
+    """A trace: `source` names its file; iterating yields (line number, event) and raises TraceError."""
+
+    @property
+    def source(self) -> str:
+        """The file."""
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        """Yield (line number, event)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, at one event, or in the initial state (then `action` is "Init").
+
+    `kind` is "step" (the action is not enabled), "shows" (an observed field differs), "sent" (the messages are
+    not those that the step sent) or "property"; `name` the action, field or property; `details` are lines of
+    explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE.
+    """
+
+    kind: str
+    name: str
+    line: int
+    seq: int
+    node: str
+    action: str
+    details: tuple[str, ...] = ()
+    spec_line: str = ""
+    reference_line: str = ""
+    recorded_line: int | None = None
+
+
+@dataclass(slots=True)
+class TraceVerdict:
+    """What the check of one trace found.
+
+    `findings` holds at most one deviation from the spec (the check stops there) and the first violation of
+    each property. `steps` counts the events that were steps, `events` all that were read, `observed` the values
+    that were compared: each part of what was shown, each message sent, each word that nothing was sent. `forced` are
+    the lines of events that stand where a recording contradicts them. `notes` are lines on what does not change the
+    verdict.
+    """
+
+    source: str
+    verdict: Verdict
+    reason: str
+    events: int = 0
+    steps: int = 0
+    observed: int = 0
+    seconds: float = 0.0
+    findings: list[Finding] = field(default_factory=list)
+    forced: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def deviation(self) -> Finding | None:
+        """The event at which the trace leaves the spec, if there is one."""
+        return next((f for f in self.findings if f.kind != "property"), None)
+
+    @property
+    def violations(self) -> dict[str, Finding]:
+        """The properties that fail, each with its first event."""
+        return {f.name: f for f in self.findings if f.kind == "property"}
+
+
+def check_trace(
+    trace: Events, spec: Spec, words: Words = WORDS, evaluation: Evaluation = Evaluation.INCREMENTAL
+) -> TraceVerdict:
+    """Check one trace against the spec; every property the spec was loaded with is on.
+
+    What an event shows is compared with the spec's Observe(node), with Observe where that takes no node, and
+    with the variables by name where the spec has neither. Its node is the first parameter of its action; an
+    event of no node gives them all.
+
+    Arguments: `trace`, opened; `spec`, compiled with the constants the trace is told in; `words`, what null and
+    strings of the trace stand for; `evaluation`, of the properties: each as it stands after every step, or what the
+    step can have changed, which comes to the same.
+    Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason, and so
+    is an error of the checker or the spec, with the line it had come to.
+    """
+    begin = time.perf_counter()
+    check = Check(trace, spec, words, evaluation)
+    try:
+        check.run()
+    except OSError as error:  # Nothing but the trace is read here.
+        check.fail(unreadable(error, trace.source))
+    except Exception as error:  # Whatever it is, it is this trace's alone.
+        check.fail(failure(error, trace.source, check.place))
+    check.result.seconds = time.perf_counter() - begin
+    return check.result
+
+
+def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
+    """Return the verdict on a trace whose check, or what must come before it, ended in an error.
+
+    Arguments: `source`, the trace's file; `place`, how far the check had come.
+    """
+    at = f" at {place}" if place else ""
+    match error:
+        case TraceError():
+            return TraceVerdict(source, Verdict.MALFORMED, str(error))
+        case ToolMissing() | ToolDied():
+            return TraceVerdict(source, Verdict.INCONCLUSIVE, str(error))
+        case TlaError():
+            return TraceVerdict(source, Verdict.INTERNAL, f"the spec could not be evaluated{at}: {error}")
+        case RecursionError():
+            return TraceVerdict(source, Verdict.INCONCLUSIVE, too_deep(at))
+        case _:
+            return TraceVerdict(source, Verdict.INTERNAL, f"{type(error).__name__}{at}: {error}")
+
+
+def unreadable(error: OSError, source: str) -> TraceVerdict:
+    """Return the verdict on a trace whose file cannot be read."""
+    return TraceVerdict(source, Verdict.MALFORMED, f"{source}: cannot be read: {error.strerror or error}")
+
+
+def conclude(result: TraceVerdict) -> None:
+    """Give the verdict on a trace that was checked to its end, or to where it leaves the spec."""
+    if result.deviation is not None:
+        result.verdict = Verdict.VIOLATED
+        result.reason = f"not a behaviour of the spec from line {result.deviation.line} on"
+    elif result.findings:
+        result.verdict = Verdict.VIOLATED
+        result.reason = "a behaviour of the spec that violates " + ", ".join(sorted(result.violations))
+    elif result.steps == 0:
+        result.verdict, result.reason = Verdict.INCONCLUSIVE, "the trace is empty: it takes no step"
+    elif result.forced:
+        result.verdict = Verdict.INCONCLUSIVE
+        result.reason = (
+            f"a behaviour of the spec, but {len(result.forced)} of its steps, the first at line {result.forced[0]}, "
+            "are forced: the recording contradicts them"
+        )
+    else:
+        result.verdict, result.reason = Verdict.HOLDS, "a behaviour of the spec; every property holds"
+    if result.steps and not result.observed and result.deviation is None:
+        result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
+
+
+def place_of_property(spec: Spec, name: str) -> str:
+    """Return where a property is defined; `Name#2` is a part of one."""
+    return str(spec.property_places.get(name.partition("#")[0], ""))
+
+
+def finding(
+    spec: Spec, kind: str, name: str, line: int, event: Event, details: Iterable[str] = (), location: str = ""
+) -> Finding:
+    """Describe what is wrong at an event, with the lines of spec and reference (`location`: of the spec, if known)."""
+    action = spec.actions.get(event.action)
+    return Finding(
+        kind=kind,
+        name=name,
+        line=line,
+        seq=event.seq,
+        node=event.node,
+        action=event.action,
+        details=tuple(details),
+        spec_line=location or (str(action.loc) if action else ""),
+        reference_line=reference_location(event.action),
+        recorded_line=event.line,
+    )
+
+
+class Check:
+    """One check: what was found so far in `result`, and how far it has come in `place`."""
+
+    def __init__(
+        self, trace: Events, spec: Spec, words: Words = WORDS, evaluation: Evaluation = Evaluation.INCREMENTAL
+    ) -> None:
+        """Prepare the check of a trace, as check_trace does it."""
+        self.evaluation = evaluation
+        self.trace, self.spec = trace, spec
+        self.reading = Reading(trace.source, spec.actions, words)
+        self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
+        self.failed: set[str] = set()
+        self.place = "the initial state"
+
+    def run(self) -> None:
+        """Check the trace from its begin to its end, or to where it leaves the spec."""
+        state = self.initial()
+        properties = Literal(self.spec) if self.evaluation is Evaluation.LITERAL else Incremental(self.spec)
+        self._check_initial(state)
+        for name in self.failed:
+            properties.drop(name)
+        properties.begin(state)
+        for line, event in self.trace:
+            self.place = f"line {line} ({event.action} of {event.node})"
+            self.result.events += 1
+            if event.forced:
+                self.result.forced.append(line)
+            after = self.advance(state, line, event)
+            if after is None:
+                break
+            if event.action != OBSERVE:
+                self.result.steps += 1
+                for name in properties.violated(state, after):
+                    self._violated(name, line, event)
+                    properties.drop(name)
+                state = after
+        conclude(self.result)
+
+    def initial(self) -> State:
+        """Return the state that every trace begins in; raises TlaError where the spec has several."""
+        initial = list(self.spec.initial_states())
+        if len(initial) != 1:
+            raise TlaError(f"there are {len(initial)} initial states, not one")
+        return initial[0]
+
+    def advance(self, state: State, line: int, event: Event) -> State | None:
+        """Return the state after an event, or None, with a finding, where the event is not the spec's.
+
+        Raises TraceError where it cannot be compared with the spec.
+        """
+        after = self._step(state, line, event)
+        return after if after is not None and self._agrees(state, after, line, event) else None
+
+    def fail(self, failed: TraceVerdict) -> None:
+        """Take over the verdict that an error led to; what was counted and found so far stays."""
+        self.result.verdict, self.result.reason = failed.verdict, failed.reason
+
+    def _step(self, state: State, line: int, event: Event) -> State | None:
+        if event.action == OBSERVE:
+            self.reading.refuse_arguments(line, event)
+            return state
+        args = self.reading.arguments(line, event)
+        try:
+            after = self.spec.step(state, event.action, args)
+        except ArgumentError as error:
+            # The step asks first whether each argument is in the set that its quantifier binds it to, and raises
+            # this one error where the two cannot be compared. An argument that is in the set is a value of the
+            # spec's own, so any other error, from then on, is the spec's.
+            raise self.reading.malformed(line, f"args.{error.name}", str(error)) from error
+        if after is None:
+            branches = self.spec.explain(state, event.action, args).branches
+            details = [text for branch in branches for text in str(branch).splitlines()]
+            self._found("step", event.action, line, event, details, str(branches[0].failed.loc) if branches else "")
+        return after
+
+    def _agrees(self, state: State, after: State, line: int, event: Event) -> bool:
+        """Compare what the event shows with the state after it, and what it sent with what the step adds."""
+        return self._shows(after, line, event) and self._sent(state, after, line, event)
+
+    def _shows(self, after: State, line: int, event: Event) -> bool:
+        if not event.shows:
+            return True
+        observable = self._observable(after, line, event)
+        count = equal_count(event.shows, observable, self.reading.words)
+        if count is not None:
+            self.result.observed += count
+            return True
+        compared = self.reading.compared(event, line, observable)
+        self.result.observed += len(compared)
+        differing = [each for each in compared if not each.equal]
+        if differing:
+            self._found("shows", differing[0].path, line, event, [str(each) for each in differing], "")
+        return not differing
+
+    def _observable(self, state: State, line: int, event: Event) -> Value:
+        if OBSERVE not in self.spec.definitions:
+            return Fcn(dict(state.as_dict()))
+        if not self.spec.arity(OBSERVE):
+            return self.spec.evaluate(OBSERVE, state)
+        if not event.node:
+            raise self.reading.no_node(line)
+        return self.spec.evaluate(OBSERVE, state, self.reading.node(event))
+
+    def _sent(self, state: State, after: State, line: int, event: Event) -> bool:
+        if event.sent is None:
+            return True
+        if "Outbox" not in self.spec.definitions or "network" not in self.spec.variables or not event.node:
+            raise self.reading.no_outbox(line)
+        self.result.observed += max(1, len(event.sent))
+        node = self.reading.node(event)
+        if not event.sent and self._outbox_stays(state, after, node):
+            return True
+        outbox = self._outbox(after, node)
+        added = outbox - self._outbox(state, node)
+        details = self.reading.sent_details(event, line, outbox, added)
+        if details:
+            self._found("sent", "sent", line, event, details, "")
+        return not details
+
+    def _outbox_stays(self, state: State, after: State, node: Value) -> bool:
+        """Tell whether a step left everything alone that Outbox(node) reads, as far as identity tells."""
+        for variable, *steps in self.spec.outbox_footprint:
+            now, then = state[variable], after[variable]
+            if steps and steps[0] == 0 and type(now) is Fcn and type(then) is Fcn:
+                now, then = now.d.get(node), then.d.get(node)
+            if now is not then:
+                return False
+        return True
+
+    def _outbox(self, state: State, node: Value) -> Counter[Value]:
+        """Count the copies of each message of the spec's Outbox(node)."""
+        fresh = self.spec.evaluate("Outbox", state, node)
+        return Counter(
+            {message: count for message, count in copies(state["network"].d[node]).items() if message in fresh}
+        )
+
+    def _check_initial(self, state: State) -> None:
+        for table in (self.spec.invariants, self.spec.initial_properties):
+            for name, holds in table.items():
+                if name not in self.failed and not holds(state):
+                    self._violated(name, 1, Event(seq=0, node="", action=INIT))
+
+    def _violated(self, name: str, line: int, event: Event) -> None:
+        self.failed.add(name)
+        self._found("property", name, line, event, [], place_of_property(self.spec, name))
+
+    def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:
+        self.result.findings.append(finding(self.spec, kind, name, line, event, details, location))

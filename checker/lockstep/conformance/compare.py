@@ -1,0 +1,165 @@
+"""Observed values beside the spec's: JSON to TLA+ values, and where an observation differs.
+
+null is the spec's NoNode, unless other words are agreed on. An object is compared key by key, so that a part of
+a record or function may be shown; an array, and an object with an ITF tag, is compared whole.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockstep.tla.values.equality import eq
+from lockstep.tla.values.itf import from_itf
+from lockstep.tla.values.kinds import (
+    Fcn,
+    ModelValue,
+    TlaTypeError,
+    Value,
+    as_fcn,
+    format_value,
+)
+
+NO_NODE = ModelValue("NoNode")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What words of JSON stand for: null, and those strings that name a constant of the spec."""
+
+    null: Value = NO_NODE
+    strings: Mapping[str, Value] = field(default_factory=dict)
+
+
+WORDS = Words()
+
+#: So many names are listed where none is like what was given.
+_FEW = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One observed value beside the spec's, and whether they are equal; `path` names the field."""
+
+    path: str
+    observed: Value
+    expected: Value
+    equal: bool
+
+    def __str__(self) -> str:
+        """Say both in one line, as TLA+ writes them."""
+        shown, said = format_value(self.observed), format_value(self.expected)
+        return f"{self.path}: the trace shows {shown}, the spec says {said}"
+
+
+class ObservationError(ValueError):
+    """An observed field that cannot be compared: the spec has none such, or its value is none or of another kind."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        """Name the field and the problem."""
+        super().__init__(f"field `shows.{path}`: {problem}")
+
+
+def like(name: str, names: Iterable[str]) -> str:
+    """Return a hint at the name that was meant, if one is like it; all of them where there are few."""
+    known = sorted(names)
+    near = difflib.get_close_matches(name, known, n=3)
+    if not near and len(known) > _FEW:
+        return ""
+    return f": did you mean {' or '.join(near)}?" if near else f": it has {', '.join(known)}"
+
+
+def to_value(tree: Any, words: Words = WORDS) -> Value:
+    """Decode a JSON value of a trace: ITF, and the words agreed on; raises ValueError if it is none."""
+    if tree is None:
+        return words.null
+    if isinstance(tree, str):
+        return words.strings.get(tree, tree)
+    if isinstance(tree, list):
+        return tuple(to_value(item, words) for item in tree)
+    if isinstance(tree, dict) and not is_tagged(tree):
+        return as_fcn({words.strings.get(name, name): to_value(item, words) for name, item in tree.items()})
+    return from_itf(tree)
+
+
+def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, path: str = "") -> Iterator[Compared]:
+    """Yield every value that `shown` has beside the spec's, in the order of the trace.
+
+    Raises ObservationError where `shown` has a key that the spec's value has not, or what cannot be compared.
+    """
+    for key, part in shown.items():
+        here = f"{path}.{key}" if path else key
+        name = words.strings.get(key, key)
+        if not isinstance(expected, Fcn) or name not in expected.d:
+            near = like(key, map(str, expected.d)) if isinstance(expected, Fcn) else ""
+            raise ObservationError(here, f"the spec's Observe has no such field{near}")
+        value = expected.d[name]
+        if isinstance(part, Mapping) and isinstance(value, Fcn) and not is_tagged(part):
+            yield from compare(part, value, words, here)
+        else:
+            yield _compared(here, part, value, words)
+
+
+def equal_count(shown: Mapping[str, Any], expected: Value, words: Words = WORDS) -> int | None:
+    """Return how many values are compared, if all are equal; None where one is not, or not to be compared at a glance.
+
+    Where it is not None, `compare` yields so many, all equal. It is the way of almost every event, made short.
+    """
+    if type(expected) is not Fcn:
+        return None
+    table, strings, count = expected.d, words.strings, 0
+    for key, part in shown.items():
+        value = table.get(strings.get(key, key) if strings else key, _ABSENT)
+        kind = type(part)
+        if kind is int or kind is bool:
+            if type(value) is not kind or part != value:
+                return None
+            count += 1
+        elif kind is str:
+            if (strings.get(part, part) if strings else part) != value:
+                return None
+            count += 1
+        elif kind is dict and type(value) is Fcn and not is_tagged(part):
+            within = equal_count(part, value, words)
+            if within is None:
+                return None
+            count += within
+        elif value is _ABSENT or not _equal(part, value, words):
+            return None
+        else:
+            count += 1
+    return count
+
+
+_ABSENT: Any = object()
+
+
+def _equal(part: Any, value: Value, words: Words) -> bool:
+    try:
+        return eq(to_value(part, words), value)
+    except (ValueError, TlaTypeError):
+        return False
+
+
+def copies(channels: Value) -> Counter[Value]:
+    """Count the messages in a node's channels of the spec: a channel is a sequence, or a bag of copies by message."""
+    found: Counter[Value] = Counter()
+    for channel in channels.d.values() if isinstance(channels, Fcn) else ():  # a node alone has no channels
+        found.update(channel.d if isinstance(channel, Fcn) else Counter(channel))
+    return found
+
+
+def is_tagged(tree: Mapping[str, Any]) -> bool:
+    """Tell whether an object is a value in ITF, and so compared whole."""
+    return any(name[:1] == "#" for name in tree)
+
+
+def _compared(path: str, part: Any, expected: Value, words: Words) -> Compared:
+    try:
+        observed = to_value(part, words)
+        return Compared(path, observed, expected, eq(observed, expected))
+    except (ValueError, TlaTypeError) as error:
+        raise ObservationError(path, str(error)) from error

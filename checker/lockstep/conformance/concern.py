@@ -1,0 +1,218 @@
+"""Which elements a change concerns, where a property says something of every element of a set of the state.
+
+``\\A x \\in D : P(x)`` held, and a step changed something. Concerned are the elements that are new in D; those at whose
+index a sequence changed that P reads there; and those whose number lies between the old and the new limit of a
+comparison. Where something else changed that P reads, all are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from operator import is_
+from typing import Any, NamedTuple, TypeAlias
+
+from lockstep.tla.spec import EachPart, PathOf
+from lockstep.tla.state import State
+from lockstep.tla.values.equality import same_kind
+from lockstep.tla.values.growing import GrowingSeq, GrowingSet
+from lockstep.tla.values.growth import added_to
+from lockstep.tla.values.kinds import Fcn, Value
+
+__all__ = ["Change", "Concern", "States", "at_elements", "meet"]
+
+#: Where a step changed something: a variable, a key of its function, a key of the function there.
+Change = tuple[Value, ...]
+
+#: The states that a formula speaks of: the one, and the next if it speaks of that.
+States = tuple[State, State | None]
+
+_SETS = (frozenset, GrowingSet)
+_SEQUENCES = (tuple, GrowingSeq)
+_Set: TypeAlias = frozenset[Value] | GrowingSet
+
+#: A path, in which None is any key.
+_Place = tuple[Value | None, ...]
+
+#: Numbers of elements: of which field (None: the element itself), from, to.
+_Interval = tuple[str | None, int, int]
+
+
+def at_elements(path: PathOf, elements: tuple[Value, ...]) -> _Place:
+    """Return a path with the elements in the places of their numbers."""
+    return tuple(elements[step] if isinstance(step, int) else step for step in path)
+
+
+def meet(path: _Place, change: Change) -> bool:
+    """Tell whether a path and a change lie one within the other; None is any key."""
+    return all(step is None or step == key for step, key in zip(path, change, strict=False))
+
+
+class _Met(NamedTuple):
+    """What of a part a change meets: what is read as a whole; the domain; sequences, by their numbers; limits."""
+
+    whole: bool
+    domain: bool
+    at: tuple[int, ...]
+    thresholds: tuple[int, ...]
+
+
+class Concern:
+    """Tells, for one instance of a part, which elements a change concerns. It is asked about every change it meets."""
+
+    def __init__(self, part: EachPart, elements: tuple[Value, ...]) -> None:
+        """Take the part and the elements of the constant sets that it is for."""
+        self._part, self._elements = part, elements
+        self._of_domain = [at_elements(path, elements) for path in part.of_domain]
+        self._whole = [at_elements(path, elements) for path in part.whole]
+        self._at = [(at_elements(path, elements), key, offset) for path, key, offset in part.at]
+        self._thresholds = [
+            (key, offset, limit, [at_elements(path, elements) for path in paths])
+            for key, offset, limit, paths in part.thresholds
+        ]
+        self._met_by: dict[Change, _Met] = {}
+        self._indexed: Value = frozenset()
+        self._indexes: dict[str, dict[Value, list[Value]]] = {
+            key: {} for key in {key for _, key, _ in part.at} | {key for key, *_ in part.thresholds} if key is not None
+        }
+
+    def concerned(self, before: States, states: States, changed: Sequence[Change]) -> Iterable[Value] | None:
+        """Return the elements for which P may be false of `states`, though it was true of those before; None: all.
+
+        Arguments: `changed` is where the states, the last of each, differ.
+        """
+        met = [self._met(change) for change in changed]
+        if any(each.whole for each in met):
+            return None
+        intervals = self._intervals(before, states, changed, met)
+        if intervals is None:
+            return None
+        if self._part.range is not None:
+            ends = [end(*each, *self._elements) for each in (states, before) for end in self._part.range]
+            if not all(type(end) is int for end in ends):
+                return None
+            low, high, old_low, old_high = ends
+            return self._of_range((low, high), (old_low, old_high), intervals)
+        assert self._part.domain is not None
+        domain = self._part.domain(*states, *self._elements)
+        if not isinstance(domain, _SETS):
+            return None
+        new: frozenset[Value] = frozenset()
+        if any(each.domain for each in met):
+            old = self._part.domain(*before, *self._elements)
+            if not isinstance(old, _SETS):
+                return None
+            new = _new(domain, old)
+        return {*new, *self._in_set(domain, intervals)} if intervals else new
+
+    def _met(self, change: Change) -> _Met:
+        """Return what a change meets; there are few places in a state where one can be."""
+        found = self._met_by.get(change)
+        if found is None:
+            found = self._met_by[change] = _Met(
+                any(meet(path, change) for path in self._whole),
+                any(meet(path, change) for path in self._of_domain),
+                tuple(number for number, (path, *_) in enumerate(self._at) if meet(path, change)),
+                tuple(
+                    number
+                    for number, (*_, paths) in enumerate(self._thresholds)
+                    if any(meet(path, change) for path in paths)
+                ),
+            )
+        return found
+
+    def _intervals(
+        self, before: States, states: States, changed: Sequence[Change], met: Sequence[_Met]
+    ) -> list[_Interval] | None:
+        """Return the numbers of the elements that may have become wrong; None where that cannot be told."""
+        found: list[_Interval] = []
+        for change, touched in zip(changed, met, strict=True):
+            for number in touched.at:
+                path, key, offset = self._at[number]
+                ends = (_at(before[0], change), _at(states[1] or states[0], change))
+                positions = None if len(path) != len(change) else _positions(*ends)
+                if positions is None:
+                    return None
+                found.append((key, positions[0] - offset, positions[1] - offset))
+        for number in {number for touched in met for number in touched.thresholds}:
+            key, offset, limit, _paths = self._thresholds[number]
+            old, new = limit(*before, *self._elements), limit(*states, *self._elements)
+            if type(old) is not int or type(new) is not int:
+                return None
+            if old != new:
+                found.append((key, min(old, new) - 1 - offset, max(old, new) + 1 - offset))
+        return found
+
+    def _of_range(self, now: tuple[int, int], before: tuple[int, int], intervals: list[_Interval]) -> Iterator[Value]:
+        (low, high), (old_low, old_high) = now, before
+        pieces = [(low, min(high, old_low - 1)), (max(low, old_high + 1), high)]
+        if old_low > old_high:
+            pieces = [(low, high)]
+        pieces += [(max(low, first), min(high, last)) for _, first, last in intervals]
+        for first, last in pieces:
+            yield from range(first, last + 1)
+
+    def _in_set(self, domain: _Set, intervals: list[_Interval]) -> Iterator[Value]:
+        self._index(domain)
+        for key, first, last in intervals:
+            if key is None:
+                yield from (each for each in domain if type(each) is int and first <= each <= last)
+                continue
+            index = self._indexes[key]
+            numbers = range(first, last + 1) if last - first < len(index) else index
+            for number in numbers:
+                if type(number) is int and first <= number <= last:
+                    yield from index.get(number, ())
+
+    def _index(self, domain: _Set) -> None:
+        """Sort the elements by their fields."""
+        if domain is self._indexed:
+            return
+        new = _new(domain, self._indexed)
+        if len(self._indexed) + len(new) != len(domain):  # some are gone
+            self._indexes = {key: {} for key in self._indexes}
+            new = frozenset(domain)
+        for each in new:
+            for key, index in self._indexes.items():
+                if isinstance(each, Fcn) and key in each.d:
+                    index.setdefault(each.d[key], []).append(each)
+        self._indexed = domain
+
+
+def _new(domain: _Set, before: _Set) -> frozenset[Value]:
+    """Return what a set has that another has not: where one has 1 and the other TRUE, which Python holds equal, too."""
+    added = added_to(before, domain)
+    if added is None:
+        added = domain
+    old = before if type(before) is GrowingSet else dict(zip(before, before, strict=True))
+    return frozenset(each for each in added if not _is_among(each, old))
+
+
+def _is_among(element: Value, old: GrowingSet | dict[Value, Value]) -> bool:
+    if isinstance(old, GrowingSet):
+        return element in old
+    stored = old.get(element, _ABSENT)
+    return stored is element or (stored is not _ABSENT and same_kind(stored, element))
+
+
+_ABSENT: Any = object()
+
+
+def _at(state: State, path: Change) -> Value:
+    """Return what stands at a change's place."""
+    found: Value = state[path[0]]
+    for key in path[1:]:
+        assert isinstance(found, Fcn)
+        found = found.d[key]
+    return found
+
+
+def _positions(before: Value, after: Value) -> tuple[int, int] | None:
+    """Return the first and the last index, from 1 on, at which two sequences differ; None if they are no sequences."""
+    if not isinstance(before, _SEQUENCES) or not isinstance(after, _SEQUENCES):
+        return None
+    if added_to(before, after) is not None:
+        return len(before) + 1, len(after)
+    common = min(len(before), len(after))
+    if not all(map(is_, before, after)):
+        common = next(number for number in range(common) if before[number] is not after[number])
+    return common + 1, max(len(before), len(after))

@@ -1,0 +1,193 @@
+"""Properties of a behaviour, step by step: all of them each time, or only what a step can have changed.
+
+The literal way evaluates every formula as it stands after every step. The incremental way evaluates a part of a formula
+again only where the step changed something on its footprint (:mod:`lockstep.tla.compile.footprints`). What it finds
+false it asks the literal formula about, so a violation is always one of the formula itself; that no violation is missed
+rests on the footprints, and tests compare the two ways on tampered traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lockstep.conformance.concern import Change, Concern, States, at_elements, meet
+from lockstep.tla.spec import PropertyPart, Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import Fcn, TlaError, Value
+
+__all__ = ["Evaluation", "Incremental", "Literal", "changes"]
+
+
+class Evaluation(StrEnum):
+    """How properties are evaluated."""
+
+    LITERAL = "literal"
+    INCREMENTAL = "incremental"
+
+
+class Literal:
+    """Evaluates every property after every step."""
+
+    def __init__(self, spec: Spec) -> None:
+        """Take the properties of a spec."""
+        self._invariants, self._steps = dict(spec.invariants), dict(spec.action_properties)
+
+    def begin(self, state: State) -> None:
+        """Begin in a state, of which the invariants were evaluated."""
+
+    def drop(self, name: str) -> None:
+        """Evaluate a property no more: it has failed."""
+        self._invariants.pop(name, None)
+        self._steps.pop(name, None)
+
+    def violated(self, state: State, after: State) -> list[str]:
+        """Return the properties that fail in the state after a step, or of the step."""
+        found = [name for name, holds in self._invariants.items() if not holds(after)]
+        found += [name for name, holds in self._steps.items() if not holds(state, after)]
+        return list(dict.fromkeys(found))  # a name may stand for one of each
+
+
+@dataclass(slots=True)
+class _Instance:
+    """A part of a property with its elements; of a step, `restless` tells that it is false where nothing changes."""
+
+    name: str
+    part: PropertyPart
+    elements: tuple[Value, ...]
+    footprint: tuple[tuple[Value | None, ...], ...]
+    of_step: bool
+    concerns: tuple[Concern, ...]
+    restless: bool = False
+
+
+class Incremental:
+    """Evaluates after a step the instances whose footprint it changed."""
+
+    def __init__(self, spec: Spec) -> None:
+        """Take the properties of a spec apart."""
+        self._spec = spec
+        self._instances = list(_instances(spec))
+        self._restless: set[int] = set()
+        self._affected: dict[Change, tuple[int, ...]] = {}
+        names = dict.fromkeys([*spec.invariants, *spec.action_properties])
+        self._order = {name: number for number, name in enumerate(names)}
+        self._dropped: set[str] = set()
+
+    def begin(self, state: State) -> None:
+        """Begin in a state, of which the invariants were evaluated."""
+        for number, instance in enumerate(self._instances):
+            if instance.of_step and instance.name not in self._dropped:
+                self._settle(number, instance, self._holds(instance, (state, state), (state, state), None))
+
+    def drop(self, name: str) -> None:
+        """Evaluate a property no more: it has failed."""
+        self._dropped.add(name)
+        self._affected.clear()
+        self._restless = {number for number in self._restless if self._instances[number].name != name}
+
+    def violated(self, state: State, after: State) -> list[str]:
+        """Return the properties that fail in the state after a step, or of the step."""
+        changed = list(changes(state, after))
+        if not changed:
+            return []
+        affected = set(self._restless)
+        for change in changed:
+            affected.update(self._of(change))
+        suspects: set[str] = set()
+        for number in affected:
+            instance = self._instances[number]
+            if not self._changed_well(number, instance, state, after, changed):
+                suspects.add(instance.name)
+        return self._confirmed(suspects, state, after) if suspects else []
+
+    def _of(self, change: Change) -> tuple[int, ...]:
+        """Return the instances that a change affects."""
+        found = self._affected.get(change)
+        if found is None:
+            found = self._affected[change] = tuple(
+                number
+                for number, instance in enumerate(self._instances)
+                if instance.name not in self._dropped and any(meet(path, change) for path in instance.footprint)
+            )
+        return found
+
+    def _holds(self, instance: _Instance, before: States, states: States, changed: Sequence[Change] | None) -> bool:
+        """Evaluate an instance; where it has no value the formula as a whole must tell.
+
+        Where it is true of the states `before`, and `changed` is where the others differ from them, it is enough to
+        look at the elements which that concerns.
+        """
+        part, elements = instance.part, instance.elements
+        try:
+            if not instance.concerns or changed is None:
+                return part.holds(*states, *elements)
+            guard = part.eaches[0].guard
+            if guard is not None and not guard(*states, *elements):
+                return True
+            concerned = [concern.concerned(before, states, changed) for concern in instance.concerns]
+            if None in concerned:
+                return part.holds(*states, *elements)
+            return all(
+                each.holds(*states, *elements, one)
+                for each, ones in zip(part.eaches, concerned, strict=True)
+                for one in ones or ()
+            )
+        except TlaError:
+            return False
+
+    def _changed_well(
+        self, number: int, instance: _Instance, state: State, after: State, changed: Sequence[Change]
+    ) -> bool:
+        """Tell whether an instance is true after a step, and of one of steps besides if it is where nothing changes."""
+        if not instance.of_step:
+            return self._holds(instance, (state, None), (after, None), changed)
+        known = None if instance.restless else changed
+        holds = self._holds(instance, (state, state), (state, after), known)
+        self._settle(number, instance, self._holds(instance, (state, state), (after, after), known))
+        return holds
+
+    def _settle(self, number: int, instance: _Instance, stands: bool) -> None:
+        """Take down whether an instance of a step is true where nothing changes."""
+        if stands is instance.restless:
+            instance.restless = not stands
+            (self._restless.discard if stands else self._restless.add)(number)
+
+    def _confirmed(self, suspects: Iterable[str], state: State, after: State) -> list[str]:
+        """Return which properties fail, in their order, by the formulas as they stand."""
+        invariants, steps = self._spec.invariants, self._spec.action_properties
+        return [
+            name
+            for name in sorted(suspects, key=self._order.__getitem__)
+            if (name in invariants and not invariants[name](after)) or (name in steps and not steps[name](state, after))
+        ]
+
+
+def _instances(spec: Spec) -> Iterator[_Instance]:
+    for name, parts in spec.parts.items():
+        for part in parts:
+            for elements in part.elements:
+                paths = (at_elements(path, elements) for path in part.footprint)
+                concerns = tuple(Concern(each, elements) for each in part.eaches)
+                yield _Instance(name, part, elements, tuple(paths), part.of_step, concerns)
+
+
+def changes(state: State, after: State) -> Iterator[Change]:
+    """Yield where two states differ, as far as identity tells: a part that is the same object has not changed."""
+    for name, old, new in zip(after.variables, state, after, strict=True):
+        if old is new:
+            continue
+        if type(old) is not Fcn or type(new) is not Fcn or old.d.keys() != new.d.keys():
+            yield (name,)
+            continue
+        for key, within in new.d.items():
+            before = old.d[key]
+            if before is within:
+                continue
+            if type(before) is not Fcn or type(within) is not Fcn or before.d.keys() != within.d.keys():
+                yield (name, key)
+                continue
+            for field, value in within.d.items():
+                if before.d[field] is not value:
+                    yield (name, key, field)

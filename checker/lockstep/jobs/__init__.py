@@ -1,0 +1,1 @@
+"""Long work: everything at once, fleets of clusters, Spark."""

@@ -1,0 +1,103 @@
+"""Many simulated clusters: is each a behaviour of the spec, and what do they reach?"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lockstep.base.verdict import Verdict, worst
+from lockstep.conformance.check import TraceVerdict
+from lockstep.jobs.coverage import Coverage
+from lockstep.jobs.spark.check import check_with_spark
+from lockstep.jobs.spark.session import spark_session
+from lockstep.report.text import finding_text, table
+from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_files import FLAWED, KEPT, write_cluster
+from lockstep.trace.format import read_trace
+
+Say = Callable[[str], None]
+_BATCH = 50
+
+
+def judge_cluster(plan: str, found: TraceVerdict) -> tuple[Verdict, str]:
+    """Judge the trace of a cluster and say what was found.
+
+    With the flaws as published most properties may fail, and the lines from which on they do are named; to leave
+    the spec is a failure of spec or reference in every plan.
+    """
+    violated = found.violations
+    may_fail = plan in FLAWED and found.deviation is None and not KEPT & violated.keys()
+    if may_fail and found.verdict is Verdict.VIOLATED:
+        failed = ", ".join(f"{name} (line {each.line})" for name, each in violated.items())
+        return Verdict.HOLDS, f"conforms, and violates {failed}, as expected"
+    return found.verdict, str(found.verdict) if found.verdict is Verdict.HOLDS else found.reason
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Clusters to simulate and check: every plan with every seed, each of so many events.
+
+    `say` prints a section, `progress` a passing line. `verdicts` and `coverage` are what was found so far.
+    """
+
+    plans: Sequence[str]
+    seeds: Sequence[int]
+    events: int
+    say: Say
+    progress: Say
+    master: str = "local[*]"
+    verdicts: list[Verdict] = field(default_factory=list)
+    coverage: Coverage = field(default_factory=Coverage)
+    actions: set[str] = field(default_factory=set)
+    failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the whole so far."""
+        return worst(self.verdicts)
+
+    @property
+    def missing(self) -> list[str]:
+        """The actions of the spec that no cluster has taken."""
+        return sorted(self.coverage.missing(self.actions))
+
+    def run(self) -> Verdict:
+        """Simulate and check them all; say what was found."""
+        begin = time.perf_counter()
+        clusters = [(plan, seed) for seed in self.seeds for plan in self.plans]
+        with tempfile.TemporaryDirectory(prefix="lockstep-fleet-") as folder, spark_session(self.master) as spark:
+            for start in range(0, len(clusters), _BATCH):
+                self.progress(f"{start:,} of {len(clusters):,} clusters checked")
+                self._check(spark, Path(folder), clusters[start : start + _BATCH])
+        self.say(self.coverage.text() + "\n")
+        self.say(self._failed() + "\n")
+        self.say("never taken: " + (", ".join(self.missing) or "no action of the spec"))
+        median, seconds = self.coverage.median_events, time.perf_counter() - begin
+        self.say(f"fleet: {self.verdict} ({len(self.verdicts):,} clusters, median {median:g} events, {seconds:.0f} s)")
+        return self.verdict
+
+    def _check(self, spark: SparkSession, folder: Path, batch: Sequence[tuple[str, int]]) -> None:
+        paths = [write_cluster(folder, plan, seed, self.events) for plan, seed in batch]
+        for path in paths:
+            trace = read_trace(path)
+            self.actions |= trace_spec(trace.header, str(path)).actions.keys()
+            self.coverage.add([event for _, event in trace])
+        for (plan, seed), path, found in zip(batch, paths, check_with_spark(spark, paths), strict=True):
+            judged, said = judge_cluster(plan, found)
+            self.verdicts.append(judged)
+            self.failed.update((plan, name) for name in found.violations)
+            if judged is not Verdict.HOLDS:
+                self.say(f"{plan} {seed}: {said}")
+                self.say("\n".join(finding_text(found.source, each) for each in found.findings))
+                self.say(f"\nwrite it: lockstep simulate --plan {plan} --seed {seed} --events {self.events} -o .\n")
+            path.unlink()
+
+    def _failed(self) -> str:
+        rows = [(plan, name, count) for (plan, name), count in sorted(self.failed.items())]
+        return table(("plan", "property that fails", "traces"), rows) if rows else "  no property fails"

@@ -1,0 +1,92 @@
+"""traces/manifest.toml: the recordings that ship with the project, and what the spec says of each."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict
+from lockstep.systems.specs import VARIANTS
+from lockstep.trace.json_lines import explained
+
+
+class Leaves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a recording leaves the spec: the action, and the line of the recording."""
+
+    action: str
+    line: int
+
+
+class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One recording, the variant of the spec it is held against, and the expected verdict.
+
+    `violates` maps a property to the line of the recording from which on it fails.
+    """
+
+    name: str
+    file: str
+    verdict: Literal["holds", "violated"]
+    variant: Literal["published", "repaired"] = "published"
+    violates: dict[str, int] = {}
+    leaves: Leaves | None = None
+
+    @property
+    def switches(self) -> dict[str, str]:
+        """The flaw switches that replace those of the recorded version, by name."""
+        return {} if self.variant == "published" else VARIANTS[self.variant]
+
+
+class _Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    recording: tuple[Recording, ...]
+
+
+class RecordingsError(BadInputError):
+    """The manifest of recordings is malformed; the message names file and field."""
+
+
+def load_recordings(path: Path) -> tuple[Recording, ...]:
+    """Read the manifest of recordings; raises RecordingsError naming the field where it is wrong."""
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # TOMLDecodeError and UnicodeDecodeError are such
+        raise RecordingsError(f"{path}: {error}") from error
+    try:
+        return msgspec.convert(tree, _Manifest).recording
+    except msgspec.ValidationError as error:
+        raise RecordingsError(f"{path}: {explained(error, tree)}") from error
+
+
+def mismatches(recording: Recording, found: TraceVerdict) -> list[str]:
+    """List how the verdict differs from the expected one; nothing when it is as expected."""
+    if found.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
+        return [found.reason]
+    problems: list[str] = []
+    if str(found.verdict) != recording.verdict:
+        problems.append(f"{found.verdict}: {found.reason}")
+    deviation = found.deviation
+    left = None if deviation is None else Leaves(deviation.action, deviation.recorded_line or -1)
+    if left != recording.leaves:
+        problems.append(f"leaves the spec at {_place(left)}, not at {_place(recording.leaves)}")
+    violated = {name: finding.recorded_line for name, finding in found.violations.items()}
+    if violated != recording.violates:
+        problems.append(f"violates {violated}, not {recording.violates}")
+    return problems
+
+
+def _place(leaves: Leaves | None) -> str:
+    return "no line" if leaves is None else f"line {leaves.line} ({leaves.action})"
+
+
+def found_text(found: TraceVerdict) -> str:
+    """Say in a few words what was found, by lines of the recording."""
+    if found.deviation is not None:
+        text = f"leaves the spec at line {found.deviation.recorded_line}: {found.deviation.action}"
+    else:
+        text = "conforms" if found.violations else "holds"
+    violated = ", ".join(f"{name} (line {each.recorded_line})" for name, each in found.violations.items())
+    return f"{text}, and violates {violated}" if violated else text

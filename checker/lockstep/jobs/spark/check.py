@@ -1,0 +1,163 @@
+"""The trace check as a PySpark job: corpus -> partitions of whole traces -> verdict table."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import Finding, TraceVerdict, check_trace, failure, unreadable
+from lockstep.jobs.spark.corpus import write_corpus
+from lockstep.systems.specs import Switches, spec_key, trace_spec
+from lockstep.tla.spec import Spec
+from lockstep.trace.format import Header, Trace, TraceError, read_trace
+
+VERDICTS = pa.schema(
+    [
+        ("trace", pa.string()),
+        ("verdict", pa.string()),
+        ("reason", pa.string()),
+        ("events", pa.int64()),
+        ("steps", pa.int64()),
+        ("observed", pa.int64()),
+        ("seconds", pa.float64()),
+        ("findings", pa.string()),
+    ]
+)
+_DDL = (
+    "trace string, verdict string, reason string, events bigint, steps bigint, observed bigint, seconds double, "
+    "findings string"
+)
+
+#: The compiled specs by spec_key, as source.
+Texts = dict[tuple[object, ...], str]
+#: The same, with the error in its place where compiling one ended in an error.
+Sources = dict[tuple[object, ...], str | Exception]
+
+
+def check_with_spark(
+    spark: SparkSession, traces: Sequence[Path], switches: Switches | None = None
+) -> list[TraceVerdict]:
+    """Check traces on a Spark cluster; the verdicts come in the order of `traces`.
+
+    The specs are compiled here and shipped as source, so that a worker needs no Java of its own and no spec
+    files. A trace is whole within its partition. A trace that cannot be read, or whose spec cannot be compiled,
+    has its verdict without Spark; one that comes back without a verdict is inconclusive.
+    """
+    switches = switches or {}
+    sources: Sources = {}
+    found = {str(trace): _before_spark(trace, switches, sources) for trace in traces}
+    ready = [trace for trace in traces if found[str(trace)] is None]
+    if ready:
+        found |= _checked(spark, ready, switches, sources)
+    return [found[str(trace)] or _missing(trace) for trace in traces]
+
+
+def _checked(
+    spark: SparkSession, traces: Sequence[Path], switches: Switches, sources: Sources
+) -> dict[str, TraceVerdict]:
+    """Let Spark check traces whose specs are compiled; return the verdicts that came back."""
+    texts = {key: compiled for key, compiled in sources.items() if isinstance(compiled, str)}
+    with tempfile.TemporaryDirectory(prefix="lockstep-corpus-") as folder:
+        corpus = Path(folder) / "corpus.parquet"
+        write_corpus(traces, corpus)
+        partitions = max(1, min(len(traces), 4 * spark.sparkContext.defaultParallelism))
+        rows = (
+            spark.read.parquet(str(corpus))
+            .repartition(partitions, "trace")
+            .sortWithinPartitions("trace", "line")
+            .mapInArrow(_checker(texts, dict(switches)), _DDL)
+            .collect()
+        )
+    return {row["trace"]: _verdict(row.asDict()) for row in rows}
+
+
+def _missing(trace: Path) -> TraceVerdict:
+    return TraceVerdict(str(trace), Verdict.INCONCLUSIVE, "Spark gave no verdict for this trace")
+
+
+def _before_spark(trace: Path, switches: Switches, sources: Sources) -> TraceVerdict | None:
+    """Read a trace's header and compile its spec into `sources`; return a verdict where it ends here."""
+    source = str(trace)
+    try:
+        header = read_trace(trace).header
+        key = spec_key(header, source, switches)
+    except OSError as error:
+        return unreadable(error, source)
+    except TraceError as error:
+        return failure(error, source)
+    if key not in sources:
+        sources[key] = _compiled(header, source, switches)
+    compiled = sources[key]
+    return failure(compiled, source) if isinstance(compiled, Exception) else None
+
+
+def _compiled(header: Header, source: str, switches: Switches) -> str | Exception:
+    try:
+        return trace_spec(header, source, switches).source
+    except Exception as error:  # The traces that need this spec get it as their verdict, the others go on.
+        return error
+
+
+def _checker(
+    sources: Texts, switches: dict[str, Any]
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Make the function that a worker runs over the rows of its partition."""
+
+    def check_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        specs: dict[tuple[object, ...], Spec] = {}
+        rows = (
+            row
+            for batch in batches
+            for row in zip(*(batch.column(name).to_pylist() for name in ("trace", "line", "bytes")), strict=True)
+        )
+        for source, group in itertools.groupby(rows, key=lambda row: row[0]):
+            lines = (row[2] for row in group if row[2] is not None)
+            verdict = _check_lines(lines, source, sources, switches, specs)
+            yield pa.RecordBatch.from_pylist([_row(verdict)], schema=VERDICTS)
+
+    return check_partition
+
+
+def _check_lines(
+    lines: Iterator[bytes],
+    source: str,
+    sources: Texts,
+    switches: dict[str, Any],
+    specs: dict[tuple[object, ...], Spec],
+) -> TraceVerdict:
+    try:
+        trace = Trace(lines, source)
+        key = spec_key(trace.header, source, switches)  # refuses a header before anything is looked up by it
+        if key not in specs:
+            specs[key] = Spec.from_source(sources[key])
+        return check_trace(trace, specs[key])
+    except Exception as error:  # One trace must not take the verdicts of all others with it.
+        return failure(error, source)
+
+
+def _row(verdict: TraceVerdict) -> dict[str, Any]:
+    return {
+        "trace": verdict.source,
+        "verdict": str(verdict.verdict),
+        "reason": verdict.reason,
+        "events": verdict.events,
+        "steps": verdict.steps,
+        "observed": verdict.observed,
+        "seconds": verdict.seconds,
+        "findings": json.dumps([asdict(finding) for finding in verdict.findings]),
+    }
+
+
+def _verdict(row: dict[str, Any]) -> TraceVerdict:
+    findings = [Finding(**{**each, "details": tuple(each["details"])}) for each in json.loads(row.pop("findings"))]
+    source, verdict = row.pop("trace"), Verdict(row.pop("verdict"))
+    return TraceVerdict(source, verdict, findings=findings, **row)

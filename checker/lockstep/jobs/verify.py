@@ -1,0 +1,189 @@
+"""The main job: models, lemmas, a fleet of simulated clusters and recordings, each with a verdict."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lockstep.base.paths import traces_dir
+from lockstep.base.verdict import Verdict, worst
+from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.jobs.fleet import judge_cluster
+from lockstep.jobs.recordings import Recording, found_text, load_recordings, mismatches
+from lockstep.jobs.spark.check import check_with_spark
+from lockstep.jobs.spark.session import spark_session
+from lockstep.models.run import manifest, run_models
+from lockstep.proofs import Verdict as ProofVerdict
+from lockstep.proofs import run_proofs
+from lockstep.report.text import finding_text, table
+from lockstep.systems.dledger.recording import Summary
+from lockstep.systems.trace_files import VERIFIED, import_trace, write_cluster
+from lockstep.tlc import find_java, find_tla2tools
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One of the checks: its part of the job, its name, the verdict, and what was found in words."""
+
+    part: str
+    name: str
+    verdict: Verdict
+    result: str
+
+
+@dataclass(slots=True)
+class Job:
+    """What `verify` is asked to do, and the verdicts so far.
+
+    `tier` chooses the models, `seeds` how many clusters of each plan are simulated, `master` the Spark
+    cluster, `parallel` how many TLC processes run at once; `say` prints a section, `progress` a passing line.
+    """
+
+    say: Say
+    progress: Say
+    tier: str = "quick"
+    seeds: int = 5
+    events: int = 400
+    master: str = "local[*]"
+    parallel: int = 2
+    jar: Path | None = None
+    checks: list[Check] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the whole so far."""
+        return worst([check.verdict for check in self.checks])
+
+    def run(self) -> Verdict:
+        """Run every part and return the verdict of the whole."""
+        begin = time.perf_counter()
+        self._models()
+        self._proofs()
+        if self.tier == "quick":
+            self._traces()
+        self.say(f"verify: {self.verdict} ({len(self.checks)} checks, {time.perf_counter() - begin:.0f} s)")
+        return self.verdict
+
+    def _record(self, part: str, name: str, verdict: Verdict, result: str) -> None:
+        self.checks.append(Check(part, name, verdict, result))
+
+    def _models(self) -> None:
+        java, jar = find_java(), find_tla2tools(self.jar)
+        entries = manifest().tier(self.tier)
+        rows = []
+        outcomes = run_models(
+            entries,
+            parallel=self.parallel,
+            java=java.path,
+            jar=jar,
+            on_start=lambda entry: self.progress(f"TLC: {entry.name}"),
+        )
+        version = ""
+        for outcome in outcomes:
+            result = outcome.result
+            version = result.tlc_version or version
+            self._record("model", outcome.entry.name, outcome.verdict, outcome.found)
+            rows.append(
+                (outcome.entry.name, result.distinct, result.generated, _seconds(result.wall_seconds), outcome.found)
+            )
+        self.say(f"Models, checked by TLC {version} on Java {java.version}\n")
+        self.say(table(("model", "distinct", "generated", "time", "result"), rows) + "\n")
+
+    def _proofs(self) -> None:
+        self.progress("z3: lemmas")
+        rows = []
+        for proof in run_proofs():
+            proved = proof.verdict is ProofVerdict.PROVED
+            refuted = proof.verdict is ProofVerdict.REFUTED
+            verdict = Verdict.HOLDS if proved else Verdict.VIOLATED if refuted else Verdict.INCONCLUSIVE
+            self._record("lemma", proof.name, verdict, str(proof.verdict) + _reason(proof.reason))
+            sizes = "every size" if proof.node_counts is None else f"n = 1..{max(proof.node_counts)}"
+            rows.append((proof.name, sizes, _seconds(proof.seconds), str(proof.verdict) + _reason(proof.reason)))
+        self.say("Lemmas, proved by z3 for all integers\n")
+        self.say(table(("lemma", "group", "time", "result"), rows) + "\n")
+
+    def _traces(self) -> None:
+        self.progress("Spark: starting")
+        with (
+            tempfile.TemporaryDirectory(prefix="lockstep-verify-") as folder,
+            spark_session(self.master) as spark,
+        ):
+            self._fleet(spark, Path(folder))
+            self._recordings(spark, Path(folder))
+
+    def _fleet(self, spark: SparkSession, folder: Path) -> None:
+        self.progress("simulating clusters")
+        fleet = [
+            (plan, seed, write_cluster(folder, plan, seed, self.events))
+            for plan in VERIFIED
+            for seed in range(1, self.seeds + 1)
+        ]
+        self.progress("Spark: checking clusters")
+        found = check_with_spark(spark, [path for _, _, path in fleet])
+        rows = []
+        unexpected: list[tuple[str, Finding]] = []
+        for (plan, seed, _), verdict in zip(fleet, found, strict=True):
+            judged, said = judge_cluster(plan, verdict)
+            self._record("cluster", f"{plan} {seed}", judged, said)
+            rows.append((f"{plan} {seed}", verdict.events, verdict.observed, _seconds(verdict.seconds), said))
+            if judged is not Verdict.HOLDS:
+                unexpected += [(verdict.source, finding) for finding in verdict.findings]
+        self.say("Simulated clusters of the reference, checked by Spark against the compiled spec\n")
+        self.say(table(("cluster", "events", "compared", "time", "result"), rows) + "\n")
+        for source, finding in unexpected:
+            self.say(finding_text(source, finding) + "\n")
+
+    def _recordings(self, spark: SparkSession, folder: Path) -> None:
+        self.progress("Spark: checking recordings")
+        root = traces_dir()
+        recordings = load_recordings(root / "manifest.toml")
+        rows = []
+        for recording, summary, verdict in _checked(spark, root, folder, recordings):
+            problems = mismatches(recording, verdict)
+            expected = "" if verdict.verdict is Verdict.HOLDS else ", as expected"
+            said = "UNEXPECTED: " + "; ".join(problems) if problems else found_text(verdict) + expected
+            self._record("recording", recording.name, _as_told(verdict.verdict, problems), said)
+            events = (verdict.events, sum(summary.hidden.values()), summary.states, verdict.observed)
+            rows.append((recording.name, summary.explained, *events, _seconds(verdict.seconds), said))
+        self.say("Recordings of the real DLedger, checked by Spark against the compiled spec\n")
+        heads = ("recording", "lines", "events", "hidden", "states", "compared", "time", "result")
+        self.say(table(heads, rows) + "\n")
+
+
+def _checked(
+    spark: SparkSession, root: Path, folder: Path, recordings: tuple[Recording, ...]
+) -> list[tuple[Recording, Summary, TraceVerdict]]:
+    """Import each recording once and check it with the switches of each entry, a Spark job for each set."""
+    imported: dict[str, Path] = {}
+    summaries: dict[str, Summary] = {}
+    for file in {recording.file for recording in recordings}:
+        imported[file] = folder / f"{Path(file).name}.trace.ndjson"
+        _, summaries[file] = import_trace(root / file, imported[file])
+    found: dict[str, TraceVerdict] = {}
+    for switches in {tuple(sorted(recording.switches.items())) for recording in recordings}:
+        group = [each for each in recordings if tuple(sorted(each.switches.items())) == switches]
+        checked = check_with_spark(spark, [imported[each.file] for each in group], dict(switches))
+        found |= {each.name: verdict for each, verdict in zip(group, checked, strict=True)}
+    return [(recording, summaries[recording.file], found[recording.name]) for recording in recordings]
+
+
+def _as_told(found: Verdict, problems: list[str]) -> Verdict:
+    """A recording holds when it got the verdict the manifest tells; without a verdict it is what it is."""
+    if found not in (Verdict.HOLDS, Verdict.VIOLATED):
+        return found
+    return Verdict.VIOLATED if problems else Verdict.HOLDS
+
+
+def _seconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:.1f} s"
+
+
+def _reason(reason: str) -> str:
+    return f": {reason}" if reason else ""

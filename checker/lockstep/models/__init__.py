@@ -1,0 +1,1 @@
+"""Bounded models: their manifest, running them, searching them, drawing what was found."""

@@ -1,0 +1,144 @@
+"""Two engines that explore any spec: TLC, and the compiled spec; one form of result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from lockstep.base.errors import GaveUpError, too_deep
+from lockstep.base.verdict import Verdict
+from lockstep.tla.explore import explore
+from lockstep.tla.spec import load_spec
+from lockstep.tla.values.kinds import TlaError
+from lockstep.tlc import TlcResult, run_tlc
+from lockstep.tlc import Verdict as TlcVerdict
+
+
+class Engine(StrEnum):
+    """What explores a spec: TLC, or its Python compiled from it, whose counts are TLC's."""
+
+    TLC = "tlc"
+    COMPILED = "compiled"
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What an engine found: counts as TLC counts them, and the property that is violated.
+
+    `counterexample` names the action of each step of a shortest way there, beginning with Init; None where
+    nothing is violated.
+    """
+
+    spec: str
+    engine: Engine
+    verdict: Verdict
+    reason: str
+    distinct: int | None
+    generated: int | None
+    depth: int | None
+    seconds: float
+    property: str | None = None
+    counterexample: tuple[str, ...] | None = None
+
+
+def explore_with_tlc(
+    spec: Path,
+    cfg: Path,
+    *,
+    deadlock: bool = True,
+    workers: int = 1,
+    java: Path | None = None,
+    jar: Path | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Exploration:
+    """Explore a spec with TLC.
+
+    Arguments: `spec` and `cfg`, the files; `deadlock`, whether a state without successors is a violation;
+    `workers`, TLC's threads; `java` and `jar`, the tools; `on_progress`, told of distinct states now and then.
+    """
+    tell = None if on_progress is None else lambda progress: on_progress(progress.distinct)
+    result = run_tlc(spec, cfg, workers=workers, deadlock_check=deadlock, java=java, jar=jar, on_progress=tell)
+    trace = result.counterexample
+    return Exploration(
+        spec=str(spec),
+        engine=Engine.TLC,
+        verdict=_VERDICTS[result.verdict],
+        reason=result.reason,
+        distinct=result.distinct,
+        generated=result.generated,
+        depth=result.depth,
+        seconds=result.wall_seconds,
+        property=_label(result),
+        counterexample=None if trace is None else tuple(step.action or "Init" for step in trace.steps),
+    )
+
+
+def _label(result: TlcResult) -> str | None:
+    return result.violation.label if result.violation is not None else None
+
+
+def explore_compiled(
+    spec: Path,
+    cfg: Path,
+    *,
+    deadlock: bool = True,
+    jar: Path | None = None,
+    max_states: int | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> Exploration:
+    """Explore a spec with its compiled form.
+
+    Arguments: as of explore_with_tlc; `max_states`, where to give up (inconclusive).
+    Raises CompileError where the spec is outside the supported language.
+    """
+    compiled = load_spec(spec, cfg, jar=jar)
+    begin = time.perf_counter()
+    for place in compiled.false_assumptions():
+        reason = f"the ASSUME at {place} is false"
+        return Exploration(str(spec), Engine.COMPILED, Verdict.VIOLATED, reason, None, None, None, 0.0)
+    try:
+        found = explore(
+            compiled,
+            check_deadlock=deadlock and compiled.check_deadlock,
+            max_states=max_states,
+            on_level=on_progress,
+        )
+    except RecursionError:
+        raise GaveUpError(f"{spec}: {too_deep()}") from None
+    except TlaError as error:
+        seconds = time.perf_counter() - begin
+        reason = f"the spec cannot be evaluated: {error}"
+        return Exploration(str(spec), Engine.COMPILED, Verdict.MALFORMED, reason, None, None, None, seconds)
+    verdict, reason = Verdict.HOLDS, f"no error in {found.distinct} distinct states, depth {found.depth}"
+    name, steps = None, None
+    if found.violation is not None:
+        name = found.violation.name or "deadlock"
+        verdict, reason = Verdict.VIOLATED, " ".join(filter(None, (found.violation.kind, found.violation.name)))
+        steps = tuple(step.action or "Init" for step in found.violation.trace)
+    elif not found.complete:
+        verdict, reason = Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
+    elif compiled.unchecked:
+        verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {', '.join(compiled.unchecked)}"
+    return Exploration(
+        spec=str(spec),
+        engine=Engine.COMPILED,
+        verdict=verdict,
+        reason=reason,
+        distinct=found.distinct,
+        generated=found.generated,
+        depth=found.depth,
+        seconds=time.perf_counter() - begin,
+        property=name,
+        counterexample=steps,
+    )
+
+
+_VERDICTS = {
+    TlcVerdict.HOLDS: Verdict.HOLDS,
+    TlcVerdict.VIOLATED: Verdict.VIOLATED,
+    TlcVerdict.INCONCLUSIVE: Verdict.INCONCLUSIVE,
+    TlcVerdict.ERROR: Verdict.MALFORMED,
+}

@@ -1,0 +1,1 @@
+"""The systems that lockstep knows, and specs of the reader's own."""

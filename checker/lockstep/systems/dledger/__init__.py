@@ -1,0 +1,1 @@
+"""DLedger: its traces, its recordings and its logs."""

@@ -1,0 +1,199 @@
+"""A behaviour of the spec under construction: the state it has come to, and the steps that led there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lockstep.conformance.compare import equal_count
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value
+from lockstep.trace.format import OBSERVE
+
+#: The actions that may be hidden: those of which DLedger logs nothing, or nothing where they go well; and
+#: CheckAppendFuture, whose lines are not read.
+HIDDEN = frozenset(
+    {
+        "NextTerm",
+        "SetCurrVoteFor",
+        "AppendAsLeader",
+        "DoCompare",
+        "HandleDoCompare",
+        "HandleCompareResponse",
+        "DoAppend",
+        "HandleDoAppend",
+        "CheckAppendFuture",
+        "HandleAppendResponse",
+        "RefreshOwnWaterMark",
+        "QuorumAckChecker",
+        "DoCommit",
+        "HandleDoCommit",
+        "PersistCheckPoint",
+        "Crash",
+        "CrashInPersistTerm",
+        "CrashInPersistCheckPoint",
+    }
+)
+
+_WAITED = ("COMPARE", "TRUNCATE")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One step, or an observation: which line it explains, and whether the line says so or nothing does (`hidden`)."""
+
+    line: int
+    node: str
+    action: str
+    args: Mapping[str, Value]
+    shows: Mapping[str, Any]
+    hidden: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A behaviour: its last state, its last step, and the run before that; runs share what they have in common."""
+
+    spec: Spec
+    state: State
+    last: Taken | None = None
+    before: Run | None = None
+
+    def steps(self) -> list[Taken]:
+        """Return the steps in their order."""
+        found: list[Taken] = []
+        run: Run | None = self
+        while run is not None and run.last is not None:
+            found.append(run.last)
+            run = run.before
+        return found[::-1]
+
+    def states(self) -> list[State]:
+        """Return the states, from the first to the last."""
+        found: list[State] = []
+        run: Run | None = self
+        while run is not None:
+            if run.last is None or run.last.action != OBSERVE:
+                found.append(run.state)
+            run = run.before
+        return found[::-1]
+
+    def take(
+        self,
+        line: int,
+        action: str,
+        node: str,
+        *,
+        shows: Mapping[str, Any] | None = None,
+        hidden: bool = False,
+        **args: Value,
+    ) -> Run | None:
+        """Return the run after a step; None where the spec does not allow it, or the node then shows something else."""
+        params = self.spec.actions[action].params
+        after = self.spec.step(self.state, action, {params[0]: node, **args})
+        if after is None:
+            return None
+        run = Run(self.spec, after, Taken(line, node, action, args, shows or {}, hidden), self)
+        return run if run.fits(node, shows or {}) else None
+
+    def hide(self, line: int, action: str, node: str, **args: Value) -> Run | None:
+        """Return the run after a step that no line tells of, one of HIDDEN."""
+        if action not in HIDDEN:
+            raise ValueError(f"{action} is not hidden: DLedger logs it")
+        return self.take(line, action, node, hidden=True, **args)
+
+    def observe(self, line: int, node: str, shows: Mapping[str, Any]) -> Run | None:
+        """Return the run after an observation that is no step, or None where the node shows something else."""
+        if not self.fits(node, shows):
+            return None
+        return Run(self.spec, self.state, Taken(line, node, OBSERVE, {}, shows, hidden=False), self)
+
+    def hide_earlier(self, when: Callable[[Run], bool], line: int, action: str, node: str) -> Run | None:
+        """Return the run with a step that no line tells of put in where it last was such that `when` holds, if ever."""
+        at, later = self, list[Taken]()
+        while not when(at):
+            if at.before is None or at.last is None:
+                return None
+            later.append(at.last)
+            at = at.before
+        found = at.hide(line, action, node)
+        for step in reversed(later):
+            found = found and found._again(step)
+        return found
+
+    def _again(self, step: Taken) -> Run | None:
+        if step.action == OBSERVE:
+            return self.observe(step.line, step.node, step.shows)
+        return self.take(step.line, step.action, step.node, shows=step.shows, hidden=step.hidden, **step.args)
+
+    def fits(self, node: str, shows: Mapping[str, Any]) -> bool:
+        """Tell whether the node shows this."""
+        return not shows or equal_count(shows, self.spec.evaluate(OBSERVE, self.state, node)) is not None
+
+    def essence(self) -> tuple[Value, frozenset[Value]]:
+        """Return what tells this run's state from others: the nodes, and COMPAREs and TRUNCATEs that are waited for.
+
+        Other messages that stayed under way are of no consequence: each may be late for ever.
+        """
+        rows = (row for row in self.state["network"].d.values() if isinstance(row, Fcn))  # a group of one has none
+        channels = (channel for row in rows for channel in row.d.values())
+        messages = (m for channel in channels if isinstance(channel, Fcn) for m in channel.d)
+        return self.state["node"], frozenset(m for m in messages if m.d["type"] in _WAITED and m.d.get("awaited", True))
+
+    # ---- What the spec's state says ----
+
+    def of(self, node: str, name: str) -> Any:
+        """Return a field of the node's state."""
+        return self.state["node"].d[node].d[name]
+
+    def dispatcher(self, node: str, peer: str, name: str) -> Any:
+        """Return a field of the node's dispatcher for a peer."""
+        return self.of(node, "dispatchers").d[peer].d[name]
+
+    def mark(self, node: str, peer: str) -> int:
+        """Return the watermark that the node keeps of a peer."""
+        found: int = self.of(node, "peerWaterMarks").d[peer]
+        return found
+
+    def end(self, node: str) -> int:
+        """Return the node's ledgerEndIndex."""
+        return len(self.of(node, "log")) - 1
+
+    def leads(self, node: str) -> bool:
+        """Tell whether the node leads."""
+        return bool(self.of(node, "role") == "LEADER")
+
+    def leader_of(self, node: str) -> str | None:
+        """Return who leads the node: itself, or the leader of its term that it follows."""
+        if self.leads(node):
+            return node
+        leader = self.of(node, "leaderId")
+        if self.of(node, "role") != "FOLLOWER" or isinstance(leader, ModelValue) or not self.leads(leader):
+            return None
+        same_term = self.of(leader, "currTerm") == self.of(node, "currTerm")
+        return str(leader) if same_term else None
+
+    def reaches(self, leader: str, peer: str) -> bool:
+        """Tell whether the leader pushes entries to a peer that takes them."""
+        if leader == peer or self.leader_of(peer) != leader:
+            return False
+        return bool(self.spec.evaluate("Appending", self.state, leader, peer))
+
+    def messages(self, source: str, target: str, kind: str, type_: str, index: int | None = None) -> list[Fcn]:
+        """Return the messages under way from one node to another, of an index or in the order of indexes."""
+        channel = self.state["network"].d[source].d[target]
+        table = channel.d if isinstance(channel, Fcn) else {}
+        found = [m for m in table if m.d["type"] == type_ and m.d["kind"] == kind]
+        if index is not None:
+            found = [m for m in found if m.d["index"] == index]
+        return sorted(found, key=_place) if len(found) > 1 else found
+
+
+def _place(message: Fcn) -> tuple[Any, ...]:
+    """Return what orders messages of one type, whatever the order in which a set lists them."""
+    fields = message.d
+    entry = fields["entry"].d if "entry" in fields else {"term": -1, "value": ""}
+    numbers = [fields.get(name, -1) for name in ("index", "commitIndex", "term", "beginIndex", "endIndex")]
+    return (*numbers, fields.get("code", ""), fields.get("awaited", False), entry["term"], entry["value"])

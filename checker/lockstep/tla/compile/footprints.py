@@ -1,0 +1,424 @@
+"""Footprints: the parts of a formula, and what of a state each part reads.
+
+A formula is a conjunction over the elements of constant sets, such as the nodes, as far as it can be taken apart so:
+``\\A n \\in Node : P(n)``, ``P /\\ Q``, ``r \\in [a: S, b: T]``. Each part with its elements is an instance, whose
+value depends on its footprint alone: paths into the state, such as ``node``, n, ``log``. So an instance need be
+evaluated again only after a step that changed something on one of its paths. Nothing here evaluates anything.
+
+A footprint may be too large, which costs time, but never too small: whatever is not understood reads all variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lockstep.tla.compile.analysis import Program
+from lockstep.tla.compile.nextstate import Frame
+from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
+
+#: A step of a path: the number of a bound element, a key, or None for any.
+Step = int | str | None
+Path = tuple[str, *tuple[Step, ...]]
+
+#: Paths are no longer than this: a variable and two steps into it.
+LENGTH = 3
+
+
+@dataclass(frozen=True)
+class Part:
+    """A conjunct: how it is reached, its formula, and its footprint, in which numbers are those of the elements."""
+
+    frames: tuple[Frame, ...]
+    body: Expr
+    footprint: frozenset[Path]
+    eaches: tuple[Each, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """A comparison of a number of the element, ``x + offset`` or ``x.key + offset``, with one of the state alone."""
+
+    key: str | None
+    offset: int
+    limit: Expr
+    scope: Scope
+    footprint: frozenset[Path]
+
+
+@dataclass(frozen=True, eq=False)
+class Each:
+    """A part that says something of every element of a set or range of the state: ``\\A x \\in D : P(x)``, or
+    ``guard => \\A x \\in D : P(x)``. ``\\A x, y \\in D : P(x, y)`` is one for x and one for y: a pair is of concern
+    where either is.
+
+    Where only the domain, a sequence at an index of x, or the limit of a comparison changed, no more than some elements
+    are concerned. `whole` is what else P reads; `at` are sequences with the number of x that is the index.
+    """
+
+    bound: Bound
+    body: Expr
+    range: tuple[Expr, Expr] | None
+    domain: frozenset[Path]
+    whole: frozenset[Path]
+    at: frozenset[tuple[Path, str | None, int]]
+    thresholds: tuple[Threshold, ...]
+    guard: Expr | None = None
+
+
+@dataclass(frozen=True)
+class _Element:
+    """A name bound to an element of a constant set: its number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A parameter that stands for an expression, in the scope of its call."""
+
+    expr: Expr
+    scope: Scope
+    within: frozenset[int]
+
+
+class _X:
+    """The name bound by an Each."""
+
+
+#: What the bound names mean; None: an element of a set that is not constant.
+Scope = dict[int, "_Element | Argument | _X | None"]
+_NAME = _X()
+_OF_BOTH_STATES = frozenset({"'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct"})
+_COMPARISONS = frozenset(("Naturals", name) for name in ("<", ">", "\\leq", "\\geq"))
+
+
+def parts(program: Program, formula: Expr) -> Iterator[Part]:
+    """Take a formula apart; together the parts say what it says."""
+    yield from _Splitter(program).split(formula, (), {}, 0)
+
+
+def footprint_of(program: Program, definition: Definition) -> frozenset[Path]:
+    """Return the footprint of a definition; numbers are those of its parameters."""
+    scope: Scope = {uid: _Element(number) for number, uid in enumerate(definition.params)}
+    return _Splitter(program).footprint(definition.body, scope)
+
+
+class _Splitter:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.variables = {each.uid: each.name for each in program.variables()}
+        self.everything: frozenset[Path] = frozenset((name,) for name in self.variables.values())
+
+    # ---- Parts ----
+
+    def split(self, expr: Expr, frames: tuple[Frame, ...], scope: Scope, count: int) -> Iterator[Part]:
+        if isinstance(expr, Builtin) and expr.name == "\\land":
+            for each in expr.args:
+                yield from self.split(each, frames, scope, count)
+        elif (
+            isinstance(expr, Builtin) and expr.name == "\\in" and (fields := self._record_set(expr.args[1])) is not None
+        ):
+            yield from self._of_a_record(expr, fields, frames, scope)
+        elif isinstance(expr, Bind) and expr.name == "$BoundedForall" and self._are_constant(expr.bounds):
+            for bound in expr.bounds:
+                frames = (*frames, Frame(bound=bound))
+                scope = scope | {uid: _Element(count + number) for number, uid in enumerate(bound.params)}
+                count += len(bound.params)
+            yield from self.split(expr.body, frames, scope, count)
+        elif isinstance(expr, Call) and (definition := self._opened(expr)) is not None:
+            yield from self.split(definition.body, (*frames, Frame(use=expr, definition=definition)), {}, count)
+        else:
+            yield Part(frames, expr, self.footprint(expr, scope), self._eaches(expr, scope))
+
+    def _eaches(self, expr: Expr, scope: Scope) -> tuple[Each, ...]:
+        if isinstance(expr, Builtin) and expr.name == "=>":
+            guard, then = expr.args
+            eaches = self._eaches(then, scope)
+            if any(each.guard is not None for each in eaches):
+                return ()
+            reads = self.footprint(guard, scope)
+            return tuple(replace(each, guard=guard, whole=each.whole | reads) for each in eaches)
+        if not isinstance(expr, Bind) or expr.name != "$BoundedForall":
+            return ()
+        if any(bound.domain is None or bound.is_tuple for bound in expr.bounds):
+            return ()
+        bounds = [replace(bound, params=(uid,)) for bound in expr.bounds for uid in bound.params]
+        return tuple(self._each(expr, bounds, number, scope) for number in range(len(bounds)))
+
+    def _each(self, expr: Bind, bounds: list[Bound], number: int, scope: Scope) -> Each:
+        """Return what a quantifier says of every element of one of its bounds; what is new in others, others tell."""
+        bound, others = bounds[number], bounds[:number] + bounds[number + 1 :]
+        assert bound.domain is not None
+        reader = _ReaderOfEach(self.program)
+        inside: Scope = {**scope, **{other.params[0]: None for other in others}, bound.params[0]: _NAME}
+        whole = reader.footprint(expr.body, inside)
+        body = replace(expr, bounds=tuple(others)) if others else expr.body
+        domain = self.footprint(bound.domain, scope)
+        told = (frozenset(reader.at), tuple(reader.thresholds))
+        return Each(bound, body, self._range(bound.domain), domain, whole, *told)
+
+    def _range(self, domain: Expr) -> tuple[Expr, Expr] | None:
+        if isinstance(domain, Call) and self._standard(domain.op) == ("Naturals", ".."):
+            low, high = domain.args
+            return low, high
+        return None
+
+    def _standard(self, op: int) -> tuple[str, str] | None:
+        definition = self.program.definition(op)
+        return None if definition is None else self.program.standard(definition)
+
+    def _are_constant(self, bounds: tuple[Bound, ...]) -> bool:
+        return all(
+            bound.domain is not None and not bound.is_tuple and self.program.is_constant(bound.domain)
+            for bound in bounds
+        )
+
+    def _opened(self, call: Call) -> Definition | None:
+        """Return the definition of a conjunct that only has a name: one without parameters."""
+        definition = self.program.definition(call.op)
+        if definition is None or definition.params or definition.recursive or self.program.standard(definition):
+            return None
+        return definition if definition.uid not in self.program.values else None
+
+    def _record_set(self, expr: Expr) -> tuple[Builtin, tuple[Frame, ...]] | None:
+        """Return ``[a: S, b: T]``, and the uses of definitions that lead to it, if that is what an expression is."""
+        uses: tuple[Frame, ...] = ()
+        while isinstance(expr, Call):
+            definition = self.program.definition(expr.op)
+            if definition is None or definition.recursive or definition.uid in self.program.values:
+                return None
+            uses = (*uses, Frame(use=expr, definition=definition))
+            expr = definition.body
+        return (expr, uses) if isinstance(expr, Builtin) and expr.name == "$SetOfRcds" else None
+
+    def _of_a_record(
+        self, expr: Builtin, fields: tuple[Builtin, tuple[Frame, ...]], frames: tuple[Frame, ...], scope: Scope
+    ) -> Iterator[Part]:
+        """Yield that the record has these fields, no others, and that each is in its set, where that is constant."""
+        record, _ = expr.args
+        told, uses = fields
+        path = self.path(record, scope)
+        if path is None or len(path) >= LENGTH or not self.program.is_constant(expr.args[1]):
+            yield Part(frames, expr, self.footprint(expr, scope))
+            return
+        names = Builtin("$SetEnumerate", tuple(pair.args[0] for pair in _pairs(told)), expr.loc)
+        domain = Builtin("DOMAIN", (record,), expr.loc)
+        indexes = self.footprint(record, scope) - {path[:LENGTH]}
+        yield Part(frames, Builtin("=", (domain, names), expr.loc), frozenset({path}) | indexes)
+        for pair in _pairs(told):
+            name = pair.args[0]
+            assert isinstance(name, String)
+            value = Builtin("$FcnApply", (record, name), expr.loc)
+            member = Builtin("\\in", (value, pair.args[1]), expr.loc)
+            yield Part((*frames, *uses), member, frozenset({(*path, name.value)}) | indexes)
+
+    # ---- Footprints ----
+
+    def footprint(self, expr: Expr, scope: Scope) -> frozenset[Path]:
+        found: set[Path] = set()
+        self._read(expr, scope, found, frozenset())
+        return frozenset(found)
+
+    def path(self, expr: Expr, scope: Scope) -> Path | None:
+        """Return the path that an expression is; None if it is none."""
+        if isinstance(expr, Builtin) and expr.name == "'":
+            return self.path(expr.args[0], scope)
+        if isinstance(expr, Builtin) and expr.name == "$FcnApply":
+            path = self.path(expr.args[0], scope)
+            return None if path is None else (*path, self._step(expr.args[1], scope))
+        if not isinstance(expr, Call) or expr.args:
+            return None
+        bound = scope.get(expr.op)
+        if isinstance(bound, Argument):
+            return self.path(bound.expr, bound.scope)
+        uid = self.program.target(expr.op)
+        if uid in self.variables:
+            return (self.variables[uid],)
+        definition = self.program.definition(expr.op)
+        if definition is None or definition.params or definition.recursive or expr.op in scope:
+            return None
+        return self.path(definition.body, scope)
+
+    def _step(self, expr: Expr, scope: Scope) -> Step:
+        if isinstance(expr, String):
+            return expr.value
+        if isinstance(expr, Call) and not expr.args:
+            bound = scope.get(expr.op)
+            if isinstance(bound, _Element):
+                return bound.number
+            if isinstance(bound, Argument):
+                return self._step(bound.expr, bound.scope)
+        return None
+
+    def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
+        path = self.path(expr, scope)
+        if path is not None:
+            found.add(path[:LENGTH])  # type: ignore[arg-type]  # a slice of a path is one
+            for index, its_scope in self._indexes(expr, scope):
+                self._read(index, its_scope, found, within)
+        elif isinstance(expr, Call):
+            self._read_call(expr.op, expr.args, scope, found, within)
+        elif isinstance(expr, OperatorArg):
+            if expr.builtin is None:
+                found |= self.everything
+        elif isinstance(expr, Bind):
+            inside = dict(scope)
+            for bound in expr.bounds:
+                if bound.domain is not None:
+                    self._read(bound.domain, inside, found, within)
+                inside |= dict.fromkeys(bound.params)
+            self._read(expr.body, inside, found, within)
+        elif isinstance(expr, Let):
+            self._read(expr.body, scope, found, within)
+        elif isinstance(expr, Builtin):
+            for each in expr.args:
+                self._read(each, scope, found, within)
+
+    def _indexes(self, expr: Expr, scope: Scope) -> list[tuple[Expr, Scope]]:
+        """Return the indexes within a path, also where names stand for it."""
+        if isinstance(expr, Builtin):
+            return [*self._indexes(expr.args[0], scope), *((index, scope) for index in expr.args[1:])]
+        if isinstance(expr, Call) and isinstance(bound := scope.get(expr.op), Argument):
+            return self._indexes(bound.expr, bound.scope)
+        if isinstance(expr, Call) and (definition := self.program.definition(expr.op)) is not None:
+            return self._indexes(definition.body, scope)
+        return []
+
+    def _read_call(
+        self, op: int, args: tuple[Expr, ...], scope: Scope, found: set[Path], within: frozenset[int]
+    ) -> None:
+        if op in scope:
+            bound = scope[op]
+            if isinstance(bound, Argument):
+                self._read_argument(bound, args, found)
+            for each in args:
+                self._read(each, scope, found, within)
+            return
+        definition = self.program.definition(op)
+        if definition is None or self.program.standard(definition) or definition.uid in within:
+            for each in args:
+                self._read(each, scope, found, within)
+            if definition is not None and definition.uid in within:
+                found |= self.everything
+            return
+        if definition.uid in self.program.values:
+            return
+        inside = scope | {uid: Argument(arg, scope, within) for uid, arg in zip(definition.params, args, strict=True)}
+        self._read(definition.body, inside, found, within | {definition.uid})
+
+    def _read_argument(self, bound: Argument, args: tuple[Expr, ...], found: set[Path]) -> None:
+        if isinstance(bound.expr, OperatorArg):
+            if args:  # an operator that was passed: what it does with its arguments is not followed
+                found |= self.everything
+        else:
+            self._read(bound.expr, bound.scope, found, bound.within)
+
+
+def _pairs(told: Builtin) -> Iterator[Builtin]:
+    for pair in told.args:
+        assert isinstance(pair, Builtin)
+        yield pair
+
+
+class _ReaderOfEach(_Splitter):
+    """Reads a formula about the elements of a set, and tells apart what concerns one of them only."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.at: set[tuple[Path, str | None, int]] = set()
+        self.thresholds: list[Threshold] = []
+
+    def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
+        if isinstance(expr, Builtin) and expr.name in _OF_BOTH_STATES and self.path(expr, scope) is None:
+            # What is a limit in the one state is another in the next: no difference is made here.
+            for each in expr.args:
+                _Splitter(self.program)._read(each, scope, found, within)
+        elif (indexed := self._indexed(expr, scope)) is not None:
+            self.at.add(indexed[0])
+            for index, its_scope in indexed[1]:
+                self._read(index, its_scope, found, within)
+        elif (threshold := self._threshold(expr, scope)) is not None:
+            if threshold.footprint:
+                self.thresholds.append(threshold)
+        else:
+            super()._read(expr, scope, found, within)
+
+    def _indexed(
+        self, expr: Expr, scope: Scope
+    ) -> tuple[tuple[Path, str | None, int], list[tuple[Expr, Scope]]] | None:
+        """Return the sequence and the number of the element, if an expression is one at its index, or within that.
+
+        With it come the other indexes on the way, in their scopes.
+        """
+        others: list[tuple[Expr, Scope]] = []
+        while True:
+            if isinstance(expr, Builtin) and expr.name == "$FcnApply":
+                path, number = self.path(expr.args[0], scope), self._number(expr.args[1], scope)
+                if path is not None and number is not None:
+                    others += self._indexes(expr.args[0], scope)
+                    return ((path, *number), others) if len(path) <= LENGTH else None
+                others.append((expr.args[1], scope))
+                expr = expr.args[0]
+            elif isinstance(expr, Builtin) and expr.name == "'":
+                expr = expr.args[0]
+            elif isinstance(expr, Call) and not expr.args and isinstance(bound := scope.get(expr.op), Argument):
+                expr, scope = bound.expr, bound.scope
+            else:
+                return None
+
+    def _number(self, expr: Expr, scope: Scope) -> tuple[str | None, int] | None:
+        """Return (key, offset) where an expression is ``x + offset`` or ``x.key + offset``."""
+        if self._is_name(expr, scope):
+            return None, 0
+        if isinstance(expr, Builtin) and expr.name == "$FcnApply" and self._is_name(expr.args[0], scope):
+            key = expr.args[1]
+            return (key.value, 0) if isinstance(key, String) else None
+        if not isinstance(expr, Call):
+            return None
+        if isinstance(bound := scope.get(expr.op), Argument) and not expr.args:
+            return self._number(bound.expr, bound.scope)
+        sign = {("Naturals", "+"): 1, ("Naturals", "-"): -1}.get(self._standard(expr.op) or ("", ""))
+        if sign is None or not isinstance(expr.args[1], Number):
+            return None
+        number = self._number(expr.args[0], scope)
+        return None if number is None else (number[0], number[1] + sign * expr.args[1].value)
+
+    def _is_name(self, expr: Expr, scope: Scope) -> bool:
+        if not isinstance(expr, Call) or expr.args:
+            return False
+        bound = scope.get(expr.op)
+        return bound is _NAME or (isinstance(bound, Argument) and self._is_name(bound.expr, bound.scope))
+
+    def _threshold(self, expr: Expr, scope: Scope) -> Threshold | None:
+        equals = isinstance(expr, Builtin) and expr.name == "="
+        if not equals and not (isinstance(expr, Call) and self._standard(expr.op) in _COMPARISONS):
+            return None
+        assert isinstance(expr, Call | Builtin)
+        for mine, other in (expr.args, expr.args[::-1]):
+            number = self._number(mine, scope)
+            if number is not None and not self._speaks_of_it(other, scope, frozenset()):
+                return Threshold(*number, other, scope, _Splitter(self.program).footprint(other, scope))
+        return None
+
+    def _speaks_of_it(self, expr: Expr, scope: Scope, within: frozenset[int]) -> bool:
+        """Tell whether an expression depends on the element, or on another name bound beside it."""
+        if isinstance(expr, Call):
+            bound = scope.get(expr.op)
+            if bound is _NAME or (bound is None and expr.op in scope):
+                return True
+            if isinstance(bound, Argument) and self._speaks_of_it(bound.expr, bound.scope, within):
+                return True
+            definition = self.program.definition(expr.op)
+            opens = definition is not None and definition.uid not in within and not self.program.standard(definition)
+            if opens and definition and self._speaks_of_it(definition.body, scope, within | {definition.uid}):
+                return True
+            return any(self._speaks_of_it(each, scope, within) for each in expr.args)
+        if isinstance(expr, Bind):
+            domains = [bound.domain for bound in expr.bounds if bound.domain is not None]
+            return any(self._speaks_of_it(each, scope, within) for each in (*domains, expr.body))
+        if isinstance(expr, Let):
+            return self._speaks_of_it(expr.body, scope, within)
+        if isinstance(expr, Builtin):
+            return any(self._speaks_of_it(each, scope, within) for each in expr.args)
+        return isinstance(expr, OperatorArg)

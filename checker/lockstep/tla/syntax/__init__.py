@@ -1,0 +1,1 @@
+"""A spec as it is written: SANY's syntax tree, the cfg, instances."""

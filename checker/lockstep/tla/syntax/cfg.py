@@ -1,0 +1,259 @@
+"""Reading TLC's configuration files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lockstep.base.text_files import text_of
+from lockstep.tla.values.equality import build_set
+from lockstep.tla.values.kinds import ModelValue, TlaError, Value
+from lockstep.tla.values.text import unescape
+
+__all__ = ["Cfg", "CfgError", "parse_cfg", "read_cfg"]
+
+
+class CfgError(Exception):
+    """A configuration that cannot be read; the message names file and line."""
+
+
+@dataclass
+class Cfg:
+    """What a configuration says.
+
+    Attributes:
+        constants: values given to constants (or to defined operators without parameters).
+        substitutions: names replaced by the name of another operator (``Op <- Other``).
+        module_substitutions: the same, within one module (``Op <- [Module]Other``), by (module, name).
+        module_constants: values within one module (``N = [Module]3``), by (module, name).
+        specification: the temporal formula, if named.
+        init: the initial predicate, if named.
+        next: the next-state action, if named.
+        invariants: names of state predicates.
+        properties: names of temporal formulas.
+        constraints: names of state constraints.
+        action_constraints: names of action constraints.
+        symmetry: name of the symmetry set, if any.
+        view: name of the view, if any.
+        check_deadlock: whether deadlock is an error.
+        file: its name in error messages.
+    """
+
+    constants: dict[str, Value] = field(default_factory=dict)
+    substitutions: dict[str, str] = field(default_factory=dict)
+    module_substitutions: dict[tuple[str, str], str] = field(default_factory=dict)
+    module_constants: dict[tuple[str, str], Value] = field(default_factory=dict)
+    specification: str | None = None
+    init: str | None = None
+    next: str | None = None
+    invariants: list[str] = field(default_factory=list)
+    properties: list[str] = field(default_factory=list)
+    constraints: list[str] = field(default_factory=list)
+    action_constraints: list[str] = field(default_factory=list)
+    symmetry: str | None = None
+    view: str | None = None
+    check_deadlock: bool = True
+    file: str = "the configuration"
+
+
+_LISTS = {
+    "INVARIANT": "invariants",
+    "INVARIANTS": "invariants",
+    "PROPERTY": "properties",
+    "PROPERTIES": "properties",
+    "CONSTRAINT": "constraints",
+    "CONSTRAINTS": "constraints",
+    "ACTION_CONSTRAINT": "action_constraints",
+    "ACTION_CONSTRAINTS": "action_constraints",
+}
+_SINGLES = {"SPECIFICATION": "specification", "INIT": "init", "NEXT": "next", "SYMMETRY": "symmetry", "VIEW": "view"}
+_KEYWORDS = {*_LISTS, *_SINGLES, "CONSTANT", "CONSTANTS", "CHECK_DEADLOCK"}
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|\\\*[^\n]*)
+      | (?P<string>"(?:[^"\\\n]|\\.)*")
+      | (?P<number>-?\d+(?![A-Za-z0-9_]))
+      | (?P<word>[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_!]*)
+      | (?P<sign><-|[={},\[\]])
+    """,
+    re.VERBOSE,
+)
+
+
+#: A longer number has more than 32 bits, or zeros before it.
+_MOST_DIGITS = 20
+
+#: How deep the sets of a value may be nested.
+_DEEPEST = 32
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    line: int
+
+
+def _tokens(text: str, file: str) -> list[_Token]:
+    tokens, position, line = [], 0, 1
+    while position < len(text):
+        if text.startswith("(*", position):
+            end = _comment_end(text, position, f"{file}:{line}")
+            line += text.count("\n", position, end)
+            position = end
+            continue
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise CfgError(f"{file}:{line}: cannot read {text[position : position + 20].splitlines()[0]!r}")
+        if match.lastgroup != "space":
+            tokens.append(_Token(str(match.lastgroup), match[0], line))
+        line += match[0].count("\n")
+        position = match.end()
+    return tokens
+
+
+def _comment_end(text: str, start: int, place: str) -> int:
+    depth = 0
+    for match in re.finditer(r"\(\*|\*\)", text[start:]):
+        depth += 1 if match[0] == "(*" else -1
+        if depth == 0:
+            return start + match.end()
+    raise CfgError(f"{place}: this comment does not end")
+
+
+class _Parser:
+    def __init__(self, text: str, file: str) -> None:
+        self.file = file
+        self.tokens = _tokens(text, file)
+        self.index = 0
+        self.cfg = Cfg(file=file)
+
+    def fail(self, message: str, token: _Token | None) -> CfgError:
+        line = token.line if token else (self.tokens[-1].line if self.tokens else 1)
+        return CfgError(f"{self.file}:{line}: {message}")
+
+    def peek(self) -> _Token | None:
+        return self.tokens[self.index] if self.index < len(self.tokens) else None
+
+    def take(self, kind: str = "", text: str = "") -> _Token:
+        token = self.peek()
+        if token is None:
+            raise self.fail(f"the file ends where {text or kind or 'more'} was expected", None)
+        if (kind and token.kind != kind) or (text and token.text != text):
+            raise self.fail(f"expected {text or 'a ' + kind}, found {token.text!r}", token)
+        self.index += 1
+        return token
+
+    def at_name(self) -> bool:
+        token = self.peek()
+        return token is not None and token.kind == "word" and token.text not in _KEYWORDS
+
+    def run(self) -> Cfg:
+        while (token := self.peek()) is not None:
+            self.index += 1
+            if token.text in ("CONSTANT", "CONSTANTS"):
+                while self.at_name():
+                    self.constant()
+            elif token.text in _LISTS:
+                while self.at_name():
+                    getattr(self.cfg, _LISTS[token.text]).append(self.take("word").text)
+            elif token.text in _SINGLES:
+                self.single(token)
+            elif token.text == "CHECK_DEADLOCK":
+                self.cfg.check_deadlock = self.boolean()
+            else:
+                raise self.fail(f"unknown statement {token.text!r}", token)
+        return self.cfg
+
+    def single(self, statement: _Token) -> None:
+        attribute = _SINGLES[statement.text]
+        if getattr(self.cfg, attribute) is not None:
+            raise self.fail(f"a second {statement.text}", statement)
+        setattr(self.cfg, attribute, self.take("word").text)
+
+    def boolean(self) -> bool:
+        token = self.take("word")
+        if token.text not in ("TRUE", "FALSE"):
+            raise self.fail(f"expected TRUE or FALSE, found {token.text!r}", token)
+        return token.text == "TRUE"
+
+    def constant(self) -> None:
+        name = self.take("word")
+        sign = self.take("sign")
+        cfg = self.cfg
+        if sign.text not in ("=", "<-"):
+            raise self.fail(f"expected = or <- after {name.text}, found {sign.text!r}", sign)
+        module = self.module()
+        where = (module, name.text) if module else name.text
+        if any(where in table for table in (cfg.constants, cfg.substitutions)) or any(
+            where in table for table in (cfg.module_constants, cfg.module_substitutions)
+        ):
+            raise self.fail(f"{name.text} is given twice", name)
+        if sign.text == "=" and module:
+            cfg.module_constants[module, name.text] = self.value()
+        elif sign.text == "=":
+            cfg.constants[name.text] = self.value()
+        elif module:
+            cfg.module_substitutions[module, name.text] = self.take("word").text
+        else:
+            cfg.substitutions[name.text] = self.take("word").text
+
+    def module(self) -> str:
+        """Read ``[Module]``, if it is there."""
+        token = self.peek()
+        if token is None or token.text != "[":
+            return ""
+        self.take()
+        name = self.take("word").text
+        self.take(text="]")
+        return name
+
+    def value(self, depth: int = 0) -> Value:
+        token = self.take()
+        if depth > _DEEPEST:
+            raise self.fail(f"nested deeper than {_DEEPEST} levels", token)
+        if token.kind == "number":
+            if len(token.text) > _MOST_DIGITS or not -(2**31) <= int(token.text) < 2**31:
+                raise self.fail("a number of more than 32 bits is not supported: TLC has none", token)
+            return int(token.text)
+        if token.kind == "string":
+            return unescape(token.text[1:-1])
+        if token.kind == "word" and token.text not in _KEYWORDS:
+            return token.text == "TRUE" if token.text in ("TRUE", "FALSE") else ModelValue(token.text)
+        if token.text == "{":
+            return self.set_value(token, depth)
+        raise self.fail(f"expected a value, found {token.text!r}", token)
+
+    def set_value(self, opening: _Token, depth: int) -> Value:
+        elements: list[Value] = []
+        while (token := self.peek()) is not None and token.text != "}":
+            if elements:
+                self.take(text=",")
+            elements.append(self.value(depth + 1))
+        self.take(text="}")
+        try:
+            return build_set(elements)
+        except TlaError as error:
+            raise self.fail(str(error), opening) from None
+
+
+def parse_cfg(text: str, file: str = "<cfg>") -> Cfg:
+    """Read a configuration from its text.
+
+    Args:
+        text: the configuration.
+        file: its name in error messages.
+
+    Returns:
+        What it says.
+
+    Raises:
+        CfgError: on anything unknown, with file and line.
+    """
+    return _Parser(text, file).run()
+
+
+def read_cfg(path: str | Path) -> Cfg:
+    """Read a configuration file; see :func:`parse_cfg`."""
+    return parse_cfg(text_of(path), str(path))

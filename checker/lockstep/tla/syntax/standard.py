@@ -1,0 +1,66 @@
+"""The operators of the standard modules, by (module, name).
+
+Each names its function in :mod:`lockstep.tla.values.runtime` (as generated code imports it), says of each argument
+whether it is a value (``v``) or an operator (``o``), and may give Python's own operator for arguments known to be
+integers (small ones, where the result is one, too).
+"""
+
+from __future__ import annotations
+
+__all__ = ["PASSING", "STANDARD", "STANDARD_VALUES"]
+
+#: What holds a part of an argument in its result, or answers one.
+PASSING = frozenset(
+    {"Append", "\\o", "Head", "Tail", "SubSeq", "SelectSeq", "SortSeq", "@@", ":>", "Print", "TLCEval", "BagUnion"}
+)
+
+STANDARD_VALUES: dict[tuple[str, str], str] = {
+    ("Naturals", "Nat"): "_NAT",
+    ("Integers", "Int"): "_INT",
+    ("Bags", "EmptyBag"): "()",
+}
+
+STANDARD: dict[tuple[str, str], tuple[str, str, str]] = {
+    ("Naturals", "+"): ("_add", "vv", "+"),
+    ("Naturals", "-"): ("_sub", "vv", "-"),
+    ("Naturals", "*"): ("_mul", "vv", ""),
+    ("Naturals", "^"): ("_power", "vv", ""),
+    ("Naturals", "<"): ("_lt", "vv", "<"),
+    ("Naturals", ">"): ("_gt", "vv", ">"),
+    ("Naturals", "\\leq"): ("_le", "vv", "<="),
+    ("Naturals", "\\geq"): ("_ge", "vv", ">="),
+    ("Naturals", "%"): ("_mod", "vv", ""),
+    ("Naturals", "\\div"): ("_div", "vv", ""),
+    ("Naturals", ".."): ("_interval", "vv", ""),
+    ("Integers", "-."): ("_neg", "v", ""),
+    ("Sequences", "Seq"): ("_SeqSet", "v", ""),
+    ("Sequences", "Len"): ("_length", "v", ""),
+    ("Sequences", "\\o"): ("_concatenate", "vv", ""),
+    ("Sequences", "Append"): ("_append", "vv", ""),
+    ("Sequences", "Head"): ("_head", "v", ""),
+    ("Sequences", "Tail"): ("_tail", "v", ""),
+    ("Sequences", "SubSeq"): ("_sub_seq", "vvv", ""),
+    ("Sequences", "SelectSeq"): ("_select_seq", "vo", ""),
+    ("FiniteSets", "IsFiniteSet"): ("_is_finite_set", "v", ""),
+    ("FiniteSets", "Cardinality"): ("_cardinality", "v", ""),
+    ("Bags", "IsABag"): ("_is_a_bag", "v", ""),
+    ("Bags", "BagToSet"): ("_bag_to_set", "v", ""),
+    ("Bags", "SetToBag"): ("_set_to_bag", "v", ""),
+    ("Bags", "BagIn"): ("_bag_in", "vv", ""),
+    ("Bags", "\\oplus"): ("_bag_cup", "vv", ""),
+    ("Bags", "\\ominus"): ("_bag_minus", "vv", ""),
+    ("Bags", "BagUnion"): ("_bag_union", "v", ""),
+    ("Bags", "\\sqsubseteq"): ("_bag_within", "vv", ""),
+    ("Bags", "BagOfAll"): ("_bag_of_all", "ov", ""),
+    ("Bags", "BagCardinality"): ("_bag_cardinality", "v", ""),
+    ("Bags", "CopiesIn"): ("_copies_in", "vv", ""),
+    ("TLC", "Assert"): ("_tlc_assert", "vv", ""),
+    ("TLC", "Print"): ("_tlc_print", "vv", ""),
+    ("TLC", "PrintT"): ("_tlc_print_t", "v", ""),
+    ("TLC", ":>"): ("_single", "vv", ""),
+    ("TLC", "@@"): ("_merge", "vv", ""),
+    ("TLC", "Permutations"): ("_permutations", "v", ""),
+    ("TLC", "SortSeq"): ("_sort_seq", "vo", ""),
+    ("TLC", "ToString"): ("_to_string", "v", ""),
+    ("TLC", "TLCEval"): ("_frozen", "v", ""),
+}

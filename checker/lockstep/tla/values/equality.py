@@ -1,0 +1,365 @@
+"""Equality of TLA+ values, and what rests on it: membership, the building of sets, their order.
+
+Python alone confuses ``1`` with ``True``. Whatever looks a value up (equality, membership, application, the building
+of sets) therefore goes through this module, which raises :class:`TlaTypeError` where values cannot be compared,
+instead of answering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from operator import attrgetter, is_
+from typing import Any
+
+from lockstep.tla.values.growth import LONG, made_of
+from lockstep.tla.values.kinds import _RANK, Fcn, ModelValue, Value, forced, incomparable, kind_of, same_shape, sort_key
+
+
+def eq(left: Value, right: Value) -> bool:
+    """Decide ``left = right``.
+
+    Raises:
+        TlaTypeError: if nothing shows the two to differ and they cannot be compared.
+    """
+    if left is right:
+        return True
+    kind = type(left)
+    if kind is type(right) and (kind is int or kind is str or kind is bool or kind is ModelValue):
+        if kind is ModelValue and left.kind != right.kind and left.kind and right.kind:
+            raise incomparable(left, right)
+        return bool(left == right)
+    verdict = _compare(left, right)
+    if verdict is None:
+        raise incomparable(left, right)
+    return verdict
+
+
+def compare(left: Value, right: Value) -> bool | None:
+    """Decide ``left = right``; answer None if they cannot be compared."""
+    return _compare(left, right)
+
+
+def comparable(left: Value, right: Value) -> bool:
+    """Tell whether ``left = right`` has an answer."""
+    return _compare(left, right) is not None
+
+
+def _compare(left: Value, right: Value) -> bool | None:
+    """Decide ``left = right`` in three values; None says that they cannot be compared.
+
+    Like TLC, this looks at sizes first, then at one element after the other; the first that is not equal decides,
+    whether it differs or cannot be compared.
+    """
+    if left is right:
+        return True
+    a, b = type(left), type(right)
+    if a is ModelValue or b is ModelValue:
+        return _compare_model(left, right)
+    if a is int or a is str or a is bool:
+        return bool(left == right) if a is b else None
+    if a is tuple and b is tuple:
+        if len(left) != len(right):
+            return False
+        return all(map(is_, left, right)) or _compare_each(zip(left, right))  # noqa: B905 - just seen
+    if (a is Fcn or a is tuple) and (b is Fcn or b is tuple):
+        return _compare_tables(_table_of(left), _table_of(right))
+    if a is frozenset and b is frozenset:
+        return _compare_sets(left, right)
+    return _compare_lazy(left, right)
+
+
+def _compare_model(left: Value, right: Value) -> bool | None:
+    for value, other in ((left, right), (right, left)):
+        typed = type(value) is ModelValue and value.kind
+        if typed and (type(other) is not ModelValue or other.kind not in ("", typed)):
+            return None
+    return False
+
+
+def _compare_each(pairs: Iterable[tuple[Value, Value]]) -> bool | None:
+    for left, right in pairs:
+        verdict = _compare(left, right)
+        if verdict is not True:
+            return verdict
+    return True
+
+
+def _table_of(function: Value) -> dict[Value, Value]:
+    return function.d if type(function) is Fcn else dict(enumerate(function, 1))
+
+
+def _compare_tables(a: dict[Value, Value], b: dict[Value, Value]) -> bool | None:
+    """Compare two functions: argument by argument, in their order.
+
+    The order of records' fields is TLC's secret (it goes by which name TLC has read first), so that any field that
+    differs decides.
+    """
+    if len(a) != len(b):
+        return False
+    if type(next(iter(a))) is str and type(next(iter(b))) is str:
+        if a.keys() != b.keys():
+            return False
+        verdicts = [_compare(value, b[key]) for key, value in a.items()]
+        return False if False in verdicts else None if None in verdicts else True
+    keys = zip(sorted(a, key=sort_key), sorted(b, key=sort_key), strict=True)
+    for x, y in keys:
+        verdict = _compare(x, y) and _compare(a[x], b[y])
+        if verdict is not True:
+            return verdict
+    return True
+
+
+def _compare_sets(left: frozenset[Value], right: frozenset[Value]) -> bool | None:
+    if len(left) != len(right):
+        return False
+    if left == right:
+        return True if same_kind(left, right) else None
+    a, b = set(map(type, left)), set(map(type, right))
+    if a == b and len(a) == 1 and a <= _ATOMS:
+        return False
+    return _compare_each(zip(ordered(left), ordered(right), strict=True))
+
+
+_ATOMS = {int, bool, str}
+
+
+def _compare_lazy(left: Value, right: Value) -> bool | None:
+    if kind_of(left) != kind_of(right):
+        return None
+    if type(left) is type(right) and hasattr(left, "compared"):
+        verdict: bool | None = left.compared(right)
+        return verdict
+    if not (getattr(left, "finite", True) and getattr(right, "finite", True)):
+        return None
+    if hasattr(left, "__len__") and hasattr(right, "__len__") and len(left) != len(right):
+        return False
+    return _compare(forced(left), forced(right))
+
+
+def same_kind(left: Value, right: Value) -> bool:
+    """Tell whether two values that Python holds equal are equal in TLA+ too (``1`` and ``TRUE`` are not)."""
+    if left is right:
+        return True
+    a, b = type(left), type(right)
+    if a not in _RANK or b not in _RANK:
+        left, right = forced(left), forced(right)
+        a, b = type(left), type(right)
+    if a is not b:
+        return a not in (int, bool) and b not in (int, bool)
+    if a is tuple:
+        return all(map(same_kind, left, right))
+    if a is Fcn:
+        other = right.d
+        if any(not same_kind(value, other[key]) for key, value in left.d.items()):
+            return False
+        return type(next(iter(other))) is str or same_kind(frozenset(left.d), frozenset(other))
+    if a is frozenset:
+        return _same_members(left, right)
+    return True
+
+
+def _same_members(left: frozenset[Value], right: frozenset[Value]) -> bool:
+    for element in left:
+        kind = type(element)
+        if kind is str or kind is ModelValue:
+            continue
+        stored = _stored(right, element)
+        if stored is None or not same_kind(stored[0], element):
+            return False
+    return True
+
+
+class _Probe:
+    """Finds the element that a set or dict holds for an equal one."""
+
+    __slots__ = ("found", "value")
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self.found: tuple[Value] | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if self.value == other:
+            self.found = (other,)
+            return True
+        return False
+
+
+def _stored(container: Any, value: Value) -> tuple[Value] | None:
+    probe = _Probe(value)
+    return probe.found if probe in container else None
+
+
+def _sample(container: Iterable[Value]) -> list[Value]:
+    """Answer an element that is not a model value, as a list that is empty if there is none."""
+    for element in container:
+        if type(element) is not ModelValue:
+            return [element]
+    return []
+
+
+def lookup(container: Any, value: Value) -> tuple[Value] | None:
+    """Find the element of a set (or key of a dict) equal to ``value``.
+
+    Returns:
+        A 1-tuple with the element, or None if there is none.
+
+    Raises:
+        TlaTypeError: if ``value`` cannot be compared with the elements.
+    """
+    kind = type(value)
+    if kind is int or kind is str or kind is bool:
+        present = value in container
+        for element in container:
+            other = type(element)
+            if other is kind:
+                break
+            if other is not ModelValue or element.kind:
+                raise incomparable(value, element)
+        else:
+            return None
+        return (value,) if present else None
+    if kind is ModelValue:
+        if value in container:
+            return (value,)
+        if value.kind:
+            for element in container:
+                eq(value, element)
+                break
+        return None
+    stored = _stored(container, value)
+    if stored is not None:
+        if not same_kind(stored[0], value):
+            raise incomparable(stored[0], value)
+        return stored
+    _refuse_incomparable(container, value)
+    return None
+
+
+#: Long sets whose elements all have one shape, by their ids, with an element of each.
+_uniform: dict[int, tuple[Value, Value]] = {}
+_MOST_UNIFORM = 16
+
+
+def _refuse_incomparable(container: Any, value: Value) -> None:
+    """Raise TlaTypeError if some element cannot be compared with the value."""
+    if type(container) is frozenset and len(container) >= LONG:
+        sample = sample_of_uniform(container)
+        if sample and same_shape(sample[0], value):
+            return
+        alike = True
+        for element in container:
+            if not same_shape(element, value):
+                alike = False
+                if _compare(element, value) is None:
+                    raise incomparable(element, value)
+        if alike:
+            _remember_uniform(container, value)
+        return
+    for element in container:
+        if not same_shape(element, value) and _compare(element, value) is None:
+            raise incomparable(element, value)
+
+
+def sample_of_uniform(container: frozenset[Value]) -> list[Value]:
+    """Answer an element of a set whose elements are known to have one shape, or a list that is empty."""
+    found = _uniform.get(id(container))
+    if found is not None and found[0] is container:
+        return [found[1]]
+    known = made_of(container)
+    if known is None:
+        return []
+    base = _uniform.get(id(known[0]))
+    if base is None or base[0] is not known[0] or not all(same_shape(base[1], each) for each in known[1]):
+        return []
+    _remember_uniform(container, base[1])
+    return [base[1]]
+
+
+def _remember_uniform(container: frozenset[Value], sample: Value) -> None:
+    if len(_uniform) >= _MOST_UNIFORM:
+        del _uniform[next(iter(_uniform))]
+    _uniform[id(container)] = (container, sample)
+
+
+def _one_kind(elements: Iterable[Value]) -> bool:
+    kinds = set(map(type, elements))
+    kinds.discard(ModelValue)
+    return len(kinds) < 2 or len({kind_of(element) for element in elements} - {"model value"}) < 2
+
+
+def build_set(elements: Iterable[Value]) -> frozenset[Value]:
+    """Build a set, refusing to mix what cannot be compared.
+
+    Raises:
+        TlaTypeError: if two elements cannot be compared.
+    """
+    listed = elements if type(elements) is list else list(elements)
+    result = frozenset(listed)
+    kinds = set(map(type, listed))
+    if len(kinds) == 1:
+        only = kinds.pop()
+        if only is int or only is str or only is bool:
+            return result
+    _check_mixture(listed, result)
+    return result
+
+
+def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
+    if not _one_kind(listed):
+        sample = _sample(listed)[0]
+        other = next(e for e in listed if type(e) is not ModelValue and kind_of(e) != kind_of(sample))
+        raise incomparable(sample, other)
+    first = _sample(listed)
+    if first and len(listed) > 1:
+        for element in listed:
+            if not same_shape(first[0], element) and _compare(first[0], element) is None:
+                raise incomparable(first[0], element)
+    if len(result) != len(listed):
+        for element in listed:
+            stored = _stored(result, element)
+            if stored is not None and not same_kind(stored[0], element):
+                raise incomparable(stored[0], element)
+
+
+_NAME = attrgetter("name")
+_ORDERS: dict[Any, list[Value]] = {}
+"""The orders of sets of names (model values, strings) that have been listed: constants, mostly."""
+_MOST_ORDERS = 4096
+
+
+def ordered(elements: Iterable[Value]) -> Iterable[Value]:
+    """List a set in its deterministic order."""
+    if type(elements) is range:
+        return elements
+    if type(elements) is not frozenset:
+        return _sorted(list(elements))
+    for element in elements:
+        if type(element) is ModelValue or type(element) is str:
+            known = _ORDERS.get(elements)
+            return _remembered(elements) if known is None else known
+        break
+    return _sorted(elements)
+
+
+def _remembered(elements: frozenset[Value]) -> list[Value]:
+    found = _sorted(elements)
+    if all(type(element) is ModelValue or type(element) is str for element in found):
+        if len(_ORDERS) == _MOST_ORDERS:
+            _ORDERS.clear()
+        _ORDERS[elements] = found
+    return found
+
+
+def _sorted(elements: Collection[Value]) -> list[Value]:
+    kinds = set(map(type, elements))
+    if len(kinds) == 1:
+        kind = kinds.pop()
+        if kind is int or kind is str or kind is bool:
+            return sorted(elements)
+        if kind is ModelValue:
+            return sorted(elements, key=_NAME)
+    return sorted(elements, key=sort_key)

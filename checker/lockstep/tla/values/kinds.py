@@ -1,0 +1,313 @@
+"""The values of TLA+ as Python values, such that TLA+ equality is Python equality.
+
+=====================  =====================================================================
+TLA+                   Python
+=====================  =====================================================================
+integer                ``int`` (never ``bool``)
+boolean                ``bool``
+string                 ``str``
+model value            :class:`ModelValue`, interned, equal to itself alone
+set                    ``frozenset``, or a :class:`lockstep.tla.values.sets.LazySet`
+function on ``1..n``   ``tuple`` (sequences and tuples, and the function on the empty set)
+any other function     :class:`Fcn` (a record is a function on strings)
+=====================  =====================================================================
+
+How values compare is :mod:`lockstep.tla.values.equality`; here is what they are, in which order they come, and how they
+print.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+Value: TypeAlias = Any
+
+
+class TlaError(Exception):
+    """An evaluation that has no value, such as ``Head(<<>>)``."""
+
+
+class TlaTypeError(TlaError):
+    """An operation on values of the wrong kind, such as ``1 = TRUE``."""
+
+
+class ArgumentError(TlaTypeError):
+    """An argument of a step that cannot even be compared with the elements of its quantifier's set.
+
+    Attributes:
+        name: the argument's name.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        """Make the error of the argument ``name``."""
+        super().__init__(message)
+        self.name = name
+
+
+class TlaAssertionError(TlaError):
+    """A false ``Assert`` of the TLC module."""
+
+
+class ModelValue:
+    """A model value: interned by name, equal to itself alone.
+
+    As in TLC, a name such as ``A_n1`` (one letter, then an underscore) makes a *typed* model value, which compares
+    only with model values of the same letter; an untyped one differs from every other value.
+    """
+
+    __slots__ = ("kind", "name")
+    _interned: dict[str, ModelValue] = {}  # noqa: RUF012 - the class's own table
+    name: str
+    kind: str
+
+    def __new__(cls, name: str) -> ModelValue:
+        """Answer the model value of this name, the same object each time."""
+        found = cls._interned.get(name)
+        if found is None:
+            found = object.__new__(cls)
+            found.name = name
+            found.kind = name[0] if len(name) > 2 and name[1] == "_" else ""
+            cls._interned[name] = found
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle."""
+        return (ModelValue, (self.name,))
+
+    def __repr__(self) -> str:
+        """Show the value for a reader of Python."""
+        return f"ModelValue({self.name!r})"
+
+
+class Fcn:
+    """A function whose domain is not ``1..n``; immutable, hashed once.
+
+    Build it with :func:`as_fcn`, which answers a ``tuple`` where the domain asks for one.
+    """
+
+    __slots__ = ("_hash", "_shape", "d", "listed")
+    d: dict[Value, Value]
+    listed: bool
+    _hash: int | None
+    _shape: Any
+
+    def __init__(self, table: dict[Value, Value]) -> None:
+        """Take the table, which nothing may change afterwards."""
+        self.d = table
+        self.listed = False  # whether it is known that nothing in it is computed on demand
+        self._hash = None
+        self._shape = None
+
+    def shape(self) -> Any:
+        """Answer what kinds of values stand where; two functions of the same shape (``is``) can be compared.
+
+        False says that the shape alone does not tell.
+        """
+        known = self._shape
+        if known is None:
+            parts = [(argument, _shape_of(part)) for argument, part in self.d.items()]
+            told = all(type(argument) is str and part for argument, part in parts)
+            shape = frozenset(parts) if told else False
+            known = self._shape = _SHAPES.setdefault(shape, shape)
+        return known
+
+    def __hash__(self) -> int:
+        """Answer the hash that goes with equality."""
+        known = self._hash
+        if known is None:
+            known = self._hash = hash(frozenset(self.d.items()))
+        return known
+
+    def __eq__(self, other: object) -> bool:
+        """Compare as Python does; equality of TLA+ is :func:`lockstep.tla.values.equality.eq`."""
+        if self is other:
+            return True
+        if type(other) is Fcn:
+            return self.d == other.d
+        return NotImplemented
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle."""
+        return (Fcn, (self.d,))
+
+    def __repr__(self) -> str:
+        """Show the value for a reader of Python."""
+        return f"<{format_value(self)}>"
+
+
+#: Every shape there is, once.
+_SHAPES: dict[Any, Any] = {}
+_LONG = 8
+
+
+def _shape_of(value: Value) -> Any:
+    """Answer the shape of a value, False where comparing is the only way to tell."""
+    kind = type(value)
+    if kind is int or kind is str or kind is bool:
+        return kind
+    if kind is Fcn:
+        return value.shape()
+    if kind is ModelValue:
+        return kind if not value.kind else False
+    if kind is tuple and 0 < len(value) < _LONG:
+        shapes = {_shape_of(element) for element in value}
+        return (tuple, *shapes) if len(shapes) == 1 and False not in shapes else False
+    return False
+
+
+def same_shape(left: Value, right: Value) -> bool:
+    """Tell by their shapes that two values can be compared; False may mean that only comparing tells."""
+    if type(left) is not Fcn or type(right) is not Fcn:
+        return False
+    shape = left.shape()
+    return shape is not False and shape is right.shape()
+
+
+def as_fcn(table: dict[Value, Value]) -> Value:
+    """Make a function of a table: a tuple if its domain is ``1..n``, a :class:`Fcn` otherwise."""
+    if not table:
+        return ()
+    size = len(table)
+    for key in table:
+        if type(key) is not int or not 0 < key <= size:
+            return Fcn(table)
+    return tuple([table[i] for i in range(1, size + 1)])
+
+
+def domain_of(function: Value) -> frozenset[Value]:
+    """Answer ``DOMAIN function``.
+
+    Raises:
+        TlaTypeError: if ``function`` is not a function.
+    """
+    if type(function) is tuple:
+        return frozenset(range(1, len(function) + 1))
+    if type(function) is Fcn:
+        return frozenset(function.d)
+    if hasattr(function, "domain"):
+        return function.domain  # type: ignore[no-any-return]  # a LazyFcn
+    raise wrong("DOMAIN of", "a function", function)
+
+
+def kind_of(value: Value) -> str:
+    """Name the kind of a value: two values of different kinds cannot be compared (model values aside)."""
+    kind = type(value)
+    if kind is int:
+        return "integer"
+    if kind is bool:
+        return "boolean"
+    if kind is str:
+        return "string"
+    if kind is tuple or kind is Fcn:
+        return "function"
+    if kind is frozenset:
+        return "set"
+    if kind is ModelValue:
+        return "model value"
+    label = getattr(value, "tla_kind", None)
+    if label is None:
+        raise TlaTypeError(f"{value!r} is not a TLA+ value")
+    return str(label)
+
+
+def forced(value: Value) -> Value:
+    """Answer a value with all that is computed on demand computed."""
+    force: Callable[[], Value] | None = getattr(value, "force", None)
+    return value if force is None else force()
+
+
+_RANK = {ModelValue: 0, bool: 1, int: 2, str: 3, frozenset: 4, tuple: 5, Fcn: 5}
+
+
+def sort_key(value: Value) -> tuple[Any, ...]:
+    """Answer a key that sorts values as TLC does: by size, then element by element.
+
+    Where TLC's order is its own secret (that of strings, and of model values) the alphabet decides.
+    """
+    kind = type(value)
+    rank = _RANK.get(kind)
+    if rank is None:
+        return sort_key(forced(value))
+    if kind is ModelValue:
+        return (rank, value.name)
+    if rank < 4:
+        return (rank, value)
+    if kind is frozenset:
+        return (rank, len(value), *sorted(map(sort_key, value)))
+    key: list[Any] = [rank, len(value) if kind is tuple else len(value.d)]
+    if kind is tuple:
+        for index, element in enumerate(value, 1):
+            key += ((2, index), sort_key(element))
+        return tuple(key)
+    for argument, argument_key in sorted([(k, sort_key(k)) for k in value.d], key=itemgetter(1)):
+        key += (argument_key, sort_key(value.d[argument]))
+    return tuple(key)
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_]*\Z")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\f": "\\f", "\r": "\\r"}
+
+
+def format_value(value: Value) -> str:
+    """Print a value as TLC does, with the elements of sets in a deterministic order.
+
+    Args:
+        value: any TLA+ value.
+
+    Returns:
+        The text, such as ``<<1, 2>>``, ``[a |-> 1]``, ``{1, 2}`` or ``(n1 :> 1 @@ n2 :> 2)``.
+    """
+    kind = type(value)
+    if kind is bool:
+        return "TRUE" if value else "FALSE"
+    if kind is int:
+        return str(value)
+    if kind is str:
+        return '"' + "".join(_ESCAPES.get(c, c) for c in value) + '"'
+    if kind is ModelValue:
+        return str(value.name)
+    if kind is tuple:
+        return "<<" + ", ".join(map(format_value, value)) + ">>"
+    if kind is frozenset:
+        return "{" + ", ".join(format_value(e) for e in sorted(value, key=sort_key)) + "}"
+    if kind is Fcn:
+        return _format_fcn(value.d)
+    return _format_lazy(value)
+
+
+def _format_fcn(table: dict[Value, Value]) -> str:
+    keys = sorted(table, key=sort_key)
+    if all(type(key) is str and _IDENTIFIER.match(key) for key in keys):
+        return "[" + ", ".join(f"{key} |-> {format_value(table[key])}" for key in keys) + "]"
+    return "(" + " @@ ".join(f"{format_value(key)} :> {format_value(table[key])}" for key in keys) + ")"
+
+
+def _format_lazy(value: Value) -> str:
+    force = getattr(value, "force", None)
+    if force is None:
+        return f"<not a TLA+ value: {value!r}>"
+    try:
+        return format_value(force())
+    except TlaError:
+        return str(getattr(value, "name", "a function on an infinite set"))
+
+
+def outside(function: Value, argument: Value) -> TlaError:
+    """Make the error of an application outside the domain."""
+    text = format_value(function)
+    if len(text) > 400:
+        text = text[:400] + " ..."
+    return TlaError(f"the function {text} is applied to {format_value(argument)}, which is not in its domain")
+
+
+def wrong(what: str, wanted: str, got: Value) -> TlaTypeError:
+    """Make the error of an operand of the wrong kind."""
+    return TlaTypeError(f"{what} needs {wanted}, but was given {format_value(got)}")
+
+
+def incomparable(left: Value, right: Value) -> TlaTypeError:
+    """Make the error of two values that cannot be compared."""
+    return TlaTypeError(f"{format_value(left)} and {format_value(right)} cannot be compared")

@@ -1,6 +1,0 @@
-"""DLedger's own logs, imported as traces of spec/dledger/DLedger.tla that explain them."""
-
-from lockstep.trace.dledger_log.explanation import UnexplainedError
-from lockstep.trace.dledger_log.importer import import_log
-
-__all__ = ["UnexplainedError", "import_log"]

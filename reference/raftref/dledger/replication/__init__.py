@@ -1,0 +1,1 @@
+"""Dispatchers, handlers, the quorum checker, clients and their state machine."""

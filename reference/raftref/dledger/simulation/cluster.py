@@ -1,0 +1,223 @@
+"""A group of nodes and the network between them: takes one action at a time and tells it as an event.
+
+It holds no rule of the protocol: whether an action may be taken and what it does is asked of the nodes. What
+the spec's grain leaves out (vote requests, heartbeats, terms heard of) is carried here, within one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from raftref.dledger import (
+    ACTIONS,
+    Effects,
+    ElectionResponse,
+    ElectionType,
+    Entry,
+    HeartBeat,
+    Index,
+    Message,
+    NodeId,
+    NotEnabled,
+    PushType,
+    Response,
+    Role,
+    Server,
+    Switches,
+    Term,
+    TransferCall,
+    VoteMessage,
+)
+from raftref.dledger.simulation.network import Network
+from raftref.dledger.simulation.plan import FaultPlan
+from raftref.dledger.storage.ledger_store import LedgerStore
+
+#: One event of a trace, by the trace format's names.
+Event: TypeAlias = dict[str, Any]
+
+#: The actions of the environment: not of a node, but of the network.
+NETWORK_ACTIONS = ("Lose", "Duplicate")
+
+
+class Cluster:
+    """Nodes, network, and the heartbeats of everyone who was elected."""
+
+    def __init__(self, plan: FaultPlan, new_store: Callable[[Switches], LedgerStore] = LedgerStore) -> None:
+        """Make the group of a plan, never started before.
+
+        Args:
+            plan: Its shape and switches; the rates play no part here.
+            new_store: Makes the store of a node, told the form of its rules.
+        """
+        self.plan = plan
+        self.node_ids = plan.node_ids
+        self.servers = {
+            each: Server(each, plan.node_ids, plan.switches, new_store, plan.grain) for each in plan.node_ids
+        }
+        self.network = Network(plan.node_ids, fifo=plan.fifo)
+        #: Who was elected when. A dict for its order.
+        self.elected: dict[HeartBeat, None] = {}
+        #: What clients were told is safe.
+        self.acknowledged: set[tuple[Index, Entry]] = set()
+        self.seq = 0
+
+    def enabled(self, node: NodeId, action: str, *args: Any) -> bool:
+        """Tell whether a node may take an action now.
+
+        Args:
+            node: The node.
+            action: The action's trace name; not Lose or Duplicate.
+            args: Its parameters, in the spec's order.
+        """
+        try:
+            carried = self._carried(node, action, args)
+        except NotEnabled:
+            return False
+        return ACTIONS[action].enabled(self.servers[node], *args, **carried)
+
+    def take(self, node: NodeId, action: str, *args: Any) -> Event:
+        """Take an action and tell it.
+
+        Args:
+            node: The node that takes it; of Lose and Duplicate, the message's destination.
+            action: Its trace name.
+            args: Its parameters, in the spec's order. A message must be deliverable to the node.
+
+        Returns:
+            The event: seq, node, action, args, shows, sent.
+
+        Raises:
+            NotEnabled: The node may not take it now.
+            LookupError: The message cannot come next.
+        """
+        log_before = self.servers[node].ledger_store.log
+        disturbs = action in NETWORK_ACTIONS
+        effects = self._disturb(node, action, args) if disturbs else self._perform(node, action, args)
+        names = ("m",) if disturbs else ACTIONS[action].parameters
+        with_log = action == "Restart" or self.servers[node].ledger_store.log is not log_before
+        self.seq += 1
+        return {
+            "seq": self.seq,
+            "node": node,
+            "action": action,
+            "args": {name: _told(value) for name, value in zip(names, args, strict=True)},
+            "shows": self.servers[node].observe(with_log=with_log),
+            "sent": [m.record() for m in effects.sent],
+        }
+
+    def _perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
+        carried = self._carried(node, action, args)
+        takes_message = ACTIONS[action].parameters == ("m",) and not self._waits(action)
+        if takes_message:
+            self.network.check_deliverable(args[0])
+        effects = ACTIONS[action].perform(self.servers[node], *args, **carried)
+        if takes_message:
+            self.network.take(args[0])
+        if action == "SetCurrVoteFor":
+            self.servers[args[0]].vote_accepted(node)
+        if effects.heart_beat is not None:
+            self.elected[effects.heart_beat] = None
+        self.acknowledged.update((each.index, each.entry) for each in effects.acknowledged)
+        self.network.apply(node, effects)
+        if effects.abandoned is not None:
+            peers = [effects.abandoned.peer] if effects.abandoned.peer else self.servers[node].peers
+            for peer in peers:
+                self.servers[peer].no_longer_awaited(node, effects.abandoned.type)
+        return effects
+
+    def _waits(self, action: str) -> bool:
+        """Tell whether an action takes its message from where it waits, not from the network."""
+        return not self.plan.grain.atomic_receipt and action in PUSH_HANDLERS
+
+    def _carried(self, node: NodeId, action: str, args: tuple[Any, ...]) -> dict[str, Any]:
+        """Return what reaches the node by messages that the grain leaves out."""
+        if action == "NextTerm":
+            return {"heard": [each.member_state.curr_term for each in self.servers.values()]}
+        if action == "SetCurrVoteFor":
+            return {"request": self.servers[args[0]].vote_request(node)}
+        if action == "CrashInPersistTerm":
+            return {"requests": self._vote_requests(node)}
+        if action == "ChangeToFollower":
+            return {"heart_beat": self.heart_beat(node, args[0])}
+        return {}
+
+    def _vote_requests(self, node: NodeId) -> list[VoteMessage]:
+        """Return the requests for votes that may come next to a node: under way, or of any candidate."""
+        if not self.plan.vote_messages:
+            candidates = (each for each in self.servers.values() if each.member_state.role is Role.CANDIDATE)
+            return [each.vote_request(node) for each in candidates]
+        channels = [self.network.channels[peer, node] for peer in self.servers[node].peers]
+        return [m for channel in channels for m in channel.deliverable() if isinstance(m, VoteMessage)]
+
+    def heart_beat(self, node: NodeId, leader: NodeId) -> HeartBeat:
+        """Return what `leader` told when it was elected in the term `node` is in.
+
+        Raises:
+            NotEnabled: It was not.
+        """
+        beat = HeartBeat(leader, self.servers[node].member_state.curr_term)
+        if beat not in self.elected:
+            raise NotEnabled(f"{leader} was not elected in term {beat.term}")
+        return beat
+
+    def _disturb(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
+        (m,) = args
+        if m.dst != node:
+            raise NotEnabled(f"{action}: {m} is not for {node}")
+        if not self.network.may_be_disturbed(m):
+            raise LookupError(f"{action}: {m} is not the first in its channel")
+        if action == "Lose":
+            self.network.take(m)
+        else:
+            self.network.duplicate(m)
+        return Effects()
+
+    def handler_of(self, m: Message) -> str | None:
+        """Return the action that would handle a message now, None if its receiver takes it by none."""
+        answers = isinstance(m, Response | ElectionResponse)
+        names = (_RESPONSE_HANDLERS if answers else _REQUEST_HANDLERS)[m.type]
+        if not isinstance(m, Response) and isinstance(m.type, PushType) and not self.plan.grain.atomic_receipt:
+            names = ("HandlePush",)
+        return next((name for name in names if self.enabled(m.dst, name, m)), None)
+
+    def waiting(self, node: NodeId) -> list[tuple[str, Message]]:
+        """Return the actions by which a node may handle what waits at it, each with its message."""
+        requests = self.servers[node].requests()
+        found = [(name, m) for m in requests for name in _REQUEST_HANDLERS[m.type]]
+        return [(name, m) for name, m in found if self.enabled(node, name, m)]
+
+    def highest_term(self, node: NodeId) -> Term:
+        """Return the highest term of a running node that `node` is connected with, itself included."""
+        return max(
+            each.member_state.curr_term
+            for name, each in self.servers.items()
+            if each.is_up and self.network.connected(node, name)
+        )
+
+
+_REQUEST_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
+    PushType.COMPARE: ("HandleDoCompare", "ClearCompareOrTruncateRequests"),
+    PushType.TRUNCATE: ("HandleDoTruncate", "ClearCompareOrTruncateRequests"),
+    PushType.APPEND: ("HandleDoAppend", "HandleDoBatchAppend", "CheckAppendFuture"),
+    PushType.COMMIT: ("HandleDoCommit", "ClearCompareOrTruncateRequests"),
+    ElectionType.VOTE: ("HandleVote",),
+    ElectionType.HEARTBEAT: ("HandleHeartBeat",),
+    ElectionType.TRANSFER: ("WaitToTakeLeadership",),
+}
+#: How a node handles what it received from a leader.
+PUSH_HANDLERS = frozenset(name for type_ in PushType for name in _REQUEST_HANDLERS[type_])
+
+_RESPONSE_HANDLERS: dict[PushType | ElectionType, tuple[str, ...]] = {
+    PushType.COMPARE: ("HandleCompareResponse",),
+    PushType.TRUNCATE: ("HandleTruncateResponse",),
+    PushType.APPEND: ("HandleAppendResponse",),
+    ElectionType.VOTE: ("HandleVoteResponse",),
+    ElectionType.HEARTBEAT: ("HandleHeartBeatResponse",),
+    ElectionType.TRANSFER: ("HandleTransferResponse",),
+}
+
+
+def _told(value: Any) -> Any:
+    """Write an argument as the trace does: a message or call as its record, anything else as it is."""
+    return value.record() if isinstance(value, Message | TransferCall) else value

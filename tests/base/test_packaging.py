@@ -1,0 +1,88 @@
+"""What a checkout and a built wheel carry."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lockstep.base import paths
+from places import ROOT
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    built = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def test_in_a_checkout_the_spec_is_the_folder_spec_at_the_top() -> None:
+    assert paths.spec_dir() == ROOT / "spec"
+    assert (paths.common_dir() / "Quorum.tla").is_file()
+
+
+def test_where_no_spec_is_found_the_error_names_both_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "checker" / "lockstep"
+    monkeypatch.setattr(paths, "__file__", str(package / "base" / "paths.py"))
+    with pytest.raises(paths.SpecNotFoundError) as caught:
+        paths.spec_dir()
+    assert str(package / "_spec") in str(caught.value)
+    assert str(tmp_path / "spec") in str(caught.value)
+
+
+def test_a_folder_without_modules_is_not_taken_for_the_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "checker" / "lockstep"
+    (package / "_spec").mkdir(parents=True)
+    (tmp_path / "spec" / "common").mkdir(parents=True)
+    (tmp_path / "spec" / "common" / "Quorum.tla").touch()
+    monkeypatch.setattr(paths, "__file__", str(package / "base" / "paths.py"))
+    assert paths.spec_dir() == tmp_path / "spec"
+
+
+def test_the_wheel_holds_the_spec_and_both_packages_with_their_type_markers(unpacked: Path) -> None:
+    def modules(folder: Path) -> set[str]:
+        return {str(file.relative_to(folder)) for file in folder.rglob("*.tla")}
+
+    assert "common/Quorum.tla" in modules(unpacked / "lockstep" / "_spec")
+    assert modules(unpacked / "lockstep" / "_spec") == modules(ROOT / "spec")
+    for package in ("lockstep", "raftref"):
+        assert (unpacked / package / "__init__.py").is_file()
+        assert (unpacked / package / "py.typed").is_file()
+
+
+def test_the_wheel_holds_nothing_but_the_two_packages_and_its_metadata(unpacked: Path) -> None:
+    top = {entry.name for entry in unpacked.iterdir() if not entry.name.endswith(".dist-info")}
+    assert top == {"lockstep", "raftref"}
+    assert not list(unpacked.rglob("__pycache__"))
+
+
+def test_imported_from_the_wheel_the_spec_is_found_inside_it(unpacked: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import lockstep, raftref\n"
+        "from lockstep.base.paths import spec_dir\n"
+        "print(lockstep.__file__, raftref.__file__, spec_dir(), sep='\\n')"
+    )
+    # Isolated and elsewhere, so that nothing but the unpacked wheel can be what is imported.
+    command = [sys.executable, "-I", "-c", code, str(unpacked)]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    found = [Path(line) for line in printed.splitlines()]
+    home = unpacked.resolve()
+    assert found == [
+        home / "lockstep" / "__init__.py",
+        home / "raftref" / "__init__.py",
+        home / "lockstep" / "_spec",
+    ]

@@ -1,0 +1,374 @@
+"""The command line: what it prints, and the exit code of each outcome."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from broken_spec import NO_VALUE, broken_spec
+from lockstep.base.paths import traces_dir
+from lockstep.cli import cli
+from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.models.run import manifest
+from lockstep_command import lockstep
+from raftref.dledger import COARSE
+
+CAPTURED = traces_dir() / "captured"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("cli")
+    done = lockstep("simulate", "--seed", "7", "--events", "120", cwd=place)
+    assert (done.returncode, done.stdout) == (0, "ordered-7.trace.ndjson\n")
+    return place
+
+
+def tampered(folder: Path, name: str, before: str, after: str) -> Path:
+    text = (folder / "ordered-7.trace.ndjson").read_text()
+    assert before in text
+    (folder / name).write_text(text.replace(before, after, 1))
+    return folder / name
+
+
+def test_a_conforming_trace_exits_0(folder: Path) -> None:
+    done = lockstep("check", "ordered-7.trace.ndjson", cwd=folder)
+    assert done.returncode == 0
+    assert "ordered-7.trace.ndjson: holds: a behaviour of the spec" in done.stdout
+    assert re.search(r"\(120 events, 120 steps, [1-9][\d,]* values compared\)$", done.stdout.rstrip())
+
+
+def test_a_tampered_observation_exits_1_with_line_field_both_values_and_how_to_replay(folder: Path) -> None:
+    path = tampered(folder, "t.ndjson", '"ledgerEndIndex":0', '"ledgerEndIndex":3')
+    done = lockstep("check", path.name, cwd=folder)
+    assert done.returncode == 1
+    assert "ledgerEndIndex: the trace shows 3, the spec says 0" in done.stdout
+    assert "spec       DLedger.tla:" in done.stdout
+    assert done.stdout.rstrip().endswith("replay: lockstep check t.ndjson")
+
+
+def test_a_truncated_file_exits_2_with_file_and_line(folder: Path) -> None:
+    data = (folder / "ordered-7.trace.ndjson").read_bytes()
+    (folder / "cut.ndjson").write_bytes(data[: len(data) // 2])
+    done = lockstep("check", "cut.ndjson", cwd=folder)
+    assert done.returncode == 2
+    assert re.search(r"^cut.ndjson:\d+: LS301 malformed: the file is truncated", done.stdout)
+
+
+def test_an_unknown_field_exits_2_and_is_named(folder: Path) -> None:
+    path = tampered(folder, "u.ndjson", '"action":', '"colour":1,"action":')
+    done = lockstep("check", path.name, cwd=folder)
+    assert done.returncode == 2
+    assert "u.ndjson:2: LS301 malformed: field `colour`: unknown field" in done.stdout
+
+
+def test_an_empty_file_exits_2_and_a_trace_without_steps_exits_3(folder: Path) -> None:
+    (folder / "empty.ndjson").write_bytes(b"")
+    assert lockstep("check", "empty.ndjson", cwd=folder).returncode == 2
+    head = (folder / "ordered-7.trace.ndjson").read_text().splitlines()[0]
+    (folder / "bare.ndjson").write_text(head + '\n{"kind":"end","events":0}\n')
+    done = lockstep("check", "bare.ndjson", cwd=folder)
+    assert (done.returncode, "bare.ndjson: LS401 inconclusive: the trace is empty" in done.stdout) == (3, True)
+
+
+def test_one_bad_trace_among_good_ones_decides_the_exit_code(folder: Path) -> None:
+    (folder / "empty.ndjson").write_bytes(b"")
+    done = lockstep("check", "ordered-7.trace.ndjson", "empty.ndjson", "--format", "json", cwd=folder)
+    assert done.returncode == 2
+    told = json.loads(done.stdout)
+    assert [each["verdict"] for each in told] == ["holds", "malformed"]
+    assert [each["observed"] > 0 for each in told] == [True, False]
+
+
+def test_malformed_values_exit_2_with_file_line_and_field_and_leave_the_other_traces_their_verdicts(
+    folder: Path,
+) -> None:
+    args = tampered(folder, "args.ndjson", '"args":{"candidate":"', '"args":{"candidate":{"#set":3},"x":"')
+    shows = tampered(folder, "shows.ndjson", '"currTerm":0', '"currTerm":{"#map":[1]}')
+    done = lockstep("check", args.name, "ordered-7.trace.ndjson", shows.name, cwd=folder)
+    assert done.returncode == 2
+    assert "ordered-7.trace.ndjson: holds: " in done.stdout
+    assert re.search(r"args.ndjson:\d+: LS301 malformed: field `args.x`: ", done.stdout)
+    assert re.search(r"shows.ndjson:\d+: LS301 malformed: field `shows.currTerm`: '#map' needs pairs", done.stdout)
+
+
+def test_an_error_of_the_spec_exits_4_and_leaves_the_other_traces_their_verdicts(folder: Path, tmp_path: Path) -> None:
+    done = lockstep("simulate", "--seed", "4", "--events", "400", cwd=tmp_path)
+    assert '"PersistCheckPoint"' in (tmp_path / "ordered-4.trace.ndjson").read_text()
+    done = lockstep("simulate", "--seed", "5", "--events", "20", cwd=tmp_path)
+    assert done.returncode == 0
+    traces = [str(tmp_path / f"ordered-{seed}.trace.ndjson") for seed in (4, 5)]
+    with broken_spec(tmp_path, NO_VALUE):
+        result = CliRunner().invoke(cli, ["check", *traces], standalone_mode=False)
+    assert result.return_value == 4
+    assert f"{traces[0]}: LS501 internal error: the spec could not be evaluated at line " in result.output
+    assert f"{traces[1]}: holds: " in result.output
+
+
+def test_a_missing_file_and_a_wrong_switch_exit_2(folder: Path) -> None:
+    assert lockstep("check", "nowhere.ndjson", cwd=folder).returncode == 2
+    done = lockstep("check", "--switch", "Fifo=perhaps", "ordered-7.trace.ndjson", cwd=folder)
+    assert done.returncode == 2
+    assert "none of: published, repaired" in done.stderr
+
+
+def test_a_seed_and_a_plan_reproduce_a_trace_to_the_byte(folder: Path, tmp_path: Path) -> None:
+    lockstep("simulate", "--seed", "7", "--events", "120", cwd=tmp_path)
+    name = "ordered-7.trace.ndjson"
+    assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_malformed_plan_exits_2_naming_the_field(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text('{"nodes": 99}')
+    done = lockstep("simulate", "--plan", "plan.json", cwd=tmp_path)
+    assert (done.returncode, "field `nodes`" in done.stderr) == (2, True)
+    assert lockstep("simulate", "--plan", "nothing", cwd=tmp_path).returncode == 2
+
+
+def test_a_recording_is_imported_explained_as_published_and_refuted_by_the_repaired_spec(tmp_path: Path) -> None:
+    done = lockstep("import", CAPTURED / "dledger-0.2.7-figure8.ndjson", "-o", "f.ndjson", cwd=tmp_path)
+    assert (done.returncode, done.stdout.split(":")[0]) == (0, "f.ndjson")
+    published = lockstep("check", "f.ndjson", cwd=tmp_path)
+    assert published.returncode == 1
+    assert "LeaderCompleteness is violated by ChangeToLeader" in published.stdout
+    assert "recorded line 1062" in published.stdout
+    repaired = lockstep("check", "--switch", "repaired", "f.ndjson", cwd=tmp_path)
+    assert repaired.returncode == 1
+    assert "recorded line 934" in repaired.stdout
+    assert "committedIndex: the trace shows 2, the spec says 1" in repaired.stdout
+
+
+def test_what_an_import_made_of_the_lines_is_told_as_json(tmp_path: Path) -> None:
+    recording = CAPTURED / "dledger-0.2.7-fault_free.ndjson"
+    done = lockstep("import", recording, "-o", "f.ndjson", "--format", "json", cwd=tmp_path)
+    told = json.loads(done.stdout)
+    assert sum(told["lines"].values()) == len(recording.read_bytes().splitlines())
+    assert told["events"] == len((tmp_path / "f.ndjson").read_bytes().splitlines()) - 2
+    assert told["forced"] == []
+    done = lockstep("import", recording, "-o", "f.ndjson", cwd=tmp_path)
+    assert done.stdout.rstrip().endswith(" noise), 0 forced")
+
+
+def test_a_trace_is_written_through_a_link_and_into_a_pipe(tmp_path: Path) -> None:
+    recording = CAPTURED / "dledger-0.2.7-figure8.ndjson"
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    assert lockstep("import", recording, "-o", "link", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "link").is_symlink()
+    written = (tmp_path / "real").read_bytes()
+    assert written.startswith(b'{"kind":"header"')
+    piped = subprocess.run(
+        [sys.executable, "-m", "lockstep", "import", recording, "-o", "/dev/stdout"],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=60,
+    )
+    assert piped.stdout.startswith(written)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that takes no byte, of Linux")
+def test_what_cannot_be_written_is_no_malformed_input(tmp_path: Path) -> None:
+    done = lockstep("import", CAPTURED / "dledger-0.2.7-figure8.ndjson", "-o", "/dev/full", cwd=tmp_path)
+    assert (done.returncode, "/dev/full" in done.stderr) == (4, True)
+    with Path("/dev/full").open("wb") as full:
+        shown = subprocess.run([sys.executable, "-m", "lockstep", "explain"], stdout=full, check=False, timeout=60)
+    assert shown.returncode == 4
+
+
+def test_a_reader_that_is_gone_gets_no_exit_code_of_a_verdict() -> None:
+    told = subprocess.Popen([sys.executable, "-m", "lockstep", "explain"], stdout=subprocess.PIPE)
+    assert told.stdout is not None
+    told.stdout.close()
+    assert told.wait(timeout=60) == 141
+
+
+def test_a_pipe_that_is_not_the_output_is_no_reader_that_is_gone(tmp_path: Path) -> None:
+    code = (
+        "import lockstep.cli as c\n"
+        "def broken(): raise BrokenPipeError(32, 'Broken pipe')\n"
+        "c.json_schema = broken\nc.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, "Broken pipe" in done.stderr) == (3, True)
+
+
+def test_a_recording_that_is_none_exits_2_and_writes_nothing(tmp_path: Path) -> None:
+    data = (CAPTURED / "dledger-0.2.7-figure8.ndjson").read_bytes()
+    (tmp_path / "half.ndjson").write_bytes(data[: len(data) // 2])
+    done = lockstep("import", "half.ndjson", "-o", "out.ndjson", cwd=tmp_path)
+    assert (done.returncode, "half.ndjson:" in done.stderr) == (2, True)
+    assert not (tmp_path / "out.ndjson").exists()
+
+
+def test_a_witness_that_is_reached_exits_0(tmp_path: Path) -> None:
+    done = lockstep("model", "witness_leader", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 0
+    (found,) = json.loads(done.stdout)
+    assert (found["verdict"], found["tlc"], found["property"]) == ("holds", "violated", "NoLeader")
+    assert found["counterexample"][1] == "ElectLeader"
+
+
+def test_an_unknown_model_exits_2_and_says_which_there_are(tmp_path: Path) -> None:
+    done = lockstep("model", "nope", cwd=tmp_path)
+    assert (done.returncode, "figure8_bug" in done.stderr) == (2, True)
+
+
+def test_without_java_the_models_are_inconclusive_in_one_line(tmp_path: Path) -> None:
+    done = lockstep("model", "quorum", cwd=tmp_path, PATH=str(tmp_path), JAVA_HOME=str(tmp_path))
+    assert done.returncode == 3
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Java" in done.stderr
+
+
+def test_without_java_and_without_a_compiled_spec_a_trace_is_inconclusive_in_one_line(
+    folder: Path, tmp_path: Path
+) -> None:
+    nowhere = {"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    done = lockstep("check", "ordered-7.trace.ndjson", cwd=folder, **nowhere)
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (3, "", 1)
+    assert "inconclusive: Java 17 or newer is required; none found on " in done.stdout
+    assert "; install a JDK 17 (" in done.stdout
+    done = lockstep("graph", "late_truncate_bug", "-o", "g.svg", cwd=tmp_path, **nowhere)
+    assert (done.returncode, len(done.stderr.splitlines())) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("model", "quorum", "--parallel", "0"),
+        ("model", "quorum", "--parallel", "-1"),
+        ("simulate", "--seed", "-1"),
+        ("simulate", "--seeds", "0"),
+        ("simulate", "--events", "0"),
+        ("simulate", "--events", "10000001"),
+        ("prove", "quorums_intersect", "--timeout", "0"),
+        ("prove", "quorums_intersect", "--timeout", str(2**32)),
+        ("graph", "late_truncate_bug", "-o", "g.svg", "--limit", "0"),
+        ("verify", "--seeds", "0"),
+        ("verify", "--events", "0"),
+        ("verify", "--parallel", "0"),
+    ],
+    ids=" ".join,
+)
+def test_a_number_out_of_range_is_wrong_usage_that_names_the_option(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = lockstep(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    option = words[-2]
+    assert f"Invalid value for '{option}'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lemma_is_proved_and_an_unknown_one_exits_2(tmp_path: Path) -> None:
+    done = lockstep("prove", "quorums_intersect", cwd=tmp_path)
+    assert (done.returncode, "quorums_intersect: proved" in done.stdout) == (0, True)
+    assert lockstep("prove", "nope", cwd=tmp_path).returncode == 2
+
+
+def test_the_shortest_violation_is_drawn_as_svg(tmp_path: Path) -> None:
+    done = lockstep("graph", "late_truncate_bug", "-o", "g.svg", cwd=tmp_path)
+    assert done.returncode == 0
+    texts = [element.text or "" for element in ElementTree.parse(tmp_path / "g.svg").iter()]
+    violated = manifest().model("late_truncate_bug").violates
+    assert violated
+    assert any(violated in text for text in texts)
+    assert any("HandleDoTruncate(n2)" in text for text in texts)
+
+
+def test_a_model_without_violation_is_not_drawn(tmp_path: Path) -> None:
+    done = lockstep("graph", "unordered", "-o", "g.svg", cwd=tmp_path)
+    assert (done.returncode, "the model unordered has no violation" in done.stderr) == (2, True)
+    assert not (tmp_path / "g.svg").exists()
+
+
+def test_a_search_for_a_violation_that_comes_to_its_limit_is_inconclusive(tmp_path: Path) -> None:
+    done = lockstep("graph", "late_truncate_bug", "-o", "g.svg", "--limit", "5", cwd=tmp_path)
+    assert (done.returncode, "gave up after 5 states" in done.stderr) == (3, True)
+    assert not (tmp_path / "g.svg").exists()
+
+
+def test_the_schema_is_json(tmp_path: Path) -> None:
+    done = lockstep("schema", cwd=tmp_path)
+    assert "$defs" in json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "command", ["model", "simulate", "check", "import", "prove", "graph", "schema", "verify", "fleet"]
+)
+def test_every_command_has_help(command: str, tmp_path: Path) -> None:
+    assert "Usage:" in lockstep(command, "--help", cwd=tmp_path).stdout
+
+
+def test_the_help_tells_the_exit_codes(tmp_path: Path) -> None:
+    text = " ".join(lockstep("--help", cwd=tmp_path).stdout.split())
+    for part in ("0 everything holds", "1 a violation", "2 wrong usage", "3 inconclusive", "4 an internal error"):
+        assert part in text
+
+
+def test_what_is_ours_to_answer_for_exits_4(tmp_path: Path) -> None:
+    code = "import lockstep.cli as c\ndef boom(): raise ZeroDivisionError('x')\nc.json_schema = boom\nc.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (4, "lockstep: internal error: ZeroDivisionError: x\n")
+
+
+def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
+    readme = (traces_dir().parent / "README.md").read_text(encoding="utf-8")
+    shown, shown_of_log = re.findall(r"^```text\n(\$ lockstep import .*?)^```$", readme, re.M | re.S)
+    source, trace = CAPTURED / "dledger-0.2.7-figure8.ndjson", "figure8.trace.ndjson"
+    imported = lockstep("import", source, "-o", trace, cwd=tmp_path)
+    checked = lockstep("check", "--switch", "repaired", trace, cwd=tmp_path)
+    commands = [
+        f"$ lockstep import traces/captured/{source.name} -o {trace}\n",
+        f"$ lockstep check --switch repaired {trace}\n",
+    ]
+    assert shown == commands[0] + imported.stdout + commands[1] + checked.stdout
+    log, trace = source.with_suffix(".log"), "figure8-log.trace.ndjson"
+    explained = lockstep("import", log, "-o", trace, cwd=tmp_path)
+    assert shown_of_log == f"$ lockstep import traces/captured/{log.name} -o {trace}\n" + explained.stdout
+
+
+def test_the_readme_shows_what_simulate_and_check_print(tmp_path: Path) -> None:
+    readme = (traces_dir().parent / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(\$ lockstep simulate .*?)^```$", readme, re.M | re.S)
+    commands = [line.split()[2:] for line in shown.splitlines() if line.startswith("$ ")]
+    printed = ["$ lockstep " + " ".join(words) + "\n" + lockstep(*words, cwd=tmp_path).stdout for words in commands]
+    assert shown == "".join(printed)
+
+
+def test_the_page_on_traces_tells_every_field_of_a_verdict_and_of_a_finding() -> None:
+    text = (traces_dir().parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    told = text[text.index("## What `check` prints") :]
+    names = [field.name for kind in (TraceVerdict, Finding) for field in fields(kind)]
+    assert [name for name in [*names, "exit_code", "code"] if f"`{name}`" not in told] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("README.md", "7 events, 7 steps, 9 values compared"),
+        ("docs/traces.md", "16 events, 16 steps, 13 values compared"),
+    ],
+)
+def test_a_trace_that_a_page_shows_holds_as_it_stands(page: str, told: str, tmp_path: Path) -> None:
+    text = (traces_dir().parent / page).read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```json\n(.*?)^```$", text, re.M | re.S)
+    (tmp_path / "mine.trace.ndjson").write_text(shown)
+    done = lockstep("check", "mine.trace.ndjson", cwd=tmp_path)
+    assert (done.returncode, told in done.stdout) == (0, True)
+
+
+def test_the_page_on_traces_tells_every_constant_s_default() -> None:
+    text = (traces_dir().parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    defaults = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.M))
+    assert defaults == {name: str(value).lower() for name, value in COARSE.constants().items()}

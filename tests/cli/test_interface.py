@@ -1,0 +1,237 @@
+"""The command as people and programs use it: codes, formats, many traces at once, standard input, shells."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.report.junit import junit_xml
+from lockstep.systems import rules
+from lockstep.systems.rules import PROPERTIES, codes, rule
+from lockstep.systems.specs import trace_cfg
+from lockstep.tla.syntax.cfg import read_cfg
+from lockstep.trace.format import write_trace
+from lockstep.trace.paths import NoTraceError, trace_paths
+from lockstep_command import lockstep
+from simulated_traces import simulated
+
+FEW = 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace that holds, one with a wrong value, one that is cut, the last in a folder of its own."""
+    made = tmp_path_factory.mktemp("traces")
+    head, events = simulated()
+    write_trace(made / "good.ndjson", head, events[:FEW])
+    lied = msgspec.structs.replace(events[3], shows={"currTerm": 77})
+    write_trace(made / "lied.ndjson", head, [*events[:3], lied, *events[4:FEW]])
+    (made / "within").mkdir()
+    (made / "within" / "cut.ndjson").write_bytes((made / "good.ndjson").read_bytes()[:-20])
+    (made / "notes.txt").write_text("no trace\n")
+    return made
+
+
+# ---- Codes ----
+
+
+def test_every_property_that_traces_are_checked_for_has_a_code_of_its_own() -> None:
+    cfg = read_cfg(trace_cfg())
+    assert set(PROPERTIES) == {*cfg.invariants, *cfg.properties}
+    assert len(set(codes())) == len(codes()) == len(PROPERTIES) + 8
+
+
+@pytest.mark.parametrize("code", codes())
+def test_every_code_is_explained(code: str) -> None:
+    told = rule(code)
+    assert (told.code, rule(code.lower())) == (code, told)
+    assert len(told.text) > 100
+
+
+def test_a_property_is_explained_by_the_spec_and_the_models_that_break_it(folder: Path) -> None:
+    told = lockstep("explain", "DL105", cwd=folder)
+    assert told.returncode == 0
+    assert told.stdout.startswith("DL105 LeaderCompleteness\n")
+    for part in ("Raft, Figure 3", "c.term <= node[n].currTerm => Holds(", "lockstep model figure8_bug"):
+        assert part in told.stdout
+    assert lockstep("explain", "leadercompleteness", cwd=folder).stdout == told.stdout
+
+
+def test_explain_lists_the_codes_and_refuses_others(folder: Path) -> None:
+    listed = lockstep("explain", cwd=folder).stdout.splitlines()
+    assert [line.split("  ", 1) for line in listed] == [[code, title] for code, title in codes().items()]
+    refused = lockstep("explain", "DL999", cwd=folder)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "there is no code 'DL999'" in refused.stderr
+
+
+def test_a_property_that_the_spec_does_not_define_cannot_be_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROPERTIES, "Nothing", "DL199")
+    with pytest.raises(AssertionError, match=r"DLedger.tla does not define Nothing"):
+        rules.rule("DL199")
+
+
+# ---- Many traces ----
+
+
+def test_a_folder_stands_for_the_traces_in_it_and_in_its_folders(folder: Path) -> None:
+    done = lockstep("check", folder, cwd=folder)
+    assert done.returncode == 2  # the worst of them: one is malformed
+    for name, word in (("good", "holds"), ("lied", "violated"), ("within/cut", "malformed")):
+        assert re.search(rf"{folder / name}.ndjson[:0-9]*: (LS301 )?{word}: ", done.stdout)
+    assert "notes.txt" not in done.stdout
+
+
+def test_a_pattern_that_the_shell_left_alone_stands_for_the_files_that_match(folder: Path) -> None:
+    done = lockstep("check", "*.ndjson", cwd=folder)
+    assert done.returncode == 1
+    assert "good.ndjson: holds" in done.stdout
+    assert "lied.ndjson: violated" in done.stdout
+    assert "cut" not in done.stdout
+
+
+def test_each_file_is_checked_once(folder: Path) -> None:
+    assert trace_paths([str(folder / "good.ndjson"), str(folder), str(folder / "*.ndjson")]) == [
+        folder / "good.ndjson",
+        folder / "lied.ndjson",
+        folder / "within" / "cut.ndjson",
+    ]
+
+
+@pytest.mark.parametrize("word", ["nowhere.ndjson", "*.nowhere"])
+def test_a_word_that_stands_for_no_file_is_wrong_usage(word: str, folder: Path) -> None:
+    with pytest.raises(NoTraceError, match="there is no such file"):
+        trace_paths([word])
+    assert lockstep("check", "good.ndjson", word, cwd=folder).returncode == 2
+
+
+def test_a_trace_is_read_from_standard_input(folder: Path) -> None:
+    for name, code, said in (
+        ("good", 0, "<stdin>: holds"),
+        ("lied", 1, "<stdin>:5: LS202 "),
+        ("within/cut", 2, "LS301"),
+    ):
+        with (folder / f"{name}.ndjson").open("rb") as given:
+            command = [sys.executable, "-m", "lockstep", "check", "-"]
+            done = subprocess.run(command, stdin=given, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == code
+        assert said in done.stdout
+
+
+# ---- Formats ----
+
+
+def test_a_finding_is_a_line_with_file_line_and_code(folder: Path) -> None:
+    done = lockstep("check", "lied.ndjson", cwd=folder)
+    assert "\nlied.ndjson:5: LS202 after " in done.stdout
+    assert "\n    currTerm: the trace shows 77, the spec says " in done.stdout
+
+
+def test_json_has_every_verdict_with_its_exit_code_and_the_codes_of_its_findings(folder: Path) -> None:
+    done = lockstep("check", "--format", "json", "good.ndjson", "lied.ndjson", "within", cwd=folder)
+    good, lied, cut = json.loads(done.stdout)
+    assert (done.returncode, good["exit_code"], lied["exit_code"], cut["exit_code"]) == (2, 0, 1, 2)
+    assert [each["code"] for each in lied["findings"]] == ["LS202"]
+    assert (lied["findings"][0]["line"], good["findings"]) == (5, [])
+
+
+def test_json_lines_has_one_verdict_a_line(folder: Path) -> None:
+    done = lockstep("check", "--format", "jsonl", "good.ndjson", "lied.ndjson", cwd=folder)
+    assert [json.loads(line)["verdict"] for line in done.stdout.splitlines()] == ["holds", "violated"]
+
+
+def test_junit_has_a_case_for_each_trace_and_counts_what_failed(folder: Path) -> None:
+    done = lockstep("check", "--format", "junit", "good.ndjson", "lied.ndjson", "within", cwd=folder)
+    suite = ElementTree.fromstring(done.stdout)
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "1",
+    }
+    failures = suite.findall("testcase/failure")
+    assert [each.get("type") for each in failures] == ["LS202"]
+    assert "currTerm: the trace shows 77" in (failures[0].text or "")
+    (error,) = suite.findall("testcase/error")
+    assert "truncated" in (error.get("message") or "")
+
+
+def test_hostile_text_leaves_junit_well_formed() -> None:
+    text = "]]><script>\x00\x1b[31m\ud800 & \"'"
+    found = Finding("shows", text, 2, 0, text, text, (text,))
+    verdict = TraceVerdict(text, Verdict.VIOLATED, text, findings=[found])
+    broken = TraceVerdict(text, Verdict.MALFORMED, text)
+    suite = ElementTree.fromstring(junit_xml([verdict, broken]).encode())
+    (failure,) = suite.findall("testcase/failure")
+    assert "<script>" in (failure.text or "")
+    assert "\x1b" not in junit_xml([verdict, broken])
+
+
+# ---- Terminals ----
+
+
+def on_a_terminal(folder: Path, **environ: str) -> str:
+    """What the command prints to a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "lockstep", "check", "good.ndjson"]
+    env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm"} | environ
+    with subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+            said += part
+        assert process.wait(timeout=120) == 0
+    os.close(ours)
+    return said.decode()
+
+
+def test_a_terminal_sees_progress_and_colours_and_no_color_keeps_the_colours_away(folder: Path) -> None:
+    plain, coloured = on_a_terminal(folder, NO_COLOR="1"), on_a_terminal(folder)
+    assert "good.ndjson: event 0 ..." in coloured
+    assert "\x1b[32m" in coloured
+    assert "\x1b[32m" not in plain
+    assert "good.ndjson: holds:" in plain
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_what_completes_the_words(shell: str, folder: Path) -> None:
+    done = lockstep("completion", shell, cwd=folder)
+    assert done.returncode == 0
+    assert "_LOCKSTEP_COMPLETE" in done.stdout
+
+
+def test_the_shell_is_told_the_commands_that_begin_so(folder: Path) -> None:
+    done = lockstep(cwd=folder, COMP_WORDS="lockstep e", COMP_CWORD="1", _LOCKSTEP_COMPLETE="bash_complete")
+    assert done.stdout.split() == ["plain,explain"]
+
+
+@pytest.mark.parametrize(
+    ("begun", "word"),
+    [
+        ("model late", "late_truncate_bug"),
+        ("graph late", "late_truncate"),
+        ("explain DL10", "DL105"),
+        ("simulate --plan fi", "fine_published"),
+        ("check --switch Prior", "PriorTermCommit=repaired"),
+    ],
+)
+def test_the_shell_is_told_what_a_command_takes(begun: str, word: str, folder: Path) -> None:
+    count = str(len(begun.split()))
+    done = lockstep(cwd=folder, COMP_WORDS=f"lockstep {begun}", COMP_CWORD=count, _LOCKSTEP_COMPLETE="bash_complete")
+    told = [line.partition(",")[2] for line in done.stdout.split()]
+    assert word in told
+    assert all(each.startswith(begun.split()[-1]) for each in told)

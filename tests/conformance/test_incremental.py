@@ -1,0 +1,266 @@
+"""Properties evaluated where a step changed something are those evaluated as they stand: same verdict, same step."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from broken_spec import broken_spec
+from lockstep.base.paths import traces_dir
+from lockstep.conformance import incremental
+from lockstep.conformance.check import check_trace
+from lockstep.conformance.incremental import Evaluation, Incremental, Literal, changes
+from lockstep.conformance.tamper import Tampering, tamperings
+from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_files import PLANS, fault_plan
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.trace.format import Event, Header, Trace, trace_lines
+from raftref.dledger.simulation import simulate
+from simulated_traces import as_event, header
+
+Found = list[tuple[str, str, int]]
+
+
+def found_by(evaluation: Evaluation, head: Header, events: list[Event], spec: Spec) -> Found:
+    verdict = check_trace(Trace(trace_lines(head, events), "t"), spec, evaluation=evaluation)
+    return [(each.kind, each.name, each.line) for each in verdict.findings]
+
+
+def states_of(spec: Spec, events: list[Event], head: Header) -> Iterator[tuple[State, State]]:
+    """Take the steps of a trace."""
+    from lockstep.conformance.check import Check
+
+    check = Check(Trace(trace_lines(head, ()), "t"), spec)
+    state = check.initial()
+    for line, event in enumerate(events):
+        after = check.advance(state, line, event)
+        assert after is not None
+        if after is not state:
+            yield state, after
+        state = after
+
+
+def both(spec: Spec, steps: Iterator[tuple[State, State]]) -> list[tuple[list[str], list[str]]]:
+    """What each of the two says of each step, where nothing that fails is dropped."""
+    literal, quick = Literal(spec), Incremental(spec)
+    told = []
+    for number, (state, after) in enumerate(steps):
+        if number == 0:
+            quick.begin(state)
+        told.append((literal.violated(state, after), quick.violated(state, after)))
+    return told
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_on_each_plan_both_find_the_same_at_the_same_event(plan: str) -> None:
+    made = fault_plan(plan, 250)
+    head = header(made)
+    events = [as_event(tree) for tree in simulate(1, made)]
+    spec = trace_spec(head, "t")
+    assert found_by(Evaluation.LITERAL, head, events, spec) == found_by(Evaluation.INCREMENTAL, head, events, spec)
+
+
+@pytest.mark.parametrize("name", ["figure8", "truncate_restart", "loss"])
+def test_on_recordings_both_find_the_same_at_the_same_line(name: str) -> None:
+    imported = import_recording(traces_dir() / "captured" / f"dledger-0.2.7-{name}.ndjson")
+    spec = trace_spec(imported.header, "t")
+    events = list(imported)
+    found = found_by(Evaluation.LITERAL, imported.header, events, spec)
+    assert found == found_by(Evaluation.INCREMENTAL, imported.header, events, spec)
+    assert bool(found) is (name != "loss")
+
+
+#: Wrong forms of properties, which the published protocol, or any behaviour, breaks again and again.
+WRONG = [
+    ("IndexOrder ==\n", "IndexOrder == node[CHOOSE n \\in Node : TRUE].currTerm % 3 # 2 /\\\n"),
+    ("NoHoles ==\n", "NoHoles == \\A n \\in Node : Len(node[n].log) % 2 # 1\nUnused ==\n"),
+    ("TypeOK ==\n", "TypeOK ==\n    /\\ \\A n \\in Node : \\A p \\in Peers(n) : DOMAIN network[n][p] = {}\n"),
+    ("ElectionSafety ==\n", "ElectionSafety ==\n    /\\ \\A n \\in Node : \\A m \\in Node : node[n].leaderId # m\n"),
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=[each[0].split()[0] for each in WRONG])
+def test_a_property_that_comes_and_goes_fails_at_the_same_steps(wrong: tuple[str, str], tmp_path: Path) -> None:
+    made = fault_plan("ordered", 200)
+    head = header(made)
+    with broken_spec(tmp_path, wrong):
+        spec = trace_spec(head, "t")
+    told = both(spec, states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
+    assert any(literal for literal, _ in told)
+    assert not all(literal for literal, _ in told)
+    for literal, quick in told:
+        # What was false before and has not changed is not told again: a check drops a property once it has failed.
+        assert set(quick) <= set(literal)
+    begins = [set(now[0]) - set(before[0]) for before, now in itertools.pairwise(told)]
+    assert all(new <= set(quick) for new, (_, quick) in zip(begins, told[1:], strict=True))
+
+
+def test_a_property_of_steps_that_forbids_standing_still_fails_at_each_step(tmp_path: Path) -> None:
+    """[][A]_v with an A that no step makes true unless a term rises: false also where its footprint does not change."""
+    rises = (
+        "LeaderAppendOnlyProp ==\n",
+        "LeaderAppendOnlyProp == [][\\A n \\in Node : node'[n].currTerm > 0]_vars\nOld ==\n",
+    )
+    made = fault_plan("ordered", 60)
+    head = header(made)
+    with broken_spec(tmp_path, rises):
+        spec = trace_spec(head, "t")
+    told = both(spec, states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
+    assert any(literal for literal, _ in told)
+    assert all(literal == quick for literal, quick in told)
+
+
+def tampered_traces(plan: str, seed: int, events: int) -> Iterator[tuple[Header, list[Event], Tampering]]:
+    made = fault_plan(plan, events)
+    head = header(made)
+    told = [as_event(tree) for tree in simulate(seed, made)]
+    for each in tamperings(head, told, trace_spec(head, "t")):
+        yield head, told, each
+
+
+def agree_on_tampered(plan: str, seed: int, events: int, every: int) -> int:
+    """Compare the two on every so-many-th tampered trace of a plan; return how many there were."""
+    count = 0
+    for head, told, each in itertools.islice(tampered_traces(plan, seed, events), 0, None, every):
+        changed = each.applied(told)
+        spec = trace_spec(head, "t")
+        assert found_by(Evaluation.LITERAL, head, changed, spec) == found_by(
+            Evaluation.INCREMENTAL, head, changed, spec
+        )
+        count += 1
+    return count
+
+
+def test_on_tampered_traces_both_find_the_same() -> None:
+    assert agree_on_tampered("published", 4, 60, every=30) >= 100
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("plan", ["published", "fine_published", "batches_published", "votes_published"])
+def test_on_thousands_of_tampered_traces_both_find_the_same(plan: str) -> None:
+    assert agree_on_tampered(plan, 4, 120, every=5) >= 1000
+
+
+def test_what_a_step_leaves_alone_is_no_change() -> None:
+    made = fault_plan("ordered", 40)
+    head = header(made)
+    spec = trace_spec(head, "t")
+    for state, after in states_of(spec, [as_event(tree) for tree in simulate(7, made)], head):
+        assert not list(changes(state, state))
+        told = set(changes(state, after))
+        assert told or state == after
+        for name, value in after.as_dict().items():
+            if value != state[name]:
+                assert any(change[0] == name for change in told)
+
+
+def test_most_instances_are_left_alone() -> None:
+    made = fault_plan("ordered", 200)
+    head = header(made)
+    spec = trace_spec(head, "t")
+    quick = Incremental(spec)
+    evaluated = 0
+    holds = quick._holds
+
+    def counted(*args: object) -> bool:
+        nonlocal evaluated
+        evaluated += 1
+        return holds(*args)  # type: ignore[arg-type]  # as they were given
+
+    quick._holds = counted  # type: ignore[method-assign]  # to count
+    steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
+    for state, after in steps:
+        quick.violated(state, after)
+    assert evaluated < len(steps) * len(quick._instances) / 3
+
+
+def test_a_footprint_that_is_too_small_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: paths into a log count as unchanged, so that violations are missed."""
+    told: Callable[[State, State], Iterator[incremental.Change]] = changes
+
+    def blind(state: State, after: State) -> Iterator[incremental.Change]:
+        return (change for change in told(state, after) if change[-1] not in ("log", "committedIndex"))
+
+    imported = import_recording(traces_dir() / "captured" / "dledger-0.2.7-figure8.ndjson")
+    spec = trace_spec(imported.header, "t")
+    literal = found_by(Evaluation.LITERAL, imported.header, list(imported), spec)
+    monkeypatch.setattr(incremental, "changes", blind)
+    assert found_by(Evaluation.INCREMENTAL, imported.header, list(imported), spec) != literal
+
+
+# ---- Which elements a change concerns ----
+
+
+def grown(size: int) -> tuple[Spec, State, State]:
+    """A state in which n1 leads, all hold so many entries and n1 knows them committed; and n1 appends one more."""
+    from lockstep.tla.values.kinds import Fcn
+
+    made = fault_plan("published", 1)
+    spec = trace_spec(header(made), "t")
+    entry = [Fcn({"term": 1, "value": f"v{number}"}) for number in range(size)]
+    state = next(spec.initial_states())
+    log = tuple(entry)
+    holds = {
+        name: Fcn({**node.d, "log": log, "disk": log, "currTerm": 1, "ledgerEndTerm": 1, "committedIndex": size - 1})
+        for name, node in state["node"].d.items()
+    }
+    holds["n1"] = Fcn({**holds["n1"].d, "role": "LEADER"})
+    committed = frozenset(Fcn({"term": 1, "index": number, "entry": each}) for number, each in enumerate(entry))
+    state = state.replace(node=Fcn(holds), committed=committed)
+    after = spec.step(state, "AppendAsLeader", {"n": "n1", "value": "new"})
+    assert after is not None
+    return spec, state, after
+
+
+def elements_asked(size: int) -> int:
+    """How many elements of sets and ranges are looked at after an append to logs of this length."""
+    spec, state, after = grown(size)
+    quick = Incremental(spec)
+    count = 0
+    for instance in quick._instances:
+        for concern in instance.concerns:
+            step = ((state, state), (state, after)) if instance.of_step else ((state, None), (after, None))
+            found = concern.concerned(*step, list(changes(state, after)))
+            assert found is not None or instance.name == "TypeOK" or "AcknowledgedIsDurable" in instance.name
+            count += len(list(found or ()))
+    assert quick.violated(state, after) == []
+    return count
+
+
+def test_an_append_concerns_as_many_elements_of_a_long_log_as_of_a_short_one() -> None:
+    assert 0 < elements_asked(400) <= elements_asked(10) + 2
+
+
+def test_an_entry_that_is_overwritten_within_a_long_log_is_found() -> None:
+    """StateMachineSafety, LeaderCompleteness and LogMatching look again at that index, and at no other."""
+    from lockstep.tla.values.kinds import Fcn
+
+    spec, state, _ = grown(300)
+    node = state["node"]
+    log = node.d["n1"].d["log"]
+    wrong = (*log[:150], Fcn({"term": 1, "value": "other"}), *log[151:])
+    after = state.replace(node=Fcn({**node.d, "n1": Fcn({**node.d["n1"].d, "log": wrong})}))
+    found = Incremental(spec).violated(state, after)
+    literal = Literal(spec).violated(state, after)
+    assert found == literal
+    assert {"LeaderCompleteness", "StateMachineSafety", "LogMatching"} <= set(found)
+
+
+def test_what_is_committed_beyond_the_log_is_found_by_its_threshold() -> None:
+    from lockstep.tla.values.kinds import Fcn
+
+    spec, state, _ = grown(50)
+    node = state["node"]
+    short = Fcn({**node.d["n2"].d, "log": node.d["n2"].d["log"][:20]})
+    before = state.replace(node=Fcn({**node.d, "n2": short}))
+    leads = Fcn({**short.d, "role": "LEADER"})
+    after = before.replace(node=Fcn({**node.d, "n2": leads}))
+    # What was wrong before, and has not changed, is not told again.
+    new = [name for name in Literal(spec).violated(before, after) if name not in Literal(spec).violated(before, before)]
+    assert Incremental(spec).violated(before, after) == new
+    assert "LeaderCompleteness" in new

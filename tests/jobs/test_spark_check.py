@@ -1,0 +1,193 @@
+"""The Spark job gives the verdicts that the check gives in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from broken_spec import NO_VALUE, broken_spec
+from lockstep.base.paths import traces_dir
+from lockstep.base.verdict import Verdict, worst
+from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.jobs.spark.check import _check_lines, check_with_spark
+from lockstep.jobs.spark.session import spark_session
+from lockstep.systems.specs import VARIANTS, Switches, spec_key, trace_spec
+from lockstep.systems.trace_files import import_trace, write_cluster
+from lockstep.tla.spec import CompileError, Spec
+from lockstep.trace.format import Header, read_trace
+
+REPAIRED = VARIANTS["repaired"]
+FIGURE_8 = traces_dir() / "captured" / "dledger-0.2.7-figure8.ndjson"
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    small_batches = {"spark.sql.execution.arrow.maxRecordsPerBatch": "37"}
+    with spark_session("local[2]", "lockstep-test", settings=small_batches) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("traces")
+    good = [write_cluster(folder, "ordered", seed, 150) for seed in (1, 2)]
+    five = write_cluster(folder, "five", 1, 150)
+    violating = folder / "figure8.trace.ndjson"
+    import_trace(FIGURE_8, violating)
+    data = good[0].read_bytes()
+    (folder / "tampered.ndjson").write_bytes(data.replace(b'"ledgerEndIndex":0', b'"ledgerEndIndex":7', 1))
+    (folder / "cut.ndjson").write_bytes(data[: len(data) // 2])
+    (folder / "empty.ndjson").write_bytes(b"")
+    (folder / "bare.ndjson").write_bytes(data.splitlines(keepends=True)[0] + b'{"kind":"end","events":0}\n')
+    odd = [folder / f"{name}.ndjson" for name in ("tampered", "cut", "empty", "bare")]
+    return [violating, *odd, *good, five]
+
+
+def alone(path: Path) -> TraceVerdict:
+    trace = read_trace(path)
+    return check_trace(trace, trace_spec(trace.header, str(path)))
+
+
+def test_the_verdicts_are_those_of_one_process_in_the_order_given(spark: SparkSession, traces: list[Path]) -> None:
+    found = check_with_spark(spark, traces)
+    assert [verdict.source for verdict in found] == [str(path) for path in traces]
+    assert [verdict.verdict for verdict in found] == [
+        Verdict.VIOLATED,
+        Verdict.VIOLATED,
+        Verdict.MALFORMED,
+        Verdict.MALFORMED,
+        Verdict.INCONCLUSIVE,
+        Verdict.HOLDS,
+        Verdict.HOLDS,
+        Verdict.HOLDS,
+    ]
+    for path, verdict in zip(traces, found, strict=True):
+        if path.name != "empty.ndjson":  # it has no header to open it by
+            assert replace(verdict, seconds=0.0) == replace(alone(path), seconds=0.0)
+
+
+def test_a_trace_of_more_lines_than_a_batch_is_checked_whole(spark: SparkSession, traces: list[Path]) -> None:
+    (verdict,) = check_with_spark(spark, traces[-1:])
+    assert (verdict.events, verdict.verdict) == (150, Verdict.HOLDS)
+
+
+def test_the_switches_hold_for_every_trace(spark: SparkSession, traces: list[Path]) -> None:
+    (verdict,) = check_with_spark(spark, traces[:1], {"Fifo": "perhaps"})
+    assert verdict.verdict is Verdict.MALFORMED
+    assert "field `constants.Fifo`" in verdict.reason
+    (verdict,) = check_with_spark(spark, traces[-3:-2], REPAIRED)
+    assert verdict.verdict is Verdict.HOLDS
+
+
+def test_a_parameter_of_another_type_in_one_trace_leaves_the_others_their_verdicts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    good = write_cluster(tmp_path, "ordered", 4, 50)
+    text = good.read_text()
+    odd = tmp_path / "odd.ndjson"
+    odd.write_text(text.replace('"args":{"value":"v1"}', '"args":{"value":["v1"]}', 1))
+    assert odd.read_text() != text
+    first, second = check_with_spark(spark, [odd, good])
+    assert first.verdict is Verdict.MALFORMED
+    assert "field `args.value`" in first.reason
+    assert second.verdict is Verdict.HOLDS
+
+
+def with_text(path: Path, name: str, before: str, after: str) -> Path:
+    text = path.read_text()
+    assert before in text
+    path.with_name(name).write_text(text.replace(before, after, 1))
+    return path.with_name(name)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_constant_that_python_holds_equal_to_the_right_one_is_refused_beside_a_right_trace(
+    spark: SparkSession, tmp_path: Path, order: tuple[int, int]
+) -> None:
+    good = write_cluster(tmp_path, "ordered", 4, 50)
+    odd = with_text(good, "odd.ndjson", '"Fifo":true', '"Fifo":1')
+    traces = [(good, odd)[index] for index in order]
+    found = check_with_spark(spark, traces)
+    assert [found[order.index(0)].verdict, found[order.index(1)].verdict] == [Verdict.HOLDS, Verdict.MALFORMED]
+    assert "field `constants.Fifo`: 1 is not false or true" in found[order.index(1)].reason
+
+
+def test_a_worker_refuses_a_constant_before_it_looks_up_a_spec(tmp_path: Path) -> None:
+    good = write_cluster(tmp_path, "ordered", 4, 50)
+    key = spec_key(read_trace(good).header, str(good))
+    texts = {key: trace_spec(read_trace(good).header, str(good)).source}
+    lines = good.read_bytes().replace(b'"Fifo":true', b'"Fifo":1').splitlines(keepends=True)
+    verdict = _check_lines(iter(lines), "odd", texts, {}, {key: Spec.from_source(texts[key])})
+    assert (verdict.verdict, verdict.reason) == (
+        Verdict.MALFORMED,
+        "odd:1: field `constants.Fifo`: 1 is not false or true",
+    )
+
+
+def test_a_value_that_is_none_is_malformed_in_its_trace_and_leaves_the_others_their_verdicts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    good = write_cluster(tmp_path, "ordered", 4, 50)
+    args = with_text(good, "args.ndjson", '"args":{"value":"v1"}', '"args":{"value":{"#set":["n0",1]}}')
+    shows = with_text(good, "shows.ndjson", '"currTerm":0', '"currTerm":{"#bigint":[]}')
+    found = check_with_spark(spark, [args, good, shows])
+    assert [each.verdict for each in found] == [Verdict.MALFORMED, Verdict.HOLDS, Verdict.MALFORMED]
+    assert "field `args.value`: " in found[0].reason
+    assert "field `shows.currTerm`: " in found[2].reason
+
+
+def test_an_error_of_the_spec_in_one_trace_is_its_own_internal_error(spark: SparkSession, tmp_path: Path) -> None:
+    saved = write_cluster(tmp_path, "ordered", 4, 400)
+    assert '"PersistCheckPoint"' in saved.read_text()
+    good = write_cluster(tmp_path, "ordered", 5, 20)
+    assert '"PersistCheckPoint"' not in good.read_text()
+    with broken_spec(tmp_path, NO_VALUE):
+        found = check_with_spark(spark, [saved, good])
+    assert [each.verdict for each in found] == [Verdict.INTERNAL, Verdict.HOLDS]
+    assert "the spec could not be evaluated at line " in found[0].reason
+    assert "(PersistCheckPoint of " in found[0].reason
+    assert worst([each.verdict for each in found]).exit_code == 4
+
+
+def test_a_spec_that_cannot_be_compiled_is_the_verdict_of_the_traces_that_need_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    three = write_cluster(tmp_path, "ordered", 4, 50)
+    five = write_cluster(tmp_path, "five", 4, 50)
+    compiled = trace_spec
+
+    def without_five(header: Header, source: str, switches: Switches | None = None) -> Spec:
+        if len(header.nodes) == 5:
+            raise CompileError("outside the language")
+        return compiled(header, source, switches)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("lockstep.jobs.spark.check.trace_spec", without_five)
+        found = check_with_spark(spark, [five, three])
+    assert [each.verdict for each in found] == [Verdict.INTERNAL, Verdict.HOLDS]
+    assert found[0].reason == "CompileError: outside the language"
+
+
+def test_a_trace_that_cannot_be_read_leaves_the_others_their_verdicts(spark: SparkSession, tmp_path: Path) -> None:
+    good = write_cluster(tmp_path, "ordered", 4, 50)
+    missing, folder = tmp_path / "missing.ndjson", tmp_path / "folder.ndjson"
+    folder.mkdir()
+    found = check_with_spark(spark, [missing, good, folder])
+    assert [each.verdict for each in found] == [Verdict.MALFORMED, Verdict.HOLDS, Verdict.MALFORMED]
+    assert found[0].reason == f"{missing}: cannot be read: No such file or directory"
+    assert found[2].reason == f"{folder}: cannot be read: Is a directory"
+
+
+def test_without_java_to_compile_a_spec_a_trace_is_inconclusive(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = write_cluster(tmp_path, "ordered", 4, 50)
+    for name in ("XDG_CACHE_HOME", "PATH", "JAVA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    (found,) = check_with_spark(spark, [good])
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.reason.startswith("Java 17 or newer is required; none found on ")

@@ -1,0 +1,54 @@
+"""Spark starts, runs Python on columns, and leaves nothing behind."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from lockstep.jobs.spark.session import SparkStartError, spark_session
+
+
+def test_spark_runs_this_interpreter_on_loopback_and_leaves_nothing_behind(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interpreter(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            total = sum(batch.column(0).to_pylist())
+            yield pa.RecordBatch.from_pydict({"python": [sys.executable], "total": [total]})
+
+    monkeypatch.setenv("PYSPARK_PYTHON", "no-such-python")
+    with spark_session("local[2]", settings={"spark.sql.shuffle.partitions": "3"}) as spark:
+        rows = spark.range(1000).mapInArrow(interpreter, "python string, total long").collect()
+        conf = spark.sparkContext.getConf()
+        warehouse = Path(urlparse(str(spark.conf.get("spark.sql.warehouse.dir"))).path)
+        spark.range(3).write.saveAsTable("numbers")
+        assert (warehouse / "numbers").is_dir()
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+        with pytest.raises(RuntimeError, match="already running"), spark_session("local[1]"):
+            pass
+
+    assert {row.python for row in rows} == {sys.executable}
+    assert sum(row.total for row in rows) == sum(range(1000))
+    assert conf.get("spark.driver.host") == conf.get("spark.driver.bindAddress") == "127.0.0.1"
+    assert not warehouse.exists()
+    assert os.environ["PYSPARK_PYTHON"] == "no-such-python"
+    assert "PYSPARK_DRIVER_PYTHON" not in os.environ
+    assert SparkSession.getActiveSession() is None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_session_ends_with_the_error_of_its_block_and_the_next_one_starts() -> None:
+    with pytest.raises(ZeroDivisionError), spark_session("local[1]"):
+        raise ZeroDivisionError
+    with spark_session("local[1]") as spark:
+        assert spark.range(5).count() == 5
+
+
+def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:
+    with pytest.raises(SparkStartError, match="nowhere"), spark_session("nowhere"):
+        pass

@@ -1,0 +1,370 @@
+"""The models are sensitive: a rule taken out of the spec changes what TLC finds in one of them.
+
+Each mutant is one edit of a module of the spec, and the model that notices it. A rule that no model notices could be
+wrong without anyone knowing.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.paths import spec_dir
+from lockstep.tlc import Verdict, compare, load_manifest, run_model
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A rule that is missing: `old` becomes `new`; `model` must then violate `violates`, or differ from its pins."""
+
+    name: str
+    old: str
+    new: str
+    model: str
+    violates: str = ""
+    module: str = "DLedger.tla"
+
+
+MUTANTS = [
+    Mutant(
+        "votes_whatever_the_log",
+        'IF LedgerCode(voter, m) # "NONE" THEN LedgerCode(voter, m)\n    ELSE ',
+        "",
+        "votes_log",
+        "LeaderCompleteness",
+        "Election.tla",
+    ),
+    Mutant(
+        "elects_whatever_the_log",
+        '                          /\\ LedgerCode(Member(q, node[q]), Candidacy(n, node[n])) = "NONE"\n',
+        "",
+        "lossy",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "votes_twice_in_a_term",
+        "ELSE IF voter.hasVoted /\\ voter.currVoteFor # m.src\n",
+        "ELSE IF FALSE\n",
+        "votes_small",
+        "VoteOncePerTermProp",
+        "Election.tla",
+    ),
+    Mutant(
+        "forgets_its_vote_in_a_crash",
+        "!.currTerm = s.currTerm, !.currVoteFor = s.currVoteFor,",
+        "!.currTerm = s.currTerm,",
+        "votes_small",
+        "VoteOncePerTermProp",
+    ),
+    Mutant(
+        "half_is_a_quorum",
+        "    /\\ IsQuorum(voters, Node)\n",
+        "",
+        "crash",
+        "ElectionSafety",
+    ),
+    Mutant(
+        "commits_by_the_best_watermark",
+        "LET index == QuorumIndexBySorting(s.peerWaterMarks) IN",
+        "LET index == Max({s.peerWaterMarks[p] : p \\in Node}) IN",
+        "lossy",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "commits_past_the_end",
+        "!.committedIndex = Min({newIndex, EndIndex(s.log)})",
+        "!.committedIndex = newIndex",
+        "one_leader",
+        "IndexOrder",
+    ),
+    Mutant(
+        "believes_a_commit_of_a_lower_term",
+        "       \\/ term < s.currTerm\n",
+        "",
+        "stale_push",
+        "LowerTermCommitsNothingProp",
+    ),
+    Mutant(
+        "checks_the_term_of_a_commit_as_published",
+        "IF Obeys(s, m) THEN LearnCommitted(s, m)",
+        "IF FromItsLeader(s, m) THEN LearnCommitted(s, m)",
+        "witness_stale_commit",
+    ),
+    Mutant(
+        "keeps_the_watermarks_of_an_old_term",
+        "!.votes = {},\n                   !.peerWaterMarks = NoMarks]",
+        "!.votes = {}]",
+        "crash",
+    ),
+    Mutant(
+        "believes_a_watermark_of_another_term",
+        "IF term = s.currTerm /\\ s.peerWaterMarks[peer] < index",
+        "IF s.peerWaterMarks[peer] < index",
+        "lossy",
+    ),
+    Mutant(
+        "appends_what_another_leader_sent",
+        "        /\\ m.index = EndIndex(s.log) + 1\n        /\\ IF FromItsLeader(s, m)",
+        "        /\\ m.index = EndIndex(s.log) + 1\n        /\\ IF TRUE",
+        "replication",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "truncates_for_another_leader",
+        'Handles(n, m, "TRUNCATE")\n        /\\ IF MayTruncate(s, m)',
+        'Handles(n, m, "TRUNCATE")\n        /\\ IF TRUE',
+        "lossy",
+        "LeaderCompleteness",
+    ),
+    # No safety is lost: an APPEND below the follower's end is not stored, but leads to COMPARE again, for ever.
+    Mutant(
+        "appends_behind_what_was_not_cut",
+        "THEN IF m.endIndex = d.compareIndex",
+        "THEN IF TRUE",
+        "replication",
+    ),
+    Mutant(
+        "restarts_with_what_it_knew",
+        "UpdateCommittedIndex(Written(t), s.currTerm, s.checkPoint)",
+        "UpdateCommittedIndex(Written(t), s.currTerm, s.committedIndex)",
+        "crash",
+    ),
+    Mutant(
+        "takes_the_answer_to_another_call",
+        "network' = Abandon(Received(network, m), n, m.src, Gone)",
+        "network' = Received(network, m)",
+        "ordered_long",
+        "LogMatching",
+    ),
+    Mutant(
+        "recovers_what_terms_forbid",
+        "\\/ k > 1 /\\ file[k].term < file[k - 1].term",
+        "\\/ FALSE",
+        "resurrected_tail_bug",
+    ),
+    Mutant(
+        "takes_a_commit_back",
+        "newIndex < s.committedIndex \\/ newIndex < BeginIndex(s.log)",
+        "newIndex < BeginIndex(s.log)",
+        "unordered_log",
+        "CommittedMonotonicProp",
+    ),
+    Mutant(
+        "takes_a_watermark_back",
+        "IF term = s.currTerm /\\ s.peerWaterMarks[peer] < index",
+        "IF term = s.currTerm /\\ s.peerWaterMarks[peer] # index",
+        "unordered_log",
+        "WatermarkMonotonicWithinTermProp",
+    ),
+    Mutant(
+        "overwrites_what_it_appends_to",
+        "([s EXCEPT !.log = @ \\o entries,",
+        "([s EXCEPT !.log = SubSeq(@, 1, Len(@) - 1) \\o entries,",
+        "replication",
+        "LeaderAppendOnlyProp",
+    ),
+    Mutant(
+        "lets_a_leader_handle_what_is_pushed",
+        'Handles(n, m, type) == node[n].role = "FOLLOWER" /\\ IsRequest(m, type)',
+        'Handles(n, m, type) == node[n].role # "DOWN" /\\ IsRequest(m, type)',
+        "lossy",
+    ),
+    Mutant(
+        "keeps_no_history",
+        "/\\ committed' = committed \\cup new",
+        "/\\ committed' = committed",
+        "crash",
+    ),
+    Mutant(
+        "answers_an_older_log_with_a_vote",
+        'IF m.ledgerEndTerm < voter.ledgerEndTerm THEN "REJECT_EXPIRED_LEDGER_TERM"\n    ELSE ',
+        "",
+        "vote_messages_log",
+        "LeaderCompleteness",
+        "Election.tla",
+    ),
+    Mutant(
+        "answers_a_shorter_log_with_a_vote",
+        "m.ledgerEndIndex < voter.ledgerEndIndex\n",
+        "FALSE\n",
+        "witness_vote_ledger_end",
+        module="Election.tla",
+    ),
+    Mutant(
+        "answers_two_candidates_with_a_vote",
+        "ELSE IF voter.hasVoted /\\ voter.currVoteFor # m.src\n",
+        "ELSE IF FALSE\n",
+        "vote_messages_small",
+        "VoteOncePerTermProp",
+        "Election.tla",
+    ),
+    Mutant(
+        "answers_another_candidate_of_a_term_that_is_over_with_a_vote",
+        'ELSE IF m.term < voter.currTerm THEN "REJECT_EXPIRED_VOTE_TERM"\n    ',
+        "",
+        "vote_messages_terms",
+        module="Election.tla",
+    ),
+    Mutant(
+        "puts_off_nobody_while_it_takes_over",
+        "/\\ ~self /\\ voter.isTakingLeadership\n",
+        "/\\ FALSE\n",
+        "witness_vote_taking",
+        module="Election.tla",
+    ),
+    Mutant(
+        "passes_with_any_vote",
+        'IsQuorum(accepted, members) THEN "ACCEPTED"',
+        'accepted # {} THEN "ACCEPTED"',
+        "vote_messages",
+        "ElectionSafety",
+        "Election.tla",
+    ),
+    Mutant(
+        "asks_no_higher_term",
+        'IF maxTerm > term THEN "HIGHER_TERM"\n        ELSE IF Gave(answers, {"REJECT_ALREADY_HAS_LEADER"})',
+        'IF Gave(answers, {"REJECT_ALREADY_HAS_LEADER"})',
+        "witness_parse_higher_term",
+        module="Election.tla",
+    ),
+    Mutant(
+        "minds_no_longer_logs",
+        'ELSE IF ~IsQuorum(valid \\ bigger, members) THEN "BIGGER_LEDGERS"\n        ',
+        "",
+        "witness_parse_bigger_ledgers",
+        module="Election.tla",
+    ),
+    Mutant(
+        "follows_a_leader_of_a_term_that_is_over",
+        'ELSE IF m.term < member.currTerm THEN "EXPIRED_TERM"\n    ',
+        "",
+        "vote_messages_terms",
+        "FollowerHasLeader",
+        "Election.tla",
+    ),
+    Mutant(
+        "raises_its_term_in_every_round",
+        "LET raises == node[n].election.voteNext\n",
+        "LET raises == TRUE\n",
+        "witness_second_election",
+    ),
+    Mutant(
+        "counts_answers_to_the_round_before",
+        'SentAll(RoundOver(network, n, "VOTE"), after.out)',
+        "SentAll(network, after.out)",
+        "vote_messages_small",
+    ),
+    Mutant(
+        "asks_for_votes_before_it_goes_to_a_term_it_was_told_of",
+        "        /\\ ~node[n].election.needIncrease\n",
+        "",
+        "vote_messages_small",
+    ),
+    Mutant(
+        "takes_appends_while_it_hands_over",
+        "        /\\ s.election.transferee = NoNode\n",
+        "",
+        "vote_messages_transfer",
+    ),
+    Mutant(
+        "takes_over_from_anyone",
+        "IF s.leaderId = m.src\n",
+        "IF TRUE\n",
+        "witness_transfer_of_another",
+    ),
+    Mutant(
+        "keeps_what_it_has_handled",
+        "[received EXCEPT ![n].writeRequestMap = @ \\ {m}]",
+        "received",
+        "refines_coarse",
+    ),
+    Mutant(
+        "keeps_the_appends_when_a_compare_comes",
+        'IF m.type = "COMMIT" THEN q.writeRequestMap ELSE {}',
+        "q.writeRequestMap",
+        "receipt",
+    ),
+    Mutant(
+        "handles_an_append_before_a_compare",
+        "THEN {Head(q.compareOrTruncateRequests)}\n    ELSE q.writeRequestMap",
+        "THEN {Head(q.compareOrTruncateRequests)} \\cup q.writeRequestMap\n    ELSE q.writeRequestMap",
+        "receipt",
+    ),
+    Mutant(
+        "takes_an_answered_push_for_pending",
+        "!.dispatchers[m.src].pendings = {p \\in @ : p.index # m.index}",
+        "!.dispatchers[m.src].pendings = @",
+        "receipt",
+    ),
+    Mutant(
+        "counts_one_entry_too_many_of_a_batch",
+        "m.index + m.count - 1",
+        "m.index + m.count",
+        "batches",
+        "AcknowledgedIsDurable",
+    ),
+    Mutant(
+        "pushes_one_entry_of_an_unanswered_batch",
+        "Send(n, s, BatchRequest(n, peer, s, index, count))",
+        "Send(n, s, BatchRequest(n, peer, s, index, 1))",
+        "batches",
+    ),
+    Mutant(
+        "leaves_clients_below_a_gap_unanswered",
+        "elapsed == IF whole THEN {} ELSE {i \\in mine : i < to}",
+        "elapsed == {}",
+        "batches",
+        "OldRuleAnswersNoMore",
+    ),
+    Mutant(
+        "refuses_what_it_is_pushed_as_a_follower",
+        'node[n].role \\notin {"FOLLOWER", "DOWN"}',
+        'node[n].role # "DOWN"',
+        "not_follower",
+    ),
+    Mutant(
+        "answers_clients_whose_entry_no_quorum_stores",
+        "s.lastQuorumIndex < i /\\ i <= to /\\ \\A k",
+        "\\A k",
+        "clients",
+        "AcknowledgedIsDurable",
+    ),
+    Mutant(
+        "loses_what_was_forced",
+        "SubSeq(file, 1, kept) \\o SubSeq(s.disk, kept + 1, Len(s.disk))",
+        "SubSeq(file, 1, kept)",
+        "async_flush",
+        "LeaderCompleteness",
+    ),
+    Mutant(
+        "lets_clients_of_an_old_term_wait",
+        "CleanFutures(s) == [s EXCEPT !.futures = FuturesOf(s, s.currTerm)]",
+        "CleanFutures(s) == s",
+        "ack_by_quorum_index",
+    ),
+]
+
+
+def mutated(mutant: Mutant, folder: Path) -> Path:
+    """Copy the spec with this one edit and return the manifest of the copy."""
+    shutil.copytree(spec_dir(), folder / "spec")
+    original = (spec_dir() / "dledger" / mutant.module).read_text(encoding="utf-8")
+    assert original.count(mutant.old) == 1
+    text = original.replace(mutant.old, mutant.new)
+    (folder / "spec" / "dledger" / mutant.module).write_text(text, encoding="utf-8")
+    return folder / "spec" / "dledger" / "models" / "manifest.toml"
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
+def test_a_rule_taken_out_is_noticed_by_a_model(mutant: Mutant, tmp_path: Path) -> None:
+    copy = load_manifest(mutated(mutant, tmp_path))
+    entry = copy.model(mutant.model)
+    result = run_model(copy, entry)
+    assert result.verdict in (Verdict.HOLDS, Verdict.VIOLATED), result.reason
+    assert compare(entry, result)
+    if mutant.violates:
+        assert result.violation is not None
+        assert result.violation.label == mutant.violates

@@ -1,0 +1,172 @@
+"""The models of the manifest: complete, told the truth about, and held against their pins."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lockstep.base.paths import spec_dir, traces_dir
+from lockstep.base.verdict import Verdict, worst
+from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.jobs.recordings import RecordingsError, load_recordings, mismatches
+from lockstep.models.run import ModelOutcome, manifest, run_models
+from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_files import imported_file
+from lockstep.tlc import ModelEntry, compare, run_model
+from lockstep.trace.format import Trace, trace_lines
+from raftref.dledger import SWITCHES
+
+MODELS = spec_dir() / "dledger" / "models"
+
+
+def header_of(name: str) -> str:
+    lines = cfg_text(name).splitlines()
+    return "\n".join(line for line in lines if line.startswith("\\*"))
+
+
+def cfg_text(name: str) -> str:
+    return (MODELS / f"{name}.cfg").read_text(encoding="utf-8")
+
+
+def test_every_cfg_is_a_model_of_the_manifest_and_every_model_has_its_cfg() -> None:
+    assert {path.stem for path in MODELS.glob("*.cfg")} == {entry.name for entry in manifest().models}
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in manifest().models])
+def test_the_header_of_a_cfg_says_how_to_run_it_and_what_to_expect(name: str) -> None:
+    entry, text = manifest().model(name), header_of(name)
+    assert f"lockstep model {name}" in text
+    if entry.result == "holds":
+        assert "Green" in text
+    else:
+        assert entry.violates is not None
+        assert re.search(rf"\b{entry.violates}\b", text)
+
+
+def settings(name: str) -> set[str]:
+    """The constants, substitutions, symmetry and initial states of a cfg, one line each."""
+    text = cfg_text(name)
+    return {line.strip() for line in re.split("INVARIANTS|PROPERTIES", text)[0].splitlines() if line[:2] != "\\*"}
+
+
+SENSITIVE = [each for each in manifest().models if each.switch is not None]
+
+
+@pytest.mark.parametrize("entry", SENSITIVE, ids=lambda each: each.name)
+def test_a_flaw_and_its_green_twin_differ_in_the_switch_alone(entry: ModelEntry) -> None:
+    assert entry.twin is not None
+    assert manifest().model(entry.twin).result == "holds"
+    assert settings(entry.name) - settings(entry.twin) == {f'{entry.switch} = "published"'}
+    assert settings(entry.twin) - settings(entry.name) == {f'{entry.switch} = "repaired"'}
+
+
+def test_every_flaw_switch_has_a_green_model_that_it_alone_makes_fail() -> None:
+    assert {each.switch for each in SENSITIVE} == set(SWITCHES)
+
+
+def test_a_green_model_in_which_a_flaw_is_published_says_so() -> None:
+    for entry in manifest().models:
+        if entry.result == "holds" and '"published"' in cfg_text(entry.name):
+            assert "as published" in " ".join(header_of(entry.name).split())
+
+
+def test_the_readme_of_the_spec_tells_the_sensitivity_of_every_switch() -> None:
+    text = (spec_dir() / "README.md").read_text(encoding="utf-8")
+    for each in SENSITIVE:
+        assert f"| `{each.switch}` | `{each.twin}` | `{each.name}` | `{each.violates}` | {each.depth} |" in text
+
+
+FLAWS = [each for each in manifest().models if each.result == "violated"]
+
+
+@pytest.mark.parametrize("entry", FLAWS, ids=lambda each: each.name)
+def test_what_a_flaw_violates_a_green_model_checks(entry: ModelEntry) -> None:
+    """A property that no green model has could fail everywhere."""
+    greens = [each for each in manifest().models if each.result == "holds"]
+    checked_in = [each.name for each in greens if re.search(rf"^  {entry.violates}$", cfg_text(each.name), re.M)]
+    assert checked_in or entry.witness
+
+
+def outcome(name: str) -> ModelOutcome:
+    (found,) = run_models([manifest().model(name)], parallel=1)
+    return found
+
+
+def test_a_green_model_is_as_pinned() -> None:
+    found = outcome("unordered")
+    assert (found.verdict, found.found) == (Verdict.HOLDS, "holds")
+
+
+def test_an_expected_violation_counts_as_expected() -> None:
+    found = outcome("late_truncate_bug")
+    assert (found.verdict, found.found) == (Verdict.HOLDS, "violates CommittedEntriesStayProp, as expected")
+
+
+def test_a_changed_pin_is_unexpected_and_no_pass() -> None:
+    entry = msgspec.structs.replace(manifest().model("unordered"), distinct=454)
+    result = run_model(manifest(), entry)
+    found = ModelOutcome(entry, result, tuple(compare(entry, result)))
+    assert found.verdict is Verdict.VIOLATED
+    assert found.found.startswith("UNEXPECTED: ")
+
+
+def test_a_model_whose_budget_is_spent_is_inconclusive() -> None:
+    entry = msgspec.structs.replace(manifest().model("two_messages"), budget_seconds=3)
+    result = run_model(manifest(), entry)
+    assert ModelOutcome(entry, result, tuple(compare(entry, result))).verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_whole_is_as_bad_as_its_worst_part_and_nothing_checked_is_no_pass() -> None:
+    assert worst([]) is Verdict.INCONCLUSIVE
+    assert worst([Verdict.HOLDS, Verdict.INCONCLUSIVE]) is Verdict.INCONCLUSIVE
+    assert worst([Verdict.INCONCLUSIVE, Verdict.VIOLATED, Verdict.HOLDS]) is Verdict.VIOLATED
+    assert worst([Verdict.HOLDS, Verdict.HOLDS]) is Verdict.HOLDS
+
+
+RECORDINGS = load_recordings(traces_dir() / "manifest.toml")
+
+
+def checked(file: str, switches: dict[str, str]) -> TraceVerdict:
+    imported = imported_file(traces_dir() / file)
+    trace = Trace(trace_lines(imported.header, imported.events), file)
+    return check_trace(trace, trace_spec(trace.header, file, switches))
+
+
+@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda each: each.name)
+def test_a_recording_of_the_real_dledger_gets_the_verdict_the_manifest_tells(recording: object) -> None:
+    each = next(one for one in RECORDINGS if one is recording)
+    assert mismatches(each, checked(each.file, each.switches)) == []
+
+
+def test_a_recording_with_another_verdict_than_told_is_no_pass() -> None:
+    told = next(each for each in RECORDINGS if each.name == "figure8")
+    found = checked(told.file, told.switches)
+    silent = msgspec.structs.replace(told, violates={})
+    assert mismatches(silent, found)
+    assert mismatches(msgspec.structs.replace(told, verdict="holds"), found)
+    assert mismatches(told, replace(found, verdict=Verdict.INCONCLUSIVE, reason="died")) == ["died"]
+
+
+def test_every_recording_of_the_folder_is_told_of() -> None:
+    files = {path.name for path in (traces_dir() / "captured").glob("dledger-*")}
+    assert {Path(each.file).name for each in RECORDINGS} == files
+
+
+def test_a_malformed_manifest_of_recordings_names_the_field(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.toml"
+    path.write_text('[[recording]]\nname = "x"\nfile = "y"\nverdict = "fine"\n')
+    with pytest.raises(RecordingsError, match=r"manifest\.toml: .*verdict"):
+        load_recordings(path)
+
+
+def test_the_counts_that_the_readme_shows_are_those_that_are_pinned() -> None:
+    text = (spec_dir().parent / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^  (\w+) +([\d,]+) +([\d,]+) +[\d.]+ s +holds$", text.partition("\nLemmas")[0], re.M)
+    assert len(shown) > 5
+    for name, *counts in shown:
+        entry = manifest().model(name)
+        assert [int(count.replace(",", "")) for count in counts] == [entry.distinct, entry.generated], name

@@ -1,0 +1,155 @@
+"""The compiled spec has the state graph that TLC finds: state for state, edge for edge, action for action."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.paths import spec_dir
+from lockstep.models.run import manifest
+from lockstep.tla.explore import Exploration, explore
+from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.symmetry import sameness
+from lockstep.tla.values.text import parse_value
+from lockstep.tlc import TlcGraph, dump_state_graph
+
+#: The most distinct states of a model whose whole graph is compared.
+LARGEST = 50_000
+#: Those with more are compared by `make nightly` alone,
+QUICK = 3_000
+#: except for these, which take the actions that no smaller model takes.
+FURTHER = (
+    "not_follower",  # what `crash` has, and one action more
+    "disks",
+    "batches",
+    "apply_unclamped",
+    "vote_messages_small",
+    "vote_messages_transfer",
+    "refines_coarse",
+)
+GREEN = {each.name: each.distinct for each in manifest().models if each.distinct and each.distinct < LARGEST}
+COMPARED = tuple(name for name, distinct in GREEN.items() if distinct < QUICK or name in FURTHER)
+LARGE = tuple(name for name in GREEN if name not in COMPARED)
+#: Models with a violation whose search stays small: TLC sees fewer states than these before it stops.
+FLAWED = [
+    each
+    for each in manifest().models
+    if each.violates
+    and each.name
+    not in {
+        "figure8_bug",
+        "resurrected_tail_bug",
+        "resurrected_tail_commit_bug",
+        "stale_term_push_bug",
+        "stale_compare_index_bug",
+    }
+]
+#: Those of the deep tier are for `make nightly`, too.
+VIOLATED = [pytest.param(each.name, marks=[pytest.mark.nightly] if each.tier == "deep" else []) for each in FLAWED]
+DLEDGER = tuple(name for name in COMPARED if name != "quorum")
+ALL = [*COMPARED, *(pytest.param(name, marks=pytest.mark.nightly) for name in LARGE)]
+
+
+def files(name: str) -> tuple[Path, Path]:
+    pinned = manifest()
+    return pinned.files(pinned.model(name))
+
+
+@functools.cache
+def compiled(name: str) -> tuple[Spec, Exploration]:
+    spec = load_spec(*files(name))
+    return spec, explore(spec, keep_edges=True, check_deadlock=False)
+
+
+@functools.cache
+def dumped(name: str) -> TlcGraph:
+    return dump_state_graph(*files(name))
+
+
+@functools.cache
+def numbered(name: str) -> dict[int, int]:
+    """TLC's states as numbers of ours: TLC keeps one state of those that SYMMETRY makes the same."""
+    spec, found = compiled(name)
+    same = sameness(spec)
+    numbers = {key: number for number, state in enumerate(found.states) for key in same.keys(state)}
+    names = tuple(spec.model_values)
+    printed = dumped(name).nodes.items()
+    states = {
+        node: spec.state({each: parse_value(text, names) for each, text in variables.items()})
+        for node, variables in printed
+    }
+    return {node: numbers[same.key(state)] for node, state in states.items()}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_compiled_spec_has_exactly_the_states_that_tlc_finds(name: str) -> None:
+    _, found = compiled(name)
+    states = numbered(name)
+    assert found.complete
+    assert sorted(states.values()) == list(range(found.distinct))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_compiled_spec_has_exactly_the_edges_that_tlc_finds_with_their_actions(name: str) -> None:
+    spec, found = compiled(name)
+    states = numbered(name)
+    ours = Counter((edge.source, *spec.actions[edge.action].labels, edge.target) for edge in found.edges)
+    theirs = Counter((states[edge.source], edge.action, states[edge.target]) for edge in dumped(name).edges)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_compiled_spec_has_the_counts_that_the_manifest_pins(name: str) -> None:
+    _, found = compiled(name)
+    entry = manifest().model(name)
+    assert (found.distinct, found.generated, found.depth) == (entry.distinct, entry.generated, entry.depth)
+
+
+@pytest.mark.parametrize("name", VIOLATED)
+def test_the_compiled_spec_finds_the_pinned_violation_at_the_pinned_depth(name: str) -> None:
+    found = explore(load_spec(*files(name)), check_deadlock=False)
+    entry = manifest().model(name)
+    assert found.violation is not None
+    assert (found.violation.name, len(found.violation.trace)) == (entry.violates, entry.depth)
+
+
+def test_every_action_of_the_spec_has_an_edge_in_a_compared_graph() -> None:
+    taken = {edge.action for name in DLEDGER for edge in compiled(name)[1].edges}
+    assert taken == set(compiled("ordered")[0].actions)
+
+
+@pytest.mark.parametrize("name", DLEDGER)
+def test_given_state_action_and_parameters_there_is_at_most_one_successor(name: str) -> None:
+    _, found = compiled(name)
+    targets: dict[tuple[object, ...], int] = {}
+    for edge in found.edges:
+        key = (edge.source, edge.action, tuple(sorted(edge.args.items(), key=lambda item: item[0])))
+        assert targets.setdefault(key, edge.target) == edge.target, key
+
+
+@pytest.mark.parametrize("name", ["ordered", "votes_small"])
+def test_a_named_step_leads_where_the_search_went(name: str) -> None:
+    spec, found = compiled(name)
+    for edge in found.edges[::7]:
+        assert spec.step(found.states[edge.source], edge.action, edge.args) == found.states[edge.target]
+
+
+def test_a_second_load_needs_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, cfg = files("ordered")
+    first = load_spec(module, cfg, cache_dir=tmp_path)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("JAVA_HOME", "")
+    assert load_spec(module, cfg, cache_dir=tmp_path).source == first.source
+
+
+def test_every_disjunct_of_next_is_an_action_of_one_node() -> None:
+    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
+    _, _, rest = text.partition("Next ==\n")
+    disjuncts = rest.partition("\n\n")[0].splitlines()
+    names = [line.removeprefix("    \\/ \\E n \\in Node : ").removesuffix("(n)") for line in disjuncts]
+    assert set(names) == set(compiled("ordered")[0].actions)
+    for name in names:
+        assert f"\n\\* ACTION {name}: " in text, f"{name} has no banner"

@@ -1,0 +1,87 @@
+"""The fault plan: read strictly, with errors that name the field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raftref.dledger import COARSE, PUBLISHED, VOTES, Switches, Variant
+from raftref.dledger.simulation import FaultPlan, PlanError, constants, load_plan
+
+
+def test_what_a_plan_does_not_name_has_its_default() -> None:
+    assert FaultPlan.from_dict({}) == FaultPlan()
+    plan = FaultPlan.from_dict({"nodes": 5, "loss": 0.5, "switches": {"TruncatedTail": "repaired"}})
+    assert (plan.nodes, plan.loss, plan.fifo) == (5, 0.5, False)
+    assert plan.switches == Switches(truncated_tail=Variant.REPAIRED)
+
+
+def test_a_plan_is_read_as_it_was_written() -> None:
+    plan = FaultPlan(nodes=4, fifo=True, crash=0.01, switches=Switches(push_term_check=Variant.REPAIRED))
+    assert FaultPlan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({"node": 3}, "node"),
+        ({"nodes": 2}, "nodes"),
+        ({"nodes": 8}, "nodes"),
+        ({"nodes": True}, "nodes"),
+        ({"nodes": 3.0}, "nodes"),
+        ({"events": -1}, "events"),
+        ({"events": "many"}, "events"),
+        ({"fifo": 1}, "fifo"),
+        ({"loss": 1.5}, "loss"),
+        ({"loss": -0.1}, "loss"),
+        ({"loss": float("nan")}, "loss"),
+        ({"loss": "often"}, "loss"),
+        ({"reorder": True}, "reorder"),
+        ({"loss": 0.5, "duplicate": 0.4, "delay": 0.3}, "loss"),
+        ({"client": 0.9, "crash": 0.2}, "client"),
+        ({"delay_events": 0}, "delay_events"),
+        ({"max_down": 4}, "max_down"),
+        ({"switches": "published"}, "switches"),
+        ({"switches": {"Truncated": "published"}}, "switches.Truncated"),
+        ({"switches": {"TruncatedTail": "broken"}}, "switches.TruncatedTail"),
+        ({"switches": {"TruncatedTail": ["repaired"]}}, "switches.TruncatedTail"),
+        ([], "plan"),
+    ],
+)
+def test_what_is_wrong_is_an_error_that_names_the_field(data: Any, field: str) -> None:
+    with pytest.raises(PlanError, match=f"^field `{field}`: ") as caught:
+        FaultPlan.from_dict(data)
+    assert caught.value.field_name == field
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("p.json", '{"nodes": 5, "fifo": true}'), ("p.toml", "nodes = 5\nfifo = true\n")]
+)
+def test_a_plan_is_read_from_a_file(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert load_plan(tmp_path / name) == FaultPlan(nodes=5, fifo=True)
+
+
+@pytest.mark.parametrize(("name", "text"), [("p.json", "{"), ("p.toml", "nodes = "), ("p.yaml", "nodes: 5")])
+def test_a_file_that_is_no_plan_is_an_error_that_names_it(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(PlanError, match=name):
+        load_plan(tmp_path / name)
+
+
+def test_the_grain_of_elections_is_a_constant_of_the_spec_too() -> None:
+    assert constants(FaultPlan(grain=VOTES))["VoteMessages"] is True
+
+
+def test_the_constants_of_a_plan_are_the_specs() -> None:
+    plan = FaultPlan(fifo=True, switches=Switches(prior_term_commit=Variant.REPAIRED))
+    assert constants(plan) == {
+        "AtomicElection": False,
+        "Fifo": True,
+        **COARSE.constants(),
+        **PUBLISHED.constants(),
+        "PriorTermCommit": "repaired",
+    }

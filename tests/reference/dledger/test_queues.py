@@ -1,0 +1,314 @@
+"""What waits at a node: requests in the EntryHandler's queues, clients at the leader, entries at the state machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from raftref.dledger import (
+    FINE,
+    PUBLISHED,
+    REPAIRED,
+    Abandoned,
+    Code,
+    CommitRequest,
+    Entry,
+    Grain,
+    Index,
+    NotEnabled,
+    PushType,
+    Request,
+    Response,
+    Role,
+    Server,
+    Switches,
+    Term,
+    Variant,
+)
+from raftref.dledger.replication import entry_dispatcher as dispatcher_module
+from raftref.dledger.replication.client_futures import Future
+from raftref.dledger.replication.dispatcher_state import Pending
+
+MEMBERS = ("n1", "n2", "n3")
+TERM = Term(1)
+A, B, C = (Entry(TERM, value) for value in "abc")
+
+
+def follower(*log: Entry) -> Server:
+    """A follower of n1 with queues."""
+    made = Server("n2", MEMBERS, PUBLISHED, grain=FINE)
+    made.member_state.role, made.member_state.curr_term, made.member_state.leader_id = Role.FOLLOWER, TERM, "n1"
+    for each in log:
+        made.ledger_store.append(each)
+    return made
+
+
+def leader(switches: Switches = REPAIRED, grain: Grain = FINE) -> Server:
+    made = Server("n1", MEMBERS, switches, grain=grain)
+    made.member_state.role, made.member_state.curr_term, made.member_state.leader_id = Role.LEADER, TERM, "n1"
+    return made
+
+
+def request(type_: PushType, index: int, carried: Entry) -> Request:
+    return Request(type_, "n1", "n2", TERM, Index(index), carried, Index(-1))
+
+
+def committed(node: Server) -> tuple[Future, ...]:
+    """One pass of the quorum checker, in its two parts; return who is told success."""
+    node.quorum_ack_checker()
+    return node.act_on_quorum_index().acknowledged
+
+
+def stored(node: Server, index: int) -> None:
+    """Let n2 be known to store the log up to an index."""
+    node.update_peer_water_mark("n2", TERM, Index(index))
+
+
+class TestHandlePush:
+    """EntryHandler.handlePush."""
+
+    def test_a_request_waits_and_is_not_handled_yet(self) -> None:
+        node = follower()
+        assert node.handle_push(request(PushType.APPEND, 0, A)).sent == ()
+        assert node.ledger_store.log == ()
+        assert node.requests() == [request(PushType.APPEND, 0, A)]
+
+    def test_a_second_append_at_an_index_is_told_repeated_push(self) -> None:
+        node = follower()
+        node.handle_push(request(PushType.APPEND, 0, A))
+        (answer,) = node.handle_push(request(PushType.APPEND, 0, B)).sent
+        assert isinstance(answer, Response)
+        assert answer.code is Code.REPEATED_PUSH
+        assert node.requests() == [request(PushType.APPEND, 0, A)]
+
+    @pytest.mark.parametrize("type_", [PushType.COMPARE, PushType.TRUNCATE])
+    def test_compare_and_truncate_clear_the_appends_that_wait(self, type_: PushType) -> None:
+        node = follower(A)
+        node.handle_push(request(PushType.APPEND, 2, C))
+        node.handle_push(request(type_, 0, A))
+        assert node.write_request_map == {}
+
+    def test_commit_clears_nothing(self) -> None:
+        node = follower(A)
+        node.handle_push(request(PushType.APPEND, 1, B))
+        node.handle_push(CommitRequest("n1", "n2", TERM, Index(0)))
+        assert set(node.write_request_map) == {1}
+
+    def test_a_node_queues_whatever_its_role_and_handles_as_a_follower_only(self) -> None:
+        node = follower()
+        node.member_state.role = Role.CANDIDATE
+        node.handle_push(request(PushType.COMPARE, 0, A))
+        assert not node.can_handle_do_compare(request(PushType.COMPARE, 0, A))
+
+    def test_a_crash_empties_the_queues(self) -> None:
+        node = follower()
+        node.handle_push(request(PushType.APPEND, 0, A))
+        node.crash()
+        assert node.requests() == []
+
+
+class TestOrder:
+    """EntryHandler.doWork: the control queue first, then the entry behind the end."""
+
+    def test_compare_truncate_and_commit_come_before_any_append(self) -> None:
+        node = follower(A)
+        commit = CommitRequest("n1", "n2", TERM, Index(0))
+        node.handle_push(request(PushType.APPEND, 1, B))
+        node.handle_push(commit)
+        assert not node.can_handle_do_append(request(PushType.APPEND, 1, B))
+        node.handle_do_commit(commit)
+        assert node.can_handle_do_append(request(PushType.APPEND, 1, B))
+
+    def test_while_the_next_entry_waits_no_other_is_checked(self) -> None:
+        """EntryHandler.checkAppendFuture runs only where the map lacks the next entry."""
+        node = follower(A)
+        node.handle_push(request(PushType.APPEND, 2, C))
+        assert node.can_check_append_future(request(PushType.APPEND, 2, C))
+        node.handle_push(request(PushType.APPEND, 1, B))
+        assert not node.can_check_append_future(request(PushType.APPEND, 2, C))
+
+    def test_an_entry_beyond_a_gap_is_answered_and_stays(self) -> None:
+        node = follower(A)
+        far = request(PushType.APPEND, 2, C)
+        node.handle_push(far)
+        (answer,) = node.check_append_future(far).sent
+        assert isinstance(answer, Response)
+        assert answer.code is Code.INCONSISTENT_STATE
+        assert node.requests() == [replace(far, awaited=False)]
+
+    def test_a_caller_that_gave_up_gets_no_answer(self) -> None:
+        node = follower(A)
+        compare = request(PushType.COMPARE, 0, A)
+        node.handle_push(compare)
+        node.no_longer_awaited("n1", PushType.COMPARE)
+        assert node.handle_do_compare(replace(compare, awaited=False)).sent == ()
+
+
+class TestPendings:
+    """EntryDispatcher.pendingMap."""
+
+    def appending(self) -> Server:
+        node = leader()
+        node.append_as_leader("a")
+        node.append_as_leader("b")
+        node.dispatchers["n2"] = replace(node.dispatchers["n2"], type=PushType.APPEND, term=TERM, write_index=Index(0))
+        return node
+
+    def test_a_pushed_entry_is_pending_until_it_is_answered(self) -> None:
+        node = self.appending()
+        node.do_append("n2")
+        assert node.dispatchers["n2"].pendings == {Pending(Index(0))}
+        ends = (Index(0), Index(0))
+        node.handle_append_response(Response(PushType.APPEND, "n2", "n1", TERM, Index(0), Code.SUCCESS, *ends))
+        assert node.dispatchers["n2"].pendings == set()
+
+    def test_repeated_push_changes_nothing(self) -> None:
+        node = self.appending()
+        node.do_append("n2")
+        before = node.observe()
+        ends = (Index(0), Index(0))
+        node.handle_append_response(Response(PushType.APPEND, "n2", "n1", TERM, Index(0), Code.REPEATED_PUSH, *ends))
+        assert node.observe() == before
+
+    def test_only_what_is_pending_is_pushed_again(self) -> None:
+        """D16: an entry whose answer was taken, or that was forgotten, is not."""
+        node = self.appending()
+        node.do_append("n2")
+        node.do_append("n2")
+        assert node.can_do_check_append_response("n2")
+        node.dispatchers["n2"] = replace(node.dispatchers["n2"], pendings=frozenset({Pending(Index(1))}))
+        assert not node.can_do_check_append_response("n2")
+
+    def test_with_too_many_pending_it_pushes_no_more_but_the_first_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(dispatcher_module, "MAX_PENDING_SIZE", 1)
+        node = self.appending()
+        node.do_append("n2")
+        assert not node.can_do_append("n2")
+        assert node.can_do_check_append_response("n2")
+
+    def test_the_leak_check_forgets_what_is_below_the_watermark(self) -> None:
+        node = self.appending()
+        node.do_append("n2")
+        stored(node, 1)
+        node.check_leak("n2")
+        assert node.dispatchers["n2"].pendings == set()
+
+
+class TestClients:
+    """QuorumAckChecker.doWork, without a state machine."""
+
+    def test_a_client_is_told_success_once_a_quorum_stores_its_entry(self) -> None:
+        node = leader()
+        node.append_as_leader("a")
+        assert committed(node) == ()
+        stored(node, 0)
+        assert committed(node) == (Future(Index(0), A),)
+        assert committed(node) == ()
+
+    def test_every_client_up_to_the_quorum_index_is_told(self) -> None:
+        node = leader()
+        for value in "abc":
+            node.append_as_leader(value)
+        stored(node, 1)
+        assert [each.index for each in committed(node)] == [0, 1]
+
+    def test_below_a_gap_the_leak_check_finds_them(self) -> None:
+        """needCheck; checkResponseFuturesElapsed."""
+        node = leader()
+        for value in "abc":
+            node.append_as_leader(value)
+        node.client_futures.answer(TERM, [Index(1)])
+        stored(node, 2)
+        assert [each.index for each in committed(node)] == [0, 2]
+
+    def test_the_term_may_change_between_reading_and_acting(self) -> None:
+        """D15: as published the client is told success, though nothing is committed."""
+        for variant, told, last in [(Variant.PUBLISHED, 1, 0), (Variant.REPAIRED, 0, -1)]:
+            node = leader(replace(REPAIRED, ack_by_quorum_index=variant))
+            node.append_as_leader("a")
+            stored(node, 0)
+            node.quorum_ack_checker()
+            node.change_to_candidate()
+            node.next_term(Term(2), heard=[])
+            assert len(node.act_on_quorum_index().acknowledged) == told
+            assert (node.ledger_store.committed_index, node.last_quorum_index) == (-1, last)
+
+    def test_clients_of_an_older_term_are_told_term_changed(self) -> None:
+        node = leader()
+        node.append_as_leader("a")
+        node.member_state.curr_term = Term(2)
+        node.quorum_ack_checker()
+        assert node.observe()["futures"] == {"#set": []}
+
+    def test_one_that_waited_too_long_keeps_its_place_and_is_told_nothing_more(self) -> None:
+        """WAIT_QUORUM_ACK_TIMEOUT."""
+        node = leader()
+        node.append_as_leader("a")
+        node.check_response_futures_timeout()
+        assert node.client_futures.of_term(TERM) == {0: Future(Index(0), A, done=True)}
+        assert not node.can_check_response_futures_timeout()
+        stored(node, 0)
+        assert committed(node) == ()
+
+    def test_a_group_of_one_answers_at_once(self) -> None:
+        node = Server("n1", ("n1",), REPAIRED, grain=FINE)
+        node.member_state.role, node.member_state.leader_id = Role.LEADER, "n1"
+        assert [each.index for each in node.append_as_leader("a").acknowledged] == [0]
+
+    def test_who_does_not_lead_refuses(self) -> None:
+        node = follower()
+        node.refuse_append("NOT_LEADER")
+        with pytest.raises(NotEnabled):
+            node.append_as_leader("a")
+        with pytest.raises(NotEnabled):
+            leader().refuse_append("NOT_LEADER")
+
+    def test_a_leader_at_which_too_many_wait_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("raftref.dledger.replication.client_futures.MAX_PENDING_REQUESTS", 0)
+        node = leader()
+        node.append_as_leader("a")
+        assert not node.can_append_as_leader("b")
+        node.refuse_append("LEADER_PENDING_FULL")
+
+
+class TestStateMachine:
+    """StateMachineCaller.doCommitted."""
+
+    applies = replace(FINE, applies=True)
+
+    def test_it_applies_what_is_committed_and_answers_the_clients(self) -> None:
+        node = leader(grain=self.applies)
+        node.append_as_leader("a")
+        stored(node, 0)
+        assert committed(node) == ()
+        assert node.do_committed().acknowledged == (Future(Index(0), A),)
+        assert node.last_applied_index == 0
+        assert not node.can_do_committed()
+
+    def test_published_it_is_told_what_the_store_did_not_commit(self) -> None:
+        """D13, dledger#278."""
+        for variant, told in [(Variant.PUBLISHED, 0), (Variant.REPAIRED, -1)]:
+            node = leader(replace(REPAIRED, apply_unclamped=variant), self.applies)
+            node.append_as_leader("a")
+            stored(node, 0)
+            node.quorum_ack_checker()
+            node.member_state.curr_term = Term(2)
+            node.act_on_quorum_index()
+            assert (node.ledger_store.committed_index, node.told_index) == (-1, told)
+
+    def test_an_entry_that_is_not_there_ends_it_and_it_begins_again_later(self) -> None:
+        node = leader(grain=self.applies)
+        node.append_as_leader("a")
+        node.told_index = Index(1)
+        node.do_committed()
+        assert node.last_applied_index == -1
+        node.append_as_leader("b")
+        node.do_committed()
+        assert node.last_applied_index == 1
+
+    def test_a_crash_forgets_what_was_applied(self) -> None:
+        node = leader(grain=self.applies)
+        node.last_applied_index = Index(3)
+        assert node.crash().abandoned == Abandoned()
+        assert node.last_applied_index == -1

@@ -1,0 +1,38 @@
+"""The spec with something wrong in it, to see whose fault the checker calls it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import lockstep.base.paths
+import lockstep.systems.specs
+from lockstep.base.paths import dledger_dir, spec_dir
+
+
+@contextmanager
+def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iterator[None]:
+    """Let traces be checked against a copy of the spec: texts of DLedger.tla replaced, lines added to Trace.cfg."""
+    text = (dledger_dir() / "DLedger.tla").read_text(encoding="utf-8")
+    for before, after in replaced:
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    place = folder / "spec"
+    shutil.copytree(spec_dir(), place, ignore=shutil.ignore_patterns("models"))
+    (place / "dledger" / "DLedger.tla").write_text(text, encoding="utf-8")
+    with (place / "dledger" / "Trace.cfg").open("a", encoding="utf-8") as file:
+        file.write(cfg)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(lockstep.base.paths, "spec_dir", lambda: place)
+        patched.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        lockstep.systems.specs.spec_hash.cache_clear()
+        yield
+    lockstep.systems.specs.spec_hash.cache_clear()
+
+
+#: An action whose guard has no value: whatever a trace says, the fault is the spec's.
+NO_VALUE = ("MayCheckPoint(n)   == TRUE", "MayCheckPoint(n)   == Head(<< >>)")

@@ -1,0 +1,117 @@
+"""A step stands where its line is, or as little before it as what it read demands."""
+
+from typing import Any
+
+from lockstep.systems.dledger.recording.placement import History, Placement, Step, place
+
+
+def step(line: int, *after: Step, node: str = "n1", **fields: Any) -> Step:
+    return Step(node, f"A{line}", line, float(line), after=list(after), **fields)
+
+
+def lines(placement: Placement) -> list[int]:
+    return [each.line for each in placement.steps]
+
+
+def test_without_demands_steps_stand_in_the_order_of_their_lines() -> None:
+    assert lines(place([step(3), step(1), step(2)], [])) == [1, 2, 3]
+
+
+def test_steps_of_one_line_keep_the_order_in_which_they_were_found() -> None:
+    first, second = step(1), step(1)
+    assert place([first, second], []).steps == [first, second]
+
+
+def test_a_step_that_read_an_old_value_stands_right_before_the_step_that_changed_it() -> None:
+    committed = History(0)
+    quiet, writer, unrelated, reader = step(1), step(2), step(3), step(4)
+    committed.write(writer, 1)
+    assert committed.read(reader, lambda value: value == 0)
+    placement = place([quiet, writer, unrelated, reader], [committed])
+    assert lines(placement) == [1, 4, 2, 3]
+    assert placement.moved == [reader]
+
+
+def test_a_step_that_read_the_present_value_is_not_moved() -> None:
+    committed = History(0)
+    writer, reader = step(1), step(2)
+    committed.write(writer, 1)
+    committed.read(reader, lambda value: value == 1)
+    assert place([writer, reader], [committed]).moved == []
+
+
+def test_a_later_change_that_does_not_matter_to_what_was_read_sets_no_bound() -> None:
+    end = History(0)
+    first, second, last, reader = step(1), step(2), step(3), step(4)
+    end.write(first, 1)
+    end.write(second, 2)
+    end.read(reader, lambda value: value >= 1)
+    end.write(last, 3)
+    placement = place([first, second, last, reader], [end])
+    assert lines(placement) == [1, 2, 3, 4]
+
+
+def test_a_moved_step_takes_along_what_it_must_follow() -> None:
+    committed = History(0)
+    writer, before, reader = step(1), step(2), step(4)
+    reader.after.append(before)
+    committed.write(writer, 1)
+    committed.read(reader, lambda value: value == 0)
+    assert lines(place([writer, before, step(3), reader], [committed])) == [2, 4, 1, 3]
+
+
+def test_a_moved_writer_takes_along_those_that_read_what_it_replaces() -> None:
+    marks, committed = History(3), History(2)
+    raised, sent, passed = step(1), step(2), step(3)
+    marks.write(raised, 4)
+    committed.read(sent, lambda value: value == 2)
+    marks.read(passed, lambda value: value == 3)
+    committed.write(passed, 3)
+    assert lines(place([raised, sent, passed], [marks, committed])) == [2, 3, 1]
+
+
+def test_demands_that_contradict_each_other_leave_the_line_where_it_is_and_are_reported() -> None:
+    committed = History(0)
+    writer, reader = step(1), step(3)
+    middle = step(2, writer)
+    reader.after.append(middle)
+    committed.write(writer, 1)
+    committed.read(reader, lambda value: value == 0)
+    placement = place([writer, middle, reader, step(4)], [committed])
+    assert lines(placement) == [1, 2, 3, 4]
+    assert placement.forced == [reader]
+
+
+def test_a_step_that_read_what_no_line_gave_is_reported() -> None:
+    committed = History(0)
+    reader = step(1)
+    assert not committed.read(reader, lambda value: value == 9)
+    assert place([reader], [committed]).forced == [reader]
+
+
+def test_what_a_process_knew_before_it_died_is_not_read_after() -> None:
+    role = History("LEADER")
+    role.write(step(1), "DOWN")
+    role.forget()
+    assert not role.read(step(2), lambda value: value == "LEADER")
+
+
+def test_a_step_that_is_passed_by_a_later_change_does_not_show_it() -> None:
+    committed = History(0)
+    shows = {"committedIndex": 1, "role": "LEADER"}
+    writer, reader = step(1, changes={"committedIndex"}), step(2, shows=shows)
+    committed.write(writer, 1)
+    committed.read(reader, lambda value: value == 0)
+    place([writer, reader], [committed])
+    assert reader.shows == {"role": "LEADER"}
+
+
+def test_lines_before_the_rest_of_an_effect_was_recorded_do_not_show_it() -> None:
+    parts = {"peerWaterMarks.n1"}
+    early = step(1, changes=parts, late=parts, settled=3)
+    between = step(2, shows={"peerWaterMarks": {"n1": 0, "n2": 5}})
+    later = step(4, shows={"peerWaterMarks": {"n1": 1}})
+    elsewhere = step(2, node="n2", shows={"peerWaterMarks": {"n1": 0}})
+    place([early, between, elsewhere, later], [])
+    assert between.shows == {"peerWaterMarks": {"n2": 5}}
+    assert later.shows == elsewhere.shows | {"peerWaterMarks": {"n1": 1}}

@@ -1,0 +1,31 @@
+"""What is noticed of a recording, field by field, and that docs/tampering.md lists what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from dledger_lines import CAPTURED, lines_of
+from lockstep.base.paths import traces_dir
+from recorded_fields import changed, found, label, section
+
+RESTARTS = lines_of(CAPTURED / "dledger-0.2.7-restarts.ndjson")
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "is_noticed"),
+    [
+        ("handler.take", ("st", "end"), True),
+        ("send_push.APPEND", ("entryTerm",), True),
+        ("watermark.put", ("prev",), True),
+        ("store.appendAsFollower", ("pos",), False),
+    ],
+)
+def test_a_changed_field_is_noticed_unless_the_page_lists_it(kind: str, path: tuple[str], is_noticed: bool) -> None:
+    number = next(number for number, line in enumerate(RESTARTS) if label(line) == kind)
+    assert (found(changed(RESTARTS, number, path)) != found(RESTARTS)) is is_noticed
+
+
+@pytest.mark.nightly
+def test_the_page_lists_what_is_not_noticed() -> None:
+    """Rewrite it with `python tests/recorded_fields.py`."""
+    assert section() in (traces_dir().parent / "docs" / "tampering.md").read_text(encoding="utf-8")

@@ -1,0 +1,258 @@
+"""A reader's own spec, its exploration by two engines, and the log of the system it describes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lockstep.base.paths import spec_dir
+from lockstep.cli import cli
+from lockstep_command import lockstep
+
+LOCK_SERVICE = spec_dir().parent / "docs" / "lock_service"
+SPEC, MAPPING = LOCK_SERVICE / "LockService.tla", LOCK_SERVICE / "mapping.toml"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(each) for each in arguments], standalone_mode=False)
+
+
+def service_log(folder: Path, *options: str) -> Path:
+    """Run the lock service of the docs and keep its log."""
+    program = [sys.executable, str(LOCK_SERVICE / "lock_service.py"), *options]
+    log = folder / "service.log"
+    log.write_bytes(subprocess.run(program, capture_output=True, check=True).stdout)
+    return log
+
+
+def check(log: Path, mapping: Path = MAPPING, spec: Path = SPEC) -> tuple[int, dict[str, object]]:
+    found = run("check", "--spec", spec, "--mapping", mapping, "--format", "json", log)
+    (verdict,) = json.loads(found.stdout)
+    return found.return_value, verdict
+
+
+def test_the_lock_service_does_what_its_spec_says(tmp_path: Path) -> None:
+    code, verdict = check(service_log(tmp_path))
+    assert (code, verdict["verdict"], verdict["events"], verdict["observed"]) == (0, "holds", 200, 600)
+
+
+def test_a_token_that_is_used_twice_is_found_at_its_line_with_both_values(tmp_path: Path) -> None:
+    log = service_log(tmp_path, "--forgetful")
+    code, verdict = check(log)
+    (finding,) = verdict["findings"]  # type: ignore[misc]  # JSON
+    assert (code, finding["action"], finding["name"]) == (1, "Leave", "token")
+    line = json.loads(log.read_text().splitlines()[finding["line"] - 1])
+    assert line["what"] == "gone"
+    assert finding["details"] == [f"token: the trace shows {line['state']['token']}, the spec says 11"]
+
+
+def test_a_step_the_spec_does_not_have_is_explained(tmp_path: Path) -> None:
+    log = tmp_path / "service.log"
+    state = {"owner": None, "waiting": [], "token": 0}
+    log.write_text(json.dumps({"what": "unlocked", "client": "a", "state": state}) + "\n")
+    code, verdict = check(log)
+    (finding,) = verdict["findings"]  # type: ignore[misc]  # JSON
+    assert (code, finding["kind"], finding["action"]) == (1, "step", "Unlock")
+    assert "queue # << >>" in finding["details"][0]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"what": "stolen"}', "field `what`: the mapping has no lines of kind 'stolen'"),
+        ('{"who": "a"}', "field `what`: missing"),
+        ('{"what": "locked", "state": {}}', "field `client`: missing"),
+        ('{"what": "locked", "client": "a", "state": 3}', "field `state`: it is no object"),
+        ('{"what": "locked", "client": "a", "state": {"shade": 3}}', "field `shows.shade`: the spec's Observe"),
+        ('{"what": "locked", "client": 1e400, "state": {}}', "not a line of a log"),
+        ("[1]", "not a line of a log: it is no JSON object"),
+        ("{", "not a line of a log: "),
+    ],
+)
+def test_a_line_that_cannot_be_told_is_malformed_by_line_and_field(line: str, problem: str, tmp_path: Path) -> None:
+    log = tmp_path / "service.log"
+    log.write_text('{"what": "started"}\n' + line + "\n")
+    code, verdict = check(log)
+    assert (code, verdict["verdict"]) == (2, "malformed")
+    assert str(verdict["reason"]).startswith(f"{log}:2: ")
+    assert problem in str(verdict["reason"])
+
+
+def test_a_log_that_is_cut_off_is_malformed(tmp_path: Path) -> None:
+    log = service_log(tmp_path)
+    log.write_bytes(log.read_bytes()[:-5])
+    code, verdict = check(log)
+    assert code == 2
+    assert "truncated" in str(verdict["reason"])
+
+
+def test_a_log_without_a_step_is_no_pass(tmp_path: Path) -> None:
+    log = tmp_path / "service.log"
+    log.write_text('{"what": "started"}\n')
+    code, verdict = check(log)
+    assert (code, verdict["verdict"]) == (3, "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (('action = "Lock"', "ignore = false"), "field `lines.locked`"),
+        (('kind = "what"', 'sort = "what"'), "sort"),
+        (('null = "NoClient"', 'null = "Nobody"'), "field `null`: the cfg has no constant 'Nobody'"),
+    ],
+)
+def test_a_mapping_that_cannot_be_used_names_its_field(change: tuple[str, str], problem: str, tmp_path: Path) -> None:
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(MAPPING.read_text().replace(*change))
+    found = lockstep("check", "--spec", SPEC, "--mapping", mapping, service_log(tmp_path), cwd=tmp_path)
+    assert found.returncode == 2
+    assert problem in found.stderr
+
+
+def own_trace(folder: Path, *events: dict[str, object]) -> Path:
+    """Write a trace of the lock service in our own format."""
+    header = {"kind": "header", "format": "lockstep-trace/1", "system": "locks", "version": "1"}
+    header |= {"spec": "LockService", "nodes": ["a", "b", "c"], "constants": {}}
+    numbered = [{"kind": "event", "seq": number, **event} for number, event in enumerate(events)]
+    path = folder / "own.trace.ndjson"
+    lines = [header, *numbered, {"kind": "end", "events": len(events)}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_trace_in_our_format_needs_no_mapping_and_its_node_may_be_a_model_value(tmp_path: Path) -> None:
+    trace = own_trace(
+        tmp_path,
+        {"node": "a", "action": "Lock", "shows": {"owner": "a", "token": 1}},
+        {"node": "b", "action": "Lock", "shows": {"waiting": ["b"]}},
+        {"node": "a", "action": "Unlock", "shows": {"owner": "b", "token": 1}},
+    )
+    found = run("check", "--spec", SPEC, "--format", "json", trace)
+    (verdict,) = json.loads(found.stdout)
+    (finding,) = verdict["findings"]
+    assert (found.return_value, verdict["observed"], finding["name"], finding["seq"]) == (1, 5, "token", 2)
+    assert finding["details"] == ["token: the trace shows 1, the spec says 2"]
+
+
+def test_an_observation_of_no_node_is_malformed_where_the_spec_observes_nodes(tmp_path: Path) -> None:
+    spec = tmp_path / "LockService.tla"
+    spec.write_text(SPEC.read_text().replace("Observe ==", "Observe(n) =="))
+    spec.with_suffix(".cfg").write_text(SPEC.with_suffix(".cfg").read_text())
+    code, verdict = check(service_log(tmp_path), spec=spec)
+    assert (code, verdict["verdict"]) == (2, "malformed")
+    assert ":2: field `node`: missing: the spec's Observe takes one" in str(verdict["reason"])
+
+
+def test_variables_are_compared_by_name_where_the_spec_has_no_observe(tmp_path: Path) -> None:
+    spec = tmp_path / "LockService.tla"
+    text = SPEC.read_text()
+    spec.write_text(text.replace("Observe ==", "Seen =="))
+    spec.with_suffix(".cfg").write_text(SPEC.with_suffix(".cfg").read_text())
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(MAPPING.read_text().replace('shows = "state"', 'shows = { token = "state.token" }'))
+    code, verdict = check(service_log(tmp_path), mapping, spec)
+    assert (code, verdict["observed"]) == (0, 200)
+    code, verdict = check(service_log(tmp_path, "--forgetful"), mapping, spec)
+    assert code == 1
+
+
+@pytest.mark.parametrize("engine", ["tlc", "compiled"])
+def test_both_engines_say_the_same_of_a_spec(engine: str, tmp_path: Path) -> None:
+    found = run("model", "--spec", SPEC, "--engine", engine, "--format", "json")
+    told = json.loads(found.stdout)
+    assert (found.return_value, told["verdict"]) == (0, "holds")
+    assert (told["distinct"], told["generated"], told["depth"]) == (49, 193, 8)
+    assert told["engine"] == engine
+    broken = tmp_path / "LockService.tla"
+    broken.write_text(SPEC.read_text().replace("token + 1", "token"))
+    found = run("model", "--spec", broken, "--cfg", SPEC.with_suffix(".cfg"), "--engine", engine, "--format", "json")
+    told = json.loads(found.stdout)
+    assert (found.return_value, told["property"]) == (1, "TokenRisesProp")
+    assert told["counterexample"] == ["Init", "Lock"]
+
+
+@pytest.mark.parametrize("engine", ["tlc", "compiled"])
+def test_a_spec_with_an_error_is_malformed_and_named(engine: str, tmp_path: Path) -> None:
+    broken = tmp_path / "LockService.tla"
+    broken.write_text(SPEC.read_text().replace("Init == queue", "Init == cue"))
+    cfg = SPEC.with_suffix(".cfg")
+    found = lockstep("model", "--engine", engine, "--spec", broken, "--cfg", cfg, cwd=tmp_path)
+    assert found.returncode == 2
+    assert "LockService" in found.stdout + found.stderr
+    assert "cue" in found.stdout + found.stderr
+
+
+def test_liveness_is_refused_for_traces_and_inconclusive_for_the_compiled_engine(tmp_path: Path) -> None:
+    cfg = tmp_path / "Live.cfg"
+    spec = tmp_path / "LockService.tla"
+    spec.write_text(SPEC.read_text().replace("FewTokens ==", "Served == <>(queue # << >>)\nFewTokens =="))
+    cfg.write_text(SPEC.with_suffix(".cfg").read_text() + "PROPERTY Served\n")
+    found = run("model", "--spec", spec, "--cfg", cfg, "--engine", "compiled", "--format", "json")
+    assert found.return_value == 3
+    assert "Served" in json.loads(found.stdout)["reason"]
+    log = service_log(tmp_path)
+    refused = lockstep("check", "--spec", spec, "--cfg", cfg, "--mapping", MAPPING, log, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "Served" in refused.stderr
+
+
+def blocks(language: str) -> list[str]:
+    """The code blocks of the docs page in one language."""
+    text = (LOCK_SERVICE.parent / "own_spec.md").read_text(encoding="utf-8")
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
+    return [block for each, block in fenced if each == language]
+
+
+def test_the_docs_show_what_python_prints() -> None:
+    (program,) = blocks("python")
+    shown = blocks("")[-1]
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=LOCK_SERVICE)
+    assert ran.stdout == shown
+
+
+def test_the_docs_show_what_a_check_prints(tmp_path: Path) -> None:
+    for option, name in ([], "service.log"), (["--forgetful"], "forgetful.log"):
+        service_log(tmp_path, *option).rename(tmp_path / name)
+        for file in LOCK_SERVICE.iterdir():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+        command = ["check", "--spec", "LockService.tla", "--mapping", "mapping.toml", name]
+        ran = lockstep(*command, cwd=tmp_path)
+        assert f"$ lockstep {' '.join(command)}\n{ran.stdout}" in "\n\n".join(blocks("")) + "\n"
+
+
+def test_the_docs_quote_the_mapping() -> None:
+    (quoted,) = blocks("toml")
+    lines = [line.split("#")[0].strip() for line in MAPPING.read_text().splitlines()]
+    assert set(quoted.split("\n")) <= {*lines, ""}
+
+
+def test_the_lock_service_is_under_sixty_lines() -> None:
+    assert len((LOCK_SERVICE / "lock_service.py").read_text().splitlines()) < 60
+
+
+def assuming_too_many_nodes(folder: Path) -> Path:
+    """The lock service with an ASSUME that its cfg does not keep."""
+    spec = folder / "LockService.tla"
+    spec.write_text(SPEC.read_text().replace("FewTokens ==", "ASSUME 1 = 2\nFewTokens ==", 1))
+    return spec
+
+
+@pytest.mark.parametrize("engine", ["tlc", "compiled"])
+def test_a_false_assumption_is_a_violation_to_both_engines(engine: str, tmp_path: Path) -> None:
+    cfg = SPEC.with_suffix(".cfg")
+    spec = assuming_too_many_nodes(tmp_path)
+    found = run("model", "--spec", spec, "--cfg", cfg, "--engine", engine, "--format", "json")
+    assert (found.return_value, json.loads(found.stdout)["distinct"]) == (1, None)
+
+
+def test_no_trace_is_held_against_a_spec_whose_assumptions_are_false(tmp_path: Path) -> None:
+    spec, cfg = assuming_too_many_nodes(tmp_path), SPEC.with_suffix(".cfg")
+    refused = lockstep("check", "--spec", spec, "--cfg", cfg, "--mapping", MAPPING, service_log(tmp_path), cwd=tmp_path)
+    assert refused.returncode == 2
+    assert re.search(r"the ASSUME at LockService.tla:\d+:\d+ is false", refused.stderr)

@@ -1,0 +1,229 @@
+"""Formulas of every odd form, on walks through states: what a change is said not to concern, it has not changed.
+
+The modules of specs/footprints have a property for each form that a formula may take; none of their actions matters. A
+walk changes a variable or two at random, and both ways of evaluation judge each step. A step that a property forbids is
+not taken, as a check stops evaluating a property that has failed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lockstep.conformance.incremental import Incremental, Literal
+from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value
+from lockstep.tla.values.sets import frozen
+from places import SPECS
+
+MODULES = SPECS / "footprints"
+NODES = tuple(ModelValue(name) for name in ("n1", "n2", "n3"))
+NONE, BIG = ModelValue("NoNode"), ModelValue("Big")
+
+Make = Callable[[random.Random], Value]
+
+
+def record(**fields: Value) -> Value:
+    return frozen(Fcn(dict(fields)))
+
+
+def message(rng: random.Random) -> Value:
+    return record(k=rng.randint(0, 6), i=rng.randint(1, 3))
+
+
+def told(rng: random.Random) -> Value:
+    return record(kind="a", k=rng.randint(0, 6)) if rng.random() < 0.5 else record(kind="b", i=rng.randint(0, 2))
+
+
+#: What may stand in the sets, and in variables whose values are of no one kind.
+ELEMENTS: dict[str, Make] = {
+    "net": message,
+    "D": lambda rng: rng.randint(0, 6),
+    "T": lambda rng: (rng.choice((*NODES, BIG)),),
+    "rs": told,
+    "set2": lambda rng: record(w=rng.choice((NONE, rng.randint(0, 6)))),
+}
+SINGLE: dict[str, Make] = {
+    "cur": lambda rng: rng.choice(NODES),
+    "K": lambda rng: rng.choice((*NODES, NONE)),
+    "lim": lambda rng: rng.randint(2, 6),
+    "lo": lambda rng: rng.randint(-1, 3),
+    "pos": lambda rng: rng.randint(1, 3),
+    "q": lambda rng: rng.randint(0, 3),
+}
+#: Sequences that keep their length, or are never shorter than so.
+LEAST = {"s": 3, "m": 9, "tup": 9, "lg": 1, "c": 2}
+
+
+def changed(name: str, value: Value, rng: random.Random) -> Value:
+    """A value like this one, with one thing in it different."""
+    if name in SINGLE:
+        return SINGLE[name](rng)
+    if isinstance(value, frozenset):
+        return value ^ {ELEMENTS[name](rng)}
+    if isinstance(value, Fcn):
+        key = rng.choice(list(value.d))
+        within = key if isinstance(key, str) else name
+        return frozen(Fcn({**value.d, key: changed(within, value.d[key], rng)}))
+    if isinstance(value, tuple):
+        return changed_sequence(name, value, rng)
+    if value in ("a", "b"):
+        return rng.choice("ab")
+    return rng.randint(1, 3) if name in ("s", "m", "c") else rng.randint(0, 3)
+
+
+def changed_sequence(name: str, value: tuple[Value, ...], rng: random.Random) -> Value:
+    least, dice = LEAST.get(name, 0), rng.random()
+    if dice < 0.4 and least < 9 and len(value) < 5:
+        return (*value, changed(name, value[-1], rng) if value else rng.randint(0, 3))
+    if dice < 0.6 and len(value) > least and least < 9:
+        return value[:-1]
+    if not value:
+        return value
+    at = rng.randrange(len(value))
+    return (*value[:at], changed(name, value[at], rng), *value[at + 1 :])
+
+
+def stepped(state: State, read: list[str], rng: random.Random) -> State:
+    """A state after this one; what the property reads changes more often than the rest."""
+    values = state.as_dict()
+    for _ in range(rng.choice((1, 1, 2))):
+        name = rng.choice(rng.choice((read, state.variables)))
+        values[name] = changed(name, values[name], rng)
+    return type(state)(tuple(values.values()))
+
+
+def alone(spec: Spec, name: str) -> Any:
+    """The spec with one property only."""
+    return SimpleNamespace(
+        invariants={key: value for key, value in spec.invariants.items() if key == name},
+        action_properties={key: value for key, value in spec.action_properties.items() if key == name},
+        parts={name: spec.parts[name]},
+    )
+
+
+def literally(spec: Any, state: State, after: State) -> bool | None:
+    """Whether a step breaks the property; None where it has no value."""
+    try:
+        return not all(
+            [
+                *(holds(after) for holds in spec.invariants.values()),
+                *(holds(state, after) for holds in spec.action_properties.values()),
+            ]
+        )
+    except TlaError:
+        return None
+
+
+def walk(spec: Spec, name: str, steps: int, rng: random.Random) -> int:
+    """Judge steps both ways; return how many the property forbids."""
+    only = alone(spec, name)
+    state = next(spec.initial_states())
+    assert literally(only, state, state) is False or name.startswith("A")
+    quick = Incremental(only)
+    quick.begin(state)
+    read = sorted({str(path[0]) for part in spec.parts[name] for path in part.footprint})
+    forbidden = 0
+    for _ in range(steps):
+        after = stepped(state, read, rng)
+        breaks = literally(only, state, after)
+        try:
+            found = bool(quick.violated(state, after))
+        except TlaError:
+            found = None  # type: ignore[assignment]  # as literally says it
+        # A formula that has no value where nothing changes is not evaluated there.
+        assert found == breaks or (breaks is None and state == after), (name, state, after)
+        if breaks is False:
+            state = after
+        else:
+            forbidden += 1
+            quick.begin(state)
+        if rng.random() < 0.01:
+            state = next(spec.initial_states())
+            quick.begin(state)
+    return forbidden
+
+
+@pytest.fixture(scope="module", params=["One", "Two", "Three"])
+def spec(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Spec:
+    cache = tmp_path_factory.mktemp("cache")
+    return load_spec(MODULES / f"{request.param}.tla", MODULES / f"{request.param}.cfg", cache_dir=cache)
+
+
+def walks(spec: Spec, steps: int, seed: int) -> None:
+    forbidding = [name for name in spec.parts if walk(spec, name, steps, random.Random(seed))]
+    assert len(forbidding) > len(spec.parts) * 0.6
+
+
+def test_what_no_change_concerns_has_not_changed(spec: Spec) -> None:
+    walks(spec, 500, seed=1)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_what_no_change_concerns_has_not_changed_on_long_walks(spec: Spec, seed: int) -> None:
+    walks(spec, 1500, seed)
+
+
+def test_what_indexes_a_record_is_in_the_footprint_of_its_fields(tmp_path: Path) -> None:
+    """I4 == node[cur] \\in Rec"""
+    spec = load_spec(MODULES / "One.tla", MODULES / "One.cfg", cache_dir=tmp_path)
+    assert len(spec.parts["I4"]) == 4
+    assert all(("cur",) in part.footprint for part in spec.parts["I4"])
+
+
+def spec_of(folder: Path, module: str, properties: str) -> Spec:
+    (folder / "Small.tla").write_text(f"---- MODULE Small ----\n{module}\n====\n")
+    (folder / "Small.cfg").write_text(f"INIT Init\nNEXT Next\n{properties}\n")
+    return load_spec(folder / "Small.tla", folder / "Small.cfg", cache_dir=folder)
+
+
+def test_a_conjunct_for_more_elements_than_are_worth_it_is_one_part(tmp_path: Path) -> None:
+    module = (
+        "EXTENDS Integers, FiniteSets\nVARIABLE r\n"
+        "Init == r = 0\nNext == r' = r + 1\nInv == \\A S \\in SUBSET (1..14) : Cardinality(S) > r - 3"
+    )
+    spec = spec_of(tmp_path, module, "INVARIANT Inv")
+    (part,) = spec.parts["Inv"]
+    assert (part.elements, part.footprint) == (((),), (("r",),))
+    quick = Incremental(spec)
+    states = [spec.state({"r": number}) for number in range(4)]
+    assert [quick.violated(now, then) for now, then in itertools.pairwise(states)] == [[], [], ["Inv"]]
+
+
+def test_steps_for_more_elements_than_are_worth_it_are_judged_where_nothing_changes_too(tmp_path: Path) -> None:
+    """[][A]_v whose A is false where r stands still: a step of q alone breaks it."""
+    module = (
+        "EXTENDS Integers\nVARIABLES r, q\nvars == <<r, q>>\nInit == r = 0 /\\ q = 0\n"
+        "Next == r' = r + 1 /\\ q' = q + 1\nRises == [][\\A S \\in SUBSET (1..13) : r' > r \\/ S = {}]_vars"
+    )
+    spec = spec_of(tmp_path, module, "PROPERTY Rises")
+    (part,) = spec.parts["Rises"]
+    assert part.elements == ((),)
+    state, after = spec.state({"r": 0, "q": 0}), spec.state({"r": 0, "q": 1})
+    quick = Incremental(spec)
+    quick.begin(state)
+    assert quick.violated(state, after) == ["Rises"]
+
+
+@pytest.mark.parametrize("property_", ["\\A x \\in D : x.k = 1", "\\A x \\in D : x.k \\in Nat"])
+def test_a_number_that_becomes_a_boolean_is_a_change(tmp_path: Path, property_: str) -> None:
+    """Python holds 1 and TRUE equal, and so the sets."""
+    module = (
+        "EXTENDS Naturals\nVARIABLE D\nInit == D = {[k |-> 1, v |-> 5]}\n"
+        f"Next == D' = {{[k |-> TRUE, v |-> 5]}}\nInv == {property_}"
+    )
+    spec = spec_of(tmp_path, module, "INVARIANT Inv")
+    (state,) = spec.initial_states()
+    after = spec.state({"D": frozenset({record(k=True, v=5)})})
+    with pytest.raises(TlaError):
+        Literal(spec).violated(state, after)
+    with pytest.raises(TlaError):
+        Incremental(spec).violated(state, after)

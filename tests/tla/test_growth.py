@@ -1,0 +1,313 @@
+"""Long sets and sequences that grow share what they have in common; nothing else changes."""
+
+from __future__ import annotations
+
+import pickle
+import tracemalloc
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import pytest
+
+from lockstep.base.paths import spec_dir
+from lockstep.conformance.check import check_trace
+from lockstep.conformance.incremental import Evaluation
+from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_files import fault_plan
+from lockstep.tla.explore import explore
+from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.symmetry import Images
+from lockstep.tla.values import equality, growing, growth, sets
+from lockstep.tla.values.equality import eq
+from lockstep.tla.values.growing import GrowingSeq, GrowingSet
+from lockstep.tla.values.growth import added_to, made_of
+from lockstep.tla.values.itf import to_itf
+from lockstep.tla.values.kinds import (
+    Fcn,
+    ModelValue,
+    TlaError,
+    TlaTypeError,
+    Value,
+    domain_of,
+    format_value,
+)
+from lockstep.tla.values.runtime import (
+    append,
+    apply,
+    concatenate,
+    cup,
+    except_,
+    head,
+    length,
+    merge,
+    minus,
+    select_seq,
+    sort_seq,
+    sub_seq,
+    tail,
+)
+from lockstep.tla.values.sets import NAT, FcnSet, SeqSet, frozen, member
+from lockstep.trace.format import Event, Header, Trace, trace_lines
+from raftref.dledger.simulation import simulate
+from simulated_traces import as_event, header
+
+
+def entry(index: int, value: object = "v") -> Fcn:
+    return Fcn({"index": index, "value": value})
+
+
+MANY = frozenset(entry(index) for index in range(2000))
+
+
+@pytest.fixture
+def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(growing, "MANY", 1)
+    made: set[type] = set()
+    for kind in (GrowingSet, GrowingSeq):
+        plus = kind.plus
+        monkeypatch.setattr(kind, "plus", lambda self, more, plus=plus: made.add(type(self)) or plus(self, more))
+    for module in (growth, equality):
+        monkeypatch.setattr(module, "LONG", 1)
+    monkeypatch.setattr(sets, "_LONG", 1)
+    yield
+    assert made == {GrowingSet, GrowingSeq}
+    for known in (growth._grown, equality._uniform, sets._long):
+        known.clear()
+
+
+def grown(index: int) -> GrowingSet:
+    """Return the long set with one more element."""
+    member(entry(-1), MANY)  # so it is known that all are of one make
+    found = cup(MANY, frozenset({entry(index)}))
+    assert isinstance(found, GrowingSet)
+    return found
+
+
+def test_a_long_set_with_one_more_has_it_and_the_one_before_has_not() -> None:
+    first = grown(5000)
+    second = cup(first, frozenset({entry(6000)}))
+    assert (len(first), len(second)) == (2001, 2002)
+    assert member(entry(6000), second)
+    assert not member(entry(6000), first)
+    assert member(entry(5000), first)
+
+
+def test_two_sets_made_of_the_same_one_do_not_see_each_other_s_elements() -> None:
+    first = grown(5000)
+    left, right = cup(first, frozenset({entry(6000)})), cup(first, frozenset({entry(7000)}))
+    assert not member(entry(7000), left)
+    assert not member(entry(6000), right)
+    assert not eq(left, right)
+    assert eq(right, MANY | {entry(5000), entry(7000)})
+
+
+def test_a_growing_set_is_equal_to_the_plain_one_and_has_its_hash() -> None:
+    plain = MANY | {entry(5000)}
+    found = grown(5000)
+    assert eq(found, plain)
+    assert eq(plain, found)
+    assert hash(found) == hash(plain)
+    assert found == plain
+    assert list(found) == list(grown(5000))
+    assert frozen(found) is found
+
+
+def test_adding_what_is_there_is_the_same_set() -> None:
+    found = grown(5000)
+    assert cup(found, frozenset({entry(3)})) is found
+    assert cup(found, frozenset()) is found
+
+
+def test_an_element_of_another_kind_is_refused_as_in_any_set() -> None:
+    with pytest.raises(TlaTypeError):
+        member(3, grown(5000))
+    with pytest.raises(TlaTypeError):
+        member(entry(5000, True), cup(grown(5000), frozenset({entry(1, 1)})))
+
+
+def test_the_other_operators_take_a_growing_set_for_the_set_it_is() -> None:
+    found = grown(5000)
+    assert eq(minus(found, MANY), frozenset({entry(5000)}))
+    assert eq(cup(frozenset({entry(9000)}), found), MANY | {entry(5000), entry(9000)})
+
+
+LOG = tuple(entry(index) for index in range(2000))
+
+
+def test_a_long_sequence_with_one_more_has_it_and_the_one_before_has_not() -> None:
+    first = append(LOG, entry(5000))
+    second = append(first, entry(6000))
+    assert isinstance(second, GrowingSeq)
+    assert (length(LOG), length(first), length(second)) == (2000, 2001, 2002)
+    assert apply(second, 2002) == entry(6000)
+    assert apply(second, 1) is LOG[0]
+    assert not eq(first, second)
+    with pytest.raises(TlaError, match="not in its domain"):
+        apply(first, 2002)
+
+
+def test_two_sequences_made_of_the_same_one_do_not_see_each_other_s_elements() -> None:
+    first = append(LOG, entry(5000))
+    left, right = append(first, entry(6000)), append(first, entry(7000))
+    assert eq(left, (*LOG, entry(5000), entry(6000)))
+    assert eq(right, (*LOG, entry(5000), entry(7000)))
+    assert not eq(left, right)
+    assert eq(left, append(first, entry(6000)))
+    assert eq(append(left, 1), (*LOG, entry(5000), entry(6000), 1))
+    assert not eq(append(first, 1), append(append(first, 1), 2))
+
+
+def test_a_number_is_not_taken_for_the_boolean_that_another_sequence_went_on_with() -> None:
+    first = append(LOG, entry(5000))
+    append(first, True)
+    assert type(apply(append(first, 1), 2002)) is int
+
+
+def test_a_growing_sequence_of_numbers_is_not_taken_for_one_of_booleans() -> None:
+    """Python holds 1 and True equal, and so the sequences."""
+    numbers, booleans = append((1,) * 2000, 1), (True,) * 2001
+    assert isinstance(numbers, GrowingSeq)
+    assert numbers == booleans
+    for one, other in ((numbers, booleans), (booleans, numbers), (numbers, append((True,) * 2000, True))):
+        with pytest.raises(TlaTypeError):
+            member(one, frozenset({other}))
+
+
+def test_a_growing_sequence_is_equal_to_the_plain_one_and_has_its_hash() -> None:
+    plain, found = (*LOG, entry(5000)), append(LOG, entry(5000))
+    assert eq(found, plain)
+    assert eq(plain, found)
+    assert not eq(found, LOG)
+    assert not eq(found, ())
+    assert hash(found) == hash(plain)
+    assert Fcn({"log": found}) == Fcn({"log": plain})
+    assert pickle.loads(pickle.dumps(found)) == plain
+    assert frozen(found) is found
+    assert domain_of(found) == frozenset(range(1, 2002))
+    assert format_value(found) == format_value(plain)
+    assert to_itf(found) == to_itf(plain)
+
+
+def test_the_begin_of_a_growing_sequence_shares_its_elements_and_grows_on_its_own() -> None:
+    longer = concatenate(LOG, (entry(5000), entry(6000)))
+    cut = sub_seq(longer, 1, 1500)
+    assert isinstance(cut, GrowingSeq)
+    assert eq(cut, LOG[:1500])
+    assert eq(append(cut, entry(7000)), (*LOG[:1500], entry(7000)))
+    assert eq(longer, (*LOG, entry(5000), entry(6000)))
+    assert eq(append(cut, LOG[1500]), LOG[:1501])
+    assert sub_seq(longer, 1, 3) == LOG[:3]
+    assert sub_seq(longer, 3, 2) == ()
+    assert sub_seq(longer, 2000, 2002) == (LOG[-1], entry(5000), entry(6000))
+    with pytest.raises(TlaError, match="SubSeq"):
+        sub_seq(cut, 1, 1501)
+
+
+def test_the_other_operators_take_a_growing_sequence_for_the_sequence_it_is() -> None:
+    found, plain = append(LOG, entry(5000)), (*LOG, entry(5000))
+    assert head(found) is LOG[0]
+    assert tail(found) == plain[1:]
+    assert concatenate((entry(1),), found) == (entry(1), *plain)
+    assert eq(concatenate(found, found), plain + plain)
+    assert select_seq(found, lambda each: each.d["index"] > 1998) == (LOG[-1], entry(5000))
+    assert sort_seq(found, lambda one, other: one.d["index"] < other.d["index"]) == plain
+    assert except_(found, (2,), lambda _old: entry(7)) == (LOG[0], entry(7), *plain[2:])
+    assert except_(found, (2, "value"), lambda _old: "w") == (LOG[0], entry(1, "w"), *plain[2:])
+    assert merge(found, plain) == plain
+    assert member(found, SeqSet(MANY | {entry(5000)}))
+    assert not member(append(found, entry(6000)), SeqSet(MANY | {entry(5000)}))
+    assert member(found, FcnSet(frozenset(range(1, 2002)), MANY | {entry(5000)}))
+    one, other = ModelValue("a"), ModelValue("b")
+    assert Images({one: other}).of(append((one,) * 2000, one)) == (other,) * 2001
+
+
+def test_what_has_no_listing_makes_no_sequence_grow() -> None:
+    """Append(log, Nat) is a sequence as long as nobody keeps it."""
+    odd = append(LOG, NAT)
+    assert apply(odd, 2001) is NAT
+    assert length(append(odd, entry(1))) == 2002
+    with pytest.raises(TlaError, match="infinite"):
+        frozen(odd)
+
+
+def test_what_a_long_sequence_was_made_of_is_known_and_cut_back_to_as_it_was() -> None:
+    log = tuple(entry(index) for index in range(100))
+    longer = append(log, entry(100))
+    assert added_to(log, longer) == (entry(100),)
+    assert added_to(log[:50], longer) is None
+    assert sub_seq(longer, 1, 100) is log
+    assert sub_seq(longer, 1, 99) == log[:99]
+    assert sub_seq(longer, 2, 101) == longer[1:]
+    assert concatenate(longer, ()) is longer
+
+
+def test_of_values_that_are_gone_nothing_is_told() -> None:
+    log = tuple(range(100))
+    found = append(log, 100)
+    for number in range(100):
+        append(log, number)
+    assert made_of(found) is None
+    assert added_to(log, found) is None
+    assert added_to(found, found) == ()
+
+
+@pytest.mark.usefixtures("all_are_long")
+@pytest.mark.parametrize("plan", ["published", "batches_published", "applied"])
+def test_a_trace_gets_the_same_verdict_where_every_set_and_sequence_is_long(plan: str) -> None:
+    chosen = fault_plan(plan, 400)
+    events = [as_event(event) for event in simulate(11, chosen)]
+    head = header(chosen)
+    literal, quick = (told(head, events, evaluation) for evaluation in Evaluation)
+    assert literal == quick
+
+
+def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tuple[str, int]]:
+    found = check_trace(Trace(trace_lines(head, events), "t"), trace_spec(head, "t"), evaluation=evaluation)
+    assert found.deviation is None
+    return [(each.name, each.line) for each in found.findings]
+
+
+@pytest.mark.usefixtures("all_are_long")
+def test_a_model_has_the_same_states_where_every_set_and_sequence_is_long() -> None:
+    """The pinned counts of `batches`."""
+    folder = spec_dir() / "dledger" / "models"
+    found = explore(load_spec(folder / "MCDLedger.tla", folder / "batches.cfg"), check_deadlock=False)
+    assert found.violation is None
+    assert (found.distinct, found.generated) == (9759, 60979)
+
+
+@pytest.mark.usefixtures("all_are_long")
+def test_a_step_that_appends_to_a_log_copies_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = fault_plan("ordered", 600)
+    events = [msgspec.structs.replace(as_event(event), shows={}) for event in simulate(11, chosen)]
+    copies = []
+    force, plus = GrowingSeq.force, GrowingSeq.plus
+
+    def counted(log: GrowingSeq, more: Iterable[Value]) -> GrowingSeq:
+        longer = plus(log, more)
+        copies.extend([longer] if longer._elements is not log._elements else [])
+        return longer
+
+    monkeypatch.setattr(GrowingSeq, "force", lambda log: copies.append(log) or force(log))
+    monkeypatch.setattr(GrowingSeq, "plus", counted)
+    assert told(header(chosen), events, Evaluation.INCREMENTAL) == []
+    assert copies == []
+
+
+def test_memory_is_that_of_the_state_and_not_of_the_trace() -> None:
+    head = header(fault_plan("ordered", 1))
+    spec = trace_spec(head, "t")
+    few, many = (peak_of(head, spec, count) for count in (1_000, 10_000))
+    assert many < 1.2 * few + 100_000
+
+
+def peak_of(head: Header, spec: Spec, count: int) -> int:
+    """Return the bytes in use at most while a trace of checkpoints is checked, which change nothing."""
+    events = (Event(seq, "n1", "PersistCheckPoint", {}, {"checkPoint": -1}) for seq in range(count))
+    tracemalloc.start()
+    try:
+        found = check_trace(Trace(trace_lines(head, events), "t"), spec)
+        assert (found.steps, found.deviation) == (count, None)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

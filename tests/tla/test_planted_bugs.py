@@ -1,0 +1,254 @@
+"""A compiler with a bug does not pass: of each planted bug, the comparisons with TLC report a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.tla.compile import actions, analysis, compiler, generate, nextstate
+from lockstep.tla.compile.analysis import CompileError, Program
+from lockstep.tla.spec import Spec
+from lockstep.tla.syntax import sany
+from lockstep.tla.syntax.cfg import parse_cfg
+from lockstep.tla.syntax.instances import resolve_instances
+from lockstep.tla.syntax.tree import Builtin, read_tree
+from lockstep.tla.values import runtime, sets
+from lockstep.tla.values.kinds import Fcn, TlaError, Value
+from places import SPECS
+from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc
+from tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_module
+
+pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.runtime.ExceptWarning")
+
+TERMS = 800
+MODELS = (SPECS / "systems" / "BagQueue", SPECS / "systems" / "ReadersWriters", SPECS / "tla" / "Registers")
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A specification as SANY has read it, to be compiled again and again."""
+
+    xml: bytes
+    cfg: str
+    sources: dict[str, str]
+
+    def compiled(self) -> Spec:
+        tree = read_tree(self.xml)
+        resolve_instances(tree)
+        return Spec.from_source(generate.generate(Program(tree, parse_cfg(self.cfg)), self.sources))
+
+
+def parsed(module: Path, cfg: Path) -> Parsed:
+    return Parsed(sany.export(module), cfg.read_text(), {module.stem: module.read_text()})
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a compiler is held against: terms with their values, models with their graphs, all by TLC."""
+
+    terms: Parsed
+    asked: Asked
+    models: tuple[tuple[Parsed, StateGraph], ...]
+
+    def reports(self) -> list[str]:
+        """Say where the compiler as it is now differs from TLC; a specification that fails is a difference, too."""
+        found = self.attempted(self.differing_terms)
+        for model, graph in self.models:
+            found += self.attempted(self.differing_graph, model, graph)
+        return found
+
+    def attempted(self, compare: Callable[..., list[str]], *args: object) -> list[str]:
+        try:
+            return compare(*args)
+        except (TlaError, CompileError) as error:
+            return [f"the specification fails: {error}"]
+
+    def differing_terms(self) -> list[str]:
+        ours = answers_of_compiled(self.terms.compiled(), len(self.asked.texts))
+        return [str(difference) for difference in compared(ours, self.asked).differing.values()]
+
+    def differing_graph(self, model: Parsed, graph: StateGraph) -> list[str]:
+        return differences(graph_by_search(model.compiled()), graph)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    folder = tmp_path_factory.mktemp("bench")
+    texts = [str(term) for term in made_up(TERMS)]
+    module = write_module(folder, texts, printing=False)
+    models = []
+    for path in MODELS:
+        files = path.with_suffix(".tla"), path.with_suffix(".cfg")
+        model = parsed(*files)
+        models.append((model, graph_by_tlc(*files, model.compiled())))
+    return Bench(parsed(module, module.with_suffix(".cfg")), ask(folder, texts), tuple(models))
+
+
+# ---- The bugs ----
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def at_is_the_whole_function(patch: pytest.MonkeyPatch) -> None:
+    """EXCEPT: ``@`` is not the old value."""
+    right = runtime.except_
+    patch.setattr(runtime, "except_", lambda f, path, update: right(f, path, lambda _old: update(f)))
+
+
+def division_rounds_toward_zero(patch: pytest.MonkeyPatch) -> None:
+    """``-7 \\div 2`` is -3."""
+    right = runtime.div
+
+    def div(a: Value, b: Value) -> int:
+        if type(a) is not int or type(b) is not int or (a < 0) == (b < 0):
+            return right(a, b)
+        return -right(abs(a), abs(b))
+
+    patch.setattr(runtime, "div", div)
+
+
+def choose_takes_the_last_witness(patch: pytest.MonkeyPatch) -> None:
+    """CHOOSE goes through the set backwards."""
+    right = runtime.choose
+
+    def choose(container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
+        if type(container) is not frozenset:
+            return right(container, holds, unique, place)
+        taken = [value for value in runtime.elements(container) if holds(value)]
+        return taken[-1] if taken else right(container, holds, unique, place)
+
+    patch.setattr(runtime, "choose", choose)
+
+
+def unchanged_forgets_a_variable(patch: pytest.MonkeyPatch) -> None:
+    """``UNCHANGED <<x, y>>`` says nothing of y."""
+    right = actions.ActionCompiler.flattened
+
+    def flattened(self: Any, expr: Any, scope: Any) -> list[str] | None:
+        names = right(self, expr, scope)
+        return names[:-1] if names and len(names) > 1 else names
+
+    patch.setattr(actions.ActionCompiler, "flattened", flattened)
+
+
+def a_conjunction_computes_all_its_parts(patch: pytest.MonkeyPatch) -> None:
+    """``FALSE /\\ e`` needs a value of e."""
+
+    def conjunction(self: Any, expr: Builtin, scope: Any, block: Any) -> str:
+        return f"all([{', '.join(self.test(arg, scope, block) for arg in expr.args)}])"
+
+    patch.setitem(compiler._SPECIAL, "\\land", conjunction)
+
+
+def nothing_holds_of_an_empty_set(patch: pytest.MonkeyPatch) -> None:
+    """``\\A x \\in {} : p`` is FALSE."""
+    right = compiler.Compiler.quantifier
+
+    def quantifier(self: Any, expr: Any, scope: Any, block: Any) -> str:
+        code = right(self, expr, scope, block)
+        return f"(lambda _r: bool(_r) and all(_r))([{code[4:-1]}])" if code.startswith("all(") else code
+
+    patch.setitem(compiler._BINDERS, "$BoundedForall", quantifier)
+
+
+def case_takes_its_first_branch(patch: pytest.MonkeyPatch) -> None:
+    """CASE does not look at its guards."""
+
+    def case_as_if(self: Any, expr: Builtin) -> Any:
+        first = expr.args[0]
+        assert isinstance(first, Builtin)
+        return first.args[1]
+
+    patch.setattr(compiler.Compiler, "case_as_if", case_as_if)
+
+
+def a_difference_is_swapped(patch: pytest.MonkeyPatch) -> None:
+    """``S \\ T`` is ``T \\ S``."""
+    right = runtime.minus
+    patch.setattr(runtime, "minus", lambda left, other: right(other, left))
+
+
+def append_puts_the_element_first(patch: pytest.MonkeyPatch) -> None:
+    """``Append(<<1>>, 2)`` is ``<<2, 1>>``."""
+    patch.setattr(runtime, "append", lambda sequence, element: (element, *sequence))
+
+
+def a_function_on_1_to_n_is_no_sequence(patch: pytest.MonkeyPatch) -> None:
+    """``[i \\in 1..2 |-> i]`` differs from ``<<1, 2>>``."""
+    right = runtime.function
+
+    def function(domain: Value, body: Callable[[Value], Value]) -> Value:
+        return Fcn({i: body(i) for i in domain}) if type(domain) is range and domain else right(domain, body)
+
+    patch.setattr(runtime, "function", function)
+
+
+def two_bound_variables_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
+    """In ``<<x, y>> \\in S`` x is y and y is x."""
+    right = compiler.Compiler.bind_values
+
+    def bind_values(self: Any, uids: Any, scope: Any, **options: Any) -> Any:
+        inner, names = right(self, uids, scope, **options)
+        if len(uids) != 2:
+            return inner, names
+        first, second = uids
+        return inner.bind({first: inner.env[second], second: inner.env[first]}), names
+
+    patch.setattr(compiler.Compiler, "bind_values", bind_values)
+
+
+def a_prime_is_not_seen(patch: pytest.MonkeyPatch) -> None:
+    """``x'`` in an expression is x."""
+    patch.setitem(compiler._SPECIAL, "'", lambda self, expr, scope, block: self.expr(expr.args[0], scope, block))
+
+
+def arguments_are_always_computed(patch: pytest.MonkeyPatch) -> None:
+    """``F(1 \\div 0)`` fails though F ignores its parameter."""
+    patch.setattr(analysis.Program, "_find_thunked", lambda self: None)
+
+
+def the_largest_subset_is_left_out(patch: pytest.MonkeyPatch) -> None:
+    """``SUBSET S`` lacks S."""
+    right = sets.PowerSet.items
+    patch.setattr(sets.PowerSet, "items", lambda self: iter(list(right(self))[:-1]))
+
+
+def a_disjunct_of_next_is_lost(patch: pytest.MonkeyPatch) -> None:
+    """The last action of Next never happens."""
+    right = nextstate.split_next
+    patch.setattr(generate, "split_next", lambda program, definition: right(program, definition)[:-1])
+
+
+BUGS: tuple[Plant, ...] = (
+    at_is_the_whole_function,
+    division_rounds_toward_zero,
+    choose_takes_the_last_witness,
+    unchanged_forgets_a_variable,
+    a_conjunction_computes_all_its_parts,
+    nothing_holds_of_an_empty_set,
+    case_takes_its_first_branch,
+    a_difference_is_swapped,
+    append_puts_the_element_first,
+    a_function_on_1_to_n_is_no_sequence,
+    two_bound_variables_are_mixed_up,
+    a_prime_is_not_seen,
+    arguments_are_always_computed,
+    the_largest_subset_is_left_out,
+    a_disjunct_of_next_is_lost,
+)
+
+
+def test_without_a_bug_nothing_differs(bench: Bench) -> None:
+    assert bench.reports() == []
+
+
+@pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_is_reported(plant: Plant, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    assert bench.reports() != []
+    monkeypatch.undo()
+    assert bench.differing_graph(*bench.models[0]) == []

@@ -1,0 +1,153 @@
+"""What the compiler leaves out it refuses, by module and line; nothing is passed over in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.tla.spec import CompileError, Spec, load_spec
+from lockstep.tla.syntax.sany import SanyError
+
+HEAD = """EXTENDS Reals, TLC, Sequences
+VARIABLES x, y
+vars == <<x, y>>
+Init == x = 0 /\\ y = 0
+Step == x' = 1 - x /\\ UNCHANGED y
+"""
+#: The line of the module at which the definitions of a test begin.
+FIRST = 7
+BEHAVIOUR = "INIT Init\nNEXT Step\n"
+
+
+def load(folder: Path, definitions: str, cfg: str = BEHAVIOUR) -> Spec:
+    path = folder / "Small.tla"
+    path.write_text(f"---- MODULE Small ----\n{HEAD}{definitions}\n====\n")
+    path.with_suffix(".cfg").write_text(cfg)
+    return load_spec(path, path.with_suffix(".cfg"), cache_dir=folder / "cache")
+
+
+# ---- Expressions ----
+
+EXPRESSIONS = {
+    "1.5": "DecimalNode",
+    "1 / 2": "/ of the module Reals",
+    "Infinity": "Infinity of the module Reals",
+    "CHOOSE r \\in Real : r > 1": "Real of the module Reals",
+    "3000000000": "more than 32 bits",
+    "CHOOSE v : v \\notin {1}": "CHOOSE without a bound",
+    "IF \\E v : v = 1 THEN 1 ELSE 0": "UnboundedExists",
+    "IF \\A v : v = 1 THEN 1 ELSE 0": "UnboundedForall",
+    "TLCGet(1)": "TLCGet of the module TLC",
+    "RandomElement({1, 2})": "RandomElement of the module TLC",
+    "JavaTime": "JavaTime of the module TLC",
+    "Any": "Any of the module TLC",
+    "Given": "the constant Given has no value",
+    "Op(1)": "the constant Op has no value",
+}
+
+
+@pytest.mark.parametrize(("expression", "said"), EXPRESSIONS.items(), ids=list(EXPRESSIONS))
+def test_an_expression_outside_the_subset_is_refused_by_module_and_line(
+    expression: str, said: str, tmp_path: Path
+) -> None:
+    definitions = f"CONSTANTS Given, Op(_)\nFine == 1\nNext ==\n  /\\ y' = y\n  /\\ x' = {expression}"
+    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST + 4}: .*{said}"):
+        load(tmp_path, definitions, "INIT Init\nNEXT Next")
+
+
+def test_an_expression_outside_the_subset_that_nothing_needs_does_no_harm(tmp_path: Path) -> None:
+    spec = load(tmp_path, "Half == 1 / 2\nLive == <>(x = 1)\nTHEOREM Init => Live")
+    assert [state.x for state in spec.initial_states()] == [0]
+    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST}: .*Reals"):
+        spec.evaluate("Half")
+    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST + 1}: <> is not supported"):
+        spec.evaluate("Live", next(spec.initial_states()))
+
+
+# ---- Actions and formulas ----
+
+FORMULAS = {
+    ("Next == Step \\cdot Step", "INIT Init\nNEXT Next"): r"\\cdot is not supported",
+    ("Next == TLCSet(1, 2) /\\ Step", "INIT Init\nNEXT Next"): "TLCSet of the module TLC",
+    ("Next == \\E v : x' = v /\\ y' = y", "INIT Init\nNEXT Next"): "UnboundedExists",
+    ("Start == x' = 0 /\\ y = 0", "INIT Start\nNEXT Step"): "a prime where there is no next state",
+    ("Spec == \\EE z : Init /\\ [][Step]_vars", "SPECIFICATION Spec"): r"Spec should be Init /\\ \[\]\[Next\]_vars",
+    ("Spec == [][Step]_vars", "SPECIFICATION Spec"): r"Spec should be Init /\\ \[\]\[Next\]_vars",
+    ("P == <>(x = 1)", BEHAVIOUR + "INVARIANT P"): "<> is not supported",
+    ("P == [](x = 1)", BEHAVIOUR + "INVARIANT P"): r"\[\] is not supported",
+    ("P == (x = 0) ~> (x = 1)", BEHAVIOUR + "INVARIANT P"): "~> is not supported",
+    ("P == WF_vars(Step)", BEHAVIOUR + "INVARIANT P"): "WF is not supported",
+    ("P == \\AA z : z = x", BEHAVIOUR + "INVARIANT P"): "TemporalForall is not supported",
+    ("P == x' = x", BEHAVIOUR + "INVARIANT P"): "the INVARIANT P speaks of the next state",
+    ("Q(F(_)) == F(x) P == [][Q(LAMBDA v : v') = x]_x", BEHAVIOUR + "PROPERTY P"): "primes its parameter",
+    ("Q(F(_)) == F(x) f(v) == v' # v Next == Step /\\ Q(f)", "INIT Init\nNEXT Next"): "primes its parameter",
+    ("Q(F(_)) == F(x) Next == Step /\\ LET f(v) == v' # v IN Q(f)", "INIT Init\nNEXT Next"): "primes its parameter",
+    ("Q(F(_)) == F(x) P == Q(LAMBDA v : v') = x", BEHAVIOUR + "INVARIANT P"): "primes its parameter",
+    ("P == x' = x", BEHAVIOUR + "CONSTRAINT P"): "the CONSTRAINT P speaks of the next state",
+    ("P == x'", BEHAVIOUR + "VIEW P"): "the VIEW P speaks of the next state",
+    ("P == x' = x", BEHAVIOUR + "PROPERTY P"): "the PROPERTY P asks of the first state speaks of the next state",
+    ("P == <>(x = 1)", BEHAVIOUR + "ACTION_CONSTRAINT P"): "<> is not supported",
+    ("ASSUME \\A v : v = v", BEHAVIOUR): "UnboundedForall",
+}
+
+
+@pytest.mark.parametrize(("written", "said"), FORMULAS.items(), ids=[written[0] for written in FORMULAS])
+def test_a_formula_outside_the_subset_is_refused_by_module_and_line(
+    written: tuple[str, str], said: str, tmp_path: Path
+) -> None:
+    definitions, cfg = written
+    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST}: .*{said}"):
+        load(tmp_path, definitions, cfg)
+
+
+def test_what_is_refused_in_another_module_is_named_by_that_module(tmp_path: Path) -> None:
+    (tmp_path / "Deep.tla").write_text(
+        "---- MODULE Deep ----\nEXTENDS Reals\nCONSTANT K\nFine == K\n\nHalf == K / 2\n====\n"
+    )
+    with pytest.raises(CompileError, match=r"Deep\.tla:6: / of the module Reals"):
+        load(tmp_path, "D == INSTANCE Deep WITH K <- 4\nNext == x' = D!Half /\\ y' = y", "INIT Init\nNEXT Next")
+
+
+def test_what_sany_refuses_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(SanyError, match=r"not of form \[A\]_v") as caught:
+        load(tmp_path, "Next == []Step")
+    assert caught.value.line == FIRST
+
+
+# ---- Temporal properties: all but [][A]_v, []P and P itself are listed as unchecked, with their place ----
+
+TEMPORAL = (
+    "<>(x = 1)",
+    "(x = 0) ~> (x = 1)",
+    "[]<>(x = 1)",
+    "[](x = 0 => <>(x = 1))",
+    "[]<><<Step>>_vars",
+    "WF_vars(Step)",
+    "SF_vars(Step)",
+    "~[](x = 1)",
+    "[](x = 0) \\/ [](y = 0)",
+    "(x = 0) => [](y = 0)",
+    "[](x = 0) -+-> [](y = 0)",
+    "\\A k \\in {0, 1} : [](x # k + 5)",
+    "\\AA z : [](z = x)",
+    "\\EE z : [](z = x)",
+    "Later",
+)
+
+
+@pytest.mark.parametrize("formula", TEMPORAL)
+def test_a_temporal_property_that_is_not_checked_says_so_with_module_and_line(formula: str, tmp_path: Path) -> None:
+    definitions = f"Later == <>(y = 1)\nP == /\\ x = 0\n     /\\ [](y = 0)\n     /\\ {formula}"
+    spec = load(tmp_path, definitions, BEHAVIOUR + "PROPERTY P")
+    (place,) = spec.unchecked["P"]
+    line = FIRST if formula == "Later" else FIRST + 3
+    assert place.startswith(f"Small.tla:{line}:")
+    assert (list(spec.initial_properties), list(spec.invariants)) == (["P"], ["P"])
+
+
+def test_fairness_in_the_specification_is_no_property_and_needs_no_check(tmp_path: Path) -> None:
+    spec = load(tmp_path, "Spec == Init /\\ [][Step]_vars /\\ WF_vars(Step)", "SPECIFICATION Spec")
+    assert spec.unchecked == {}
+    (start,) = spec.initial_states()
+    assert [after.x for _, _, after in spec.successors(start)] == [1]

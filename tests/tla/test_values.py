@@ -1,0 +1,276 @@
+"""Values: TLA+ equality is Python equality, and what cannot be compared is never answered."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockstep.tla.values import equality as tla_values
+from lockstep.tla.values import sets
+from lockstep.tla.values.equality import build_set, eq, lookup
+from lockstep.tla.values.itf import from_itf, to_itf
+from lockstep.tla.values.kinds import (
+    Fcn,
+    ModelValue,
+    TlaError,
+    TlaTypeError,
+    Value,
+    as_fcn,
+    format_value,
+    sort_key,
+)
+from lockstep.tla.values.runtime import apply, cup, except_, put
+from lockstep.tla.values.sets import NAT, FcnSet, Filtered, LazySet, PowerSet, Product, RcdSet, SeqSet, member
+from lockstep.tla.values.text import parse_value
+
+NAMES = ["n1", "n2", "nil"]
+
+
+def values() -> st.SearchStrategy[Value]:
+    """Well-typed values: the elements of a set, and of a function's domain, are of one kind."""
+    atoms = st.one_of(
+        st.integers(-(2**60), 2**60), st.booleans(), st.text(max_size=3), st.sampled_from(NAMES).map(ModelValue)
+    )
+
+    def wider(inner: st.SearchStrategy[Value]) -> st.SearchStrategy[Value]:
+        fields = st.dictionaries(st.sampled_from(["a", "b", "term"]), inner, max_size=3)
+        by_model = st.dictionaries(st.sampled_from(NAMES).map(ModelValue), inner, max_size=3)
+        by_number = st.dictionaries(st.integers(0, 4), inner, max_size=4)
+        return st.one_of(
+            st.lists(inner, max_size=3).map(tuple),
+            st.frozensets(st.integers(-3, 3), max_size=3),
+            st.frozensets(st.text(max_size=2), max_size=3),
+            st.one_of(fields, by_model, by_number).map(as_fcn),
+        )
+
+    return st.recursive(atoms, wider, max_leaves=8)
+
+
+@given(values())
+def test_what_is_printed_is_read_back(value: Value) -> None:
+    assert eq(parse_value(format_value(value), NAMES), value)
+
+
+@given(values())
+def test_json_gives_back_the_value(value: Value) -> None:
+    strings_only = json.loads(json.dumps(to_itf(value)))
+    if not any(name in format_value(value) for name in ('"n1"', '"n2"', '"nil"')):
+        assert eq(from_itf(strings_only, NAMES), value)
+
+
+@given(values())
+def test_pickling_keeps_equality_and_hash(value: Value) -> None:
+    again = pickle.loads(pickle.dumps(value))
+    assert eq(again, value)
+    assert hash(again) == hash(value)
+
+
+@given(values(), values())
+def test_equal_values_are_equal_in_python_and_the_other_way_round(left: Value, right: Value) -> None:
+    try:
+        verdict = eq(left, right)
+    except TlaTypeError:
+        return
+    assert verdict == (left == right)
+    assert eq(right, left) == verdict
+    if not verdict:
+        assert sort_key(left) != sort_key(right)
+
+
+def test_a_model_value_is_interned_and_survives_pickling() -> None:
+    assert ModelValue("n1") is pickle.loads(pickle.dumps(ModelValue("n1")))
+    assert not eq(ModelValue("n1"), "n1")
+    assert not eq(ModelValue("n1"), 1)
+
+
+def test_typed_model_values_compare_only_with_their_own_kind() -> None:
+    assert not eq(ModelValue("A_1"), ModelValue("A_2"))
+    for other in (ModelValue("B_1"), 1, "A_1", frozenset()):
+        with pytest.raises(TlaTypeError):
+            eq(ModelValue("A_1"), other)
+
+
+def test_functions_on_one_to_n_are_tuples() -> None:
+    assert as_fcn({2: "b", 1: "a"}) == ("a", "b")
+    assert as_fcn({}) == ()
+    assert isinstance(as_fcn({0: "a", 1: "b"}), Fcn)
+    assert isinstance(as_fcn({True: "a"}), Fcn)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (1, True),
+        (0, False),
+        ((1,), (True,)),
+        (frozenset({1}), frozenset({True})),
+        (Fcn({"a": 1}), Fcn({"a": True})),
+        (Fcn({0: 1}), Fcn({False: 1})),
+        (frozenset({(1,)}), frozenset({(True,)})),
+        ("1", 1),
+        ((), frozenset()),
+        (frozenset({"a"}), frozenset({1})),
+    ],
+)
+def test_what_cannot_be_compared_raises(left: Value, right: Value) -> None:
+    with pytest.raises(TlaTypeError):
+        eq(left, right)
+    with pytest.raises(TlaTypeError):
+        build_set([left, right])
+    with pytest.raises(TlaTypeError):
+        lookup(frozenset({left}), right)
+    with pytest.raises(TlaTypeError):
+        cup(frozenset({left}), frozenset({right}))
+
+
+def test_a_set_never_merges_one_with_true_behind_a_different_first_element() -> None:
+    a, b, c = (Fcn({"t": t, "v": v}) for t, v in (("a", 1), ("b", 1), ("b", True)))
+    for order in itertools.permutations([a, b, c]):
+        with pytest.raises(TlaTypeError):
+            build_set(order)
+    with pytest.raises(TlaTypeError):
+        cup(frozenset({a, b}), frozenset({c}))
+    with pytest.raises(TlaTypeError):
+        member(c, frozenset({a, b}))
+
+
+def test_a_definite_difference_decides_whatever_else_cannot_be_compared() -> None:
+    assert not eq(Fcn({"t": "a", "v": 1}), Fcn({"t": "b", "v": True}))
+    assert len(build_set([Fcn({"t": "a", "v": 1}), Fcn({"t": "b", "v": True})])) == 2
+
+
+@pytest.mark.parametrize("index", [0, -1, 3, True, "1"])
+def test_a_sequence_has_no_other_indexes_than_one_to_n(index: Value) -> None:
+    with pytest.raises(TlaError):
+        apply(("a", "b"), index)
+
+
+def test_except_leaves_the_original_alone_and_ignores_what_is_outside_the_domain() -> None:
+    record = Fcn({"a": 1, "b": (1, 2)})
+    changed = put(record, ("b", 2), 9)
+    assert changed == Fcn({"a": 1, "b": (1, 9)})
+    assert record == Fcn({"a": 1, "b": (1, 2)})
+    with pytest.warns(UserWarning, match="not in the domain"):
+        assert except_(record, ("c",), lambda old: old) == record
+
+
+@pytest.mark.parametrize(
+    ("lazy", "listed"),
+    [
+        (PowerSet(frozenset({1, 2})), frozenset(map(frozenset, [(), (1,), (2,), (1, 2)]))),
+        (FcnSet(frozenset({1}), frozenset({"a", "b"})), frozenset({("a",), ("b",)})),
+        (RcdSet({"a": frozenset({1, 2})}), frozenset({Fcn({"a": 1}), Fcn({"a": 2})})),
+        (Product(frozenset({1}), frozenset({"a"})), frozenset({(1, "a")})),
+    ],
+)
+def test_a_lazy_set_that_is_finite_equals_its_listing(lazy: Value, listed: frozenset[Value]) -> None:
+    assert lazy == listed
+    assert listed == lazy
+    assert hash(lazy) == hash(listed)
+    assert eq(lazy, listed)
+    assert all(member(value, lazy) for value in listed)
+    assert frozenset({lazy}) == frozenset({listed})
+
+
+def test_an_infinite_set_tests_membership_and_refuses_to_be_listed() -> None:
+    assert member(5, NAT)
+    assert not member(-5, NAT)
+    assert member(((1,), ()), SeqSet(SeqSet(NAT)))
+    with pytest.raises(TlaError, match="infinite"):
+        list(NAT)
+    with pytest.raises(TlaTypeError):
+        member(True, NAT)
+
+
+def test_text_that_tlc_never_prints_is_refused() -> None:
+    for text in ("", "<<1", "{1,,2}", "[a |-> ]", "1 2", "n9", "(1 :> 2", "{1, TRUE}"):
+        with pytest.raises((ValueError, TlaError)):
+            parse_value(text, NAMES)
+
+
+def kinds_of_sets(kind: type[LazySet] = LazySet) -> Iterator[type[LazySet]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from kinds_of_sets(each)
+
+
+def test_every_kind_of_unlisted_set_can_be_asked_for_an_element() -> None:
+    found = [*kinds_of_sets()]
+    assert PowerSet in found
+    assert [kind for kind in found if kind.has is LazySet.has] == []
+
+
+# ---- What a listing has reached is remembered ----
+
+SUBSETS = [frozenset(each) for each in ((), (1,), (2,), (1, 2))]
+
+
+class Computed:
+    """A set of the subsets of {1, 2} that counts what it computes, and fails once at {2} as it is told."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.asked: list[Value] = []
+        self.error = error
+        self.set = Filtered(PowerSet(frozenset({1, 2})), self.test)
+
+    def test(self, value: Value) -> bool:
+        self.asked.append(value)
+        if self.error is not None and value == frozenset({2}):
+            raise self.error
+        return True
+
+
+def test_a_later_listing_computes_only_what_none_has_reached() -> None:
+    computed = Computed()
+    listing = iter(computed.set)
+    assert [next(listing), next(listing)] == SUBSETS[:2]
+    assert [*iter(computed.set)] == SUBSETS
+    assert [*listing] == SUBSETS[2:]
+    assert [*iter(computed.set)] == computed.asked == SUBSETS
+
+
+def test_beyond_its_limit_a_listing_computes_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets, "_MOST_SEEN", 2)
+    computed = Computed()
+    assert [*iter(computed.set)] == [*iter(computed.set)] == SUBSETS
+    assert computed.asked.count(SUBSETS[3]) == 2
+
+
+@pytest.mark.parametrize("error", [TlaError("no value"), RecursionError(), KeyboardInterrupt()], ids=repr)
+def test_after_a_failure_each_listing_computes_for_itself(error: BaseException) -> None:
+    computed = Computed(error)
+    under_way = iter(computed.set)
+    assert next(under_way) == SUBSETS[0]
+    for listing in (iter(computed.set), under_way, iter(computed.set)):
+        with pytest.raises(type(error)):
+            list(listing)
+    computed.error = None
+    assert [*iter(computed.set)] == SUBSETS
+
+
+def test_a_set_that_is_being_listed_survives_pickling() -> None:
+    power = PowerSet(frozenset({1, 2}))
+    listing = iter(power)
+    next(listing)
+    assert [*pickle.loads(pickle.dumps(power))] == SUBSETS
+    assert [*listing] == SUBSETS[1:]
+
+
+def test_the_order_of_names_is_remembered_and_numbers_are_never_taken_for_truths(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tla_values, "_MOST_ORDERS", 1)
+    monkeypatch.setattr(tla_values, "_ORDERS", {})
+    first, second = frozenset({"b", "a"}), frozenset({"d", "c"})
+    for _ in range(2):
+        assert [*tla_values.ordered(first)] == ["a", "b"]
+        assert [*tla_values.ordered(second)] == ["c", "d"]
+        assert len(tla_values._ORDERS) == 1
+    assert [*tla_values.ordered(frozenset({1}))] == [1]
+    assert [type(each) for each in tla_values.ordered(frozenset({True}))] == [bool]

@@ -1,0 +1,81 @@
+"""Ctrl-C and kill: no JVM and no folder may be left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from places import SPECS
+
+MODULES = SPECS / "tlc"
+
+# Both are set because a child of a background shell starts with SIGINT ignored, and one of nohup with SIGHUP.
+CHILD = """
+import signal, sys
+from pathlib import Path
+from lockstep.tlc import run_tlc
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+try:
+    run_tlc(Path(sys.argv[1]), Path(sys.argv[2]))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    raise
+"""
+
+
+def jvms_of(spec: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if b"tlc2.TLC" in words and str(spec).encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [(signal.SIGINT, -signal.SIGINT, "interrupted"), (signal.SIGTERM, 143, ""), (signal.SIGHUP, 129, "")],
+)
+@pytest.mark.parametrize("delay_seconds", [0.0, 2.5])
+def test_an_interrupt_leaves_no_jvm_and_no_temporary_folder(
+    tmp_path: Path, number: int, status: int, said: str, delay_seconds: float
+) -> None:
+    spec, cfg = tmp_path / "Endless.tla", tmp_path / "Endless.cfg"
+    for path in (spec, cfg):
+        path.write_bytes((MODULES / path.name).read_bytes())
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(spec), str(cfg)],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not jvms_of(spec) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert jvms_of(spec), "the child started no JVM"
+        assert list(scratch.iterdir()), "the run does not use the temporary folder that is watched"
+        time.sleep(delay_seconds)
+        child.send_signal(number)
+        output, _ = child.communicate(timeout=20)
+    finally:
+        child.kill()
+        left = jvms_of(spec)
+        for process in left:
+            os.kill(process, signal.SIGKILL)
+    assert (child.returncode, output.strip()) == (status, said)
+    assert left == []
+    assert list(scratch.iterdir()) == []
