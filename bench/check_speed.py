@@ -22,12 +22,13 @@ from pathlib import Path
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.by_tlc import check_with_tlc, dledger_subject, hold_with_tlc
-from lockstep.conformance.check import Check, TraceVerdict, check_trace
+from lockstep.conformance.by_tlc import check_with_tlc, hold_with_tlc
+from lockstep.conformance.check import Events, TraceCheck, TraceVerdict, check_trace
 from lockstep.conformance.incremental import Evaluation
 from lockstep.report.text import table
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.dledger import DLEDGER
+from lockstep.systems.specs import subject, trace_spec
+from lockstep.systems.traces import write_cluster
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tlc import find_java
@@ -42,12 +43,17 @@ LENGTHS = (1_000, 10_000, 100_000)
 MEASURED = 500
 
 
+def of_dledger(trace: Events, spec: Spec, evaluation: Evaluation = Evaluation.INCREMENTAL) -> TraceVerdict:
+    """Check a trace of DLedger."""
+    return check_trace(trace, spec, DLEDGER.interface(spec), evaluation)
+
+
 def checked(path: Path, evaluation: Evaluation, runs: int = RUNS) -> TraceVerdict:
     """Check a trace some times; return the verdict of the fastest run."""
     found = []
     for _ in range(runs):
         trace = read_trace(path)
-        found.append(check_trace(trace, trace_spec(trace.header, str(path)), evaluation=evaluation))
+        found.append(of_dledger(trace, trace_spec(trace.header, str(path)), evaluation))
     best = min(found, key=lambda each: each.seconds)
     if best.verdict is not Verdict.HOLDS:
         raise SystemExit(f"{path}: {best.verdict}: {best.reason}")
@@ -99,7 +105,7 @@ def fastest(work: Callable[[], object]) -> float:
 
 def advance(path: Path, spec: Spec, told: list[tuple[int, Event]]) -> None:
     """Take the steps of a trace, and compare what it shows and sent; no property is evaluated."""
-    check = Check(read_trace(path), spec)
+    check = TraceCheck(read_trace(path), spec, DLEDGER.interface(spec))
     state: State | None = check.initial()
     for line, event in told:
         assert state is not None
@@ -122,15 +128,15 @@ def beside_tlc(folder: Path) -> str:
     path = write_cluster(folder, "ordered", 6, ALONE)
     quick = checked(path, Evaluation.INCREMENTAL)
     trace = read_trace(path)
-    found = check_with_tlc(trace, dledger_subject(trace.header, str(path)))
+    found = check_with_tlc(trace, subject(DLEDGER, trace.header, str(path)))
     if found.verdict is not Verdict.HOLDS:
         raise SystemExit(f"{path}: TLC: {found.verdict}: {found.reason}")
     paths = [write_cluster(folder, "ordered", seed, SHORT) for seed in range(100, 100 + TOGETHER)]
     all_quick = sum(checked(each, Evaluation.INCREMENTAL, runs=1).seconds for each in paths)
     traces = [read_trace(each) for each in paths]
-    subject = dledger_subject(traces[0].header, str(paths[0]))
+    held = subject(DLEDGER, traces[0].header, str(paths[0]))
     begin = time.perf_counter()
-    if not hold_with_tlc(traces, subject):
+    if not hold_with_tlc(traces, held):
         raise SystemExit("TLC: not all of the traces hold")
     together = time.perf_counter() - begin
     several = f"{TOGETHER} traces"
@@ -199,7 +205,7 @@ class Timed:
 def last_events(path: Path, last: int) -> float:
     """Return the seconds that each of the last events of a trace takes."""
     trace = Timed(path, last)
-    found = check_trace(trace, trace_spec(trace.trace.header, str(path)))
+    found = of_dledger(trace, trace_spec(trace.trace.header, str(path)))
     if found.verdict is not Verdict.HOLDS:
         raise SystemExit(f"{path}: {found.verdict}: {found.reason}")
     return (trace.times[-1] - trace.times[0]) / (len(trace.times) - 1)

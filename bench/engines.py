@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lockstep.models.run import manifest
-from lockstep.models.search import Exploration, explore_compiled, explore_with_tlc
+from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
 from lockstep.report.text import table
+from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import Spec, load_spec
@@ -71,7 +71,7 @@ def _engines_row(name: str) -> tuple[object, ...]:
     return (name, compiled.distinct, compiled.generated, *times, f"{compiled.seconds / one.seconds:.1f}")
 
 
-def _speed(found: Exploration) -> str:
+def _speed(found: SearchResult) -> str:
     return f"{found.seconds:5.1f} s {(found.generated or 0) / found.seconds:8,.0f}/s"
 
 

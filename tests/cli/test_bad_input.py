@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dledger import check_dledger
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import check_trace
+from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines
 from lockstep.systems.specs import spec_hash, trace_spec
 from lockstep.trace.format import Trace, TraceError, read_trace
@@ -88,7 +89,7 @@ def test_a_pipe_is_read_as_a_file(tmp_path: Path) -> None:
         pipe.write_bytes(WHOLE)
         os._exit(0)
     try:
-        assert check_trace(read_trace(pipe), trace_spec(Trace(iter([lines(HEADER)]), "h").header, "h")).events == 1
+        assert check_dledger(read_trace(pipe), trace_spec(Trace(iter([lines(HEADER)]), "h").header, "h")).events == 1
     finally:
         os.waitpid(child, 0)
 
@@ -96,10 +97,10 @@ def test_a_pipe_is_read_as_a_file(tmp_path: Path) -> None:
 def test_a_trace_of_another_spec_is_checked_and_a_note_says_so(tmp_path: Path) -> None:
     other = "0" * 64
     (tmp_path / "t.ndjson").write_bytes(lines({**HEADER, "spec_hash": other}, *TRACE[1:]))
-    (tmp_path / "same.ndjson").write_bytes(lines({**HEADER, "spec_hash": spec_hash()}, *TRACE[1:]))
+    (tmp_path / "same.ndjson").write_bytes(lines({**HEADER, "spec_hash": spec_hash(DLEDGER)}, *TRACE[1:]))
     ran = lockstep("check", "t.ndjson", "same.ndjson", cwd=tmp_path)
     assert ran.returncode == 0
-    note = f"t.ndjson:1: LS302 note: written with the spec {other[:12]}, checked against {spec_hash()[:12]}"
+    note = f"t.ndjson:1: LS302 note: written with the spec {other[:12]}, checked against {spec_hash(DLEDGER)[:12]}"
     assert [line for line in ran.stdout.splitlines() if "LS302" in line] == [note]
 
 
@@ -149,7 +150,7 @@ def fuzz_trace(content: bytes) -> None:
         spec = trace_spec(trace.header, "fuzzed")
     except TraceError:
         return
-    assert check_trace(trace, spec).verdict is not Verdict.INTERNAL
+    assert check_dledger(trace, spec).verdict is not Verdict.INTERNAL
 
 
 def fuzz_recording(content: bytes) -> None:
@@ -165,7 +166,7 @@ def fuzz_recording(content: bytes) -> None:
         def __iter__(self):  # type: ignore[no-untyped-def]  # as the protocol says
             return iter(enumerate(imported, start=2))
 
-    assert check_trace(Told(), spec).verdict is not Verdict.INTERNAL
+    assert check_dledger(Told(), spec).verdict is not Verdict.INTERNAL
 
 
 def fuzz_toml(content: bytes, folder: Path) -> None:

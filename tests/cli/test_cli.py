@@ -17,7 +17,7 @@ from broken_spec import NO_VALUE, broken_spec
 from lockstep.base.paths import traces_dir
 from lockstep.cli import cli
 from lockstep.conformance.check import Finding, TraceVerdict
-from lockstep.models.run import manifest
+from lockstep.systems.models import manifest
 from lockstep_command import lockstep
 from raftref.dledger import COARSE
 
@@ -192,9 +192,9 @@ def test_a_reader_that_is_gone_gets_no_exit_code_of_a_verdict() -> None:
 
 def test_a_pipe_that_is_not_the_output_is_no_reader_that_is_gone(tmp_path: Path) -> None:
     code = (
-        "import lockstep.cli as c\n"
+        "import lockstep.cli as c, lockstep.trace.format as f\n"
         "def broken(): raise BrokenPipeError(32, 'Broken pipe')\n"
-        "c.json_schema = broken\nc.main()"
+        "f.json_schema = broken\nc.main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
@@ -315,7 +315,11 @@ def test_the_help_tells_the_exit_codes(tmp_path: Path) -> None:
 
 
 def test_what_is_ours_to_answer_for_exits_4(tmp_path: Path) -> None:
-    code = "import lockstep.cli as c\ndef boom(): raise ZeroDivisionError('x')\nc.json_schema = boom\nc.main()"
+    code = (
+        "import lockstep.cli as c, lockstep.trace.format as f\n"
+        "def boom(): raise ZeroDivisionError('x')\n"
+        "f.json_schema = boom\nc.main()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )

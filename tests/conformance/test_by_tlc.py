@@ -20,21 +20,23 @@ import msgspec
 import pytest
 
 from broken_spec import NO_VALUE, broken_spec
+from dledger import dledger_subject
 from lockstep.base.paths import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.by_tlc import Subject, check_with_tlc, dledger_subject, hold_with_tlc
+from lockstep.conformance.by_tlc import Subject, check_with_tlc, hold_with_tlc
 from lockstep.conformance.by_tlc.literals import Literals, decoded, encoded
 from lockstep.conformance.by_tlc.module import ReadEvent, TraceModule
 from lockstep.conformance.check import TraceVerdict, check_trace
 from lockstep.conformance.compare import Words, to_value
 from lockstep.conformance.reading import Reading
-from lockstep.systems.own import load_own_spec, words_of
-from lockstep.systems.specs import trace_cfg, trace_constants, trace_module
-from lockstep.systems.trace_files import fault_plan, import_trace
+from lockstep.systems.dledger import DLEDGER
+from lockstep.systems.dledger.plans import fault_plan
+from lockstep.systems.own import load_own_spec, own_system
+from lockstep.systems.specs import trace_constants
+from lockstep.systems.traces import import_trace
 from lockstep.tla.spec import Parsed, Spec, parse_spec
 from lockstep.tla.values.itf import to_itf
-from lockstep.tlc import Verdict as TlcVerdict
-from lockstep.tlc import run_tlc
+from lockstep.tlc import TlcVerdict, run_tlc
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep_command import lockstep
 from places import SPECS
@@ -67,7 +69,7 @@ def with_both(events: Sequence[Event], head: Header | None = None) -> TraceVerdi
     head = head or simulated(fault_plan("ordered", LENGTH))[0]
     subject = subject_of(msgspec.json.encode(head))
     by_tlc = check_with_tlc(Trace(trace_lines(head, events), "t"), subject)
-    compiled = check_trace(Trace(trace_lines(head, events), "t"), subject.spec)
+    compiled = check_trace(Trace(trace_lines(head, events), "t"), subject.spec, subject.interface)
     assert agreed(by_tlc) == agreed(compiled)
     return by_tlc
 
@@ -201,21 +203,21 @@ def test_an_action_of_the_spec_that_has_no_value_is_an_internal_error(tmp_path: 
 
 def parsed_with_values(head: Header, values: Sequence[str]) -> Parsed:
     """The spec with a finite set of values, over which TLC can evaluate Next."""
-    chosen = {**trace_constants(head, "t"), "Value": frozenset(values)}
-    return parse_spec(trace_module(), trace_cfg(), constants=chosen)
+    chosen = {**trace_constants(DLEDGER, head, "t"), "Value": frozenset(values)}
+    return parse_spec(DLEDGER.module, DLEDGER.trace_cfg, constants=chosen)
 
 
 def test_every_step_of_the_module_is_a_step_of_the_spec_s_own_next(tmp_path: Path) -> None:
     """The actions of the module are copies with their arguments given; TLC holds them against the originals."""
     head, events = simulated(fault_plan("published", LENGTH))
     subject = subject_of(msgspec.json.encode(head))
-    reading = Reading("t", subject.spec.actions, subject.words)
+    reading = Reading("t", subject.spec.actions, subject.interface)
     read = []
     for line, event in enumerate(events, start=2):
         args = reading.arguments(line, event)
         read.append(ReadEvent(line, event, tuple(args[name] for name in subject.spec.actions[event.action].params)))
     values = [event.args["value"] for event in events if event.action == "AppendAsLeader"]
-    module = TraceModule(subject.spec, parsed_with_values(head, values), subject.words, read)
+    module = TraceModule(subject.spec, parsed_with_values(head, values), subject.interface, read)
     spec, cfg = module.write(tmp_path, ())
     spec.write_text(module.text.replace("\n====\n", "\nStepsOfNext == [][Next]_vars\n====\n"))
     with cfg.open("a") as file:
@@ -394,11 +396,13 @@ class Walk:
 )
 def test_both_engines_agree_on_other_specs_whatever_form_their_actions_have(name: str) -> None:
     tla, cfg = SYSTEMS / f"{name}.tla", SYSTEMS / f"{name}.cfg"
-    spec = load_own_spec(tla, cfg)
-    words = words_of(spec)
-    by_tlc = check_with_tlc(Walk(spec, words), Subject(spec, parse_spec(tla, cfg), words))
+    system = own_system(tla, cfg)
+    spec = load_own_spec(system)
+    interface = system.interface(spec)
+    walk = Walk(spec, interface.words)
+    by_tlc = check_with_tlc(walk, Subject(spec, parse_spec(tla, cfg), interface))
     assert by_tlc.verdict is Verdict.HOLDS
-    assert agreed(by_tlc) == agreed(check_trace(Walk(spec, words), spec, words))
+    assert agreed(by_tlc) == agreed(check_trace(walk, spec, interface))
 
 
 def opened(head: Header, events: Sequence[Event]) -> Trace:

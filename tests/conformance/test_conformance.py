@@ -103,7 +103,7 @@ def test_an_event_of_another_node_is_refused() -> None:
         ({"args": {"value": "v", "peer": "n2"}}, "field `args.peer`: AppendAsLeader has none such"),
         (
             {"shows": {"currentTerm": 1}},
-            "field `shows.currentTerm`: the spec's Observe has no such field: did you mean currTerm or currVoteFor?",
+            "field `shows.currentTerm`: the spec shows no such field: did you mean currTerm or currVoteFor?",
         ),
         ({"action": "Observe"}, "field `args`: Observe takes none"),
     ],

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from broken_spec import broken_spec
+from dledger import check_dledger, interface
 from lockstep.base.paths import traces_dir
 from lockstep.conformance import incremental
-from lockstep.conformance.check import check_trace
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal, changes
 from lockstep.conformance.tamper import Tampering, tamperings
+from lockstep.systems.dledger.plans import PLANS, fault_plan
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.specs import trace_spec
-from lockstep.systems.trace_files import PLANS, fault_plan
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import Event, Header, Trace, trace_lines
@@ -27,15 +27,15 @@ Found = list[tuple[str, str, int]]
 
 
 def found_by(evaluation: Evaluation, head: Header, events: list[Event], spec: Spec) -> Found:
-    verdict = check_trace(Trace(trace_lines(head, events), "t"), spec, evaluation=evaluation)
+    verdict = check_dledger(Trace(trace_lines(head, events), "t"), spec, evaluation=evaluation)
     return [(each.kind, each.name, each.line) for each in verdict.findings]
 
 
 def states_of(spec: Spec, events: list[Event], head: Header) -> Iterator[tuple[State, State]]:
     """Take the steps of a trace."""
-    from lockstep.conformance.check import Check
+    from lockstep.conformance.check import TraceCheck
 
-    check = Check(Trace(trace_lines(head, ()), "t"), spec)
+    check = TraceCheck(Trace(trace_lines(head, ()), "t"), spec, interface(spec))
     state = check.initial()
     for line, event in enumerate(events):
         after = check.advance(state, line, event)

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from dledger import check_dledger, dledger_subject, interface
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.by_tlc import check_with_tlc, dledger_subject
-from lockstep.conformance.check import Check, check_trace
+from lockstep.conformance.by_tlc import check_with_tlc
+from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.tamper import (
     COMPARED,
     Judged,
@@ -43,7 +44,8 @@ def subject(name: str) -> Tampered:
     if name == "recorded":
         imported = import_recording(traces_dir() / "captured" / "dledger-0.2.7-loss.ndjson")
         head, events = imported.header, imported.events[:RECORDED]
-    return Tampered(head, events, trace_spec(head, name))
+    spec = trace_spec(head, name)
+    return Tampered(head, events, spec, interface(spec))
 
 
 @functools.cache
@@ -93,7 +95,7 @@ def test_the_outcome_is_that_of_a_check_of_the_whole_tampered_trace(name: str) -
     trace = subject(name)
     some = [each for each in judged(name) if each.tampering.kind is not Kind.SEQUENCE][::29]
     for each in some:
-        found = check_trace(whole(trace, each.tampering), trace.spec)
+        found = check_dledger(whole(trace, each.tampering), trace.spec)
         if each.outcome is Outcome.ALLOWED:
             assert found.deviation is None
         elif each.outcome is Outcome.MALFORMED:
@@ -153,7 +155,7 @@ def test_tlc_agrees_on_one_change_of_each_kind_to_each_action(name: str) -> None
 def test_a_check_that_compares_nothing_is_found_out(blind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = subject("simulated")
     seen: Callable[..., bool] = lambda self, *args: True  # noqa: E731 - it replaces a method
-    monkeypatch.setattr(Check, blind, seen)
+    monkeypatch.setattr(TraceCheck, blind, seen)
     tally = Tally()
     for tampering in tamperings(trace.header, trace.events[:20], trace.spec):
         tally.add(trace.judge(tampering))
@@ -163,7 +165,8 @@ def test_a_check_that_compares_nothing_is_found_out(blind: str, monkeypatch: pyt
 def test_only_a_conforming_trace_can_be_tampered_with() -> None:
     head, events = simulated()
     with pytest.raises(NotConformingError, match=r"t: event [0-9]+ "):
-        Tampered(head, events[1:], trace_spec(head, "t"), "t")
+        spec = trace_spec(head, "t")
+        Tampered(head, events[1:], spec, interface(spec), "t")
 
 
 # ---- The command ----

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.coverage import ELECTIONS, FAULTS, Coverage, reached
+from lockstep.jobs.coverage import Coverage
 from lockstep.jobs.fleet import Fleet
+from lockstep.systems.dledger.reached import ELECTIONS, FAULTS, reached
 from lockstep.trace.format import Event
 from raftref.dledger.storage.ledger_store import LedgerStore
 
@@ -74,8 +75,8 @@ def test_the_first_leader_is_no_other_leader() -> None:
 
 def test_a_share_counts_traces_and_not_times() -> None:
     coverage = Coverage()
-    coverage.add([event("Lose"), event("Lose"), event("DoAppend")])
-    coverage.add([event("DoAppend")])
+    coverage.add(reached([event("Lose"), event("Lose"), event("DoAppend")]), 3)
+    coverage.add(reached([event("DoAppend")]), 1)
     assert (coverage.share(("fault", "Lose")), coverage.times["fault", "Lose"], coverage.median_events) == (0.5, 2, 2)
     assert coverage.missing(["Lose", "DoAppend", "Crash"]) == ["Crash"]
 

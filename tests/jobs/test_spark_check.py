@@ -10,13 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broken_spec import NO_VALUE, broken_spec
+from dledger import VARIANTS, check_dledger
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.spark.check import _check_lines, check_with_spark
 from lockstep.jobs.spark.session import spark_session
-from lockstep.systems.specs import VARIANTS, Switches, spec_key, trace_spec
-from lockstep.systems.trace_files import import_trace, write_cluster
+from lockstep.systems.specs import Switches, spec_key, trace_spec
+from lockstep.systems.traces import import_trace, write_cluster
 from lockstep.tla.spec import CompileError, Spec
 from lockstep.trace.format import Header, read_trace
 
@@ -49,7 +50,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def alone(path: Path) -> TraceVerdict:
     trace = read_trace(path)
-    return check_trace(trace, trace_spec(trace.header, str(path)))
+    return check_dledger(trace, trace_spec(trace.header, str(path)))
 
 
 def test_the_verdicts_are_those_of_one_process_in_the_order_given(spark: SparkSession, traces: list[Path]) -> None:

@@ -9,18 +9,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from dledger import check_dledger
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict, check_trace
+from lockstep.conformance.check import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.session import spark_session
 from lockstep.jobs.verify import Job
+from lockstep.systems.dledger.plans import FLAWED, KEPT, PLANS, VERIFIED, fault_plan
 from lockstep.systems.specs import trace_spec
-from lockstep.systems.trace_files import FLAWED, KEPT, PLANS, VERIFIED, fault_plan, write_cluster
+from lockstep.systems.traces import write_cluster
 from lockstep.trace.format import read_trace
 from raftref.dledger import PUBLISHED
 
-FAILED = Finding("property", "IndexOrder", 12, 10, "n1", "HandleDoTruncate")
-LEFT = Finding("shows", "committedIndex", 15, 13, "n1", "HandleDoCommit")
+FAILED = Finding("property", "DL101", "IndexOrder", 12, 10, "n1", "HandleDoTruncate")
+LEFT = Finding("shows", "LS202", "committedIndex", 15, 13, "n1", "HandleDoCommit")
 VIOLATED = TraceVerdict("t", Verdict.VIOLATED, "a behaviour of the spec that violates IndexOrder", findings=[FAILED])
 
 
@@ -73,7 +75,7 @@ def test_published_clusters_conform_and_some_of_them_violate_a_property(tmp_path
     said = []
     for seed in range(1, 6):
         trace = read_trace(write_cluster(tmp_path, "published", seed, 400))
-        verdict, words = judge_cluster("published", check_trace(trace, trace_spec(trace.header, trace.source)))
+        verdict, words = judge_cluster("published", check_dledger(trace, trace_spec(trace.header, trace.source)))
         assert verdict is Verdict.HOLDS, words
         said.append(words)
     assert any(words.startswith("conforms, and violates ") for words in said)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tlc import ManifestError, ModelEntry, TlcResult, compare, load_manifest, run_model
+from lockstep.models.manifest import ModelEntry, compare, load_manifest, run_model
+from lockstep.tlc import ManifestError, TlcResult
 from places import SPECS
 
 MODULES = SPECS / "tlc"

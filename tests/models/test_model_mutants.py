@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.paths import spec_dir
-from lockstep.tlc import Verdict, compare, load_manifest, run_model
+from lockstep.models.manifest import compare, load_manifest, run_model
+from lockstep.tlc import TlcVerdict
 
 
 @dataclass(frozen=True)
@@ -363,7 +364,7 @@ def test_a_rule_taken_out_is_noticed_by_a_model(mutant: Mutant, tmp_path: Path) 
     copy = load_manifest(mutated(mutant, tmp_path))
     entry = copy.model(mutant.model)
     result = run_model(copy, entry)
-    assert result.verdict in (Verdict.HOLDS, Verdict.VIOLATED), result.reason
+    assert result.verdict in (TlcVerdict.HOLDS, TlcVerdict.VIOLATED), result.reason
     assert compare(entry, result)
     if mutant.violates:
         assert result.violation is not None

@@ -9,14 +9,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dledger import check_dledger
 from lockstep.base.paths import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.recordings import RecordingsError, load_recordings, mismatches
-from lockstep.models.run import ModelOutcome, manifest, run_models
+from lockstep.models.manifest import ModelEntry, compare, run_model
+from lockstep.models.run import ModelOutcome, run_models
+from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
-from lockstep.systems.trace_files import imported_file
-from lockstep.tlc import ModelEntry, compare, run_model
+from lockstep.systems.traces import imported_file
 from lockstep.trace.format import Trace, trace_lines
 from raftref.dledger import SWITCHES
 
@@ -133,7 +135,7 @@ RECORDINGS = load_recordings(traces_dir() / "manifest.toml")
 def checked(file: str, switches: dict[str, str]) -> TraceVerdict:
     imported = imported_file(traces_dir() / file)
     trace = Trace(trace_lines(imported.header, imported.events), file)
-    return check_trace(trace, trace_spec(trace.header, file, switches))
+    return check_dledger(trace, trace_spec(trace.header, file, switches))
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda each: each.name)

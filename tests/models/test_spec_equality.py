@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.paths import spec_dir
-from lockstep.models.run import manifest
+from lockstep.systems.models import manifest
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.symmetry import sameness

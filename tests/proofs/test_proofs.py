@@ -13,10 +13,14 @@ import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockstep import proofs
-from lockstep.proofs import LEMMAS, Proof, Verdict, run_proofs
-from lockstep.proofs.base import DEFAULT_TIMEOUT_MS, Question, prove
-from lockstep.proofs.index_order_inductive import (
+from lockstep.proofs import OF_QUORUMS, Proof, ProofVerdict, run_proofs
+from lockstep.proofs.asking import Question, prove
+from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS
+from lockstep.proofs.quorum_rules_equal import counted, element, majority, middle, quorum_rules_equal
+from lockstep.proofs.quorum_rules_equal_any_size import quorum_rules_equal_any_size
+from lockstep.proofs.quorums_intersect import quorums_intersect
+from lockstep.proofs.quorums_intersect_any_size import quorums_intersect_any_size
+from lockstep.systems.dledger.lemmas.index_order_inductive import (
     LAST_QUORUM_FIRST,
     ORDER_ALONE,
     PUBLISHED,
@@ -25,21 +29,18 @@ from lockstep.proofs.index_order_inductive import (
     Variant,
     index_order_inductive,
 )
-from lockstep.proofs.quorum_rules_equal import counted, element, majority, middle, quorum_rules_equal
-from lockstep.proofs.quorum_rules_equal_any_size import quorum_rules_equal_any_size
-from lockstep.proofs.quorums_intersect import quorums_intersect
-from lockstep.proofs.quorums_intersect_any_size import quorums_intersect_any_size
+from lockstep.systems.registry import lemmas
 
 State = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def all_proofs() -> dict[str, Proof]:
-    return {proof.name: proof for proof in run_proofs()}
+    return {proof.name: proof for proof in run_proofs(lemmas())}
 
 
 def found(proof: Proof) -> Any:
-    assert proof.verdict is Verdict.REFUTED, proof
+    assert proof.verdict is ProofVerdict.REFUTED, proof
     assert proof.counterexample is not None
     return proof.counterexample
 
@@ -59,10 +60,10 @@ def sorting_rule(watermarks: Sequence[int], position: int) -> int:
 # All lemmas.
 
 
-@pytest.mark.parametrize("name", LEMMAS)
+@pytest.mark.parametrize("name", lemmas())
 def test_every_lemma_is_proved_and_each_of_its_controls_is_refuted(name: str, all_proofs: dict[str, Proof]) -> None:
     proof = all_proofs[name]
-    assert proof.verdict is Verdict.PROVED, proof
+    assert proof.verdict is ProofVerdict.PROVED, proof
     assert proof.counterexample is None
     assert proof.seconds > 0
     assert proof.controls
@@ -84,27 +85,23 @@ def test_lemmas_speak_of_one_to_nine_nodes_or_of_every_number(all_proofs: dict[s
 
 def test_chosen_lemmas_run_in_the_order_given() -> None:
     names = ["quorums_intersect_any_size", "quorum_rules_equal_any_size"]
-    assert [proof.name for proof in run_proofs(names)] == names
+    assert [proof.name for proof in run_proofs(lemmas(), names)] == names
 
 
 @pytest.mark.parametrize("names", [["quorums_intersekt"], []])
 def test_a_name_that_is_no_lemma_and_no_name_at_all_are_errors(names: list[str]) -> None:
     with pytest.raises(ValueError, match="quorums_intersect, "):
-        run_proofs(names)
+        run_proofs(lemmas(), names)
 
 
 def test_a_timeout_of_nothing_is_an_error() -> None:
     with pytest.raises(ValueError, match="at least 1"):
-        run_proofs(["quorums_intersect"], timeout_ms=0)
+        run_proofs(lemmas(), ["quorums_intersect"], timeout_ms=0)
 
 
-def test_a_lemma_that_fails_does_not_keep_the_next_from_running(monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(timeout_ms: int) -> Proof:
-        return quorums_intersect(timeout_ms, quorum_size=lambda n: n // 2)
-
-    lemmas = {"wrong": half, "right": quorums_intersect_any_size}
-    monkeypatch.setattr(proofs, "LEMMAS", lemmas)
-    assert [proof.verdict for proof in run_proofs()] == [Verdict.REFUTED, Verdict.PROVED]
+def test_a_lemma_that_fails_does_not_keep_the_next_from_running() -> None:
+    two = {"half_is_enough": "wrong_lemma", "quorums_intersect_any_size": OF_QUORUMS["quorums_intersect_any_size"]}
+    assert [proof.verdict for proof in run_proofs(two)] == [ProofVerdict.REFUTED, ProofVerdict.PROVED]
 
 
 # How a verdict comes about.
@@ -117,14 +114,14 @@ def small_question(claim: Callable[[z3.ArithRef], z3.BoolRef], *assumptions: z3.
 
 def test_when_time_runs_out_the_verdict_is_unknown_and_never_a_pass() -> None:
     proof = quorum_rules_equal(timeout_ms=1, node_counts=[9])
-    assert proof.verdict is Verdict.UNKNOWN
+    assert proof.verdict is ProofVerdict.UNKNOWN
     assert proof.counterexample is None
     assert "9 nodes" in proof.reason
 
 
 def test_no_question_proves_nothing() -> None:
     proof = prove("empty", "Nothing.", [], [], DEFAULT_TIMEOUT_MS)
-    assert proof.verdict is Verdict.UNKNOWN
+    assert proof.verdict is ProofVerdict.UNKNOWN
     assert proof.reason == "there was no question to ask"
 
 
@@ -132,16 +129,16 @@ def test_what_follows_only_from_a_contradiction_is_not_proved() -> None:
     x = z3.Int("x")
     question = small_question(lambda x: x == 0, x > 1, x < 1)
     proof = prove("vacuous", "Anything.", [1], [question], DEFAULT_TIMEOUT_MS)
-    assert proof.verdict is Verdict.UNKNOWN
+    assert proof.verdict is ProofVerdict.UNKNOWN
     assert "no values are known to meet the assumptions" in proof.reason
 
 
-@pytest.mark.parametrize("verdict", [Verdict.PROVED, Verdict.UNKNOWN])
-def test_a_claim_whose_control_is_not_refuted_is_unknown(verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", [ProofVerdict.PROVED, ProofVerdict.UNKNOWN])
+def test_a_claim_whose_control_is_not_refuted_is_unknown(verdict: ProofVerdict) -> None:
     question = small_question(lambda x: x == x + 0)
     control = replace(prove("c", "C.", [1], [question], DEFAULT_TIMEOUT_MS), verdict=verdict)
     proof = prove("p", "P.", [1], [question], DEFAULT_TIMEOUT_MS, [control])
-    assert proof.verdict is Verdict.UNKNOWN
+    assert proof.verdict is ProofVerdict.UNKNOWN
     assert proof.reason == f"the control c is {verdict}, and must be refuted"
 
 
@@ -235,7 +232,7 @@ def test_two_halves_of_an_even_group_need_not_meet(quorum_size: Callable[[int], 
 @pytest.mark.parametrize("n", [1, 3, 5, 7, 9])
 def test_half_rounded_up_is_a_quorum_of_an_odd_group(n: int) -> None:
     proof = quorums_intersect(node_counts=[n], quorum_size=lambda n: (n + 1) // 2)
-    assert proof.verdict is Verdict.PROVED
+    assert proof.verdict is ProofVerdict.PROVED
 
 
 def test_half_rounded_up_is_refuted_for_groups_of_any_size() -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import lockstep.base.paths
-import lockstep.systems.specs
-from lockstep.base.paths import dledger_dir, spec_dir
+import lockstep.systems.system
+from lockstep.base.paths import spec_dir
 
 
 @contextmanager
 def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iterator[None]:
     """Let traces be checked against a copy of the spec: texts of DLedger.tla replaced, lines added to Trace.cfg."""
-    text = (dledger_dir() / "DLedger.tla").read_text(encoding="utf-8")
+    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
     for before, after in replaced:
         assert text.count(before) == 1, before
         text = text.replace(before, after)
@@ -28,10 +28,9 @@ def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iter
         file.write(cfg)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(lockstep.base.paths, "spec_dir", lambda: place)
+        patched.setattr(lockstep.systems.system, "spec_dir", lambda: place)
         patched.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        lockstep.systems.specs.spec_hash.cache_clear()
         yield
-    lockstep.systems.specs.spec_hash.cache_clear()
 
 
 #: An action whose guard has no value: whatever a trace says, the fault is the spec's.

@@ -21,7 +21,8 @@ from unittest import mock
 
 from lockstep.cli import main
 from lockstep.jobs.recordings import RecordingsError, load_recordings
-from lockstep.tlc import ManifestError, load_manifest
+from lockstep.models.manifest import load_manifest
+from lockstep.tlc import ManifestError
 from places import ROOT
 
 CAPTURED = ROOT / "traces" / "captured"

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dledger import check_dledger
 from dledger_lines import CAPTURED, Json, encoded, lines_of
-from lockstep.conformance.check import check_trace
 from lockstep.systems.dledger.recording import import_lines
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Trace, TraceError, trace_lines
@@ -73,7 +73,7 @@ def found(lines: Sequence[Json]) -> tuple[object, ...]:
     try:
         imported = import_lines(encoded(lines), "r")
         trace = Trace(trace_lines(imported.header, imported), "r")
-        verdict = check_trace(trace, trace_spec(trace.header, "r"))
+        verdict = check_dledger(trace, trace_spec(trace.header, "r"))
     except TraceError:
         return ("malformed",)
     return (verdict.verdict, {name: each.line for name, each in verdict.violations.items()}, verdict.deviation)

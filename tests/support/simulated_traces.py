@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from lockstep.conformance.check import TraceVerdict, check_trace
-from lockstep.systems.specs import VARIANTS, trace_spec
-from lockstep.systems.trace_files import fault_plan
+from dledger import VARIANTS, check_dledger
+from lockstep.conformance.check import TraceVerdict
+from lockstep.systems.dledger.plans import fault_plan
+from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines
 from raftref.dledger.simulation import constants, simulate
@@ -48,7 +49,7 @@ def check(
 ) -> TraceVerdict:
     """Check events, written and read again, against the spec of their header, or another one."""
     trace = Trace(trace_lines(head or simulated()[0], events), "t")
-    return check_trace(trace, spec or trace_spec(trace.header, "t", switches))
+    return check_dledger(trace, spec or trace_spec(trace.header, "t", switches))
 
 
 def last(matches: Callable[[Event], bool]) -> int:

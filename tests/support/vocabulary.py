@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 
 from lockstep.base.paths import spec_dir
+from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
-from lockstep.systems.trace_files import fault_plan
 from lockstep.tla.spec import Spec
 from raftref.dledger import GRAINS
 from raftref.dledger.simulation import simulate

@@ -69,7 +69,7 @@ def test_a_step_the_spec_does_not_have_is_explained(tmp_path: Path) -> None:
         ('{"who": "a"}', "field `what`: missing"),
         ('{"what": "locked", "state": {}}', "field `client`: missing"),
         ('{"what": "locked", "client": "a", "state": 3}', "field `state`: it is no object"),
-        ('{"what": "locked", "client": "a", "state": {"shade": 3}}', "field `shows.shade`: the spec's Observe"),
+        ('{"what": "locked", "client": "a", "state": {"shade": 3}}', "field `shows.shade`: the spec shows"),
         ('{"what": "locked", "client": 1e400, "state": {}}', "not a line of a log"),
         ("[1]", "not a line of a log: it is no JSON object"),
         ("{", "not a line of a log: "),
@@ -105,6 +105,9 @@ def test_a_log_without_a_step_is_no_pass(tmp_path: Path) -> None:
         (('action = "Lock"', "ignore = false"), "field `lines.locked`"),
         (('kind = "what"', 'sort = "what"'), "sort"),
         (('null = "NoClient"', 'null = "Nobody"'), "field `null`: the cfg has no constant 'Nobody'"),
+        (('null = "NoClient"', 'observe = "Show"'), "field `observe`: the spec does not define 'Show'"),
+        (("[lines.started]", '[codes]\nTypoOK = "LK1"\n[lines.started]'), "field `codes.TypoOK`: the cfg has no such"),
+        (("[lines.started]", '[codes]\nTypeOK = "LS1"\n[lines.started]'), "field `codes"),
     ],
 )
 def test_a_mapping_that_cannot_be_used_names_its_field(change: tuple[str, str], problem: str, tmp_path: Path) -> None:
@@ -113,6 +116,45 @@ def test_a_mapping_that_cannot_be_used_names_its_field(change: tuple[str, str], 
     found = lockstep("check", "--spec", SPEC, "--mapping", mapping, service_log(tmp_path), cwd=tmp_path)
     assert found.returncode == 2
     assert problem in found.stderr
+
+
+COUNTER = """---- MODULE Counter ----
+EXTENDS Integers
+VARIABLE x
+Init == x = 0
+Crash(d) == x' = x - d
+Observe == x < 5 /\\ x' = x + 1
+Next == (\\E d \\in 1..9 : Crash(d)) \\/ Observe
+TypeOK == x > -5
+Shown == [count |-> x]
+====
+"""
+
+
+def counter(folder: Path, codes: str = "") -> tuple[int, dict[str, object]]:
+    """Check a log of a spec whose names are those of another system: TypeOK, Crash, even Observe."""
+    (folder / "Counter.tla").write_text(COUNTER.replace("\\\\", "\\"))
+    (folder / "Counter.cfg").write_text("INIT Init\nNEXT Next\nINVARIANT TypeOK\n")
+    lines = '[lines.down]\naction = "Crash"\nargs = { d = "by" }\nshows = { count = "at" }\n'
+    lines += '[lines.up]\naction = "Observe"\nshows = { count = "at" }\n'
+    (folder / "mapping.toml").write_text(f'kind = "is"\nobserve = "Shown"\n{codes}{lines}')
+    log = folder / "counter.log"
+    log.write_text('{"is":"down","by":2,"at":-2}\n{"is":"up","at":-1}\n{"is":"down","by":4,"at":-5}\n')
+    return check(log, folder / "mapping.toml", folder / "Counter.tla")
+
+
+def test_a_property_of_the_reader_s_own_spec_is_not_taken_for_one_of_a_known_system(tmp_path: Path) -> None:
+    code, verdict = counter(tmp_path)
+    (finding,) = verdict["findings"]  # type: ignore[misc]  # JSON
+    assert (code, finding["code"], finding["name"], finding["line"]) == (1, "LS100", "TypeOK", 3)
+    assert finding["reference_line"] == ""
+    assert (verdict["steps"], verdict["observed"]) == (3, 3)
+
+
+def test_a_mapping_gives_properties_codes_of_their_own(tmp_path: Path) -> None:
+    _, verdict = counter(tmp_path, '[codes]\nTypeOK = "CN101"\n')
+    (finding,) = verdict["findings"]  # type: ignore[misc]  # JSON
+    assert finding["code"] == "CN101"
 
 
 def own_trace(folder: Path, *events: dict[str, object]) -> Path:

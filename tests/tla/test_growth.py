@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import pytest
 
+from dledger import check_dledger
 from lockstep.base.paths import spec_dir
-from lockstep.conformance.check import check_trace
 from lockstep.conformance.incremental import Evaluation
+from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
-from lockstep.systems.trace_files import fault_plan
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.symmetry import Images
@@ -262,7 +262,7 @@ def test_a_trace_gets_the_same_verdict_where_every_set_and_sequence_is_long(plan
 
 
 def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tuple[str, int]]:
-    found = check_trace(Trace(trace_lines(head, events), "t"), trace_spec(head, "t"), evaluation=evaluation)
+    found = check_dledger(Trace(trace_lines(head, events), "t"), trace_spec(head, "t"), evaluation=evaluation)
     assert found.deviation is None
     return [(each.name, each.line) for each in found.findings]
 
@@ -306,7 +306,7 @@ def peak_of(head: Header, spec: Spec, count: int) -> int:
     events = (Event(seq, "n1", "PersistCheckPoint", {}, {"checkPoint": -1}) for seq in range(count))
     tracemalloc.start()
     try:
-        found = check_trace(Trace(trace_lines(head, events), "t"), spec)
+        found = check_dledger(Trace(trace_lines(head, events), "t"), spec)
         assert (found.steps, found.deviation) == (count, None)
         return tracemalloc.get_traced_memory()[1]
     finally:

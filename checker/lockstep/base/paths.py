@@ -28,11 +28,6 @@ def common_dir() -> Path:
     return spec_dir() / "common"
 
 
-def dledger_dir() -> Path:
-    """Return the folder of DLedger's spec."""
-    return spec_dir() / "dledger"
-
-
 def traces_dir() -> Path:
     """Find the folder that holds the recordings and their manifest: `_traces` in a wheel, `traces` in a checkout.
 

@@ -1,4 +1,4 @@
-"""The command graph."""
+"""lockstep graph."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from pathlib import Path
 
 import click
 
-from lockstep.cli.options import completing
-from lockstep.models.picture import draw
-from lockstep.models.run import model_names
+from lockstep.cli.options import completing, model_names
 
 
 @click.command()
@@ -19,10 +17,13 @@ from lockstep.models.run import model_names
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20_000, show_default=True, help="The most states to explore."
 )
-def graph(name: str, output: Path, limit: int) -> int:
+def command(name: str, output: Path, limit: int) -> int:
     """Draw the shortest path to a violation of a small model, within its state graph, as SVG.
 
-    The state graph is that of the compiled spec; NAME is a model of the manifest.
+    The state graph is that of the compiled spec; NAME is a model of a manifest.
     """
-    click.echo(draw(name, output, limit))
+    from lockstep.models.picture import draw
+    from lockstep.systems.models import model_named
+
+    click.echo(draw(*model_named(name), output, limit))
     return 0

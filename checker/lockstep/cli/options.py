@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from raftref.dledger.simulation.plan import EVENTS_MAX
+from raftref.limits import EVENTS_MAX
 
 EXIT_CODES = """
 Exit codes: 0 everything holds; 1 a violation, or a trace that does not conform; 2 wrong usage or malformed
@@ -52,8 +52,22 @@ def completing(words: Callable[[], Iterable[str]]) -> Callable[[click.Context, c
     return lambda _context, _parameter, begun: [word for word in words() if word.startswith(begun)]
 
 
+def model_names() -> list[str]:
+    """Name the bounded models of all systems."""
+    from lockstep.systems.models import model_names as names
+
+    return names()
+
+
+def plan_names() -> list[str]:
+    """Name the plans of faults of all systems."""
+    from lockstep.systems.registry import simulators
+
+    return list(simulators())
+
+
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-OWN_SPEC = click.option("--spec", "own", type=FILE, help="A TLA+ module of your own, instead of DLedger.")
+OWN_SPEC = click.option("--spec", "own", type=FILE, help="A TLA+ module of your own.")
 OWN_CFG = click.option("--cfg", type=FILE, help="Its cfg (default: the one of the same name beside it).")
 
 

@@ -1,4 +1,4 @@
-"""The command prove."""
+"""lockstep prove."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import click
 
 from lockstep.base.verdict import Verdict, worst
 from lockstep.cli.options import FORMAT
-from lockstep.proofs import DEFAULT_TIMEOUT_MS, LEMMAS, MAX_TIMEOUT_MS, run_proofs
-from lockstep.proofs import Verdict as ProofVerdict
+from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, ProofVerdict
 
 
 @click.command()
@@ -23,15 +22,19 @@ from lockstep.proofs import Verdict as ProofVerdict
     help="Milliseconds for each question to z3.",
 )
 @FORMAT
-def prove(names: tuple[str, ...], timeout: int, form: str) -> int:
+def command(names: tuple[str, ...], timeout: int, form: str) -> int:
     """Prove with z3 what holds for all integers: the quorum rules, and the order of the indexes.
 
     Each lemma has controls: wrong rules that must be refuted for the proof to count.
     """
-    unknown = [name for name in names if name not in LEMMAS]
+    from lockstep.proofs import run_proofs
+    from lockstep.systems.registry import lemmas
+
+    known = lemmas()
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise click.BadParameter(f"no lemma {unknown[0]!r}; there are: {', '.join(LEMMAS)}", param_hint="NAMES")
-    proofs = run_proofs(names or None, timeout_ms=timeout)
+        raise click.BadParameter(f"no lemma {unknown[0]!r}; there are: {', '.join(known)}", param_hint="NAMES")
+    proofs = run_proofs(known, names or None, timeout_ms=timeout)
     if form == "json":
         click.echo(json.dumps([asdict(proof) for proof in proofs], indent=2, default=str))
     else:

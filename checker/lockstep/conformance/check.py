@@ -2,8 +2,8 @@
 
 The compiled spec starts in its one initial state. For each event its action is taken with the event's own
 parameters; given state, action and parameters there is at most one successor, so the check is linear in the
-trace. Then what the node shows is compared with the spec's Observe(node), what it sent with what the step adds
-to the spec's Outbox(node), and every property is evaluated. Nothing of the trace is ever written into the
+trace. Then what the node shows is compared with what the spec says of it, what it sent with what the step adds
+to the messages under way from it, and every property is evaluated. Nothing of the trace is ever written into the
 spec's state.
 
 Whose fault an error is: a trace is malformed where its values cannot be compared with the spec's, which is told
@@ -16,19 +16,21 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from lockstep.base.errors import too_deep
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.compare import WORDS, Words, copies, equal_count
+from lockstep.conformance.codes import SENT, SHOWS, STEP
+from lockstep.conformance.compare import copies, equal_count
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal
+from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
-from lockstep.systems.reference import reference_location
-from lockstep.tla.spec import Spec
+from lockstep.tla.spec import PathOf, Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
 from lockstep.tlc.errors import ToolDied, ToolMissing
-from lockstep.trace.format import OBSERVE, Event, TraceError
+from lockstep.trace.format import Event, TraceError
 
 #: The action of a finding in the initial state, before any event.
 INIT = "Init"
@@ -50,11 +52,12 @@ class Finding:
     """One thing that is wrong, at one event, or in the initial state (then `action` is "Init").
 
     `kind` is "step" (the action is not enabled), "shows" (an observed field differs), "sent" (the messages are
-    not those that the step sent) or "property"; `name` the action, field or property; `details` are lines of
-    explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE.
+    not those that the step sent) or "property"; `code` is its rule's; `name` the action, field or property; `details`
+    are lines of explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE.
     """
 
     kind: str
+    code: str
     name: str
     line: int
     seq: int
@@ -100,22 +103,22 @@ class TraceVerdict:
 
 
 def check_trace(
-    trace: Events, spec: Spec, words: Words = WORDS, evaluation: Evaluation = Evaluation.INCREMENTAL
+    trace: Events, spec: Spec, interface: Interface, evaluation: Evaluation = Evaluation.INCREMENTAL
 ) -> TraceVerdict:
     """Check one trace against the spec; every property the spec was loaded with is on.
 
-    What an event shows is compared with the spec's Observe(node), with Observe where that takes no node, and
-    with the variables by name where the spec has neither. Its node is the first parameter of its action; an
+    What an event shows is compared with the definition that the interface names, of the event's node if it takes one,
+    and with the variables by name where the spec does not define it. Its node is the first parameter of its action; an
     event of no node gives them all.
 
-    Arguments: `trace`, opened; `spec`, compiled with the constants the trace is told in; `words`, what null and
-    strings of the trace stand for; `evaluation`, of the properties: each as it stands after every step, or what the
+    Arguments: `trace`, opened; `spec`, compiled with the constants the trace is told in; `interface`, where a trace
+    meets this spec; `evaluation`, of the properties: each as it stands after every step, or what the
     step can have changed, which comes to the same.
     Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason, and so
     is an error of the checker or the spec, with the line it had come to.
     """
     begin = time.perf_counter()
-    check = Check(trace, spec, words, evaluation)
+    check = TraceCheck(trace, spec, interface, evaluation)
     try:
         check.run()
     except OSError as error:  # Nothing but the trace is read here.
@@ -177,13 +180,24 @@ def place_of_property(spec: Spec, name: str) -> str:
     return str(spec.property_places.get(name.partition("#")[0], ""))
 
 
+_CODES = {"step": STEP, "shows": SHOWS, "sent": SENT}
+
+
 def finding(
-    spec: Spec, kind: str, name: str, line: int, event: Event, details: Iterable[str] = (), location: str = ""
+    spec: Spec,
+    interface: Interface,
+    kind: str,
+    name: str,
+    line: int,
+    event: Event,
+    details: Iterable[str] = (),
+    location: str = "",
 ) -> Finding:
     """Describe what is wrong at an event, with the lines of spec and reference (`location`: of the spec, if known)."""
     action = spec.actions.get(event.action)
     return Finding(
         kind=kind,
+        code=_CODES.get(kind) or interface.code_of(name),
         name=name,
         line=line,
         seq=event.seq,
@@ -191,21 +205,21 @@ def finding(
         action=event.action,
         details=tuple(details),
         spec_line=location or (str(action.loc) if action else ""),
-        reference_line=reference_location(event.action),
+        reference_line=interface.locate(event.action),
         recorded_line=event.line,
     )
 
 
-class Check:
+class TraceCheck:
     """One check: what was found so far in `result`, and how far it has come in `place`."""
 
     def __init__(
-        self, trace: Events, spec: Spec, words: Words = WORDS, evaluation: Evaluation = Evaluation.INCREMENTAL
+        self, trace: Events, spec: Spec, interface: Interface, evaluation: Evaluation = Evaluation.INCREMENTAL
     ) -> None:
         """Prepare the check of a trace, as check_trace does it."""
         self.evaluation = evaluation
-        self.trace, self.spec = trace, spec
-        self.reading = Reading(trace.source, spec.actions, words)
+        self.trace, self.spec, self.interface = trace, spec, interface
+        self.reading = Reading(trace.source, spec.actions, interface)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.failed: set[str] = set()
         self.place = "the initial state"
@@ -226,13 +240,20 @@ class Check:
             after = self.advance(state, line, event)
             if after is None:
                 break
-            if event.action != OBSERVE:
+            if not self.reading.is_observation(event):
                 self.result.steps += 1
                 for name in properties.violated(state, after):
                     self._violated(name, line, event)
                     properties.drop(name)
                 state = after
         conclude(self.result)
+
+    @cached_property
+    def outbox_paths(self) -> list[PathOf]:
+        """The paths into the state that tell which messages are under way from a node; 0 stands for the node."""
+        outbox = self.interface.outbox
+        assert outbox is not None
+        return [*self.spec.footprint(outbox.operator), (outbox.network, 0)]
 
     def initial(self) -> State:
         """Return the state that every trace begins in; raises TlaError where the spec has several."""
@@ -254,7 +275,7 @@ class Check:
         self.result.verdict, self.result.reason = failed.verdict, failed.reason
 
     def _step(self, state: State, line: int, event: Event) -> State | None:
-        if event.action == OBSERVE:
+        if self.reading.is_observation(event):
             self.reading.refuse_arguments(line, event)
             return state
         args = self.reading.arguments(line, event)
@@ -291,18 +312,19 @@ class Check:
         return not differing
 
     def _observable(self, state: State, line: int, event: Event) -> Value:
-        if OBSERVE not in self.spec.definitions:
+        observe = self.interface.observe
+        if observe not in self.spec.definitions:
             return Fcn(dict(state.as_dict()))
-        if not self.spec.arity(OBSERVE):
-            return self.spec.evaluate(OBSERVE, state)
+        if not self.spec.arity(observe):
+            return self.spec.evaluate(observe, state)
         if not event.node:
             raise self.reading.no_node(line)
-        return self.spec.evaluate(OBSERVE, state, self.reading.node(event))
+        return self.spec.evaluate(observe, state, self.reading.node(event))
 
     def _sent(self, state: State, after: State, line: int, event: Event) -> bool:
         if event.sent is None:
             return True
-        if "Outbox" not in self.spec.definitions or "network" not in self.spec.variables or not event.node:
+        if not self.interface.has_outbox(self.spec) or not event.node:
             raise self.reading.no_outbox(line)
         self.result.observed += max(1, len(event.sent))
         node = self.reading.node(event)
@@ -316,8 +338,8 @@ class Check:
         return not details
 
     def _outbox_stays(self, state: State, after: State, node: Value) -> bool:
-        """Tell whether a step left everything alone that Outbox(node) reads, as far as identity tells."""
-        for variable, *steps in self.spec.outbox_footprint:
+        """Tell whether a step left everything alone that tells of the messages from a node, by identity."""
+        for variable, *steps in self.outbox_paths:
             now, then = state[variable], after[variable]
             if steps and steps[0] == 0 and type(now) is Fcn and type(then) is Fcn:
                 now, then = now.d.get(node), then.d.get(node)
@@ -326,11 +348,12 @@ class Check:
         return True
 
     def _outbox(self, state: State, node: Value) -> Counter[Value]:
-        """Count the copies of each message of the spec's Outbox(node)."""
-        fresh = self.spec.evaluate("Outbox", state, node)
-        return Counter(
-            {message: count for message, count in copies(state["network"].d[node]).items() if message in fresh}
-        )
+        """Count the copies of each message under way from a node."""
+        outbox = self.interface.outbox
+        assert outbox is not None
+        fresh = self.spec.evaluate(outbox.operator, state, node)
+        channels = state[outbox.network].d[node]
+        return Counter({message: count for message, count in copies(channels).items() if message in fresh})
 
     def _check_initial(self, state: State) -> None:
         for table in (self.spec.invariants, self.spec.initial_properties):
@@ -343,4 +366,4 @@ class Check:
         self._found("property", name, line, event, [], place_of_property(self.spec, name))
 
     def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:
-        self.result.findings.append(finding(self.spec, kind, name, line, event, details, location))
+        self.result.findings.append(finding(self.spec, self.interface, kind, name, line, event, details, location))

@@ -1,7 +1,7 @@
 """Observed values beside the spec's: JSON to TLA+ values, and where an observation differs.
 
-null is the spec's NoNode, unless other words are agreed on. An object is compared key by key, so that a part of
-a record or function may be shown; an array, and an object with an ITF tag, is compared whole.
+What null stands for, and which strings name a constant of the spec, must be agreed on. An object is compared key by
+key, so that a part of a record or function may be shown; an array, and an object with an ITF tag, is compared whole.
 """
 
 from __future__ import annotations
@@ -16,21 +16,18 @@ from lockstep.tla.values.equality import eq
 from lockstep.tla.values.itf import from_itf
 from lockstep.tla.values.kinds import (
     Fcn,
-    ModelValue,
     TlaTypeError,
     Value,
     as_fcn,
     format_value,
 )
 
-NO_NODE = ModelValue("NoNode")
-
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What words of JSON stand for: null, and those strings that name a constant of the spec."""
+    """What words of JSON stand for: null (None: nothing), and those strings that name a constant of the spec."""
 
-    null: Value = NO_NODE
+    null: Value | None = None
     strings: Mapping[str, Value] = field(default_factory=dict)
 
 
@@ -75,6 +72,8 @@ def like(name: str, names: Iterable[str]) -> str:
 def to_value(tree: Any, words: Words = WORDS) -> Value:
     """Decode a JSON value of a trace: ITF, and the words agreed on; raises ValueError if it is none."""
     if tree is None:
+        if words.null is None:
+            raise ValueError("null stands for nothing here")
         return words.null
     if isinstance(tree, str):
         return words.strings.get(tree, tree)
@@ -95,7 +94,7 @@ def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, pat
         name = words.strings.get(key, key)
         if not isinstance(expected, Fcn) or name not in expected.d:
             near = like(key, map(str, expected.d)) if isinstance(expected, Fcn) else ""
-            raise ObservationError(here, f"the spec's Observe has no such field{near}")
+            raise ObservationError(here, f"the spec shows no such field{near}")
         value = expected.d[name]
         if isinstance(part, Mapping) and isinstance(value, Fcn) and not is_tagged(part):
             yield from compare(part, value, words, here)

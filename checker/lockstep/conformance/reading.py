@@ -6,22 +6,24 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from lockstep.conformance.compare import Compared, ObservationError, Words, compare, like, to_value
+from lockstep.conformance.compare import Compared, ObservationError, compare, like, to_value
+from lockstep.conformance.interface import Interface
 from lockstep.tla.spec import ActionInfo
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.kinds import Fcn, TlaTypeError, Value, format_value
-from lockstep.trace.format import Event, TraceError
+from lockstep.trace.format import OBSERVE, Event, TraceError
 
 
 class Reading:
     """Reads the events of one trace; raises TraceError with file, line and field where one is malformed.
 
-    Arguments: `source`, the trace's file; `actions` of the spec; `words`, what null and strings stand for.
+    Arguments: `source`, the trace's file; `actions` of the spec; `interface`, where the two meet.
     """
 
-    def __init__(self, source: str, actions: Mapping[str, ActionInfo], words: Words) -> None:
+    def __init__(self, source: str, actions: Mapping[str, ActionInfo], interface: Interface) -> None:
         """Read events of the trace in `source`."""
-        self.source, self.actions, self.words = source, actions, words
+        self.source, self.actions, self.interface = source, actions, interface
+        self.words = interface.words
 
     def arguments(self, line: int, event: Event) -> dict[str, Value]:
         """Return the arguments of the event's action, by the spec's names; its node is the first."""
@@ -39,10 +41,14 @@ class Reading:
                 raise self.malformed(line, f"args.{name}", f"{event.action} has none such")
         return bound | {name: self.value(event.args[name], line, f"args.{name}") for name in others}
 
+    def is_observation(self, event: Event) -> bool:
+        """Tell whether an event is no step; a spec may have an action of that name, and then it is one."""
+        return event.action == OBSERVE and OBSERVE not in self.actions
+
     def refuse_arguments(self, line: int, event: Event) -> None:
         """Raise TraceError where an observation, which is no step, has arguments."""
         if event.args:
-            raise self.malformed(line, "args", "Observe takes none")
+            raise self.malformed(line, "args", f"{OBSERVE} takes none")
 
     def node(self, event: Event) -> Value:
         """Return the node as the spec has it: a string, or the model value of that name."""
@@ -58,8 +64,10 @@ class Reading:
     def message(self, tree: Any, line: int, path: str) -> Value:
         """Return the value of a message."""
         value = self.value(tree, line, path)
-        if not isinstance(value, Fcn) or not {"src", "dst"} <= value.d.keys():
-            raise self.malformed(line, path, "no message of the spec: it needs `src` and `dst`")
+        address = () if self.interface.outbox is None else self.interface.outbox.address
+        if not isinstance(value, Fcn) or not value.d.keys() >= set(address):
+            needs = " and ".join(f"`{name}`" for name in address)
+            raise self.malformed(line, path, f"no message of the spec: it needs {needs or 'fields'}")
         return value
 
     def malformed(self, line: int, path: str, problem: str) -> TraceError:
@@ -68,11 +76,11 @@ class Reading:
 
     def no_node(self, line: int) -> TraceError:
         """Make the error of an event without a node that shows something of one."""
-        return self.malformed(line, "node", "missing: the spec's Observe takes one")
+        return self.malformed(line, "node", f"missing: the spec's {self.interface.observe} takes one")
 
     def no_outbox(self, line: int) -> TraceError:
         """Make the error of messages that nothing of the spec can be compared with."""
-        return self.malformed(line, "sent", "the spec has no Outbox(node) and `network` to compare it with")
+        return self.malformed(line, "sent", "the spec does not say what a node sends")
 
     def compared(self, event: Event, line: int, observable: Value) -> list[Compared]:
         """Hold what an event shows beside what the spec says."""

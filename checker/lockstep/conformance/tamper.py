@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Check, Finding
+from lockstep.conformance.check import Finding, TraceCheck
+from lockstep.conformance.interface import Interface
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import OBSERVE, Event, Header, Trace, TraceError, trace_lines
@@ -121,9 +122,11 @@ class NotConformingError(Exception):
 class Tampered:
     """A conforming trace with the state before each of its events, ready to judge tamperings."""
 
-    def __init__(self, header: Header, events: Sequence[Event], spec: Spec, source: str = "trace") -> None:
+    def __init__(
+        self, header: Header, events: Sequence[Event], spec: Spec, interface: Interface, source: str = "trace"
+    ) -> None:
         """Take the trace of `source` through the spec; raises NotConformingError where it is not the spec's."""
-        self.header, self.events, self.spec = header, events, spec
+        self.header, self.events, self.spec, self.interface = header, events, spec, interface
         check = self._check()
         self._states: list[State] = [check.initial()]
         for index, event in enumerate(events):
@@ -158,8 +161,8 @@ class Tampered:
             position += 1
         return Judged(tampering, Outcome.ALLOWED)
 
-    def _check(self) -> Check:
-        return Check(Trace(trace_lines(self.header, ()), "tampered"), self.spec)
+    def _check(self) -> TraceCheck:
+        return TraceCheck(Trace(trace_lines(self.header, ()), "tampered"), self.spec, self.interface)
 
     def _read(self, tampering: Tampering) -> Judged:
         """Judge a change that the reader of traces must notice."""

@@ -17,9 +17,10 @@ from lockstep.jobs.coverage import Coverage
 from lockstep.jobs.spark.check import check_with_spark
 from lockstep.jobs.spark.session import spark_session
 from lockstep.report.text import finding_text, table
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.trace_files import FLAWED, KEPT, write_cluster
-from lockstep.trace.format import read_trace
+from lockstep.systems.opening import open_trace
+from lockstep.systems.registry import simulators
+from lockstep.systems.specs import system_of, trace_spec
+from lockstep.systems.traces import write_cluster
 
 Say = Callable[[str], None]
 _BATCH = 50
@@ -32,7 +33,8 @@ def judge_cluster(plan: str, found: TraceVerdict) -> tuple[Verdict, str]:
     the spec is a failure of spec or reference in every plan.
     """
     violated = found.violations
-    may_fail = plan in FLAWED and found.deviation is None and not KEPT & violated.keys()
+    _, simulator = simulators()[plan]
+    may_fail = plan in simulator.flawed and found.deviation is None and not simulator.kept & violated.keys()
     if may_fail and found.verdict is Verdict.VIOLATED:
         failed = ", ".join(f"{name} (line {each.line})" for name, each in violated.items())
         return Verdict.HOLDS, f"conforms, and violates {failed}, as expected"
@@ -85,9 +87,11 @@ class Fleet:
     def _check(self, spark: SparkSession, folder: Path, batch: Sequence[tuple[str, int]]) -> None:
         paths = [write_cluster(folder, plan, seed, self.events) for plan, seed in batch]
         for path in paths:
-            trace = read_trace(path)
+            trace = open_trace(path)
+            system = system_of(trace.header, str(path))
             self.actions |= trace_spec(trace.header, str(path)).actions.keys()
-            self.coverage.add([event for _, event in trace])
+            events = [event for _, event in trace]
+            self.coverage.add(system.reached(events) if system.reached else (), len(events))
         for (plan, seed), path, found in zip(batch, paths, check_with_spark(spark, paths), strict=True):
             judged, said = judge_cluster(plan, found)
             self.verdicts.append(judged)

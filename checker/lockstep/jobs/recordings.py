@@ -11,8 +11,12 @@ import msgspec
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.systems.specs import VARIANTS
+from lockstep.systems.registry import constants
+from lockstep.systems.system import System
 from lockstep.trace.json_lines import explained
+
+#: The variant that replaces no constant.
+AS_RECORDED = "published"
 
 
 class Leaves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,14 +35,15 @@ class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     file: str
     verdict: Literal["holds", "violated"]
-    variant: Literal["published", "repaired"] = "published"
+    variant: str = AS_RECORDED
     violates: dict[str, int] = {}
     leaves: Leaves | None = None
 
-    @property
-    def switches(self) -> dict[str, str]:
-        """The flaw switches that replace those of the recorded version, by name."""
-        return {} if self.variant == "published" else VARIANTS[self.variant]
+    def switches(self, system: System) -> dict[str, str]:
+        """Return the constants that replace those of the recorded version, by name."""
+        if self.variant == AS_RECORDED or system.constants is None:
+            return {}
+        return dict(system.constants.variants[self.variant])
 
 
 class _Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,9 +61,15 @@ def load_recordings(path: Path) -> tuple[Recording, ...]:
     except (OSError, ValueError) as error:  # TOMLDecodeError and UnicodeDecodeError are such
         raise RecordingsError(f"{path}: {error}") from error
     try:
-        return msgspec.convert(tree, _Manifest).recording
+        recordings = msgspec.convert(tree, _Manifest).recording
     except msgspec.ValidationError as error:
         raise RecordingsError(f"{path}: {explained(error, tree)}") from error
+    known = {AS_RECORDED, *(name for each in constants() for name in each.variants)}
+    for place, recording in enumerate(recordings):
+        if recording.variant not in known:
+            problem = f"{recording.variant!r} is none of {', '.join(sorted(known))}"
+            raise RecordingsError(f"{path}: field `recording[{place}].variant`: {problem}")
+    return recordings
 
 
 def mismatches(recording: Recording, found: TraceVerdict) -> list[str]:

@@ -17,19 +17,20 @@ from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.recordings import Recording, found_text, load_recordings, mismatches
 from lockstep.jobs.spark.check import check_with_spark
 from lockstep.jobs.spark.session import spark_session
-from lockstep.models.run import manifest, run_models
-from lockstep.proofs import Verdict as ProofVerdict
-from lockstep.proofs import run_proofs
+from lockstep.models.run import run_models
+from lockstep.proofs import ProofVerdict, run_proofs
 from lockstep.report.text import finding_text, table
-from lockstep.systems.dledger.recording import Summary
-from lockstep.systems.trace_files import VERIFIED, import_trace, write_cluster
+from lockstep.systems.models import models_of_tier
+from lockstep.systems.registry import SYSTEMS, lemmas
+from lockstep.systems.traces import import_trace, raw_format, write_cluster
 from lockstep.tlc import find_java, find_tla2tools
+from lockstep.trace.imported import Summary
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Row:
     """One of the checks: its part of the job, its name, the verdict, and what was found in words."""
 
     part: str
@@ -54,7 +55,7 @@ class Job:
     master: str = "local[*]"
     parallel: int = 2
     jar: Path | None = None
-    checks: list[Check] = field(default_factory=list)
+    checks: list[Row] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
@@ -72,11 +73,11 @@ class Job:
         return self.verdict
 
     def _record(self, part: str, name: str, verdict: Verdict, result: str) -> None:
-        self.checks.append(Check(part, name, verdict, result))
+        self.checks.append(Row(part, name, verdict, result))
 
     def _models(self) -> None:
         java, jar = find_java(), find_tla2tools(self.jar)
-        entries = manifest().tier(self.tier)
+        entries = models_of_tier(self.tier)
         rows = []
         outcomes = run_models(
             entries,
@@ -99,7 +100,7 @@ class Job:
     def _proofs(self) -> None:
         self.progress("z3: lemmas")
         rows = []
-        for proof in run_proofs():
+        for proof in run_proofs(lemmas()):
             proved = proof.verdict is ProofVerdict.PROVED
             refuted = proof.verdict is ProofVerdict.REFUTED
             verdict = Verdict.HOLDS if proved else Verdict.VIOLATED if refuted else Verdict.INCONCLUSIVE
@@ -122,7 +123,9 @@ class Job:
         self.progress("simulating clusters")
         fleet = [
             (plan, seed, write_cluster(folder, plan, seed, self.events))
-            for plan in VERIFIED
+            for system in SYSTEMS.values()
+            if system.simulator is not None
+            for plan in system.simulator.verified
             for seed in range(1, self.seeds + 1)
         ]
         self.progress("Spark: checking clusters")
@@ -152,7 +155,7 @@ class Job:
             self._record("recording", recording.name, _as_told(verdict.verdict, problems), said)
             events = (verdict.events, sum(summary.hidden.values()), summary.states, verdict.observed)
             rows.append((recording.name, summary.explained, *events, _seconds(verdict.seconds), said))
-        self.say("Recordings of the real DLedger, checked by Spark against the compiled spec\n")
+        self.say("Recordings of real systems, checked by Spark against the compiled spec\n")
         heads = ("recording", "lines", "events", "hidden", "states", "compared", "time", "result")
         self.say(table(heads, rows) + "\n")
 
@@ -167,8 +170,9 @@ def _checked(
         imported[file] = folder / f"{Path(file).name}.trace.ndjson"
         _, summaries[file] = import_trace(root / file, imported[file])
     found: dict[str, TraceVerdict] = {}
-    for switches in {tuple(sorted(recording.switches.items())) for recording in recordings}:
-        group = [each for each in recordings if tuple(sorted(each.switches.items())) == switches]
+    chosen = {each.name: each.switches(raw_format(root / each.file)[0]) for each in recordings}
+    for switches in {tuple(sorted(each.items())) for each in chosen.values()}:
+        group = [each for each in recordings if tuple(sorted(chosen[each.name].items())) == switches]
         checked = check_with_spark(spark, [imported[each.file] for each in group], dict(switches))
         found |= {each.name: verdict for each, verdict in zip(group, checked, strict=True)}
     return [(recording, summaries[recording.file], found[recording.name]) for recording in recordings]

@@ -1,11 +1,11 @@
-"""Read spec/dledger/models/manifest.toml, which pins what TLC finds, and compare a result with it.
+"""Read a manifest of bounded models, which pins what TLC finds, and compare a result with it.
 
 `library = ["..", "../../common"]` names the folders, from the manifest's own, of the modules that models extend.
 Then one `[[model]]` table for each model:
 
     [[model]]
     name = "small"              # unique; the cfg is <name>.cfg unless `cfg` says otherwise
-    module = "MCDLedger"        # MCDLedger.tla beside the manifest
+    module = "MCQueue"          # MCQueue.tla beside the manifest
     mode = "check"              # or "simulate", with a table [model.simulation]
     tier = "quick"              # or "deep"
     workers = 1                 # or "auto"
@@ -17,8 +17,8 @@ Then one `[[model]]` table for each model:
     budget_seconds = 60
     symmetry = false            # whether the cfg uses SYMMETRY
     witness = false             # true: the "violation" shows that something is reachable
-    switch = "PriorTermCommit"  # of a violated model: the flaw that is published here and
-    twin = "figure8"            # repaired in this model, which holds and differs in nothing else
+    switch = "EarlyAnswer"      # of a violated model: the flaw that is published here and
+    twin = "answers"            # repaired in this model, which holds and differs in nothing else
     note = ""
 """
 
@@ -36,7 +36,7 @@ import msgspec
 
 from lockstep.tlc.errors import ManifestError
 from lockstep.tlc.parse import cfg_section
-from lockstep.tlc.result import Cause, Progress, TlcResult, Verdict
+from lockstep.tlc.result import Cause, Progress, TlcResult, TlcVerdict
 from lockstep.tlc.run import Simulation, run_tlc
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -245,7 +245,7 @@ def compare(entry: ModelEntry, result: TlcResult) -> list[str]:
     Arguments: `entry`, the model; `result`, of running it.
     Returns one line for each difference. When the outcome itself differs, that is the only line.
     """
-    unrefuted = result.verdict is Verdict.INCONCLUSIVE and result.cause is Cause.SIMULATED
+    unrefuted = result.verdict is TlcVerdict.INCONCLUSIVE and result.cause is Cause.SIMULATED
     outcome = "unrefuted" if unrefuted else result.verdict.value
     if outcome != entry.result:
         return [f"{entry.name}: result: pinned {entry.result}, found {outcome} ({result.reason})"]

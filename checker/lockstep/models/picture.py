@@ -9,7 +9,7 @@ import networkx as nx
 from jinja2 import Environment
 
 from lockstep.base.errors import BadInputError, GaveUpError
-from lockstep.models.run import manifest
+from lockstep.models.manifest import Manifest, ModelEntry
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.spec import load_spec
 from lockstep.tla.values.kinds import Value
@@ -40,18 +40,17 @@ def _label(action: str, args: dict[str, Value]) -> str:
     return f"{action}({getattr(node, 'name', node)})"
 
 
-def draw(name: str, output: Path, limit: int) -> str:
+def draw(manifest: Manifest, model: ModelEntry, output: Path, limit: int) -> str:
     """Draw the shortest path to a violation of a model into the SVG file `output`; return a line about it.
 
     Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle.
     Raises NothingToDrawError where there is no violation, StateLimitError where `limit` states show none.
     """
-    pinned = manifest()
-    try:
-        module, cfg = pinned.files(pinned.model(name))
-    except KeyError as error:
-        raise NothingToDrawError(str(error.args[0])) from error
-    found = explore(load_spec(module, cfg), keep_edges=True, check_deadlock=False, max_states=limit)
+    name = model.name
+    module, cfg = manifest.files(model)
+    found = explore(
+        load_spec(module, cfg, search_path=manifest.library), keep_edges=True, check_deadlock=False, max_states=limit
+    )
     if found.violation is None and not found.complete:
         raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger --limit")
     if found.violation is None:

@@ -1,4 +1,4 @@
-"""The models of spec/dledger/models/manifest.toml: run them with TLC and hold the results against the pins."""
+"""Running bounded models with TLC, and holding the results against what their manifest pins."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.base.paths import dledger_dir
 from lockstep.base.verdict import Verdict
-from lockstep.tlc import Manifest, ModelEntry, TlcResult, compare, load_manifest, run_model
-from lockstep.tlc import Verdict as TlcVerdict
+from lockstep.models.manifest import Manifest, ModelEntry, compare, run_model
+from lockstep.tlc import TlcResult, TlcVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +46,8 @@ class ModelOutcome:
         return f"reached, as expected ({label})" if entry.witness else f"violates {label}, as expected"
 
 
-def manifest() -> Manifest:
-    """Load the manifest that ships with the spec."""
-    return load_manifest(dledger_dir() / "models" / "manifest.toml")
-
-
-def model_names() -> list[str]:
-    """Name the models of the manifest that ships with the spec."""
-    return [entry.name for entry in manifest().models]
-
-
 def run_models(
-    entries: Sequence[ModelEntry],
+    entries: Sequence[tuple[Manifest, ModelEntry]],
     *,
     parallel: int,
     java: Path | None = None,
@@ -67,12 +56,13 @@ def run_models(
 ) -> Iterator[ModelOutcome]:
     """Run models, some at a time, and yield their outcomes in the order given.
 
-    Arguments: `parallel`, how many TLC processes at once; `java` and `jar`, the tools if not the usual ones.
+    Arguments: `entries`, each with its manifest; `parallel`, how many TLC processes at once; `java` and `jar`, the
+    tools if not the usual ones.
     """
-    pinned = manifest()
     cancel = threading.Event()
 
-    def run(entry: ModelEntry) -> ModelOutcome:
+    def run(model: tuple[Manifest, ModelEntry]) -> ModelOutcome:
+        pinned, entry = model
         if on_start is not None:
             on_start(entry)
         result = run_model(pinned, entry, java=java, jar=jar, cancel=cancel)

@@ -13,8 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import load_spec
 from lockstep.tla.values.kinds import TlaError
-from lockstep.tlc import TlcResult, run_tlc
-from lockstep.tlc import Verdict as TlcVerdict
+from lockstep.tlc import TlcResult, TlcVerdict, run_tlc
 
 
 class Engine(StrEnum):
@@ -25,7 +24,7 @@ class Engine(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Exploration:
+class SearchResult:
     """What an engine found: counts as TLC counts them, and the property that is violated.
 
     `counterexample` names the action of each step of a shortest way there, beginning with Init; None where
@@ -53,7 +52,7 @@ def explore_with_tlc(
     java: Path | None = None,
     jar: Path | None = None,
     on_progress: Callable[[int], None] | None = None,
-) -> Exploration:
+) -> SearchResult:
     """Explore a spec with TLC.
 
     Arguments: `spec` and `cfg`, the files; `deadlock`, whether a state without successors is a violation;
@@ -62,7 +61,7 @@ def explore_with_tlc(
     tell = None if on_progress is None else lambda progress: on_progress(progress.distinct)
     result = run_tlc(spec, cfg, workers=workers, deadlock_check=deadlock, java=java, jar=jar, on_progress=tell)
     trace = result.counterexample
-    return Exploration(
+    return SearchResult(
         spec=str(spec),
         engine=Engine.TLC,
         verdict=_VERDICTS[result.verdict],
@@ -88,7 +87,7 @@ def explore_compiled(
     jar: Path | None = None,
     max_states: int | None = None,
     on_progress: Callable[[int], None] | None = None,
-) -> Exploration:
+) -> SearchResult:
     """Explore a spec with its compiled form.
 
     Arguments: as of explore_with_tlc; `max_states`, where to give up (inconclusive).
@@ -98,7 +97,7 @@ def explore_compiled(
     begin = time.perf_counter()
     for place in compiled.false_assumptions():
         reason = f"the ASSUME at {place} is false"
-        return Exploration(str(spec), Engine.COMPILED, Verdict.VIOLATED, reason, None, None, None, 0.0)
+        return SearchResult(str(spec), Engine.COMPILED, Verdict.VIOLATED, reason, None, None, None, 0.0)
     try:
         found = explore(
             compiled,
@@ -111,7 +110,7 @@ def explore_compiled(
     except TlaError as error:
         seconds = time.perf_counter() - begin
         reason = f"the spec cannot be evaluated: {error}"
-        return Exploration(str(spec), Engine.COMPILED, Verdict.MALFORMED, reason, None, None, None, seconds)
+        return SearchResult(str(spec), Engine.COMPILED, Verdict.MALFORMED, reason, None, None, None, seconds)
     verdict, reason = Verdict.HOLDS, f"no error in {found.distinct} distinct states, depth {found.depth}"
     name, steps = None, None
     if found.violation is not None:
@@ -122,7 +121,7 @@ def explore_compiled(
         verdict, reason = Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
     elif compiled.unchecked:
         verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {', '.join(compiled.unchecked)}"
-    return Exploration(
+    return SearchResult(
         spec=str(spec),
         engine=Engine.COMPILED,
         verdict=verdict,

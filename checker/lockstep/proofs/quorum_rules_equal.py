@@ -1,4 +1,4 @@
-"""Lemma: DLedger's two commit rules choose the same index.
+"""Lemma: the two published commit rules choose the same index.
 
 Up to 0.1 the leader counts: going through the peers' watermarks it keeps the largest one that a quorum of
 peers has reached. From 0.2 on it sorts the watermarks in descending order and takes the element at size /
@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import z3
 
-from lockstep.proofs.base import DEFAULT_TIMEOUT_MS, NODE_COUNTS, Proof, Question, count, integers, prove
+from lockstep.proofs.asking import NODE_COUNTS, Question, count, integers, prove
+from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
 
 NAME = "quorum_rules_equal"
 STATEMENT = (

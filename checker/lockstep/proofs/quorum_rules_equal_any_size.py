@@ -1,4 +1,4 @@
-"""Lemma: DLedger's two commit rules choose the same index, whatever the number of nodes.
+"""Lemma: the two published commit rules choose the same index, whatever the number of nodes.
 
 In a descending sequence the elements that have reached an index are the first ones. That one fact about
 counting is assumed, and it is enough to look at two elements: the middle one, and the one that the count
@@ -8,7 +8,8 @@ kind, for up to nine nodes.
 
 import z3
 
-from lockstep.proofs.base import DEFAULT_TIMEOUT_MS, Proof, Question, integers, prove
+from lockstep.proofs.asking import Question, integers, prove
+from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.proofs.quorums_intersect_any_size import SizeTerm, majority_term
 
 NAME = "quorum_rules_equal_any_size"

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import z3
 
-from lockstep.proofs.base import DEFAULT_TIMEOUT_MS, NODE_COUNTS, Proof, Question, count, prove
+from lockstep.proofs.asking import NODE_COUNTS, Question, count, prove
+from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.proofs.quorum_rules_equal import SizeRule, majority
 
 NAME = "quorums_intersect"

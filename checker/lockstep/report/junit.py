@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.report.text import finding_text
-from lockstep.systems.rules import code_of
 
 #: What XML 1.0 cannot hold, escaped or not.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -43,7 +42,7 @@ def _case(suite: ElementTree.Element, verdict: TraceVerdict) -> None:
     if verdict.verdict is Verdict.VIOLATED:
         for finding in verdict.findings:
             what = {
-                "type": code_of(finding.kind, finding.name),
+                "type": finding.code,
                 "message": _xml(f"line {finding.line}: {finding.name}"),
             }
             ElementTree.SubElement(case, "failure", what).text = _xml(finding_text(verdict.source, finding))

@@ -6,14 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from lockstep.conformance.check import TraceVerdict
-from lockstep.systems.rules import code_of
 
 
 def verdict_record(verdict: TraceVerdict) -> dict[str, Any]:
     """Return the verdict on one trace as JSON can hold it: its fields by name, each finding with its code."""
-    findings = [{"code": code_of(each.kind, each.name), **asdict(each)} for each in verdict.findings]
-    return asdict(verdict) | {
-        "verdict": str(verdict.verdict),
-        "exit_code": verdict.verdict.exit_code,
-        "findings": findings,
-    }
+    return asdict(verdict) | {"verdict": str(verdict.verdict), "exit_code": verdict.verdict.exit_code}

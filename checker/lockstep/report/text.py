@@ -8,7 +8,7 @@ import click
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import INIT, Finding, TraceVerdict
-from lockstep.systems.rules import INCONCLUSIVE, INTERNAL, MALFORMED, code_of
+from lockstep.conformance.codes import INCONCLUSIVE, INTERNAL, MALFORMED
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red"}
 _CODES = {Verdict.MALFORMED: MALFORMED, Verdict.INCONCLUSIVE: INCONCLUSIVE, Verdict.INTERNAL: INTERNAL}
@@ -53,7 +53,7 @@ def finding_text(source: str, finding: Finding) -> str:
     recorded = f", recorded line {finding.recorded_line}" if finding.recorded_line is not None else ""
     of_node = f" of {finding.node}" if finding.node else ""
     event = "before any event" if finding.action == INIT else f"event {finding.seq}{of_node}{recorded}"
-    lines = [f"{source}:{finding.line}: {code_of(finding.kind, finding.name)} {what} ({event})"]
+    lines = [f"{source}:{finding.line}: {finding.code} {what} ({event})"]
     lines += [f"    {detail}" for detail in finding.details]
     if finding.spec_line:
         lines.append(f"    spec       {finding.spec_line}")

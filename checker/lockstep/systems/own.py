@@ -1,4 +1,4 @@
-"""Traces of any system against any spec: the reader's own TLA+, cfg, and log."""
+"""A spec of the reader's own as a system: its TLA+, its cfg, and how the lines of a log are told in it."""
 
 from __future__ import annotations
 
@@ -6,54 +6,72 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure, unreadable
-from lockstep.conformance.compare import NO_NODE, Words
+from lockstep.conformance.interface import Interface
 from lockstep.systems.specs import refuse_false_assumptions, refuse_unchecked
+from lockstep.systems.system import System
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.trace.format import TraceError, read_trace
 from lockstep.trace.mapping import MappedTrace, Mapping, MappingError
 
+#: The definition that a log is compared with where its mapping names no other.
+OBSERVE = "Observe"
 
-def load_own_spec(spec: Path, cfg: Path) -> Spec:
+
+def own_system(spec: Path, cfg: Path, mapping: Mapping | None = None) -> System:
+    """Return the system of a spec of the reader's own: what its mapping says of it, and nothing else."""
+    said = mapping if mapping is not None else Mapping(kind="", lines={})
+    return System(
+        spec=spec.stem,
+        title=spec.stem,
+        root=spec.absolute(),
+        cfg=cfg.absolute(),
+        observe=said.observe or OBSERVE,
+        null=said.null,
+        names_model_values=True,
+        codes=said.codes,
+    )
+
+
+def refuse_mapping(mapping: Mapping, spec: Spec) -> None:
+    """Raise MappingError where a mapping names what the spec or its cfg has not."""
+    if mapping.null is not None and mapping.null not in {**spec.model_values, **spec.constants}:
+        raise MappingError(f"field `null`: the cfg has no constant {mapping.null!r}")
+    if mapping.observe is not None and mapping.observe not in spec.definitions:
+        raise MappingError(f"field `observe`: the spec does not define {mapping.observe!r}")
+    for name in mapping.codes:
+        if name not in spec.property_places:
+            raise MappingError(f"field `codes.{name}`: the cfg has no such INVARIANT or PROPERTY")
+
+
+def load_own_spec(system: System) -> Spec:
     """Compile a spec that traces are to be checked against.
 
     Raises UncheckedPropertyError where the cfg asks for liveness, which no finite trace can be checked for,
     FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
-    compiled = load_spec(spec, cfg)
+    compiled = load_spec(system.module, system.trace_cfg)
     refuse_false_assumptions(compiled)
-    refuse_unchecked(compiled, str(cfg))
+    refuse_unchecked(compiled, str(system.trace_cfg))
     return compiled
 
 
 def check_own(
     path: Path,
     spec: Spec,
+    interface: Interface,
     mapping: Mapping | None = None,
-    check: Callable[[Events, Spec, Words], TraceVerdict] = check_trace,
+    check: Callable[[Events, Spec, Interface], TraceVerdict] = check_trace,
 ) -> TraceVerdict:
-    """Check one trace against a spec; strings that name a model value of the cfg stand for it.
+    """Check one trace against a spec of the reader's own.
 
     Arguments: `path`, a trace in our format, or with `mapping` a log of any NDJSON; `check`, the engine.
     """
     try:
-        return check(_opened(path, spec, mapping), spec, words_of(spec, mapping))
+        return check(_opened(path, spec, mapping), spec, interface)
     except OSError as error:
         return unreadable(error, str(path))
     except TraceError as error:
         return failure(error, str(path))
-
-
-def words_of(spec: Spec, mapping: Mapping | None = None) -> Words:
-    """Return what the words of a log stand for: model values by their names, null as the mapping says.
-
-    Raises MappingError where the cfg has no such constant.
-    """
-    if mapping is None or mapping.null is None:
-        return Words(NO_NODE, spec.model_values)
-    known = {**spec.model_values, **spec.constants}
-    if mapping.null not in known:
-        raise MappingError(f"field `null`: the cfg has no constant {mapping.null!r}")
-    return Words(known[mapping.null], spec.model_values)
 
 
 def _opened(path: Path, spec: Spec, mapping: Mapping | None) -> Events:

@@ -1,62 +1,48 @@
-"""The spec a trace is told in: DLedger.tla, compiled with the constants of the trace's header."""
+"""The spec that a trace is checked against: the system's, compiled with the constants of the trace's header."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import common_dir, dledger_dir
-from lockstep.conformance.compare import NO_NODE
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.conformance.by_tlc import Subject
+from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.system import Choice, Choices, Constants, System
+from lockstep.tla.spec import Spec, load_spec, module_texts, parse_spec
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.sets import STRING
 from lockstep.trace.format import Header, TraceError
-from raftref.dledger import COARSE, GRAINS, PUBLISHED, REPAIRED, SWITCHES
 
-Switches = Mapping[str, bool | str | int]
-
-
-def trace_module() -> Path:
-    """Return the module that traces are told in."""
-    return dledger_dir() / "DLedger.tla"
-
-
-def trace_cfg() -> Path:
-    """Return the cfg that names Init, Next and the properties that traces are checked for."""
-    return dledger_dir() / "Trace.cfg"
-
-
-@functools.cache
-def spec_hash() -> str:
-    """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header tells it."""
-    digest = hashlib.sha256()
-    for path in (common_dir() / "Quorum.tla", dledger_dir() / "Election.tla", dledger_dir() / "DLedger.tla"):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-#: The constants with a choice, and what may be chosen.
-CHOICES: dict[str, tuple[bool | str, ...]] = {
-    "AtomicElection": (False, True),
-    "Fifo": (False, True),
-    **dict.fromkeys(GRAINS, (True, False)),
-    **dict.fromkeys(SWITCHES, ("published", "repaired")),
-}
-
-#: What every flaw switch is in the published version that traces are of, 0.2.7, and with every repair.
-VARIANTS: dict[str, dict[str, str]] = {"published": PUBLISHED.constants(), "repaired": REPAIRED.constants()}
+#: Constants that replace those of a header.
+Switches: TypeAlias = Choices
 
 
 class FalseAssumptionError(BadInputError):
-    """The constants are none that the spec is about: an ASSUME is false."""
+    """The constants are excluded by an ASSUME of the spec."""
 
 
 class UncheckedPropertyError(BadInputError):
     """The cfg for traces asks for a property that no trace can be checked for, such as liveness."""
+
+
+def system_of(header: Header, source: str) -> System:
+    """Return the system whose spec the header of a trace names; raises TraceError where there is none."""
+    found = SYSTEMS.get(header.spec)
+    if found is None:
+        problem = f"field `spec`: there is no spec {header.spec!r}; there is {', '.join(SYSTEMS)}"
+        raise TraceError(source, 1, problem)
+    return found
+
+
+def spec_hash(system: System) -> str:
+    """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header tells it."""
+    digest = hashlib.sha256()
+    for _, text in sorted(module_texts(system.module).items()):
+        digest.update(text.encode())
+    return digest.hexdigest()
 
 
 def spec_key(header: Header, source: str, switches: Switches | None = None) -> tuple[object, ...]:
@@ -64,11 +50,12 @@ def spec_key(header: Header, source: str, switches: Switches | None = None) -> t
 
     Raises TraceError as trace_spec does: to Python 1 equals True, so only a header that was tested has a key.
     """
-    return (header.spec, tuple(sorted(header.nodes)), tuple(sorted(_chosen(header, source, switches).items())))
+    chosen = _chosen(system_of(header, source), header, source, switches)
+    return (header.spec, tuple(sorted(header.nodes)), tuple(sorted(chosen.items())))
 
 
 def trace_spec(header: Header, source: str, switches: Switches | None = None) -> Spec:
-    """Compile the spec for a trace.
+    """Compile the spec for a trace of a system that lockstep knows.
 
     Arguments: `header` and `source` of the trace; `switches`, constants that replace the header's, as when a
     recording of the published system is held against the repaired spec.
@@ -77,24 +64,37 @@ def trace_spec(header: Header, source: str, switches: Switches | None = None) ->
     ToolMissing where it must be compiled anew and there is no Java; UncheckedPropertyError where a property
     would be passed over.
     """
-    constants = trace_constants(header, source, switches)
-    spec = load_spec(trace_module(), trace_cfg(), constants=constants)
+    return compiled(system_of(header, source), header, source, switches)
+
+
+def compiled(system: System, header: Header, source: str, switches: Switches | None = None) -> Spec:
+    """Compile the spec of a system for a trace; arguments and exceptions are those of trace_spec."""
+    constants = trace_constants(system, header, source, switches)
+    spec = load_spec(system.module, system.trace_cfg, constants=constants, footprints=system.footprints)
     try:
         refuse_false_assumptions(spec)
     except FalseAssumptionError as error:
         raise TraceError(source, 1, f"field `constants`: {error}") from error
-    refuse_unchecked(spec, trace_cfg().name)
+    refuse_unchecked(spec, system.trace_cfg.name)
     return spec
 
 
-def trace_constants(header: Header, source: str, switches: Switches | None = None) -> dict[str, Value]:
+def subject(
+    system: System, header: Header, source: str, switches: Switches | None = None, jar: Path | None = None
+) -> Subject:
+    """Return what TLC holds a trace against; arguments and exceptions are those of trace_spec."""
+    spec = compiled(system, header, source, switches)
+    constants = trace_constants(system, header, source, switches)
+    parsed = parse_spec(system.module, system.trace_cfg, constants=constants, jar=jar)
+    return Subject(spec, parsed, system.interface(spec))
+
+
+def trace_constants(
+    system: System, header: Header, source: str, switches: Switches | None = None
+) -> Mapping[str, Value]:
     """Return the constants of the spec as a trace has them; arguments and TraceError are those of trace_spec."""
-    return {
-        "Node": frozenset(header.nodes),
-        "Value": STRING,
-        "NoNode": NO_NODE,
-        **_chosen(header, source, switches),
-    }
+    chosen = _chosen(system, header, source, switches)
+    return {} if system.constants is None else system.constants.values(header.nodes, chosen)
 
 
 def refuse_false_assumptions(spec: Spec) -> None:
@@ -109,27 +109,27 @@ def refuse_unchecked(spec: Spec, cfg: str) -> None:
         raise UncheckedPropertyError(f"{cfg}: no trace can be checked for {name} ({', '.join(places)})")
 
 
-def _chosen(header: Header, source: str, switches: Switches | None) -> dict[str, bool | str | int]:
-    """Return the constants with a choice as header and switches choose them; raise TraceError where one is wrong.
-
-    A flaw that the header does not name is as published in 0.2.7, a feature of the grain as coarse as can be.
-    """
-    if header.spec != "DLedger":
-        raise TraceError(source, 1, f"field `spec`: there is no spec {header.spec!r}; there is DLedger")
-    named = {**COARSE.constants(), **PUBLISHED.constants(), **header.constants}
-    _check_constants(named, source)
+def _chosen(system: System, header: Header, source: str, switches: Switches | None) -> dict[str, Choice]:
+    """Return the constants with a choice as header and switches choose them; raise TraceError where one is wrong."""
+    constants = system.constants
+    if constants is None:
+        if header.constants:
+            raise TraceError(source, 1, "field `constants`: those of the reader's own spec come from the cfg")
+        return {}
+    named = {**constants.defaults, **header.constants}
+    _check_constants(constants, named, source)
     chosen = {**named, **(switches or {})}
-    _check_constants(chosen, source)
+    _check_constants(constants, chosen, source)
     return chosen
 
 
-def _check_constants(chosen: Mapping[str, object], source: str) -> None:
-    for name, values in CHOICES.items():
+def _check_constants(constants: Constants, chosen: Mapping[str, object], source: str) -> None:
+    for name, values in constants.allowed.items():
         if name not in chosen:
             raise TraceError(source, 1, f"field `constants.{name}`: missing")
         if not any(type(chosen[name]) is type(value) and chosen[name] == value for value in values):
             allowed = " or ".join(map(json.dumps, values))
             raise TraceError(source, 1, f"field `constants.{name}`: {json.dumps(chosen[name])} is not {allowed}")
     for name in chosen:
-        if name not in CHOICES:
+        if name not in constants.allowed:
             raise TraceError(source, 1, f"field `constants.{name}`: the spec has no such constant")

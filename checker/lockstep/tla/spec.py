@@ -1,8 +1,8 @@
 """A compiled specification: the one way the rest of the checker looks at TLA+.
 
->>> spec = load_spec("spec/dledger/models/MCDLedger.tla", "spec/dledger/models/replication.cfg")    # doctest: +SKIP
->>> state = next(spec.initial_states())                                             # doctest: +SKIP
->>> after = spec.step(state, "ElectLeader", {"n": n1, "voters": frozenset({n1})})   # doctest: +SKIP
+>>> spec = load_spec("LockService.tla", "LockService.cfg")   # doctest: +SKIP
+>>> state = next(spec.initial_states())                       # doctest: +SKIP
+>>> after = spec.step(state, "Lock", {"c": a})                # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from lockstep.base.text_files import text_of
 from lockstep.tla.compile.analysis import CompileError, Program
 from lockstep.tla.compile.generate import COMPILER_VERSION, MARKER, generate
 from lockstep.tla.explain import Explanation, Tracer
+from lockstep.tla.meta import EachMeta, Meta, PartMeta
+from lockstep.tla.meta import Path as MetaPath
 from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.cfg import Cfg, parse_cfg
@@ -39,6 +41,7 @@ __all__ = [
     "PropertyPart",
     "Spec",
     "load_spec",
+    "module_texts",
     "parse_spec",
 ]
 
@@ -134,7 +137,6 @@ class Spec:
         model_values: the model values of the configuration, by name.
         unchecked: properties (by name) with parts that are not checked here (liveness), and where they stand.
         check_deadlock: whether the configuration leaves deadlock an error.
-        outbox_footprint: the paths into the state that Outbox, if it is defined, reads; 0 is its parameter.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
     """
@@ -149,7 +151,8 @@ class Spec:
         self._slow_text = slow
         self._module: dict[str, Any] = {"__name__": "lockstep_compiled_spec"}
         exec(compile(fast, "<compiled TLA+>", "exec"), self._module)
-        meta = self._meta = self._module["META"]
+        meta: Meta = self._module["META"]
+        self._meta = meta
         self.name: str = meta["name"]
         self.spec_hash: str = meta["spec_hash"]
         self.variables: tuple[str, ...] = tuple(meta["variables"])
@@ -158,12 +161,11 @@ class Spec:
             for name, a in meta["actions"].items()
         }
         self.constants: dict[str, Value] = {name: self._module[py] for name, py in meta["constants"].items()}
-        self.definitions = {name: Location(*entry[4]) for name, entry in meta["definitions"].items()}
+        self.definitions = {name: Location(*entry["loc"]) for name, entry in meta["definitions"].items()}
         self.property_places = {name: Location(*loc) for name, loc in meta["property_places"].items()}
         self.model_values: dict[str, ModelValue] = {name: ModelValue(name) for name in meta["model_values"]}
         self.unchecked: dict[str, list[str]] = meta["unchecked"]
         self.check_deadlock: bool = meta["check_deadlock"]
-        self.outbox_footprint: list[list[str | int | None]] = meta["outbox_footprint"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
         self._next = {name: self._module[a["next"]] for name, a in meta["actions"].items()}
@@ -327,14 +329,15 @@ class Spec:
     @cached_property
     def parts(self) -> dict[str, list[PropertyPart]]:
         """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.compile.footprints`."""
-        return {name: [self._part(*each) for each in told] for name, told in self._meta["parts"].items()}
+        return {name: [self._part(each) for each in told] for name, told in self._meta["parts"].items()}
 
-    def _part(self, test: str, elements: str, told: list[list[Any]], eaches: Any, of_step: bool) -> PropertyPart:
-        one, generated = self._module[test], self._module[elements]
+    def _part(self, told: PartMeta) -> PropertyPart:
+        one, generated = self._module[told["holds"]], self._module[told["elements"]]
         combinations = tuple(itertools.islice(generated(), _MOST_COMBINATIONS + 1))
-        footprint = tuple(map(tuple, told))
+        footprint = tuple(map(tuple, told["footprint"]))
+        of_step = told["of_step"]
         if len(combinations) <= _MOST_COMBINATIONS:
-            return PropertyPart(one, combinations, footprint, tuple(map(self._each, eaches)), of_step)
+            return PropertyPart(one, combinations, footprint, tuple(map(self._each, told["eaches"])), of_step)
 
         def holds(state: State, after: State | None) -> bool:
             return all(one(state, after, *combination) for combination in generated())
@@ -342,8 +345,8 @@ class Spec:
         whole = tuple(tuple(None if isinstance(step, int) else step for step in path) for path in footprint)
         return PropertyPart(holds, ((),), whole, (), of_step)
 
-    def _each(self, told: dict[str, Any]) -> EachPart:
-        def paths(found: list[list[Any]]) -> tuple[PathOf, ...]:
+    def _each(self, told: EachMeta) -> EachPart:
+        def paths(found: list[MetaPath]) -> tuple[PathOf, ...]:
             return tuple(map(tuple, found))
 
         module = self._module
@@ -356,9 +359,18 @@ class Spec:
             whole=paths(told["whole"]),
             at=tuple((tuple(path), key, offset) for path, key, offset in told["at"]),
             thresholds=tuple(
-                (key, offset, module[limit], paths(footprint)) for key, offset, limit, footprint in told["thresholds"]
+                (each["key"], each["offset"], module[each["limit"]], paths(each["footprint"]))
+                for each in told["thresholds"]
             ),
         )
+
+    def footprint(self, name: str) -> list[PathOf]:
+        """List the paths into the state that a definition reads, 0 being its parameter; see :func:`load_spec`.
+
+        Raises:
+            KeyError: if there is no such definition, or it was not asked for when the specification was loaded.
+        """
+        return list(map(tuple, self._meta["footprints"][name]))
 
     def constraint(self, state: State) -> bool:
         """Tell whether the configuration's state constraints hold."""
@@ -374,7 +386,7 @@ class Spec:
 
     def arity(self, name: str) -> int:
         """Answer how many arguments a definition of the root module takes; raises KeyError if there is none."""
-        return len(self._meta["definitions"][name][1])
+        return len(self._meta["definitions"][name]["arguments"])
 
     def evaluate(self, name: str, state: State | None = None, *args: Value, after: State | None = None) -> Value:
         """Evaluate a definition or constant of the root module by name.
@@ -398,14 +410,15 @@ class Spec:
             return self.constants[name]
         if name in self._meta["uncompiled"]:
             raise CompileError(self._meta["uncompiled"][name])
-        function, how, reads_now, reads_next, _loc = self._meta["definitions"][name]
+        definition = self._meta["definitions"][name]
+        how, reads_next = definition["arguments"], definition["reads_next"]
         if len(args) != len(how):
             raise TypeError(f"{name} takes {len(how)} arguments, not {len(args)}")
-        states = [s for s, wanted in ((state, reads_now), (after, reads_next)) if wanted]
+        states = [s for s, wanted in ((state, definition["reads_now"]), (after, reads_next)) if wanted]
         if None in states:
             raise TypeError(f"{name} needs a {'next ' if reads_next and after is None else ''}state")
         given = [_passed(kind, arg) for kind, arg in zip(how, args, strict=True)]
-        value: Value = self._module[function](*states, *given)
+        value: Value = self._module[definition["function"]](*states, *given)
         return value
 
 
@@ -435,6 +448,7 @@ def load_spec(
     cache_dir: str | Path | None = None,
     debug: bool = False,
     search_path: Iterable[str | Path] = (),
+    footprints: Iterable[str] = (),
     java: str | None = None,
     jar: str | Path | None = None,
 ) -> Spec:
@@ -447,6 +461,7 @@ def load_spec(
         cache_dir: where compiled specifications are kept; ``$XDG_CACHE_HOME/lockstep`` if None.
         debug: refuse a CHOOSE with more than one witness.
         search_path: further directories with modules, after the root module's own and its parent, before spec/common.
+        footprints: definitions whose :meth:`Spec.footprint` will be asked for, where they are there.
         java: the Java launcher.
         jar: ``tla2tools.jar``.
 
@@ -466,12 +481,13 @@ def load_spec(
     given = dict(constants or {})
     cfg_text, cfg = _read_cfg(cfg_path, given)
     modules = _project_modules(root, directories)
-    spec_hash = _hash(modules, root.stem, cfg_text, given, debug)
+    asked = sorted(footprints)
+    spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked))
     cached = _cache_file(cache_dir, root.stem, spec_hash)
     if cached.is_file():
         return Spec(cached.read_text(encoding="utf-8"))
     xml = sany.export(root, java=java, jar=jar, search_path=directories[1:])
-    source = _compile(xml, cfg, modules, debug, spec_hash)
+    source = generate(_program(xml, cfg), modules, debug=debug, spec_hash=spec_hash, footprints=asked)
     _write_atomically(cached, source)
     return Spec(source)
 
@@ -509,6 +525,16 @@ def parse_spec(
     return Parsed(_program(xml, cfg), _project_modules(root, directories), directories)
 
 
+def module_texts(tla_path: str | Path) -> dict[str, str]:
+    """Return the text of each module of a project, by name: the root's, and those that it mentions.
+
+    Raises:
+        OSError: if a file cannot be read.
+    """
+    root = Path(tla_path)
+    return _project_modules(root, _directories(root, ()))
+
+
 def _directories(root: Path, search_path: Iterable[str | Path]) -> list[Path]:
     return [root.resolve().parent, root.resolve().parent.parent, *map(Path, search_path), common_dir()]
 
@@ -529,10 +555,6 @@ def _program(xml: bytes, cfg: Cfg) -> Program:
     return Program(tree, cfg)
 
 
-def _compile(xml: bytes, cfg: Cfg, modules: dict[str, str], debug: bool, spec_hash: str) -> str:
-    return generate(_program(xml, cfg), modules, debug=debug, spec_hash=spec_hash)
-
-
 def _project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
     """Read all modules of the project: the root, and what it mentions that lies in the directories.
 
@@ -551,10 +573,10 @@ def _project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
     return texts
 
 
-def _hash(modules: dict[str, str], root: str, cfg_text: str, constants: dict[str, Value], debug: bool) -> str:
+def _hash(modules: dict[str, str], root: str, cfg_text: str, constants: dict[str, Value], options: object) -> str:
     digest = hashlib.sha256()
     given = sorted((name, format_value(value)) for name, value in constants.items())
-    for part in (COMPILER_VERSION, _own_code(), root, cfg_text, repr(given), repr(debug)):
+    for part in (COMPILER_VERSION, _own_code(), root, cfg_text, repr(given), repr(options)):
         digest.update(f"{len(part)}:{part}".encode())
     for name in sorted(modules):
         digest.update(f"{name}:{len(modules[name])}:{modules[name]}".encode())

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lockstep.base.errors import BadInputError, GaveUpError
+
 
 class TlcError(Exception):
     """Something about running TLC is wrong that no verdict can express."""
 
 
-class ToolMissing(TlcError):  # noqa: N818 - it names what happened
+class ToolMissing(TlcError, GaveUpError):  # noqa: N818 - it names what happened
     """A tool that TLC needs is absent or unusable; the text says what was found and what to install."""
 
 
-class ToolDied(TlcError):  # noqa: N818 - it names what happened
+class ToolDied(TlcError, GaveUpError):  # noqa: N818 - it names what happened
     """A tool was there, but did not finish in its time."""
 
 
@@ -21,7 +23,7 @@ class GraphError(TlcError):
     """TLC's dump of the state graph cannot be had or cannot be read whole."""
 
 
-class ManifestError(TlcError):
+class ManifestError(TlcError, BadInputError):
     """The manifest of models is malformed.
 
     Arguments: `path`, the manifest; `problem`, what is wrong; `model` and `field`, where, when that is known.

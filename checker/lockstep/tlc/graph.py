@@ -15,7 +15,7 @@ from pathlib import Path
 from lockstep.tlc.errors import GraphError
 from lockstep.tlc.parse import parse_state
 from lockstep.tlc.process import deferred_interrupts
-from lockstep.tlc.result import TlcResult, Verdict
+from lockstep.tlc.result import TlcResult, TlcVerdict
 from lockstep.tlc.run import SCRATCH_PREFIX, run_tlc
 
 _NODE = re.compile(r'^(?P<id>-?\d+) \[label="(?P<label>(?:[^"\\]|\\.)*)"(?P<rest>[^\]]*)\];?$')
@@ -78,7 +78,7 @@ def dump_state_graph(
             jar=jar,
             dump=dump,
         )
-        if result.verdict is not Verdict.HOLDS:
+        if result.verdict is not TlcVerdict.HOLDS:
             raise GraphError(f"{spec_path}: no whole state graph: {result.verdict.value}: {result.reason}")
         with dump.open(encoding="utf-8") as lines:
             graph = parse_dot(lines)

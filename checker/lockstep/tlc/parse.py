@@ -10,10 +10,10 @@ from lockstep.tlc.messages import Code, Message, MessageReader, Severity
 from lockstep.tlc.result import (
     ActionCoverage,
     Counterexample,
-    Location,
     Progress,
     SimulationStats,
     Step,
+    TlcLocation,
 )
 
 _VARIABLE = re.compile(r"^(?:/\\ )?(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:![A-Za-z0-9_!]+)*) = ?(?P<value>.*)$")
@@ -69,9 +69,9 @@ def parse_step(text: str) -> Step:
     return Step(int(match["index"]), action, location, parse_state(body), text)
 
 
-def _action_and_location(what: str) -> tuple[str | None, Location | None]:
+def _action_and_location(what: str) -> tuple[str | None, TlcLocation | None]:
     """The name and position out of `Action line 1, col 2 to ...`; no name for the initial predicate."""
-    location = Location.parse(what)
+    location = TlcLocation.parse(what)
     if location is None:
         return (None if what == "Initial predicate" else what), None
     name = what.partition(" line ")[0]
@@ -208,7 +208,7 @@ class OutputReader:
 
     def _add_coverage(self, text: str, *, is_initial: bool) -> None:
         match = _COVERAGE.match(text)
-        location = None if match is None else Location.parse(match["location"])
+        location = None if match is None else TlcLocation.parse(match["location"])
         if match is not None and location is not None:
             counts = (int(match["distinct"]), int(match["generated"]))
             self.coverage.append(ActionCoverage(match["action"], location, *counts, is_initial))

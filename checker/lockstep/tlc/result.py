@@ -13,7 +13,7 @@ _LOCATION = re.compile(
 )
 
 
-class Verdict(StrEnum):
+class TlcVerdict(StrEnum):
     """The outcome of a run.
 
     `error` means that the spec, its cfg or the request is malformed: there was nothing to judge.
@@ -60,7 +60,7 @@ class PropertyKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class TlcLocation:
     """A region of a module; lines and columns count from 1 and both ends belong to it."""
 
     module: str
@@ -70,13 +70,13 @@ class Location:
     end_column: int
 
     @staticmethod
-    def parse(text: str) -> Location | None:
+    def parse(text: str) -> TlcLocation | None:
         """The first `line L, col C to line L, col C of module M` in `text`, or None."""
         match = _LOCATION.search(text)
         if match is None:
             return None
         numbers = (int(match[name]) for name in ("line", "column", "end_line", "end_column"))
-        return Location(match["module"], *numbers)
+        return TlcLocation(match["module"], *numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Step:
 
     index: int
     action: str | None
-    location: Location | None
+    location: TlcLocation | None
     variables: Mapping[str, str]
     raw: str
 
@@ -128,7 +128,7 @@ class Violation:
     name: str | None
     message: str
     candidates: tuple[str, ...] = ()
-    location: Location | None = None
+    location: TlcLocation | None = None
     positions: tuple[str, ...] = ()
 
     @property
@@ -162,7 +162,7 @@ class ActionCoverage:
     """
 
     action: str
-    location: Location
+    location: TlcLocation
     distinct_count: int
     generated_count: int
     is_initial: bool
@@ -199,7 +199,7 @@ class TlcResult:
     of all output, for a diagnosis. `wall_seconds` includes the start of the JVM.
     """
 
-    verdict: Verdict
+    verdict: TlcVerdict
     reason: str
     cause: Cause | None = None
     violation: Violation | None = None

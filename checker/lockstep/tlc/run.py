@@ -16,7 +16,7 @@ from lockstep.tlc.errors import ToolMissing
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
 from lockstep.tlc.parse import OutputReader
 from lockstep.tlc.process import deferred_interrupts, run_supervised
-from lockstep.tlc.result import Cause, Progress, SpecError, TlcResult, Verdict
+from lockstep.tlc.result import Cause, Progress, SpecError, TlcResult, TlcVerdict
 from lockstep.tlc.verdict import Request, judge
 
 SCRATCH_PREFIX = "lockstep-tlc-"
@@ -74,11 +74,11 @@ def run_tlc(
     for file in (spec, cfg):
         if not file.is_file():
             error = SpecError(str(file), None, None, "no such file")
-            return TlcResult(Verdict.ERROR, str(error), error=error)
+            return TlcResult(TlcVerdict.ERROR, str(error), error=error)
     try:
         launcher, tools = find_java(java).path, find_tla2tools(jar)
     except ToolMissing as problem:
-        return TlcResult(Verdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
+        return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
     request = Request(spec, cfg, simulation is not None, timeout_seconds)
     reader = OutputReader(on_progress)
     with (

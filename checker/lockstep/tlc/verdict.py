@@ -18,12 +18,12 @@ from lockstep.tlc.process import Ended, How
 from lockstep.tlc.result import (
     Cause,
     Counterexample,
-    Location,
     PropertyKind,
     SpecError,
     Step,
+    TlcLocation,
     TlcResult,
-    Verdict,
+    TlcVerdict,
     Violation,
 )
 
@@ -92,7 +92,7 @@ def _with_facts(reader: OutputReader, ended: Ended) -> TlcResult:
     """A result with all that was read and no verdict of its own yet (inconclusive, to be safe)."""
     progress = None if reader.simulation is not None else reader.progress
     return TlcResult(
-        verdict=Verdict.INCONCLUSIVE,
+        verdict=TlcVerdict.INCONCLUSIVE,
         reason="",
         counterexample=reader.counterexample(),
         distinct=None if progress is None else progress.distinct,
@@ -111,7 +111,7 @@ def _with_facts(reader: OutputReader, ended: Ended) -> TlcResult:
 
 
 def _inconclusive(partial: TlcResult, cause: Cause, reason: str) -> TlcResult:
-    return replace(partial, verdict=Verdict.INCONCLUSIVE, cause=cause, reason=reason)
+    return replace(partial, verdict=TlcVerdict.INCONCLUSIVE, cause=cause, reason=reason)
 
 
 def _judge_interruption(request: Request, ended: Ended, partial: TlcResult) -> TlcResult | None:
@@ -160,12 +160,12 @@ def _judge_malformed(request: Request, reader: OutputReader, ended: Ended, parti
     elif inner & _CFG_CODES:
         error = _cfg_error(first, request.cfg)
     elif inner & _UNSUPPORTED_CODES:
-        location = Location.parse(first.text)
+        location = TlcLocation.parse(first.text)
         line, column = (None, None) if location is None else (location.line, location.column)
         error = SpecError(str(request.spec), line, column, first.text)
     if error is None:
         return None
-    return replace(partial, verdict=Verdict.ERROR, reason=str(error), error=error, counterexample=None)
+    return replace(partial, verdict=TlcVerdict.ERROR, reason=str(error), error=error, counterexample=None)
 
 
 def _cfg_error(message: Message, cfg: Path) -> SpecError:
@@ -197,7 +197,7 @@ def sany_error(lines: list[str], spec: Path) -> SpecError:
     files = [line.removeprefix("Parsing file ") for line in lines if line.startswith("Parsing file ")]
     message = "\n".join(line for line in lines if not _SANY_NOISE.match(line)) or "SANY rejected the module"
     position = _SANY_POSITION.search(message)
-    location = Location.parse(message)
+    location = TlcLocation.parse(message)
     is_parse_error = "***Parse Error***" in lines or "Lexical error" in message
     file = files[-1] if is_parse_error and files else str(spec)
     if location is not None:
@@ -228,7 +228,7 @@ def _judge_violation(request: Request, reader: OutputReader, ended: Ended, parti
         )
     return replace(
         partial,
-        verdict=Verdict.VIOLATED,
+        verdict=TlcVerdict.VIOLATED,
         reason=_sentence(violation),
         violation=violation,
         counterexample=counterexample,
@@ -256,7 +256,7 @@ def _violation(message: Message, request: Request, reader: OutputReader) -> Viol
     if kind is PropertyKind.TEMPORAL:
         candidates = cfg_properties(request.cfg)
         name = candidates[0] if len(candidates) == 1 else None
-    return Violation(kind, name, message.text, candidates, Location.parse(message.text), reader.positions)
+    return Violation(kind, name, message.text, candidates, TlcLocation.parse(message.text), reader.positions)
 
 
 def _is_failure_of_tlc(message: Message) -> bool:
@@ -320,6 +320,6 @@ def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: Tl
         return _inconclusive(partial, Cause.VACUOUS, "TLC checked no state at all: nothing satisfies Init")
     return replace(
         partial,
-        verdict=Verdict.HOLDS,
+        verdict=TlcVerdict.HOLDS,
         reason=f"no error in {partial.distinct} distinct states, depth {partial.depth}",
     )

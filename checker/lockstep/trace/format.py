@@ -5,7 +5,6 @@ with the spec and never written into the spec's state. The end line makes a file
 from a whole one.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -16,6 +15,7 @@ from msgspec import Meta
 from lockstep.trace.json_lines import (
     MAX_INTEGER,
     MAX_LINE_BYTES,
+    MIN_INTEGER,
     TraceError,
     converted,
     file_lines,
@@ -40,9 +40,6 @@ __all__ = [
 ]
 
 FORMAT = "lockstep-trace/1"
-
-#: How files begin that are to be imported first.
-_FOR_IMPORT = re.compile(rb'(?P<recording>"format": ?"dledger-capture/)|^[\d.]+ seq<\d+ \[')
 
 #: The action of an event that is no step: the node only shows something.
 OBSERVE = "Observe"
@@ -102,8 +99,10 @@ class Trace:
     """A trace that is read while it is iterated: memory is that of one event.
 
     `header` is read at once; iterating yields (line number, event) and raises TraceError where the file is
-    malformed, out of order, or ends before its end line.
+    malformed, out of order, or ends before its end line. `least_integer` is the least that an event may have.
     """
+
+    least_integer = MIN_INTEGER
 
     def __init__(self, lines: Iterable[bytes], source: str) -> None:
         """Read the header from `lines`; `source` names the file in messages."""
@@ -112,9 +111,6 @@ class Trace:
         number, first = next(self._lines, (1, None))
         if first is None:
             raise TraceError(source, 1, "the file is empty: a trace starts with a header line")
-        if (found := _FOR_IMPORT.search(first[:200])) is not None:
-            what = "a recording" if found["recording"] else "a log"
-            raise TraceError(source, number, f"no trace, but {what} of DLedger: `lockstep import` makes a trace of it")
         header = _decode(first, source, number)
         if not isinstance(header, Header):
             raise TraceError(source, number, "field `kind`: the first line must be a header")
@@ -128,7 +124,7 @@ class Trace:
         """Yield (line number, event) up to the end line, which must be there and be right."""
         count, last_seq, number = 0, -1, 1
         for number, line in self._lines:
-            item = _decode(line, self.source, number)
+            item = _decode(line, self.source, number, self.least_integer)
             if isinstance(item, Event):
                 if item.node not in self.header.nodes:
                     raise TraceError(self.source, number, f"field `node`: {item.node!r} is not in the header")
@@ -156,12 +152,12 @@ _encoder = msgspec.json.Encoder()
 _AnyLine = Header | Event | End
 
 
-def _decode(text: bytes, source: str, number: int) -> Header | Event | End:
-    tree, plain = plain_object(text, source, number, "trace")
+def _decode(text: bytes, source: str, number: int, least: int = MIN_INTEGER) -> Header | Event | End:
+    tree, plain = plain_object(text, source, number, "trace", least)
     line: Header | Event | End = converted(tree, _AnyLine, source, number)
     if isinstance(line, Event) and not plain:
         for field, value in (("args", line.args), ("shows", line.shows), ("sent", line.sent)):
-            problem = unreasonable(value, field)
+            problem = unreasonable(value, field, least)
             if problem:
                 raise TraceError(source, number, problem)
     return line

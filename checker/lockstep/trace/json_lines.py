@@ -14,6 +14,7 @@ from lockstep.base.errors import BadInputError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_INTEGER = 2**63 - 1
+MIN_INTEGER = -(2**63)
 MAX_DEPTH = 32
 
 #: The file that stands for standard input.
@@ -76,14 +77,19 @@ def json_object(text: bytes, source: str, number: int, noun: str) -> dict[str, A
     return tree
 
 
-def plain_object(text: bytes, source: str, number: int, noun: str) -> tuple[dict[str, Any], bool]:
-    """Do the same, and tell whether all that is nested in it is reasonable, in one look at its parts."""
+def plain_object(
+    text: bytes, source: str, number: int, noun: str, least: int = MIN_INTEGER
+) -> tuple[dict[str, Any], bool]:
+    """Do the same, and tell whether all that is nested in it is reasonable, in one look at its parts.
+
+    Arguments: `least`, the least integer that is.
+    """
     tree = _decoded(text, source, number, noun)
     count = len(tree)
     for part in tree.values():
         kind = type(part)
         if kind is dict or kind is list:
-            within = _plain_key_count(part, MAX_DEPTH)
+            within = _plain_key_count(part, MAX_DEPTH, least)
             if within < 0:
                 _refuse_keys_twice(tree, text, source, number)
                 return tree, False
@@ -192,7 +198,7 @@ def _key_twice(text: bytes) -> str | None:
     return twice[0] if twice else None
 
 
-def _plain_key_count(tree: Any, depth: int) -> int:
+def _plain_key_count(tree: Any, depth: int, least: int) -> int:
     """Count the keys of a dict or list, or return -1 where something in it is unreasonable."""
     count, parts = (len(tree), tree.values()) if type(tree) is dict else (0, tree)
     if depth == 0 or (depth == 1 and parts):
@@ -200,10 +206,10 @@ def _plain_key_count(tree: Any, depth: int) -> int:
     for part in parts:
         kind = type(part)
         if kind is int:
-            if not -1 <= part <= MAX_INTEGER:
+            if not least <= part <= MAX_INTEGER:
                 return -1
         elif kind is dict or kind is list:
-            within = _plain_key_count(part, depth - 1)
+            within = _plain_key_count(part, depth - 1, least)
             if within < 0:
                 return -1
             count += within
@@ -212,24 +218,27 @@ def _plain_key_count(tree: Any, depth: int) -> int:
     return count
 
 
-def unreasonable(value: Any, path: str) -> str | None:
-    """Return what is wrong with a free-form value: a fraction, a huge number, deep nesting; None if nothing is."""
-    return _unreasonable(value, path, MAX_DEPTH)
+def unreasonable(value: Any, path: str, least: int = MIN_INTEGER) -> str | None:
+    """Return what is wrong with a free-form value: a fraction, a huge number, deep nesting; None if nothing is.
+
+    Arguments: `least`, the least integer that is not wrong.
+    """
+    return _unreasonable(value, path, MAX_DEPTH, least)
 
 
-def _unreasonable(value: Any, path: str, depth: int) -> str | None:
+def _unreasonable(value: Any, path: str, depth: int, least: int) -> str | None:
     if depth == 0:
         return f"field `{path}`: nested deeper than {MAX_DEPTH} levels"
     if isinstance(value, float):
         return f"field `{path}`: {value} is no integer of 64 bits"
-    if isinstance(value, int) and not -1 <= value <= MAX_INTEGER:
-        return f"field `{path}`: {_short(value)} is not between -1 and {MAX_INTEGER}"
+    if isinstance(value, int) and not least <= value <= MAX_INTEGER:
+        return f"field `{path}`: {_short(value)} is not between {least} and {MAX_INTEGER}"
     parts: Iterable[tuple[str, Any]] = ()
     if isinstance(value, dict):
         parts = ((f"{path}.{key}", part) for key, part in value.items())
     elif isinstance(value, list | tuple):
         parts = ((f"{path}[{index}]", part) for index, part in enumerate(value))
-    return next((p for p in (_unreasonable(v, k, depth - 1) for k, v in parts) if p), None)
+    return next((p for p in (_unreasonable(v, k, depth - 1, least) for k, v in parts) if p), None)
 
 
 def _short(number: int) -> str:

@@ -2,6 +2,10 @@
 
 kind = "what"                 # the field whose value is the kind of a line; `a.b` is b within a
 null = "NoClient"             # the constant that JSON's null stands for; it may be left out
+observe = "Shown"             # the definition that lines show; `Observe` where it is left out
+
+[codes]                       # the codes that findings have where these properties fail; LS100 where there is none
+TypeOK = "LK101"
 
 [lines.locked]                # what a line of kind "locked" is
 action = "Lock"
@@ -18,7 +22,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -26,6 +30,9 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.trace.format import Event
 from lockstep.trace.json_lines import TraceError, explained, file_lines, json_object, source_name, unreasonable
+
+#: The code of a property; those of lockstep itself begin with LS.
+Code = Annotated[str, msgspec.Meta(pattern=r"^(?!LS)[A-Z]{2,8}[0-9]{1,6}$")]
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -38,11 +45,16 @@ class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Mapping(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Which field tells the kind of a line, what null stands for, and what each kind of line is."""
+    """Which field tells the kind of a line, what null stands for, and what each kind of line is.
+
+    `observe` names the definition of the spec that lines show; `codes` gives properties codes of their own.
+    """
 
     kind: str
     lines: dict[str, Line]
     null: str | None = None
+    observe: str | None = None
+    codes: dict[str, Code] = {}
 
 
 class MappingError(BadInputError):

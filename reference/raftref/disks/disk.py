@@ -9,7 +9,7 @@ FileName: TypeAlias = str
 
 
 class DiskError(Exception):
-    """A file cannot hold, or does not hold, what is asked for. Source: DLedgerResponseCode.DISK_ERROR."""
+    """A file cannot hold, or does not hold, what is asked for."""
 
 
 class Disk(Protocol):

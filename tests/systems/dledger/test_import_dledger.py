@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from dledger import check_dledger
 from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
 from lockstep.base.paths import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
-from lockstep.systems.dledger.recording import Imported, import_lines, import_recording
+from lockstep.systems.dledger.recording import import_lines, import_recording
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
+from lockstep.trace.imported import Imported
 from raftref.dledger import COARSE, PUBLISHED
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
@@ -31,7 +33,7 @@ def figure8() -> Imported:
 
 def checked(imported: Imported) -> TraceVerdict:
     trace = Trace(trace_lines(imported.header, imported), "imported")
-    return check_trace(trace, trace_spec(trace.header, trace.source))
+    return check_dledger(trace, trace_spec(trace.header, trace.source))
 
 
 def after_the_quiet(imported: Imported) -> list[tuple[str, int | None]]:

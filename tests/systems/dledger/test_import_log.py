@@ -11,16 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from dledger import check_dledger, interface
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Check, TraceVerdict, check_trace
+from lockstep.conformance.check import TraceCheck, TraceVerdict
 from lockstep.systems.dledger.log import UnexplainedError, import_log
 from lockstep.systems.dledger.log.hidden import Hidden, compare_index
 from lockstep.systems.dledger.log.lines import LogLine, parse_log
 from lockstep.systems.dledger.log.roles import Roles
 from lockstep.systems.dledger.log.runs import Run
+from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.dledger.recording.importer import Imported
 from lockstep.systems.specs import trace_spec
-from lockstep.systems.trace_files import fault_plan, import_trace, imported_file, write_cluster
+from lockstep.systems.traces import import_trace, imported_file, write_cluster
 from lockstep.trace.format import Event, Header, Trace, TraceError, read_trace, trace_lines, write_trace
 from lockstep_command import lockstep
 from logger_lines import logged
@@ -35,14 +37,14 @@ RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
 def imported(text: str, folder: Path, version: str = "0.2.7") -> Imported:
     path = folder / "d.log"
     path.write_text(text)
-    return import_log(path, version)
+    return import_log(path, version, trace_spec)
 
 
 def checked(explanation: Imported, folder: Path) -> TraceVerdict:
     path = folder / "explained.trace.ndjson"
     write_trace(path, explanation.header, explanation.events)
     trace = read_trace(path)
-    return check_trace(trace, trace_spec(trace.header, str(path)))
+    return check_dledger(trace, trace_spec(trace.header, str(path)))
 
 
 def changed(before: str, after: str) -> str:
@@ -363,7 +365,7 @@ def test_an_import_tells_how_far_it_has_come(tmp_path: Path) -> None:
 
 def test_a_simulation_tells_how_far_it_has_come(tmp_path: Path) -> None:
     told: list[str] = []
-    path = write_cluster(tmp_path, "ordered", 1, 1200, told.append)
+    path = write_cluster(tmp_path, "ordered", 1, 1200, say=told.append)
     assert told == [f"{path}: event {count} of 1,200" for count in ("0", "500", "1,000")]
 
 
@@ -388,7 +390,8 @@ def actions_that_keep_to_roles(seed: int) -> set[str]:
     plan = replace(plan, crash=0.01, crash_in_persist=0.006)
     head = header(plan)
     events = [as_event(tree) for tree in simulate(seed, plan)]
-    check, roles = Check(Trace(trace_lines(head, events), "t"), trace_spec(head, "t")), Roles()
+    spec = trace_spec(head, "t")
+    check, roles = TraceCheck(Trace(trace_lines(head, events), "t"), spec, interface(spec)), Roles()
     state, not_logged, silent = check.initial(), last_before_crashes(events), set[str]()
     for number, event in check.trace:
         before = state["node"].d[event.node].d

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from lockstep.base.paths import traces_dir
-from lockstep.systems.trace_files import PLANS, fault_plan
+from lockstep.systems.dledger.plans import PLANS, fault_plan
 from raftref.dledger.simulation import simulate
 from simulated_traces import header
 from vocabulary import about, actions, page, spec

@@ -10,6 +10,6 @@ of these quantifiers narrowed to the argument, if that is in the quantifier's se
 the spec's text, column by column, and what chooses nothing is used as it is.
 """
 
-from lockstep.conformance.by_tlc.check import Subject, check_with_tlc, dledger_subject, hold_with_tlc
+from lockstep.conformance.by_tlc.check import Subject, check_with_tlc, hold_with_tlc
 
-__all__ = ["Subject", "check_with_tlc", "dledger_subject", "hold_with_tlc"]
+__all__ = ["Subject", "check_with_tlc", "hold_with_tlc"]

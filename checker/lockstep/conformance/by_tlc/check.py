@@ -25,33 +25,24 @@ from lockstep.conformance.check import (
     place_of_property,
     unreadable,
 )
-from lockstep.conformance.compare import WORDS, Words
+from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
-from lockstep.systems.specs import Switches, trace_cfg, trace_constants, trace_module, trace_spec
-from lockstep.tla.spec import Parsed, Spec, parse_spec
+from lockstep.tla.spec import Parsed, Spec
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tla.values.text import parse_value
-from lockstep.tlc import TlcResult, ToolDied, run_tlc
-from lockstep.tlc import Verdict as TlcVerdict
+from lockstep.tlc import TlcResult, TlcVerdict, ToolDied, run_tlc
 from lockstep.tlc.result import Cause, PropertyKind
 from lockstep.tlc.run import SCRATCH_PREFIX
-from lockstep.trace.format import OBSERVE, Event, Header, TraceError
+from lockstep.trace.format import Event, TraceError
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a trace is held against: the spec, compiled (for its names alone) and parsed; what words stand for."""
+    """What a trace is held against: the spec, compiled (for its names alone) and parsed; where a trace meets it."""
 
     spec: Spec
     parsed: Parsed
-    words: Words = WORDS
-
-
-def dledger_subject(header: Header, source: str, switches: Switches | None = None, jar: Path | None = None) -> Subject:
-    """Return what a trace of DLedger is held against; arguments and exceptions are those of trace_spec."""
-    spec = trace_spec(header, source, switches)
-    constants = trace_constants(header, source, switches)
-    return Subject(spec, parse_spec(trace_module(), trace_cfg(), constants=constants, jar=jar))
+    interface: Interface
 
 
 def check_with_tlc(
@@ -94,14 +85,14 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
         check.read()
         if check.malformed is not None:
             raise check.malformed
-        if all(read.event.action == OBSERVE for read in check.events):
+        if all(check.reading.is_observation(read.event) for read in check.events):
             raise TraceError(trace.source, 1, "the trace is empty: it takes no step")
         if check.result.forced:
             return False
         events += [None, *check.events] if events else check.events
     if not events:
         raise ValueError("there is no trace to check")
-    module = TraceModule(subject.spec, subject.parsed, subject.words, events)
+    module = TraceModule(subject.spec, subject.parsed, subject.interface, events)
     with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as folder:
         spec, cfg = module.write(Path(folder), ())
         result = run_tlc(spec, cfg, deadlock_check=False, library=subject.parsed.directories, jar=jar)
@@ -116,8 +107,8 @@ class _Check:
 
     def __init__(self, trace: Events, subject: Subject, deadline: float | None, jar: Path | None) -> None:
         self.trace, self.spec, self.parsed = trace, subject.spec, subject.parsed
-        self.words, self.deadline, self.jar = subject.words, deadline, jar
-        self.reading = Reading(trace.source, subject.spec.actions, subject.words)
+        self.interface, self.deadline, self.jar = subject.interface, deadline, jar
+        self.reading = Reading(trace.source, subject.spec.actions, subject.interface)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.events: list[ReadEvent] = []
         self.malformed: TraceError | OSError | None = None
@@ -141,7 +132,7 @@ class _Check:
             self._judge(module, result)
 
     def _module(self, *, probing: bool = False) -> TraceModule:
-        return TraceModule(self.spec, self.parsed, self.words, self.events, probing=probing)
+        return TraceModule(self.spec, self.parsed, self.interface, self.events, probing=probing)
 
     def fail(self, failed: TraceVerdict) -> None:
         """Take over the verdict that an error led to; what was counted and found so far stays."""
@@ -159,7 +150,7 @@ class _Check:
             self.malformed = error
 
     def _arguments(self, line: int, event: Event) -> tuple[Value, ...]:
-        if event.action == OBSERVE:
+        if self.reading.is_observation(event):
             self.reading.refuse_arguments(line, event)
             return ()
         args = self.reading.arguments(line, event)
@@ -243,7 +234,7 @@ class _Check:
         done = [read.event for read in self.events[:taken]]
         if taken < len(self.events):
             self.result.events = taken + 1
-        self.result.steps = sum(event.action != OBSERVE for event in done)
+        self.result.steps = sum(not self.reading.is_observation(event) for event in done)
         self.result.observed = sum(count_compared(event.shows) + _count_sent(event) for event in done)
 
     def _deviates(self, number: int, printed: tuple[str, Value] | None) -> None:
@@ -294,7 +285,7 @@ class _Check:
         raise TlaError(result.reason)
 
     def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:
-        self.result.findings.append(finding(self.spec, kind, name, line, event, details, location))
+        self.result.findings.append(finding(self.spec, self.interface, kind, name, line, event, details, location))
 
 
 def _count_sent(event: Event) -> int:

@@ -13,14 +13,14 @@ from lockstep.conformance.by_tlc.literals import Literals
 from lockstep.conformance.by_tlc.names import SENT, SHOWS, Names
 from lockstep.conformance.by_tlc.source import Source
 from lockstep.conformance.check import INIT
-from lockstep.conformance.compare import Words
+from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
 from lockstep.tla.compile.analysis import CompileError, Program
 from lockstep.tla.compile.generate import behaviour
 from lockstep.tla.spec import Parsed, Spec
 from lockstep.tla.syntax.tree import Builtin, Call, Expr
 from lockstep.tla.values.kinds import ModelValue, Value
-from lockstep.trace.format import OBSERVE, Event, TraceError
+from lockstep.trace.format import Event, TraceError
 
 #: The files that are written; the first is the module for TLC.
 MODULE, OPERATORS = "LockstepTrace", "LockstepOperators"
@@ -45,23 +45,29 @@ class TraceModule:
     """
 
     def __init__(
-        self, spec: Spec, parsed: Parsed, words: Words, events: Sequence[ReadEvent | None], *, probing: bool = False
+        self,
+        spec: Spec,
+        parsed: Parsed,
+        interface: Interface,
+        events: Sequence[ReadEvent | None],
+        *,
+        probing: bool = False,
     ) -> None:
         """Write the module.
 
-        Arguments: `spec`, compiled, for its names alone; `parsed`, the same spec; `words` of the trace;
+        Arguments: `spec`, compiled, for its names alone; `parsed`, the same spec; `interface`, where a trace meets it;
         `probing`, whether the module says what it is about to compare.
         Raises CompileError where TLC cannot be given the arguments of an action.
         """
-        self.spec, self.parsed, self.events = spec, parsed, events
+        self.spec, self.parsed, self.events, self._interface = spec, parsed, events, interface
         program = parsed.program
         source = Source(parsed.modules)
         self.names = Names(source.fresh_prefix("Trace_", spec.model_values), probing)
         self._literals = Literals(self.names.prefix, self.names.operators)
         init, actions = behaviour(program)
         self._actions = Actions(program, actions, source, self.names)
-        self._comparisons = Comparisons(self.names, self._literals, words)
-        self._reading = Reading("", spec.actions, words)
+        self._comparisons = Comparisons(self.names, self._literals, interface.words)
+        self._reading = Reading("", spec.actions, interface)
         self._constants: dict[str, str] = {}
         steps = list(self._events())
         dispatch, root = self._dispatch()
@@ -123,18 +129,21 @@ class TraceModule:
     def _observations(self) -> list[str]:
         names, spec = self.names, self.spec
         node = f"{names.prefix}n"
-        if OBSERVE not in spec.definitions:
+        observe = self._interface.observe
+        if observe not in spec.definitions:
             shown = "[" + ", ".join(f"{name} |-> {name}" for name in spec.variables) + "]"
         else:
-            shown = f"{OBSERVE}({node})" if spec.arity(OBSERVE) else OBSERVE
+            shown = f"{observe}({node})" if spec.arity(observe) else observe
         lines = [f"{names.observed}({node}) == {shown}"]
-        if self._has_outbox():
-            now, later = f"Outbox({node}), network[{node}]", f"Outbox({node})', (network[{node}])'"
+        outbox = self._interface.outbox
+        if outbox is not None and self._has_outbox():
+            fresh, channels = f"{outbox.operator}({node})", f"{outbox.network}[{node}]"
+            now, later = f"{fresh}, {channels}", f"{fresh}', ({channels})'"
             lines.append(f"{names.added}({node}) == {names.operators}!Added({now}, {later})")
         return lines
 
     def _has_outbox(self) -> bool:
-        return "Outbox" in self.spec.definitions and "network" in self.spec.variables
+        return self._interface.has_outbox(self.spec)
 
     def _events(self) -> Iterator[str]:
         for number, read in enumerate(self.events, start=1):
@@ -154,7 +163,7 @@ class TraceModule:
             yield f"    /\\ {self.names.next_event}' = {number + 1}"
 
     def _step(self, read: ReadEvent) -> str:
-        if read.event.action == OBSERVE:
+        if self._reading.is_observation(read.event):
             return f"UNCHANGED <<{', '.join(self.spec.variables)}>>"
         operator = self._actions.operator(read.event.action)
         return f"{operator}({', '.join(map(self._literals.of, read.args))})" if read.args else operator
@@ -162,7 +171,8 @@ class TraceModule:
     def _shown(self, number: int, read: ReadEvent) -> list[str]:
         if not read.event.shows:
             return []
-        if not read.event.node and OBSERVE in self.spec.definitions and self.spec.arity(OBSERVE):
+        observe = self._interface.observe
+        if not read.event.node and observe in self.spec.definitions and self.spec.arity(observe):
             return [self._agrees(number, SHOWS, self._comparisons.never(SHOWS), "FALSE")]
         agrees = self._comparisons.shows(read.event.shows)
         return [self._agrees(number, SHOWS, agrees, f"{self.names.observed}({self._node(read)})'")]

@@ -16,9 +16,10 @@ from pyspark.sql import SparkSession
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceVerdict, check_trace, failure, unreadable
 from lockstep.jobs.spark.corpus import write_corpus
-from lockstep.systems.specs import Switches, spec_key, trace_spec
+from lockstep.systems.opening import open_trace, opened
+from lockstep.systems.specs import Switches, spec_key, system_of, trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Header, Trace, TraceError, read_trace
+from lockstep.trace.format import Header, TraceError
 
 VERDICTS = pa.schema(
     [
@@ -88,7 +89,7 @@ def _before_spark(trace: Path, switches: Switches, sources: Sources) -> TraceVer
     """Read a trace's header and compile its spec into `sources`; return a verdict where it ends here."""
     source = str(trace)
     try:
-        header = read_trace(trace).header
+        header = open_trace(trace).header
         key = spec_key(header, source, switches)
     except OSError as error:
         return unreadable(error, source)
@@ -135,11 +136,12 @@ def _check_lines(
     specs: dict[tuple[object, ...], Spec],
 ) -> TraceVerdict:
     try:
-        trace = Trace(lines, source)
+        trace = opened(lines, source)
         key = spec_key(trace.header, source, switches)  # refuses a header before anything is looked up by it
         if key not in specs:
             specs[key] = Spec.from_source(sources[key])
-        return check_trace(trace, specs[key])
+        spec = specs[key]
+        return check_trace(trace, spec, system_of(trace.header, source).interface(spec))
     except Exception as error:  # One trace must not take the verdicts of all others with it.
         return failure(error, source)
 

@@ -12,10 +12,12 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from lockstep.base.errors import GaveUpError
+
 _LOG_TAIL_BYTES = 2_000
 
 
-class SparkStartError(RuntimeError):
+class SparkStartError(GaveUpError):
     """Spark did not start; the message has the last lines it wrote."""
 
 

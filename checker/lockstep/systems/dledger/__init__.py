@@ -1,1 +1,68 @@
-"""DLedger: its traces, its recordings and its logs."""
+"""OpenMessaging DLedger: all that lockstep knows of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+
+from lockstep.base.progress import Say
+from lockstep.conformance.interface import Outbox
+from lockstep.systems.dledger.codes import CODES
+from lockstep.systems.dledger.constants import CONSTANTS
+from lockstep.systems.dledger.plans import SIMULATOR
+from lockstep.systems.dledger.reached import reached
+from lockstep.systems.dledger.reference import reference_location
+from lockstep.systems.system import Compile, RawFormat, System
+from lockstep.trace.imported import Imported
+
+_DIGITS = frozenset(b"%d" % digit for digit in range(10))
+
+
+def _is_recording(path: Path, begin: bytes) -> bool:
+    return b'"dledger-capture/' in begin and path.suffix != ".log"
+
+
+def _is_log(path: Path, begin: bytes) -> bool:
+    """Tell DLedger's own log: it is named so, or its lines begin with a time."""
+    return path.suffix == ".log" or begin[:1] in _DIGITS
+
+
+def _read_recording(path: Path, _version: str | None, _compile: Compile, say: Say) -> Imported:
+    # What places the steps of a recording is slow to import, and only this needs it.
+    from lockstep.systems.dledger.recording import import_recording
+
+    return import_recording(path, say)
+
+
+def _read_log(path: Path, version: str | None, compile_: Compile, say: Say) -> Imported:
+    from lockstep.systems.dledger.log import import_log
+
+    return import_log(path, version or LOGGED_VERSION, compile_, say)
+
+
+#: The version that a log is of where nothing else is said: the log does not say it.
+LOGGED_VERSION = "0.2.7"
+
+DLEDGER = System(
+    spec="DLedger",
+    title="DLedger",
+    root=Path("dledger", "DLedger.tla"),
+    cfg=Path("dledger", "Trace.cfg"),
+    constants=CONSTANTS,
+    observe="Observe",
+    outbox=Outbox("Outbox", "network", ("src", "dst")),
+    null="NoNode",
+    least_integer=-1,
+    codes=CODES,
+    locate=reference_location,
+    formats=(
+        RawFormat("a log", _is_log, _read_log, is_explained=True),
+        RawFormat("a recording", _is_recording, _read_recording),
+    ),
+    simulator=SIMULATOR,
+    reached=reached,
+    models=Path("dledger", "models"),
+    lemmas=MappingProxyType(
+        {"index_order_inductive": "lockstep.systems.dledger.lemmas.index_order_inductive"},
+    ),
+)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from lockstep.base.errors import BadInputError
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.standard import PASSING, STANDARD, STANDARD_VALUES
 from lockstep.tla.syntax.tree import (
@@ -32,7 +33,7 @@ from lockstep.tla.values.kinds import ModelValue, Value
 __all__ = ["BOOLEAN_BUILTINS", "CompileError", "Facts", "Program", "outcomes"]
 
 
-class CompileError(Exception):
+class CompileError(BadInputError):
     """A construct outside the supported language, or a name that is missing; the message names module and line."""
 
     def __init__(self, message: str, loc: Location | None = None) -> None:

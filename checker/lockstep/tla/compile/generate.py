@@ -7,7 +7,7 @@ once more, telling a tracer of every conjunct, and is compiled only when somethi
 from __future__ import annotations
 
 import pprint
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from lockstep.tla.compile.compiler import NEXT, NOW, Binding, Compiler, Context,
 from lockstep.tla.compile.emit import Block, Names, python_name
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
 from lockstep.tla.compile.nextstate import ActionPart, Frame, split_next
+from lockstep.tla.meta import EachMeta, Path, Place, empty_meta
 from lockstep.tla.syntax.tree import Bound, Builtin, Call, Definition, Expr, Location
 from lockstep.tla.values import runtime
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value
@@ -24,7 +25,7 @@ from lockstep.tla.values.sets import INT, NAT, STRING
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "6"
+COMPILER_VERSION = "7"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
 
 
@@ -39,8 +40,11 @@ class _Formula:
 
 
 class _Generator:
-    def __init__(self, program: Program, sources: dict[str, str], debug: bool, spec_hash: str) -> None:
+    def __init__(
+        self, program: Program, sources: dict[str, str], debug: bool, spec_hash: str, asked: Iterable[str] = ()
+    ) -> None:
         self.program = program
+        self.asked = tuple(asked)
         self.sources = sources
         self.spec_hash = spec_hash
         self.values = Compiler(program, debug)
@@ -51,14 +55,14 @@ class _Generator:
         }
         self.values.write_enabled = self.write_enabled
         self.entries: dict[str, list[str]] = {"next": [], "step": [], "init": [], "why": []}
-        self.meta: dict[str, Any] = {
-            "name": program.tree.root,
-            "spec_hash": spec_hash,
-            "compiler": COMPILER_VERSION,
-            "debug": debug,
-            "variables": [d.name for d in program.variables()],
-            "modules": sorted(sources),
-        }
+        self.meta = empty_meta(
+            name=program.tree.root,
+            spec_hash=spec_hash,
+            compiler=COMPILER_VERSION,
+            debug=debug,
+            variables=[d.name for d in program.variables()],
+            modules=sorted(sources),
+        )
 
     # ---- What the configuration names ----
 
@@ -137,15 +141,19 @@ class _Generator:
 
     def run(self) -> str:
         init, nxt = self.behaviour()
-        outbox = self.program.definition(self.program.top.get("Outbox", -1))
-        told = footprint_of(self.program, outbox) if outbox is not None else ()
-        carried = {("network", 0)} if any(each.name == "network" for each in self.program.variables()) else set()
-        self.meta["outbox_footprint"] = sorted(map(list, {*told, *carried}), key=repr)
+        self.meta["footprints"] = dict(self.footprints())
         self.write_init(init)
         self.write_actions(nxt)
         self.write_predicates()
         self.write_definitions()
         return self.assemble()
+
+    def footprints(self) -> Iterator[tuple[str, list[Path]]]:
+        """Yield the paths that each definition that was asked about reads, if there is one of that name."""
+        for name in self.asked:
+            definition = self.program.definition(self.program.top.get(name, -1))
+            if definition is not None:
+                yield name, sorted(map(list, footprint_of(self.program, definition)), key=repr)
 
     def write_init(self, init: Expr | None) -> None:
         self.meta["init"] = None
@@ -171,7 +179,6 @@ class _Generator:
         return write
 
     def write_actions(self, nxt: Expr | None) -> None:
-        self.meta["actions"] = {}
         if nxt is None:
             return
         for name, (params, alternatives) in self.grouped(nxt).items():
@@ -205,8 +212,10 @@ class _Generator:
         self.meta["actions"][name] = {
             "params": list(params),
             "labels": sorted({part.label for part in parts}),
-            "loc": _tuple(loc),
-            **keys,
+            "loc": _place(loc),
+            "next": keys["next"],
+            "step": keys["step"],
+            "why": keys["why"],
         }
 
     def entry(self, mode: str, key: str, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> str:
@@ -322,9 +331,8 @@ class _Generator:
 
     def write_predicates(self) -> None:
         cfg, meta = self.program.cfg, self.meta
-        meta["parts"] = {}
         named = [(name, "INVARIANT") for name in cfg.invariants] + [(name, "PROPERTY") for name in cfg.properties]
-        meta["property_places"] = {name: _tuple(self.named(name, what).loc) for name, what in named}
+        meta["property_places"] = {name: _place(self.named(name, what).loc) for name, what in named}
         meta["invariants"] = {name: self.state_predicate(name, "INVARIANT") for name in cfg.invariants}
         for name in cfg.invariants:
             self.write_parts(name, self.named(name, "INVARIANT").body, of_step=False)
@@ -332,7 +340,6 @@ class _Generator:
         meta["action_constraints"] = [
             self.predicate(self.named(name, "ACTION_CONSTRAINT").body) for name in cfg.action_constraints
         ]
-        meta["action_properties"], meta["initial_properties"], meta["unchecked"] = {}, {}, {}
         for name in cfg.properties:
             self.write_property(name)
         meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
@@ -392,25 +399,42 @@ class _Generator:
             self._write_elements(elements, part)
             footprint = sorted(map(list, part.footprint), key=repr)
             eaches = [self._write_each(part, each) for each in part.eaches]
-            found.append([holds, elements, footprint, [] if None in eaches else eaches, of_step])
+            known = [each for each in eaches if each is not None]
+            found.append(
+                {
+                    "holds": holds,
+                    "elements": elements,
+                    "footprint": footprint,
+                    "eaches": known if len(known) == len(eaches) else [],
+                    "of_step": of_step,
+                }
+            )
 
-    def _write_each(self, part: Part, each: Each) -> dict[str, Any] | None:
+    def _write_each(self, part: Part, each: Each) -> EachMeta | None:
         """Compile what tells which elements a change concerns; nothing where a limit cannot be compiled alone."""
         assert each.bound.domain is not None
         fresh = self.values.globals.fresh
-        told: dict[str, Any] = {"holds": fresh("_each_holds"), "domain": None, "range": None, "guard": None}
+        told: EachMeta = {
+            "holds": fresh("_each_holds"),
+            "domain": None,
+            "range": None,
+            "guard": None,
+            "of_domain": sorted(map(list, each.domain), key=repr),
+            "whole": sorted(map(list, each.whole), key=repr),
+            "at": sorted(((list(path), key, offset) for path, key, offset in each.at), key=repr),
+            "thresholds": [],
+        }
         if each.guard is not None:
-            told["guard"] = fresh("_each_guard")
-            self._write_function(told["guard"], part, each.guard, test=True)
+            guard = told["guard"] = fresh("_each_guard")
+            self._write_function(guard, part, each.guard, test=True)
         self._write_test(told["holds"], replace(part, frames=(*part.frames, Frame(bound=each.bound)), body=each.body))
         if each.range is None:
-            told["domain"] = fresh("_each_domain")
-            self._write_function(told["domain"], part, each.bound.domain)
+            domain = told["domain"] = fresh("_each_domain")
+            self._write_function(domain, part, each.bound.domain)
         else:
-            told["range"] = [fresh("_each_low"), fresh("_each_high")]
-            for name, end in zip(told["range"], each.range, strict=True):
+            ends = told["range"] = (fresh("_each_low"), fresh("_each_high"))
+            for name, end in zip(ends, each.range, strict=True):
                 self._write_function(name, part, end)
-        told["thresholds"] = []
         for threshold in each.thresholds:
             limit = fresh("_each_limit")
             try:
@@ -419,9 +443,9 @@ class _Generator:
             except (CompileError, KeyError):
                 return None
             paths = sorted(map(list, threshold.footprint), key=repr)
-            told["thresholds"].append([threshold.key, threshold.offset, limit, paths])
-        told["at"] = sorted(([list(path), key, offset] for path, key, offset in each.at), key=repr)
-        told["whole"], told["of_domain"] = (sorted(map(list, paths), key=repr) for paths in (each.whole, each.domain))
+            told["thresholds"].append(
+                {"key": threshold.key, "offset": threshold.offset, "limit": limit, "footprint": paths}
+            )
         return told
 
     def _write_test(self, name: str, part: Part) -> None:
@@ -467,7 +491,7 @@ class _Generator:
 
         self.modes["next"].loop(frame.bound, scope, block, write)
 
-    def assumptions(self) -> list[list[Any]]:
+    def assumptions(self) -> list[tuple[str, Place]]:
         found = []
         for module in self.program.tree.modules.values():
             if module.name not in self.sources:
@@ -475,7 +499,7 @@ class _Generator:
             for assumed in module.assumptions:
                 try:
                     with self.values.attempt():
-                        found.append([self.predicate(assumed.body), _tuple(assumed.loc)])
+                        found.append((self.predicate(assumed.body), _place(assumed.loc)))
                 except CompileError:
                     if module.name == self.program.tree.root:
                         raise
@@ -483,7 +507,6 @@ class _Generator:
 
     def write_definitions(self) -> None:
         """Compile every definition of the root module for evaluation by name; note those that cannot be."""
-        self.meta["definitions"], self.meta["uncompiled"] = {}, {}
         for name, uid in self.program.top.items():
             definition = self.program.definition(uid)
             if definition is None or definition.loc.module not in self.sources:
@@ -496,7 +519,13 @@ class _Generator:
                 self.meta["uncompiled"][name] = str(error)
                 continue
             how = self.values.protocol(definition)
-            self.meta["definitions"][name] = [function, how, facts.reads_now, facts.reads_next, _tuple(definition.loc)]
+            self.meta["definitions"][name] = {
+                "function": function,
+                "arguments": list(how),
+                "reads_now": facts.reads_now,
+                "reads_next": facts.reads_next,
+                "loc": _place(definition.loc),
+            }
 
     # ---- The text ----
 
@@ -549,7 +578,7 @@ class _Generator:
         return f"# {first[0].strip()}\n" if first else ""
 
     def conjuncts(self) -> list[list[Any]]:
-        return [[*_tuple(loc), before + self.source_text(loc)] for loc, before in self.values.conjuncts]
+        return [[*_place(loc), before + self.source_text(loc)] for loc, before in self.values.conjuncts]
 
     def source_text(self, loc: Location) -> str:
         """Answer the text of the specification at a location."""
@@ -582,8 +611,8 @@ def _is_why(key: object) -> bool:
     return isinstance(key, tuple) and key[0] == "why"
 
 
-def _tuple(loc: Location) -> list[Any]:
-    return [loc.module, loc.line, loc.column, loc.end_line, loc.end_column]
+def _place(loc: Location) -> Place:
+    return (loc.module, loc.line, loc.column, loc.end_line, loc.end_column)
 
 
 def _literal(value: Value) -> str:
@@ -620,7 +649,14 @@ def behaviour(program: Program) -> tuple[Expr | None, dict[str, tuple[tuple[str,
     return init, {} if nxt is None else generator.grouped(nxt)
 
 
-def generate(program: Program, sources: dict[str, str], *, debug: bool = False, spec_hash: str = "") -> str:
+def generate(
+    program: Program,
+    sources: dict[str, str],
+    *,
+    debug: bool = False,
+    spec_hash: str = "",
+    footprints: Iterable[str] = (),
+) -> str:
     """Compile a program to the text of a Python module.
 
     Args:
@@ -628,6 +664,7 @@ def generate(program: Program, sources: dict[str, str], *, debug: bool = False, 
         sources: the text of each module of the project, by name.
         debug: whether a CHOOSE must have one witness only.
         spec_hash: what identifies the specification.
+        footprints: definitions whose footprints are asked for; one that is not there has none.
 
     Returns:
         The Python source.
@@ -635,4 +672,4 @@ def generate(program: Program, sources: dict[str, str], *, debug: bool = False, 
     Raises:
         CompileError: if something needed is outside the supported language.
     """
-    return _Generator(program, sources, debug, spec_hash).run()
+    return _Generator(program, sources, debug, spec_hash, footprints).run()

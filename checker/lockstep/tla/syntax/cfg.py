@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lockstep.base.errors import BadInputError
 from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
@@ -14,7 +15,7 @@ from lockstep.tla.values.text import unescape
 __all__ = ["Cfg", "CfgError", "parse_cfg", "read_cfg"]
 
 
-class CfgError(Exception):
+class CfgError(BadInputError):
     """A configuration that cannot be read; the message names file and line."""
 
 

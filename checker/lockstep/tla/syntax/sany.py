@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from lockstep.base.errors import BadInputError
 from lockstep.tlc.errors import ToolDied, ToolMissing
 from lockstep.tlc.java import find_java, find_tla2tools
 
@@ -18,7 +19,7 @@ __all__ = ["SanyError", "default_jar", "export"]
 _MODULE = re.compile(rb"-{4,}[ \t]*MODULE[ \t]+\w+[ \t]*-{4,}")
 
 
-class SanyError(Exception):
+class SanyError(BadInputError):
     """SANY refused a module.
 
     Attributes:

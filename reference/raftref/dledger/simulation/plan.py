@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from raftref.dledger import GRAINS, SWITCHES, Grain, NodeId, Switches, Variant
+from raftref.limits import EVENTS_MAX
 
 NODES_MIN, NODES_MAX = 3, 7
-EVENTS_MAX = 10_000_000
 
 
 class PlanError(ValueError):

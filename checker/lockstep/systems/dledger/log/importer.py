@@ -17,25 +17,17 @@ from lockstep.conformance.incremental import Incremental
 from lockstep.systems.dledger.log.explanation import Explanation, explain_log
 from lockstep.systems.dledger.log.lines import LogLine, read_log
 from lockstep.systems.dledger.log.runs import Run, Taken
-from lockstep.systems.dledger.recording.importer import (
-    ACTION,
-    CONSTANTS,
-    NOISE,
-    OBSERVATION,
-    SPEC,
-    VERSIONS,
-    Imported,
-    Summary,
-)
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.dledger.recording.importer import CONSTANTS, SPEC, VERSIONS
+from lockstep.systems.system import Compile
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value
 from lockstep.trace import format as trace
 from lockstep.trace.format import OBSERVE, Event
+from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
 
 _RECOVERED = ("recovered_end", "recovered_committed")
 
 
-def import_log(path: Path, version: str, say: Say = silent) -> Imported:
+def import_log(path: Path, version: str, compile_: Compile, say: Say = silent) -> Imported:
     """Explain the log at `path`, of a DLedger of this version.
 
     Raises TraceError, naming file and line, where it is no log of a group from its begin; UnexplainedError where no
@@ -53,7 +45,7 @@ def import_log(path: Path, version: str, say: Say = silent) -> Imported:
         constants={**CONSTANTS, **VERSIONS[version], "AtomicQuorumCheck": True},
         origin=f"an explanation of the log {path.name}",
     )
-    found = explain_log(lines, header.nodes, trace_spec(header, source), source, say)
+    found = explain_log(lines, header.nodes, compile_(header, source), source, say)
     steps = _fewest_violations(found.runs).steps()
     times = {line.number: line.t_ms for line in lines}
     events = tuple(_event(seq, step, times[step.line]) for seq, step in enumerate(steps))

@@ -8,7 +8,6 @@ its config says so.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +42,7 @@ from lockstep.systems.dledger.recording.placement import Placement, Step, place
 from lockstep.systems.dledger.recording.world import OF_LOG, OF_ROLE, MarksNow, Node, RoleNow, World, shown_of_node
 from lockstep.trace import format as trace
 from lockstep.trace.format import OBSERVE, Event
+from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
 from raftref.dledger import COARSE, PUBLISHED, Variant
 
 SPEC = "DLedger"
@@ -60,55 +60,6 @@ VERSIONS: dict[str, dict[str, bool | str | int]] = {
     "0.2.7": {},
     "0.3.1.2": {"NotFollower": True, "ApplyUnclamped": Variant.REPAIRED.value},
 }
-
-ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What became of the lines: their number by kind and use, the events by action, and the moved ones.
-
-    `moved` are the lines whose event stands before one of a line above; `forced` those for which no place was
-    found that agrees with all that was recorded, and which keep that of their line; `hidden` counts, by action, the
-    events that no line tells of and that one of a later line needs. `states` is how many states of the spec explain
-    the lines, at most, and `explanations` how many explain them all: one, where each step is told of; `refuted` is the
-    line of a log that none explains, with which the trace ends.
-    """
-
-    uses: dict[str, dict[str, int]]
-    actions: dict[str, int]
-    moved: tuple[int, ...]
-    forced: tuple[int, ...]
-    hidden: dict[str, int]
-    states: int = 1
-    explanations: int = 1
-    refuted: int | None = None
-
-    @property
-    def lines(self) -> dict[str, int]:
-        """The number of lines by use."""
-        totals: Counter[str] = Counter()
-        for uses in self.uses.values():
-            totals.update(uses)
-        return dict(totals)
-
-    @property
-    def explained(self) -> int:
-        """How many lines are an action or an observation within one."""
-        return sum(count for use, count in self.lines.items() if use != NOISE)
-
-
-@dataclass(frozen=True)
-class Imported:
-    """A recording as a trace."""
-
-    header: trace.Header
-    events: tuple[Event, ...]
-    summary: Summary
-
-    def __iter__(self) -> Iterator[Event]:
-        """Yield the events in the order of their effects."""
-        return iter(self.events)
 
 
 def import_recording(path: Path | str, say: Say = silent) -> Imported:

@@ -1,4 +1,4 @@
-"""What every lemma shares: the record of a proof, and the one place where z3 is asked.
+"""What every lemma shares: the one place where z3 is asked.
 
 A lemma is a claim over all values of its variables. z3 is asked for values that satisfy the assumptions and
 break the claim: none exist (`unsat`), and the claim is proved; some exist (`sat`), and they are the
@@ -11,49 +11,14 @@ are wrong, run by the same code, each of which has to be refuted.
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 import z3
 
-DEFAULT_TIMEOUT_MS = 30_000
-"""Milliseconds for one question to z3. The slowest takes about a second."""
-
-MAX_TIMEOUT_MS = 2**32 - 1
-"""The longest that z3 can be told; to it this one means for ever."""
+from lockstep.proofs.proof import Proof, ProofVerdict
 
 NODE_COUNTS = tuple(range(1, 10))
 """The group sizes a lemma is proved for where it is not proved for every size."""
-
-
-class Verdict(StrEnum):
-    """What is known of a claim afterwards."""
-
-    PROVED = "proved"
-    REFUTED = "refuted"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What one lemma says and what became of it."""
-
-    name: str
-    """The lemma's name, as `run_proofs` takes it."""
-    statement: str
-    """The claim in words, with everything it assumes."""
-    node_counts: tuple[int, ...] | None
-    """The group sizes it speaks of; `None` for every size."""
-    verdict: Verdict
-    """`PROVED` only if the claim is proved and every control refuted."""
-    seconds: float
-    """Wall time, controls included."""
-    counterexample: Mapping[str, Any] | None = None
-    """Of a refuted claim: the values that break it, JSON-like, with `node_count` among them."""
-    reason: str = ""
-    """Of an unknown verdict: why."""
-    controls: tuple["Proof", ...] = ()
-    """Wrong neighbours of the claim, each of which must be refuted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +66,7 @@ def prove(
         name=name,
         statement=statement,
         node_counts=None if node_counts is None else tuple(node_counts),
-        verdict=Verdict.UNKNOWN,
+        verdict=ProofVerdict.UNKNOWN,
         seconds=0.0,
         controls=tuple(controls),
     )
@@ -134,15 +99,15 @@ def _ask_all(undecided: Proof, questions: Iterable[Question], timeout_ms: int) -
         answer = solver.check()
         if answer == z3.sat:
             found = {"node_count": question.node_count, **question.read(solver.model())}
-            return replace(undecided, verdict=Verdict.REFUTED, counterexample=found)
+            return replace(undecided, verdict=ProofVerdict.REFUTED, counterexample=found)
         if answer != z3.unsat:
             return replace(undecided, reason=f"{size}: z3 gave up: {solver.reason_unknown()}")
     if not asked:
         return replace(undecided, reason="there was no question to ask")
     for control in undecided.controls:
-        if control.verdict is not Verdict.REFUTED:
+        if control.verdict is not ProofVerdict.REFUTED:
             return replace(undecided, reason=f"the control {control.name} is {control.verdict}, and must be refuted")
-    return replace(undecided, verdict=Verdict.PROVED)
+    return replace(undecided, verdict=ProofVerdict.PROVED)
 
 
 def _solver(timeout_ms: int, conditions: Iterable[z3.BoolRef]) -> z3.Solver:

@@ -20,7 +20,8 @@ from itertools import pairwise
 
 import z3
 
-from lockstep.proofs.base import DEFAULT_TIMEOUT_MS, NODE_COUNTS, Proof, Question, integers, prove
+from lockstep.proofs.asking import NODE_COUNTS, Question, integers, prove
+from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.proofs.quorum_rules_equal import element, middle
 
 NAME = "index_order_inductive"

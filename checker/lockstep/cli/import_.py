@@ -1,0 +1,63 @@
+"""lockstep import."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from lockstep.cli.options import FORMAT, progress, progress_end
+
+
+@click.command(name="import")
+@click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The trace to write."
+)
+@click.option(
+    "--logged-version",
+    help="The version of the system whose log it is, where the file does not say it.",
+)
+@FORMAT
+def command(recording: Path, output: Path, logged_version: str | None, form: str) -> int:
+    """Turn what a real system recorded or logged into a trace.
+
+    Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
+    has the table. An event is hidden where no line tells of it, and what a line tells needs it. A step is forced
+    where no place agrees with all that was recorded: it stands at its line.
+
+    A log tells of few steps, so the states that explain its lines are searched for, with hidden steps between
+    the lines; one explanation is written. Where none is found the exit code is 3, and no trace is written.
+
+    \b
+    lockstep import recording.ndjson -o trace.ndjson
+    lockstep import its.log --logged-version 0.3.1.2 -o trace.ndjson
+    """
+    from lockstep.systems.traces import import_trace, raw_format
+
+    _, raw = raw_format(recording)
+    try:
+        count, summary = import_trace(recording, output, logged_version, progress)
+    finally:
+        progress_end()
+    lines = summary.lines
+    if form == "json":
+        click.echo(json.dumps({"trace": str(output), "events": count, "lines": lines, **asdict(summary)}))
+        return 0
+    uses = ", ".join(f"{lines.get(use, 0)} {use}" for use in ("action", "observation", "noise"))
+    said = f"{count} events, {sum(summary.hidden.values())} of them hidden, from {sum(lines.values())} lines ({uses})"
+    if raw.is_explained:
+        carried = f"states carried: {summary.states} at most, {summary.explanations} at the end"
+        refuted = f"; the last event is what line {summary.refuted} says, which no behaviour explains"
+        click.echo(f"{output}: {said}, {carried}{'' if summary.refuted is None else refuted}")
+    else:
+        click.echo(f"{output}: {said}, {_forced_text(summary.forced)}")
+    return 0
+
+
+def _forced_text(forced: tuple[int, ...]) -> str:
+    """Say how many steps were placed against the recording, and where."""
+    where = f" (lines {', '.join(map(str, forced))})" if forced else ""
+    return f"{len(forced)} forced{where}"

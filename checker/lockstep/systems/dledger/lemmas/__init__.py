@@ -1,0 +1,1 @@
+"""What z3 proves of DLedger for all integers."""

@@ -1,0 +1,90 @@
+"""Simulated clusters of DLedger: the plans of faults that have a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from lockstep.base.errors import BadInputError
+from lockstep.systems.system import Simulator
+from lockstep.trace.format import FORMAT, Event, Header
+from raftref.dledger import FINE, REPAIRED, VOTES
+from raftref.dledger.simulation import FaultPlan, PlanError, constants, load_plan, simulate
+
+#: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
+_RESTLESS: dict[str, Any] = {
+    "step_down": 0.012,
+    "client": 0.15,
+    "crash": 0.0003,
+    "power_loss": 0.0002,
+    "shutdown": 0.0002,
+    "restart": 0.06,
+    "check_point": 0.005,
+    "flush": 0.01,
+    "heal": 0.02,
+}
+_REPAIRED = {**_RESTLESS, "switches": REPAIRED.constants()}
+_PUBLISHED = {**_RESTLESS, "crash_in_persist": 0.0008}
+_BATCHES = {**FINE.constants(), "Batches": True}
+_WHOLE = {**FINE.constants(), "VoteMessages": True}
+
+#: The plans by name. In those without "published" in their name everything is repaired, and no property may fail;
+#: the others are the code as it is: they conform, and properties may fail. Channels keep the order where `fifo`
+#: says so. `fine` has queues, clients, passes in two parts; `batches`, `applied`, `whole` add batches, a state machine,
+#: votes as messages.
+PLANS: dict[str, dict[str, Any]] = {
+    "ordered": {"nodes": 3, "fifo": True, **_REPAIRED},
+    "five": {"nodes": 5, "fifo": True, "max_down": 2, **_REPAIRED},
+    "published": {"nodes": 3, **_PUBLISHED},
+    "fine": {"nodes": 3, "grain": FINE.constants(), **_REPAIRED},
+    "fine_published": {"nodes": 5, "max_down": 2, "grain": FINE.constants(), **_PUBLISHED},
+    "applied": {"nodes": 3, "grain": {**FINE.constants(), "Applies": True}, **_REPAIRED},
+    "whole": {"nodes": 3, "transfer": 0.004, "grain": _WHOLE, **_REPAIRED},
+    "batches": {"nodes": 3, "grain": _BATCHES, **_REPAIRED},
+    "batches_published": {"nodes": 3, "grain": _BATCHES, **_PUBLISHED},
+    "votes": {"nodes": 3, "fifo": True, "transfer": 0.004, "grain": VOTES.constants(), **_REPAIRED},
+    "not_follower": {"nodes": 3, "grain": {**FINE.constants(), "NotFollower": True}, **_REPAIRED},
+    "votes_published": {"nodes": 5, "max_down": 2, "transfer": 0.004, "grain": VOTES.constants(), **_PUBLISHED},
+}
+
+#: The plans that `verify` runs. Each cluster must be a behaviour of the spec.
+VERIFIED = ("ordered", "five", "published", "fine", "votes")
+
+#: The plans in which a property may fail.
+FLAWED = frozenset({"published", "fine_published", "batches_published", "votes_published"})
+
+#: The properties that hold with every flaw all the same.
+KEPT = frozenset({"TypeOK", "LeaderAppendOnlyProp", "WatermarkMonotonicWithinTermProp"})
+
+
+def fault_plan(name: str, events: int) -> FaultPlan:
+    """Return a plan of PLANS, or the one in the file `name`, with so many events.
+
+    Raises BadInputError where the file is no plan and OSError where it cannot be read.
+    """
+    try:
+        plan = FaultPlan.from_dict(PLANS[name]) if name in PLANS else load_plan(Path(name))
+    except PlanError as error:
+        raise BadInputError(str(error)) from error
+    return replace(plan, events=events)
+
+
+def _cluster(name: str, seed: int, events: int) -> tuple[Header, Iterator[Event]]:
+    plan = fault_plan(name, events)
+    header = Header(
+        format=FORMAT,
+        system="raftref",
+        version=version("lockstep-raft"),
+        spec="DLedger",
+        nodes=plan.node_ids,
+        constants={**constants(plan)},
+        origin="simulation of the Python reference",
+        scenario=f"plan {name}, seed {seed}, {events} events",
+    )
+    return header, (Event(**{**event, "sent": tuple(event["sent"])}) for event in simulate(seed, plan))
+
+
+SIMULATOR = Simulator(plans=tuple(PLANS), verified=VERIFIED, flawed=FLAWED, kept=KEPT, cluster=_cluster)

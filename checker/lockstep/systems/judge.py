@@ -1,0 +1,115 @@
+"""The verdict on one file: what goes wrong with it is its own verdict, and leaves the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.progress import Say, silent
+from lockstep.conformance.by_tlc import Subject, check_with_tlc
+from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure, unreadable
+from lockstep.conformance.codes import OTHER_SPEC
+from lockstep.conformance.interface import Interface
+from lockstep.systems.opening import open_trace
+from lockstep.systems.own import check_own, load_own_spec, own_system, refuse_mapping
+from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
+from lockstep.tla.spec import Spec, parse_spec
+from lockstep.trace.format import Event, Header, TraceError
+from lockstep.trace.json_lines import source_name
+from lockstep.trace.mapping import read_mapping
+
+Judge: TypeAlias = Callable[[Path], TraceVerdict]
+
+#: A passing line is shown after so many events.
+_OFTEN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ByTlc:
+    """How TLC is run where it takes the steps: seconds for each trace, and the jar."""
+
+    timeout: float | None
+    jar: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Events that are counted while they are read."""
+
+    events: Events
+    say: Say
+
+    @property
+    def source(self) -> str:
+        """The file."""
+        return self.events.source
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        for count, (line, event) in enumerate(self.events):
+            if count % _OFTEN == 0:
+                self.say(f"{self.source}: event {count:,}")
+            yield line, event
+
+
+def judge_known(switches: Switches, tlc: ByTlc | None = None, say: Say = silent) -> Judge:
+    """Return the check of a trace whose header names a system that lockstep knows.
+
+    Arguments: `switches`, constants that replace the header's; `tlc`, where TLC takes the steps.
+    """
+
+    def judge(path: Path) -> TraceVerdict:
+        source = source_name(path)
+        try:
+            trace = open_trace(path)
+        except OSError as error:
+            return unreadable(error, source)
+        except TraceError as error:
+            return failure(error, source)
+        header = trace.header
+        try:
+            system = system_of(header, source)
+            if tlc is None:
+                spec = compiled(system, header, source, switches)
+                found = check_trace(_Told(trace, say), spec, system.interface(spec))
+            else:
+                held = subject(system, header, source, switches, tlc.jar)
+                found = check_with_tlc(trace, held, timeout_seconds=tlc.timeout, jar=tlc.jar)
+        except Exception as error:
+            return failure(error, source)
+        found.notes.extend(_notes(header, spec_hash(system), source))
+        return found
+
+    return judge
+
+
+def _notes(header: Header, here: str, source: str) -> Iterator[str]:
+    if header.spec_hash and header.spec_hash != here:
+        told = f"written with the spec {header.spec_hash[:12]}, checked against {here[:12]}"
+        yield f"{source}:1: {OTHER_SPEC} note: {told}"
+
+
+def judge_own(own: Path, cfg: Path, mapping: Path | None, tlc: ByTlc | None = None) -> Judge:
+    """Return the check of a trace, or with `mapping` of a log, against a spec of the reader's own.
+
+    Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
+    """
+    mapped = None if mapping is None else read_mapping(mapping)
+    system = own_system(own, cfg, mapped)
+    spec = load_own_spec(system)
+    if mapped is not None:
+        try:
+            refuse_mapping(mapped, spec)
+        except BadInputError as error:
+            raise type(error)(f"{mapping}: {error}") from error
+    interface = system.interface(spec)
+    if tlc is None:
+        return lambda path: check_own(path, spec, interface, mapped)
+    parsed = parse_spec(own, cfg, jar=tlc.jar)
+
+    def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
+        return check_with_tlc(trace, Subject(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
+
+    return lambda path: check_own(path, spec, interface, mapped, with_tlc)

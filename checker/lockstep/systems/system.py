@@ -1,0 +1,136 @@
+"""What lockstep must know of a system: one value, which every command takes its knowledge from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from lockstep.base.paths import spec_dir
+from lockstep.base.progress import Say
+from lockstep.conformance.compare import Words
+from lockstep.conformance.interface import Interface, Outbox, no_location
+from lockstep.proofs.run import Lemmas
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import Value
+from lockstep.trace.format import Event, Header
+from lockstep.trace.imported import Imported
+from lockstep.trace.json_lines import MIN_INTEGER
+
+#: What a constant of a trace's header may be.
+Choice: TypeAlias = bool | str | int
+Choices: TypeAlias = Mapping[str, Choice]
+
+#: A kind of thing that a trace can reach of the protocol, and its name.
+Reached: TypeAlias = tuple[str, str]
+
+#: Compiles the spec for the trace that a header begins; the string names the file in messages.
+Compile: TypeAlias = Callable[[Header, str], Spec]
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The constants that the header of a trace chooses.
+
+    `allowed` are the values of each, by the header's name; `defaults` those that a header may leave out; `variants`
+    are sets of them that have a name, as `lockstep check --switch` takes it. `values` makes the constants of the spec
+    out of the nodes and of all that was chosen.
+    """
+
+    allowed: Mapping[str, tuple[Choice, ...]]
+    defaults: Choices
+    variants: Mapping[str, Mapping[str, str]]
+    values: Callable[[Sequence[str], Choices], Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class RawFormat:
+    """What a system writes by itself, or a recorder of it, which is imported as a trace.
+
+    `name` says what it is, as in "a recording of ..."; `recognises` tells it by the file's name and its first bytes;
+    `read` imports a file, of a version of the system (None: the file says it, or the default); it may ask for the
+    spec to be compiled. `is_explained`: its lines are partial observations, and a search finds the steps between them.
+    """
+
+    name: str
+    recognises: Callable[[Path, bytes], bool]
+    read: Callable[[Path, str | None, Compile, Say], Imported]
+    is_explained: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """Clusters of the reference under faults, reproduced by a plan and a seed.
+
+    `plans` are the names of the plans; `verified` those that `lockstep verify` runs; in those that are `flawed` a
+    property may fail, but for those that are `kept` with every flaw. `cluster` runs a plan (a name, or the file of
+    one) with a seed for so many events.
+    """
+
+    plans: tuple[str, ...]
+    verified: tuple[str, ...]
+    flawed: frozenset[str]
+    kept: frozenset[str]
+    cluster: Callable[[str, int, int], tuple[Header, Iterator[Event]]]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """All that lockstep knows of a system.
+
+    `spec` is the root module, which the header of a trace names; `root` and `cfg` are its files, below spec/ or
+    anywhere. `constants` are those that a header chooses; without them the cfg has them all.
+
+    Where a trace meets the spec: `observe` names the definition that a trace may show, `outbox` says what a node has
+    sent, `null` names the constant that JSON's null stands for; strings stand for the model values of those names where
+    `names_model_values` says so. No event has an integer below `least_integer`. `codes` are those of the properties;
+    `locate` tells where the reference implements an action.
+
+    What is left out is not there: raw formats to import, a simulator, what a trace reaches of the protocol, bounded
+    models (the folder of their manifest, below spec/), lemmas.
+    """
+
+    spec: str
+    title: str
+    root: Path
+    cfg: Path
+    constants: Constants | None = None
+    observe: str = ""
+    outbox: Outbox | None = None
+    null: str | None = None
+    names_model_values: bool = False
+    least_integer: int = MIN_INTEGER
+    codes: Mapping[str, str] = field(default_factory=dict)
+    locate: Callable[[str], str] = no_location
+    formats: tuple[RawFormat, ...] = ()
+    simulator: Simulator | None = None
+    reached: Callable[[Iterable[Event]], Iterator[Reached]] | None = None
+    models: Path | None = None
+    lemmas: Lemmas = field(default_factory=dict)
+
+    @property
+    def module(self) -> Path:
+        """The file of the root module."""
+        return spec_dir() / self.root
+
+    @property
+    def trace_cfg(self) -> Path:
+        """The cfg that names Init, Next and the properties that traces are checked for."""
+        return spec_dir() / self.cfg
+
+    @property
+    def manifest(self) -> Path | None:
+        """The manifest of the bounded models, if there are any."""
+        return None if self.models is None else spec_dir() / self.models / "manifest.toml"
+
+    @property
+    def footprints(self) -> tuple[str, ...]:
+        """The definitions whose footprints the check asks for."""
+        return () if self.outbox is None else (self.outbox.operator,)
+
+    def interface(self, spec: Spec) -> Interface:
+        """Return where a trace meets the spec, once that is compiled; raises KeyError where `null` is no constant."""
+        null = None if self.null is None else {**spec.model_values, **spec.constants}[self.null]
+        strings = spec.model_values if self.names_model_values else {}
+        return Interface(self.observe, self.outbox, Words(null, strings), self.codes, self.locate)

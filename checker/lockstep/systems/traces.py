@@ -1,0 +1,88 @@
+"""Writing trace files: of simulated clusters, and of raw input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.progress import EVERY, Say, silent
+from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
+from lockstep.systems.specs import spec_hash, trace_spec
+from lockstep.systems.system import RawFormat, Simulator, System
+from lockstep.trace.format import Event, write_trace
+from lockstep.trace.imported import Imported, Summary
+
+_BEGINNING_BYTES = 200
+
+
+class OverwritingError(BadInputError):
+    """The file that is to be written is the one that is read."""
+
+
+class UnknownFormatError(BadInputError):
+    """A file is no raw input of any system."""
+
+
+def write_cluster(
+    folder: Path, plan: str, seed: int, events: int, system: System | None = None, say: Say = silent
+) -> Path:
+    """Simulate one cluster and write its trace into `folder`; return the file.
+
+    A plan, a seed and a version of this package reproduce the trace to the byte.
+    Arguments: `plan`, by its name, or the file of one; `system`, for a file: whose plan it is.
+    Raises BadInputError where the file is no plan, and OSError where it cannot be read.
+    """
+    owner, simulator = simulators().get(plan) or _simulator_of(system or next(iter(SYSTEMS.values())))
+    path = folder / f"{Path(plan).stem}-{seed}.trace.ndjson"
+    header, run = simulator.cluster(plan, seed, events)
+    header = msgspec.structs.replace(header, spec_hash=spec_hash(owner))
+    write_trace(path, header, _telling(run, lambda count: say(f"{path}: event {count:,} of {events:,}")))
+    return path
+
+
+def _simulator_of(system: System) -> tuple[System, Simulator]:
+    if system.simulator is None:
+        raise BadInputError(f"there is no simulator of {system.title}")
+    return system, system.simulator
+
+
+def _telling(events: Iterable[Event], on_event: Callable[[int], None]) -> Iterator[Event]:
+    for count, event in enumerate(events):
+        if count % EVERY == 0:
+            on_event(count)
+        yield event
+
+
+def import_trace(recording: Path, path: Path, version: str | None = None, say: Say = silent) -> tuple[int, Summary]:
+    """Write the trace of raw input to `path`; return its number of events, and what became of the lines.
+
+    Arguments: `recording`, a file in one of the raw formats; `version`, of the system, where the file does not say it.
+    Raises TraceError where the file is malformed or has what the spec does not model; GaveUpError where no
+    steps were found that lead from one line of a log to the next.
+    """
+    if path.exists() and recording.samefile(path):
+        raise OverwritingError(f"{path}: the trace would overwrite what it is made of")
+    system, _ = raw_format(recording)
+    imported = imported_file(recording, version, say)
+    header = msgspec.structs.replace(imported.header, spec_hash=spec_hash(system))
+    return write_trace(path, header, imported.events), imported.summary
+
+
+def imported_file(recording: Path, version: str | None = None, say: Say = silent) -> Imported:
+    """Import raw input; arguments and errors are those of import_trace."""
+    _, raw = raw_format(recording)
+    return raw.read(recording, version, trace_spec, say)
+
+
+def raw_format(recording: Path) -> tuple[System, RawFormat]:
+    """Return what a file is, by its name and its first bytes; what none recognises is taken for the last there is.
+
+    Whatever that finds wrong with it names file and line.
+    """
+    with recording.open("rb") as file:
+        begin = file.read(_BEGINNING_BYTES)
+    known = list(raw_formats())
+    return next(((system, raw) for system, raw in known if raw.recognises(recording, begin)), known[-1])

@@ -1,0 +1,128 @@
+"""What the compiled source of a spec says of itself: the literal META, written by the compiler and read by Spec.
+
+A name of a function is that of one in the same source. A place is (module, line, column, end line, end column). A path
+leads into a state: a variable, then fields and arguments; a number in it is that of a parameter or element, None
+stands for any.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypedDict
+
+Place: TypeAlias = tuple[str, int, int, int, int]
+Path: TypeAlias = list[str | int | None]
+
+
+class ActionMeta(TypedDict):
+    """An action: its parameters, TLC's labels of its edges, and its functions."""
+
+    params: list[str]
+    labels: list[str]
+    loc: Place
+    next: str
+    step: str
+    why: str
+
+
+class DefinitionMeta(TypedDict):
+    """A definition of the root module: its function, how that takes its arguments, which states it reads."""
+
+    function: str
+    arguments: list[str]
+    reads_now: bool
+    reads_next: bool
+    loc: Place
+
+
+class ThresholdMeta(TypedDict):
+    """A limit that a part compares a number of an element with: field or None, offset, its function, its paths."""
+
+    key: str | None
+    offset: int
+    limit: str
+    footprint: list[Path]
+
+
+class EachMeta(TypedDict):
+    """What a part says of every element of a set or range of the state; see lockstep.tla.spec.EachPart."""
+
+    holds: str
+    domain: str | None
+    range: tuple[str, str] | None
+    guard: str | None
+    of_domain: list[Path]
+    whole: list[Path]
+    at: list[tuple[Path, str | None, int]]
+    thresholds: list[ThresholdMeta]
+
+
+class PartMeta(TypedDict):
+    """A part of a property; see lockstep.tla.spec.PropertyPart."""
+
+    holds: str
+    elements: str
+    footprint: list[Path]
+    eaches: list[EachMeta]
+    of_step: bool
+
+
+class Meta(TypedDict):
+    """All that there is to say; properties are those of the configuration, by name."""
+
+    name: str
+    spec_hash: str
+    compiler: str
+    debug: bool
+    variables: list[str]
+    modules: list[str]
+    footprints: dict[str, list[Path]]
+    init: str | None
+    actions: dict[str, ActionMeta]
+    definitions: dict[str, DefinitionMeta]
+    uncompiled: dict[str, str]
+    property_places: dict[str, Place]
+    invariants: dict[str, str]
+    action_properties: dict[str, list[str]]
+    initial_properties: dict[str, list[str]]
+    parts: dict[str, list[PartMeta]]
+    unchecked: dict[str, list[str]]
+    constraints: list[str]
+    action_constraints: list[str]
+    assumptions: list[tuple[str, Place]]
+    symmetry: str | None
+    view: str | None
+    check_deadlock: bool
+    constants: dict[str, str]
+    model_values: list[str]
+
+
+def empty_meta(**known: Any) -> Meta:
+    """Return what is known of a spec before anything of it is compiled; `known` are fields by name."""
+    nothing: Meta = {
+        "name": "",
+        "spec_hash": "",
+        "compiler": "",
+        "debug": False,
+        "variables": [],
+        "modules": [],
+        "footprints": {},
+        "init": None,
+        "actions": {},
+        "definitions": {},
+        "uncompiled": {},
+        "property_places": {},
+        "invariants": {},
+        "action_properties": {},
+        "initial_properties": {},
+        "parts": {},
+        "unchecked": {},
+        "constraints": [],
+        "action_constraints": [],
+        "assumptions": [],
+        "symmetry": None,
+        "view": None,
+        "check_deadlock": True,
+        "constants": {},
+        "model_values": [],
+    }
+    return nothing | known  # type: ignore[return-value]  # mypy does not follow a union with a dict

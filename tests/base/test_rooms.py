@@ -1,0 +1,178 @@
+"""The house: few things on a level, no circle of imports, and no name of one system outside its rooms."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from lockstep.systems.dledger import DLEDGER
+from lockstep.systems.dledger.constants import CONSTANTS
+from lockstep.tla.spec import load_spec
+from lockstep.tla.values.kinds import Value
+from places import ROOT, TESTS
+from raftref.dledger import ACTIONS
+
+SOURCES = {"lockstep": ROOT / "checker", "raftref": ROOT / "reference"}
+MOST_ENTRIES = 12
+
+#: What is there for Python alone.
+PLUMBING = {"__init__.py", "__main__.py", "__pycache__", "py.typed"}
+
+
+def folders(top: Path) -> Iterator[Path]:
+    yield top
+    yield from (each for each in sorted(top.rglob("*")) if each.is_dir() and each.name not in PLUMBING)
+
+
+@pytest.mark.parametrize("package", SOURCES)
+def test_no_level_has_more_than_a_dozen_entries(package: str) -> None:
+    crowded = {
+        str(folder.relative_to(ROOT)): len(entries)
+        for folder in folders(SOURCES[package] / package)
+        if len(entries := [each for each in folder.iterdir() if each.name not in PLUMBING]) > MOST_ENTRIES
+    }
+    assert crowded == {}
+
+
+# ---- Imports ----
+
+
+def modules(package: str) -> dict[str, Path]:
+    """The modules of a package by their dotted names."""
+    root = SOURCES[package]
+    found = {}
+    for path in (root / package).rglob("*.py"):
+        parts = path.relative_to(root).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, known: set[str]) -> Iterator[str]:
+    """The modules that a file imports when it is imported itself, and those that its functions import later."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    only_types = {
+        id(node)
+        for test in ast.walk(tree)
+        if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
+        for node in ast.walk(test)
+    }
+    for node in ast.walk(tree):
+        if id(node) in only_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for each in node.names:
+                within = f"{node.module}.{each.name}"
+                yield within if within in known else node.module
+
+
+@pytest.mark.parametrize("package", SOURCES)
+def test_no_modules_import_each_other_in_a_circle(package: str) -> None:
+    known = modules(package)
+    graph = nx.DiGraph()
+    for name, path in known.items():
+        graph.add_edges_from((name, other) for other in imports(path, set(known)) if other in known and other != name)
+    # `python -m lockstep` and the completion of shells ask the group of commands for itself.
+    graph.remove_edges_from([("lockstep.cli.printing", "lockstep.cli")])
+    assert graph.number_of_edges() > len(known)
+    assert sorted(nx.simple_cycles(graph)) == []
+
+
+#: What each room of the checker may import, besides itself: the rooms before it.
+ORDER = ("base", "tlc", "tla", "proofs", "trace", "conformance", "models", "systems", "report", "jobs", "cli")
+
+
+def test_data_flows_one_way_through_the_rooms() -> None:
+    known = modules("lockstep")
+    wrong = []
+    for name, path in known.items():
+        room = name.split(".")[1] if name.count(".") else ""
+        if room not in ORDER:
+            continue
+        for other in imports(path, set(known)):
+            there = other.split(".")[1] if other.startswith("lockstep.") else room
+            if there in ORDER and ORDER.index(there) > ORDER.index(room):
+                wrong.append(f"{name} imports {other}")
+    assert wrong == []
+
+
+def test_the_reference_never_imports_the_checker() -> None:
+    for path in (ROOT / "reference").rglob("*.py"):
+        assert "import lockstep" not in path.read_text(encoding="utf-8").replace("from lockstep", "import lockstep"), (
+            path
+        )
+
+
+# ---- Tests ----
+
+
+def test_every_room_of_tests_is_a_room_of_the_project() -> None:
+    rooms = {each.name for package in SOURCES for each in folders(SOURCES[package] / package)} | {"reference"}
+    support = {"support", "specs", "recorded", "__pycache__"}
+    here = {each.name for each in TESTS.iterdir() if each.is_dir()} - support
+    assert here - rooms == set()
+    assert not list(TESTS.glob("test_*.py"))
+
+
+# ---- Names of a system ----
+
+
+def names_of_dledger() -> set[str]:
+    """Actions, properties, constants, and what a node shows: the words that only DLedger's rooms may know."""
+    constants: dict[str, Value] = dict(
+        CONSTANTS.values(["n1"], {**CONSTANTS.defaults, "AtomicElection": False, "Fifo": True})
+    )
+    spec = load_spec(DLEDGER.module, DLEDGER.trace_cfg, constants=constants, footprints=DLEDGER.footprints)
+    shown = spec.evaluate(DLEDGER.observe, next(iter(spec.initial_states())), "n1").d
+    return {
+        *spec.actions,
+        *ACTIONS,
+        *DLEDGER.codes,
+        *CONSTANTS.allowed,
+        *shown,
+        *spec.variables,
+        DLEDGER.spec,
+        "NoNode",
+    }
+
+
+#: Plain words of programs, which are names of DLedger's as well; TypeOK is everybody's.
+PLAIN = {"log", "role", "node", "network", "received", "election", "committed", "futures", "TypeOK", "elected"}
+
+
+def tokens(path: Path) -> Iterator[tuple[int, str]]:
+    """The names of a Python file, and the words of its strings, with their lines."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.NAME:
+                yield token.start[0], token.string
+            elif token.type == tokenize.STRING:
+                yield from ((token.start[0], word) for word in re.findall(r"\w+", token.string))
+
+
+def test_no_name_of_dledger_stands_outside_its_rooms() -> None:
+    """Nothing is assumed by name; the registry alone says that the system is there."""
+    names = names_of_dledger() - PLAIN
+    assert {"HandleDoAppend", "Crash", "IndexOrder", "PriorTermCommit", "committedIndex", "acknowledged"} <= names
+    found = []
+    for path in sorted((ROOT / "checker").rglob("*.py")):
+        place = path.relative_to(ROOT / "checker" / "lockstep")
+        if place.parts[:2] == ("systems", "dledger") or place.parts == ("systems", "registry.py"):
+            continue
+        found += [
+            f"{place}:{line}: {word}" for line, word in tokens(path) if word in names or "dledger" in word.lower()
+        ]
+    assert found == []
+
+
+def test_what_both_systems_share_in_the_reference_names_neither() -> None:
+    for path in sorted((ROOT / "reference" / "raftref").rglob("*.py")):
+        if "dledger" not in path.relative_to(ROOT).parts:
+            assert not re.search("dledger", re.sub(r"`raftref\.dledger[^`]*`", "", path.read_text()), re.I), path

@@ -1,0 +1,33 @@
+"""DLedger as the tests ask for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lockstep.conformance.by_tlc import Subject
+from lockstep.conformance.check import Events, TraceVerdict, check_trace
+from lockstep.conformance.incremental import Evaluation
+from lockstep.conformance.interface import Interface
+from lockstep.systems.dledger import DLEDGER
+from lockstep.systems.specs import Switches, subject
+from lockstep.tla.spec import Spec
+from lockstep.trace.format import Header
+
+assert DLEDGER.constants is not None
+CONSTANTS = DLEDGER.constants
+VARIANTS = CONSTANTS.variants
+
+
+def interface(spec: Spec) -> Interface:
+    """Where a trace of DLedger meets its spec."""
+    return DLEDGER.interface(spec)
+
+
+def check_dledger(trace: Events, spec: Spec, evaluation: Evaluation = Evaluation.INCREMENTAL) -> TraceVerdict:
+    """Check a trace of DLedger."""
+    return check_trace(trace, spec, interface(spec), evaluation)
+
+
+def dledger_subject(header: Header, source: str, switches: Switches | None = None, jar: Path | None = None) -> Subject:
+    """What TLC holds a trace of DLedger against."""
+    return subject(DLEDGER, header, source, switches, jar)
