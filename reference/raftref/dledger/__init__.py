@@ -4,7 +4,8 @@
 `handle_do_append`), which changes that node only and returns what it asks of the world outside.
 """
 
-from raftref.dledger.action import Abandoned, Action, Effects, NotEnabled, trace_name
+from raftref.action import Action, NotEnabled, trace_name
+from raftref.dledger.effects import Abandoned, Effects
 from raftref.dledger.member_state import Role
 from raftref.dledger.messages import (
     BatchRequest,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from raftref.dledger.action import NO_EFFECTS, Abandoned, Action, Effects, action, actions_of
+from raftref.action import Action, action, actions_of
+from raftref.dledger.effects import NO_EFFECTS, Abandoned, Effects
 from raftref.dledger.election.leader_elector import LeaderElector
 from raftref.dledger.member_state import Role
 from raftref.dledger.messages import NO_TERM, Term, VoteMessage

@@ -6,7 +6,7 @@ import functools
 import inspect
 from pathlib import Path
 
-from raftref.dledger.action import actions_of
+from raftref.action import actions_of
 from raftref.dledger.server import Server
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from raftref.dledger.action import Effects, action
+from raftref.action import action
+from raftref.dledger.effects import Effects
 from raftref.dledger.election.election_member import ElectionMember
 from raftref.dledger.election.election_rules import HeartBeatCode, VoteCode, heart_beat_code, vote_code
 from raftref.dledger.messages import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from raftref.dledger.action import NO_EFFECTS, Effects, NotEnabled, action
+from raftref.action import NotEnabled, action
+from raftref.dledger.effects import NO_EFFECTS, Effects
 from raftref.dledger.election.leadership_transfer import LeadershipTransfer
 from raftref.dledger.election.state_maintainer import StateMaintainer
 from raftref.dledger.member_state import Role

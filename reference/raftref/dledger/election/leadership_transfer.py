@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from raftref.dledger.action import NO_EFFECTS, Effects, action
+from raftref.action import action
+from raftref.dledger.effects import NO_EFFECTS, Effects
 from raftref.dledger.election.election_member import ElectionMember
 from raftref.dledger.election.election_rules import TransferCode, transfer_command_code
 from raftref.dledger.election.election_state import NOBODY_WAITS, Waiting

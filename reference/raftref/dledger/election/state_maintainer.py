@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from raftref.dledger.action import NO_EFFECTS, Abandoned, Effects, action
+from raftref.action import action
+from raftref.dledger.effects import NO_EFFECTS, Abandoned, Effects
 from raftref.dledger.election.election_handler import ElectionHandler
 from raftref.dledger.election.election_rules import (
     PARSE_RESULTS,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from raftref.dledger.action import NO_EFFECTS, Effects, action
+from raftref.action import action
+from raftref.dledger.effects import NO_EFFECTS, Effects
 from raftref.dledger.messages import Entry, Value
 from raftref.dledger.replication.client_futures import Future
 from raftref.dledger.replication.entry_pusher import EntryPusher

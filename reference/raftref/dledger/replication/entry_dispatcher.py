@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from raftref.dledger.action import NO_EFFECTS, Abandoned, Effects, action
+from raftref.action import action
+from raftref.dledger.effects import NO_EFFECTS, Abandoned, Effects
 from raftref.dledger.messages import (
     BatchRequest,
     Code,

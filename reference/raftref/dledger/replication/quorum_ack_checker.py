@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from raftref.dledger.action import NO_EFFECTS, Effects, action
+from raftref.action import action
+from raftref.dledger.effects import NO_EFFECTS, Effects
 from raftref.dledger.messages import NONE, Index, Term
 from raftref.dledger.replication.entry_pusher import Check, EntryPusher
 from raftref.dledger.replication.quorum import quorum_index_by_sorting

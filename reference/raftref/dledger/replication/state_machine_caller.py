@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from raftref.dledger.action import Effects, action
+from raftref.action import action
+from raftref.dledger.effects import Effects
 from raftref.dledger.messages import Index
 from raftref.dledger.replication.entry_pusher import EntryPusher
 

@@ -111,7 +111,7 @@ class Cluster:
         takes_message = ACTIONS[action].parameters == ("m",) and not self._waits(action)
         if takes_message:
             self.network.check_deliverable(args[0])
-        effects = ACTIONS[action].perform(self.servers[node], *args, **carried)
+        effects: Effects = ACTIONS[action].perform(self.servers[node], *args, **carried)
         if takes_message:
             self.network.take(args[0])
         if action == "SetCurrVoteFor":

@@ -10,48 +10,15 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Concatenate, ParamSpec, TypeVar
-
-from raftref.dledger.messages import AppendRequest, ElectionType, HeartBeat, Message, NodeId, PushType
-from raftref.dledger.replication.client_futures import Future
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 S = TypeVar("S")
 P = ParamSpec("P")
+E = TypeVar("E")
 
 
 class NotEnabled(Exception):  # noqa: N818 - the word of the spec: an action is enabled or it is not.
     """An action was asked for in a state that does not allow it; nothing has changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Abandoned:
-    """Whose answers a node stops waiting for.
-
-    `peer` None means every peer, `type` None every type of request. Requests under way are then no longer
-    awaited, and answers under way are ignored.
-    """
-
-    peer: NodeId | None = None
-    type: PushType | ElectionType | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """What a step asks of the world outside: it has changed nothing but its node.
-
-    `sent` are new messages. `requeued` is a request that was taken and stays in the receiver's queue.
-    `abandoned` names answers nobody waits for any more. `heart_beat` is what a new leader tells from now on.
-    `acknowledged` are the clients that are told success.
-    """
-
-    sent: tuple[Message, ...] = ()
-    requeued: AppendRequest | None = None
-    abandoned: Abandoned | None = None
-    heart_beat: HeartBeat | None = None
-    acknowledged: tuple[Future, ...] = ()
-
-
-NO_EFFECTS = Effects()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +28,7 @@ class Action:
     name: str
     parameters: tuple[str, ...]
     enabled: Callable[..., bool]
-    perform: Callable[..., Effects]
+    perform: Callable[..., Any]
 
 
 def trace_name(method_name: str) -> str:
@@ -71,17 +38,17 @@ def trace_name(method_name: str) -> str:
 
 def action(
     when: Callable[Concatenate[S, P], bool],
-) -> Callable[[Callable[Concatenate[S, P], Effects]], Callable[Concatenate[S, P], Effects]]:
+) -> Callable[[Callable[Concatenate[S, P], E]], Callable[Concatenate[S, P], E]]:
     """Declare the method that follows an action, enabled when `when` holds of the same arguments.
 
     Called where it is not enabled, the method raises NotEnabled and its node stays as it is.
     """
 
-    def declare(method: Callable[Concatenate[S, P], Effects]) -> Callable[Concatenate[S, P], Effects]:
+    def declare(method: Callable[Concatenate[S, P], E]) -> Callable[Concatenate[S, P], E]:
         name = trace_name(method.__name__)
 
         @functools.wraps(method)
-        def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> Effects:
+        def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> E:
             if not when(self, *args, **kwargs):
                 raise NotEnabled(f"{name}{args} is not enabled")
             return method(self, *args, **kwargs)

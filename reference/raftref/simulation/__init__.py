@@ -1,0 +1,6 @@
+"""What simulated groups of any protocol share: channels, and the network that they make. No protocol rule is here."""
+
+from raftref.simulation.channels import Addressed, BagChannel, Channel, FifoChannel
+from raftref.simulation.network import Network
+
+__all__ = ["Addressed", "BagChannel", "Channel", "FifoChannel", "Network"]

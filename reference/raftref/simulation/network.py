@@ -1,0 +1,76 @@
+"""The simulated network: a channel from each node to each other one, and which of them are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Generic, TypeVar
+
+from raftref.simulation.channels import Addressed, BagChannel, Channel, FifoChannel
+
+M = TypeVar("M", bound=Addressed)
+
+
+def _never(_m: object) -> bool:
+    return False
+
+
+class Network(Generic[M]):
+    """All channels of a group, and a partition that may cut it in two."""
+
+    def __init__(self, nodes: Sequence[str], *, fifo: bool, overtakes: Callable[[M], bool] = _never) -> None:
+        """Connect every node with every other one.
+
+        Args:
+            nodes: The members of the group.
+            fifo: Whether channels keep order.
+            overtakes: Where they do: messages that nothing but their like holds up.
+        """
+        self.channels: dict[tuple[str, str], Channel[M]] = {
+            (src, dst): FifoChannel(overtakes) if fifo else BagChannel() for src in nodes for dst in nodes if src != dst
+        }
+        self._side: frozenset[str] = frozenset()
+
+    def send(self, m: M) -> None:
+        """Put a message under way."""
+        self.channels[m.src, m.dst].put(m)
+
+    def check_deliverable(self, m: M) -> None:
+        """Raise LookupError unless a message may come next."""
+        self.channels[m.src, m.dst].check(m)
+
+    def take(self, m: M) -> None:
+        """Remove one copy of a message: it is received, or lost.
+
+        Raises:
+            LookupError: It cannot come next.
+        """
+        self.channels[m.src, m.dst].take(m)
+
+    def may_be_disturbed(self, m: M) -> bool:
+        """Tell whether a message may be lost or doubled now."""
+        return self.channels[m.src, m.dst].may_be_disturbed(m)
+
+    def duplicate(self, m: M) -> None:
+        """Let a message come twice.
+
+        Raises:
+            LookupError: It cannot come next.
+        """
+        self.channels[m.src, m.dst].twice(m)
+
+    def partition(self, side: Collection[str]) -> None:
+        """Cut the nodes of one side off from all others; messages between them stay where they are."""
+        self._side = frozenset(side)
+
+    def heal(self) -> None:
+        """End the partition."""
+        self._side = frozenset()
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether the group is cut in two."""
+        return bool(self._side)
+
+    def connected(self, one: str, other: str) -> bool:
+        """Tell whether no partition lies between two nodes."""
+        return (one in self._side) == (other in self._side)
