@@ -95,7 +95,7 @@ def test_what_a_flaw_violates_a_green_model_checks(entry: ModelEntry) -> None:
 
 
 def outcome(name: str) -> ModelOutcome:
-    (found,) = run_models([manifest().model(name)], parallel=1)
+    (found,) = run_models([(manifest(), manifest().model(name))], parallel=1)
     return found
 
 

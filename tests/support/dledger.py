@@ -6,12 +6,17 @@ from pathlib import Path
 
 from lockstep.conformance.by_tlc import Subject
 from lockstep.conformance.check import Events, TraceVerdict, check_trace
+from lockstep.conformance.compare import Words
 from lockstep.conformance.incremental import Evaluation
 from lockstep.conformance.interface import Interface
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.specs import Switches, subject
 from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import ModelValue
 from lockstep.trace.format import Header
+
+#: What the words of a trace of DLedger stand for: null is no node.
+WORDS = Words(ModelValue("NoNode"))
 
 assert DLEDGER.constants is not None
 CONSTANTS = DLEDGER.constants

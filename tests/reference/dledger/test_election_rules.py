@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dledger import WORDS
 from lockstep.conformance.compare import to_value
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
@@ -184,7 +185,7 @@ def spec() -> tuple[Spec, State]:
 
 def decides(rule: str, *args: Any) -> Any:
     loaded, state = spec()
-    return loaded.evaluate(rule, state, *map(to_value, args))
+    return loaded.evaluate(rule, state, *(to_value(arg, WORDS) for arg in args))
 
 
 def as_record(member: Member) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from dledger import WORDS
 from lockstep.conformance.compare import compare, to_value
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
@@ -201,15 +202,15 @@ class InStep(RuleBasedStateMachine):
 
     def follow(self, event: dict[str, Any]) -> None:
         """Let the spec take the step the reference took, and compare."""
-        args = {name: to_value(value) for name, value in event["args"].items()}
+        args = {name: to_value(value, WORDS) for name, value in event["args"].items()}
         after = self.spec.step(self.state, event["action"], {"n": event["node"], **args})
         assert after is not None, self.spec.explain(self.state, event["action"], {"n": event["node"], **args})
-        shown = list(compare(event["shows"], self.spec.evaluate("Observe", after, event["node"])))
+        shown = list(compare(event["shows"], self.spec.evaluate("Observe", after, event["node"]), WORDS))
         differing = [str(each) for each in shown if not each.equal]
         assert shown, f"{event['action']} shows nothing"
         assert not differing, f"{event['action']}: {differing}"
         for message in event["sent"]:
-            assert to_value(message) in self.spec.evaluate("Outbox", after, message["src"]), message
+            assert to_value(message, WORDS) in self.spec.evaluate("Outbox", after, message["src"]), message
         for name, keeps in self.spec.action_properties.items():
             assert keeps(self.state, after), f"{name} is violated by {event['action']} of {event['node']}"
         self.state = after
@@ -311,7 +312,7 @@ class InStep(RuleBasedStateMachine):
     def reference_and_spec_tell_clients_the_same(self) -> None:
         if hasattr(self, "state"):
             told = {(each.d["index"], each.d["entry"]) for each in self.state["acknowledged"]}
-            assert told == {(index, to_value(entry.record())) for index, entry in self.cluster.acknowledged}
+            assert told == {(index, to_value(entry.record(), WORDS)) for index, entry in self.cluster.acknowledged}
 
     @invariant()
     def reference_and_spec_enable_the_same_steps(self) -> None:
@@ -324,7 +325,7 @@ class InStep(RuleBasedStateMachine):
 
     def same_enabledness(self, node: str, action: str, args: tuple[Any, ...]) -> None:
         names = self.spec.actions[action].params[1:]
-        values = {name: to_value(_told(value)) for name, value in zip(names, args, strict=True)}
+        values = {name: to_value(_told(value), WORDS) for name, value in zip(names, args, strict=True)}
         allowed = self.spec.step(self.state, action, {"n": node, **values}) is not None
         enabled = True if action in ("Lose", "Duplicate") else self.cluster.enabled(node, action, *args)
         assert allowed == enabled, f"{action}{args} of {node}: the spec says {allowed}, the reference {enabled}"

@@ -6,40 +6,28 @@ All are fixed points over the definitions, so recursion is no special case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
-from lockstep.base.errors import BadInputError
+from lockstep.tla.compile.program import CompileError, Configured
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.standard import PASSING, STANDARD, STANDARD_VALUES
 from lockstep.tla.syntax.tree import (
-    STANDARD_MODULES,
     At,
     Bind,
     Builtin,
     Call,
-    Declaration,
     Definition,
     Expr,
     Let,
-    Location,
     Number,
     OperatorArg,
     String,
     Tree,
     children,
 )
-from lockstep.tla.values.kinds import ModelValue, Value
 
 __all__ = ["BOOLEAN_BUILTINS", "CompileError", "Facts", "Program", "outcomes"]
-
-
-class CompileError(BadInputError):
-    """A construct outside the supported language, or a name that is missing; the message names module and line."""
-
-    def __init__(self, message: str, loc: Location | None = None) -> None:
-        """Make the error; a location puts module and line before the message."""
-        super().__init__(message if loc is None else f"{loc.module}.tla:{loc.line}: {message}")
-        self.loc = loc
 
 
 def outcomes(expr: Builtin) -> Iterator[Expr]:
@@ -104,120 +92,23 @@ class Facts:
     makes_function: bool = False
 
 
-@dataclass
-class Program:
-    """A tree together with a configuration.
+class Program(Configured):
+    """A tree together with a configuration, and what is known of its definitions.
+
+    The facts are solved first; all else follows from them, and is found when it is asked for.
 
     Attributes:
-        tree: the syntax tree, its instances resolved.
-        cfg: the configuration.
-        replaced: what stands for a symbol, by configuration: another symbol.
-        values: values given to symbols by the configuration.
         facts: per definition.
-        top: the symbols of the root module by name.
-        thunked: the parameters whose arguments are passed unevaluated.
-        lazy_params: the parameters that may be given something unlisted.
-        applied: the parameters and definitions that some expression applies as a function.
-        soft: the parameters that may be given a function which is computed on demand because it will be applied.
     """
 
-    tree: Tree
-    cfg: Cfg
-    replaced: dict[int, int] = field(default_factory=dict)
-    values: dict[int, Value] = field(default_factory=dict)
-    facts: dict[int, Facts] = field(default_factory=dict)
-    top: dict[str, int] = field(default_factory=dict)
-    thunked: set[int] = field(default_factory=set)
-    lazy_params: set[int] = field(default_factory=set)
-    applied: set[int] = field(default_factory=set)
-    soft: set[int] = field(default_factory=set)
-    _at_is_lazy: list[bool] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, tree: Tree, cfg: Cfg) -> None:
         """Apply the configuration and compute the facts."""
-        root = self.tree.modules[self.tree.root]
-        self.top = {self.tree.name_of(uid): uid for uid in root.symbols}
-        self._apply_cfg()
+        super().__init__(tree, cfg)
+        self.facts: dict[int, Facts] = {}
+        self._at_is_lazy: list[bool] = []
+        self._lazy_params: set[int] = set()
         self._solve()
-        self._find_thunked()
-        self._find_applied()
-        self._find_soft()
-        self._find_lazy_params()
-
-    # ---- The configuration ----
-
-    def _apply_cfg(self) -> None:
-        for name, value in self.cfg.constants.items():
-            if name not in self.top and value is ModelValue(name):
-                continue  # `n1 = n1` without a declaration: it only says that n1 is a model value
-            self.values[self._configured(name)] = value
-        for name, other in self.cfg.substitutions.items():
-            self.replaced[self._configured(name)] = self._named(other)
-        for (module, name), other in self.cfg.module_substitutions.items():
-            self.replaced.update(dict.fromkeys(self._within(module, name), self._named(other)))
-        for (module, name), value in self.cfg.module_constants.items():
-            self.values.update(dict.fromkeys(self._within(module, name), value))
-        for uid, target in self.replaced.items():
-            self._check_arity(uid, self._arity(target))
-        for uid in self.values:
-            self._check_arity(uid, 0)
-
-    def _arity(self, uid: int) -> int:
-        definition = self.tree.definitions.get(uid)
-        return self.tree.declarations[uid].arity if definition is None else len(definition.params)
-
-    def _check_arity(self, uid: int, given: int) -> None:
-        wanted = self._arity(uid)
-        if wanted != given:
-            name = self.tree.name_of(uid)
-            raise CompileError(f"{name} takes {wanted} arguments, but the configuration gives it {given}")
-
-    def _within(self, module: str, name: str) -> list[int]:
-        """List a module's definition or constant, and the copies that instances made of it."""
-        if module not in self.tree.modules:
-            raise CompileError(f"the configuration names the module {module}, which is not used")
-        symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
-        if name not in symbols:
-            raise CompileError(f"the configuration gives {name}, which {module} does not have")
-        uid = symbols[name]
-        return [uid, *[copy for copy, source in self.tree.origins.items() if source == uid]]
-
-    def _configured(self, name: str) -> int:
-        if name not in self.top:
-            raise CompileError(f"the configuration gives {name}, which {self.tree.root} does not have")
-        return self.top[name]
-
-    def _named(self, name: str) -> int:
-        if name not in self.top:
-            raise CompileError(f"the configuration names {name}, which {self.tree.root} does not have")
-        return self.top[name]
-
-    def constants(self) -> Iterable[Declaration]:
-        """List the declared constants of the root module."""
-        for uid in self.tree.modules[self.tree.root].symbols:
-            declared = self.tree.declarations.get(uid)
-            if declared is not None and not declared.is_variable:
-                yield declared
-
-    def variables(self) -> list[Declaration]:
-        """List the variables of the root module in their order of declaration."""
-        symbols = self.tree.modules[self.tree.root].symbols
-        found = [self.tree.declarations[uid] for uid in symbols if uid in self.tree.declarations]
-        return sorted([d for d in found if d.is_variable], key=lambda d: d.uid)
-
-    def target(self, uid: int) -> int:
-        """Answer the symbol that a use of ``uid`` means."""
-        return self.replaced.get(uid, uid)
-
-    def definition(self, uid: int) -> Definition | None:
-        """Answer the definition that a use of ``uid`` means, if it means one."""
-        uid = self.target(uid)
-        return None if uid in self.values else self.tree.definitions.get(uid)
-
-    def standard(self, definition: Definition) -> tuple[str, str] | None:
-        """Answer (module, name) for a definition of a standard module."""
-        module = definition.loc.module
-        return (module, definition.name) if module in STANDARD_MODULES else None
+        self._find_lazy()
 
     # ---- Fixed points ----
 
@@ -235,21 +126,24 @@ class Program:
                     self.facts[definition.uid] = fresh
                     changed = True
 
-    def _find_thunked(self) -> None:
-        """Find the parameters that may go unused where an argument is more than a name."""
+    @cached_property
+    def thunked(self) -> frozenset[int]:
+        """The parameters whose arguments are passed unevaluated: they may go unused, and one is more than a name."""
+        thunked: set[int] = set()
         passed_on: list[tuple[int, int]] = []
         for definition, param, arg in self._passings():
             if param in self.facts[definition.uid].strict:
                 continue
             if arg is None or not self.is_atomic(arg):
-                self.thunked.add(param)
+                thunked.add(param)
             elif isinstance(arg, Call) and arg.op in self.tree.params:
                 passed_on.append((arg.op, param))
         changed = True
         while changed:
-            fresh = {param for source, param in passed_on if source in self.thunked} - self.thunked
-            self.thunked |= fresh
+            fresh = {param for source, param in passed_on if source in thunked} - thunked
+            thunked |= fresh
             changed = bool(fresh)
+        return frozenset(thunked)
 
     def _passings(self) -> Iterator[tuple[Definition, int, Expr | None]]:
         """List what is passed to parameters: definition, parameter, argument (None: that of an operator passed)."""
@@ -266,8 +160,13 @@ class Program:
                 if not isinstance(arg, OperatorArg):
                     yield definition, param, arg
 
-    def _find_applied(self) -> None:
-        """Find what is applied as a function: there TLC computes the one value that is asked for."""
+    @cached_property
+    def applied(self) -> frozenset[int]:
+        """The parameters and definitions that some expression applies as a function.
+
+        There TLC computes the one value that is asked for.
+        """
+        applied: set[int] = set()
         given: dict[int, list[Expr]] = {}
         pending = []
         for expr in self._all_parts():
@@ -279,29 +178,33 @@ class Program:
                     given.setdefault(param, []).append(arg)
         while pending:
             for uid in self._roots(pending.pop()):
-                if uid not in self.applied:
-                    self.applied.add(uid)
+                if uid not in applied:
+                    applied.add(uid)
                     definition = self.definition(uid)
                     if definition is not None and self.standard(definition) is None:
                         pending.append(definition.body)
                     pending += given.get(uid, [])
+        return frozenset(applied)
 
-    def _find_soft(self) -> None:
-        """Find the parameters that are given functions written out, in order to apply them."""
+    @cached_property
+    def soft(self) -> frozenset[int]:
+        """The parameters that may be given a function which is computed on demand because it will be applied."""
+        soft: set[int] = set()
         passings = list(self._passings())
         calls = [e for e in self._all_parts() if isinstance(e, Call) and e.args and e.op in self.tree.params]
         if any(self.makes_function(arg) for call in calls for arg in call.args):
             # Which operators these calls mean is not known: it may be any that is passed.
-            self.soft |= {param for _, param, arg in passings if arg is None}
+            soft |= {param for _, param, arg in passings if arg is None}
         changed = True
         while changed:
-            before = len(self.soft)
+            before = len(soft)
             for _, param, arg in passings:
                 if arg is None or param not in self.applied:
                     continue
-                if self.makes_function(arg) or any(uid in self.soft for uid in self._roots(arg)):
-                    self.soft.add(param)
-            changed = len(self.soft) > before
+                if self.makes_function(arg) or any(uid in soft for uid in self._roots(arg)):
+                    soft.add(param)
+            changed = len(soft) > before
+        return frozenset(soft)
 
     def _roots(self, expr: Expr) -> Iterator[int]:
         """List the symbols whose value an expression's value may be."""
@@ -313,22 +216,22 @@ class Program:
             for part in outcomes(expr):
                 yield from self._roots(part)
 
-    def _find_lazy_params(self) -> None:
+    def _find_lazy(self) -> None:
         """Find the parameters that may be given something unlisted, and which definitions are lazy because of it."""
         passings = list(self._passings())
         for expr in self._all_parts():
             if isinstance(expr, Bind) and expr.name == "$RecursiveFcnSpec":
-                self.lazy_params.update(expr.bounds[0].params)
+                self._lazy_params.update(expr.bounds[0].params)
         changed = True
         while changed:
-            before = len(self.lazy_params), sum(facts.lazy for facts in self.facts.values())
+            before = len(self._lazy_params), sum(facts.lazy for facts in self.facts.values())
             for _, param, arg in passings:
                 if arg is None or self.may_be_lazy(arg):
-                    self.lazy_params.add(param)
+                    self._lazy_params.add(param)
             for uid, definition in self.tree.definitions.items():
                 if self.standard(definition) is None or definition.loc.module == "Bags":
                     self.facts[uid].lazy = self.may_be_lazy(definition.body)
-            changed = before != (len(self.lazy_params), sum(facts.lazy for facts in self.facts.values()))
+            changed = before != (len(self._lazy_params), sum(facts.lazy for facts in self.facts.values()))
 
     def _all_parts(self) -> Iterable[Expr]:
         bodies = [d.body for d in self.tree.definitions.values() if self.standard(d) is None or d.loc.module == "Bags"]
@@ -617,7 +520,7 @@ class Program:
         if uid in self.values:
             return False
         if uid in self.tree.params:
-            return uid in self.lazy_params or self.tree.params[uid].arity > 0
+            return uid in self._lazy_params or self.tree.params[uid].arity > 0
         definition = self.tree.definitions.get(uid)
         if definition is None:
             return False
@@ -640,22 +543,3 @@ class Program:
                 expr.name in ("$Tuple", "$SetEnumerate") and not expr.args
             )
         return isinstance(expr, At)
-
-    def assigned_value(self, name: str) -> Value:
-        """Answer the value of a constant, by name.
-
-        Raises:
-            CompileError: if it has none.
-        """
-        uid = self.top.get(name)
-        if uid is None or uid not in self.values:
-            raise CompileError(f"the constant {name} has no value")
-        return self.values[uid]
-
-    def model_values(self) -> list[str]:
-        """List the names of all model values the configuration mentions."""
-        found: set[str] = set()
-        for value in self.values.values():
-            parts = value if isinstance(value, frozenset) else (value,)
-            found.update(part.name for part in parts if isinstance(part, ModelValue))
-        return sorted(found)

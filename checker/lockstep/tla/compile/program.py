@@ -1,0 +1,124 @@
+"""A syntax tree together with a configuration: what a name means, once constants and substitutions are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lockstep.base.errors import BadInputError
+from lockstep.tla.syntax.cfg import Cfg
+from lockstep.tla.syntax.tree import STANDARD_MODULES, Declaration, Definition, Location, Tree
+from lockstep.tla.values.kinds import ModelValue, Value
+
+
+class CompileError(BadInputError):
+    """A construct outside the supported language, or a name that is missing; the message names module and line."""
+
+    def __init__(self, message: str, loc: Location | None = None) -> None:
+        """Make the error; a location puts module and line before the message."""
+        super().__init__(message if loc is None else f"{loc.module}.tla:{loc.line}: {message}")
+        self.loc = loc
+
+
+class Configured:
+    """A tree together with a configuration.
+
+    Attributes:
+        tree: the syntax tree, its instances resolved.
+        cfg: the configuration.
+        replaced: what stands for a symbol, by configuration: another symbol.
+        values: values given to symbols by the configuration.
+        top: the symbols of the root module by name.
+    """
+
+    def __init__(self, tree: Tree, cfg: Cfg) -> None:
+        """Apply the configuration.
+
+        Raises:
+            CompileError: if it names what the modules do not have.
+        """
+        self.tree, self.cfg = tree, cfg
+        self.replaced: dict[int, int] = {}
+        self.values: dict[int, Value] = {}
+        self.top = {tree.name_of(uid): uid for uid in tree.modules[tree.root].symbols}
+        self._apply_cfg()
+
+    def _apply_cfg(self) -> None:
+        for name, value in self.cfg.constants.items():
+            if name not in self.top and value is ModelValue(name):
+                continue  # `n1 = n1` without a declaration: it only says that n1 is a model value
+            self.values[self._configured(name)] = value
+        for name, other in self.cfg.substitutions.items():
+            self.replaced[self._configured(name)] = self._named(other)
+        for (module, name), other in self.cfg.module_substitutions.items():
+            self.replaced.update(dict.fromkeys(self._within(module, name), self._named(other)))
+        for (module, name), value in self.cfg.module_constants.items():
+            self.values.update(dict.fromkeys(self._within(module, name), value))
+        for uid, target in self.replaced.items():
+            self._check_arity(uid, self._arity(target))
+        for uid in self.values:
+            self._check_arity(uid, 0)
+
+    def _arity(self, uid: int) -> int:
+        definition = self.tree.definitions.get(uid)
+        return self.tree.declarations[uid].arity if definition is None else len(definition.params)
+
+    def _check_arity(self, uid: int, given: int) -> None:
+        wanted = self._arity(uid)
+        if wanted != given:
+            name = self.tree.name_of(uid)
+            raise CompileError(f"{name} takes {wanted} arguments, but the configuration gives it {given}")
+
+    def _within(self, module: str, name: str) -> list[int]:
+        """List a module's definition or constant, and the copies that instances made of it."""
+        if module not in self.tree.modules:
+            raise CompileError(f"the configuration names the module {module}, which is not used")
+        symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
+        if name not in symbols:
+            raise CompileError(f"the configuration gives {name}, which {module} does not have")
+        uid = symbols[name]
+        return [uid, *[copy for copy, source in self.tree.origins.items() if source == uid]]
+
+    def _configured(self, name: str) -> int:
+        if name not in self.top:
+            raise CompileError(f"the configuration gives {name}, which {self.tree.root} does not have")
+        return self.top[name]
+
+    def _named(self, name: str) -> int:
+        if name not in self.top:
+            raise CompileError(f"the configuration names {name}, which {self.tree.root} does not have")
+        return self.top[name]
+
+    def constants(self) -> Iterable[Declaration]:
+        """List the declared constants of the root module."""
+        for uid in self.tree.modules[self.tree.root].symbols:
+            declared = self.tree.declarations.get(uid)
+            if declared is not None and not declared.is_variable:
+                yield declared
+
+    def variables(self) -> list[Declaration]:
+        """List the variables of the root module in their order of declaration."""
+        symbols = self.tree.modules[self.tree.root].symbols
+        found = [self.tree.declarations[uid] for uid in symbols if uid in self.tree.declarations]
+        return sorted([d for d in found if d.is_variable], key=lambda d: d.uid)
+
+    def target(self, uid: int) -> int:
+        """Answer the symbol that a use of ``uid`` means."""
+        return self.replaced.get(uid, uid)
+
+    def definition(self, uid: int) -> Definition | None:
+        """Answer the definition that a use of ``uid`` means, if it means one."""
+        uid = self.target(uid)
+        return None if uid in self.values else self.tree.definitions.get(uid)
+
+    def standard(self, definition: Definition) -> tuple[str, str] | None:
+        """Answer (module, name) for a definition of a standard module."""
+        module = definition.loc.module
+        return (module, definition.name) if module in STANDARD_MODULES else None
+
+    def model_values(self) -> list[str]:
+        """List the names of all model values the configuration mentions."""
+        found: set[str] = set()
+        for value in self.values.values():
+            parts = value if isinstance(value, frozenset) else (value,)
+            found.update(part.name for part in parts if isinstance(part, ModelValue))
+        return sorted(found)
