@@ -178,7 +178,9 @@ class _Search:
 
     def violated(self, kind: str, name: str, trace: list[Step]) -> None:
         self.result.violation = Violation(kind, name, tuple(trace))
-        self.result.depth = max(self.result.depth, len(trace))
+        # TLC tells the level of the state it found last, which may lie beyond the violation.
+        last = len(self.trace(len(self.result.states) - 1))
+        self.result.depth = max(self.result.depth, len(trace), last)
 
     def trace(self, number: int) -> list[Step]:
         """Answer a shortest way from an initial state to a state."""

@@ -19,7 +19,6 @@ class ActionMeta(TypedDict):
     params: list[str]
     labels: list[str]
     loc: Place
-    next: str
     step: str
     why: str
 
@@ -77,6 +76,7 @@ class Meta(TypedDict):
     modules: list[str]
     footprints: dict[str, list[Path]]
     init: str | None
+    successors: str | None
     actions: dict[str, ActionMeta]
     definitions: dict[str, DefinitionMeta]
     uncompiled: dict[str, str]
@@ -107,6 +107,7 @@ def empty_meta(**known: Any) -> Meta:
         "modules": [],
         "footprints": {},
         "init": None,
+        "successors": None,
         "actions": {},
         "definitions": {},
         "uncompiled": {},

@@ -168,7 +168,7 @@ class Spec:
         self.check_deadlock: bool = meta["check_deadlock"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
-        self._next = {name: self._module[a["next"]] for name, a in meta["actions"].items()}
+        self._params = {name: tuple(a["params"]) for name, a in meta["actions"].items()}
         self._step = {name: (self._module[a["step"]], tuple(a["params"])) for name, a in meta["actions"].items()}
         self._constraints = [self._module[py] for py in meta["constraints"]]
         self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
@@ -221,10 +221,13 @@ class Spec:
         Yields:
             The action's name, its arguments by name, and the next state; the same may come several times.
         """
-        for name, generate_next in self._next.items():
-            params = self.actions[name].params
-            for args, after in generate_next(state):
-                yield name, dict(zip(params, args, strict=True)), after
+        for name, args, after in self._generated(state):
+            yield name, dict(zip(self._params[name], args, strict=True)), after
+
+    def _generated(self, state: State) -> Iterator[tuple[str, tuple[Value, ...], State]]:
+        """List the successors: action, arguments in order, next state."""
+        function = self._meta["successors"]
+        return iter(()) if function is None else self._module[function](state)
 
     def enabled(self, state: State) -> Iterator[tuple[str, dict[str, Value]]]:
         """List the actions that are enabled in a state, each with each arguments once.
@@ -235,13 +238,11 @@ class Spec:
         Yields:
             The action's name and its arguments by name.
         """
-        for name, generate_next in self._next.items():
-            params = self.actions[name].params
-            seen: set[tuple[Value, ...]] = set()
-            for args, _after in generate_next(state):
-                if args not in seen:
-                    seen.add(args)
-                    yield name, dict(zip(params, args, strict=True))
+        seen: set[tuple[str, tuple[Value, ...]]] = set()
+        for name, args, _after in self._generated(state):
+            if (name, args) not in seen:
+                seen.add((name, args))
+                yield name, dict(zip(self._params[name], args, strict=True))
 
     def step(self, state: State, action: str, args: Mapping[str, Value]) -> State | None:
         """Take a step.

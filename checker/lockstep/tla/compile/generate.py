@@ -6,10 +6,11 @@ once more, telling a tracer of every conjunct, and is compiled only when somethi
 
 from __future__ import annotations
 
+import itertools
 import pprint
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from lockstep.tla.compile.actions import YIELD, ActionCompiler, Mode, Rest
 from lockstep.tla.compile.analysis import CompileError, Program
@@ -25,8 +26,21 @@ from lockstep.tla.values.sets import INT, NAT, STRING
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "7"
+COMPILER_VERSION = "8"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
+
+
+#: An action, and what is left of the way to it.
+_Way: TypeAlias = tuple[ActionPart, tuple[Frame, ...]]
+
+
+def _first_frame(way: _Way) -> object:
+    """Answer what the way to an action begins with; two ways that begin alike have one quantifier, LET or use."""
+    part, frames = way
+    if not frames:
+        return part.body, id(part)
+    frame = frames[0]
+    return tuple(id(each) for each in (frame.bound, frame.let, frame.use))
 
 
 @dataclass
@@ -181,13 +195,17 @@ class _Generator:
     def write_actions(self, nxt: Expr | None) -> None:
         if nxt is None:
             return
-        for name, (params, alternatives) in self.grouped(nxt).items():
+        grouped = self.grouped(nxt)
+        for name, (params, alternatives) in grouped.items():
             self.write_action(name, params, alternatives)
+        names = {id(part): name for name, (_, alternatives) in grouped.items() for part in alternatives}
+        self.write_successors(self.split, names)
 
     def grouped(self, nxt: Expr) -> dict[str, tuple[tuple[str, ...], list[ActionPart]]]:
         """Find the actions by name, each with its parameters and its alternatives."""
         grouped: dict[tuple[str, tuple[str, ...]], list[ActionPart]] = {}
-        for part in self.parts(nxt):
+        self.split = self.parts(nxt)
+        for part in self.split:
             grouped.setdefault((part.name, tuple(self.param_names(part))), []).append(part)
         taken = Names()
         return {taken.fresh(name): (params, parts) for (name, params), parts in grouped.items()}
@@ -205,7 +223,7 @@ class _Generator:
         return [names.fresh(self.program.tree.params[uid].name) for uid in part.params()]
 
     def write_action(self, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> None:
-        keys = {mode: self.values.globals.fresh(f"_{mode}_{python_name(name)}") for mode in ("next", "step", "why")}
+        keys = {mode: self.values.globals.fresh(f"_{mode}_{python_name(name)}") for mode in ("step", "why")}
         for mode, key in keys.items():
             self.entries[mode].append(self.entry(mode, key, name, params, parts))
         loc = parts[0].loc
@@ -213,49 +231,83 @@ class _Generator:
             "params": list(params),
             "labels": sorted({part.label for part in parts}),
             "loc": _place(loc),
-            "next": keys["next"],
             "step": keys["step"],
             "why": keys["why"],
         }
 
     def entry(self, mode: str, key: str, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> str:
-        """Write the function that enumerates (next) or decides (step, why) an action."""
+        """Write the function that decides (step, why) an action with given arguments."""
         actions = self.modes[mode]  # type: ignore[index]
         given = [f"_p_{python_name(param)}" for param in params]
         body = Block()
         body.emit(f"{NEXT} = Next()")
         for part in parts:
-            self._descend(actions, part, list(part.frames), [], given, actions.scope(), body)
+            self._descend(actions, [(part, part.frames)], [], given, {}, actions.scope(), body)
         if not any("yield" in line for line in body.lines):
             body.emit("yield from ()")
-        states = {"next": [NOW], "step": [NOW, *given], "why": ["_w", NOW, *given]}[mode]
+        states = {"step": [NOW, *given], "why": ["_w", NOW, *given]}[mode]
         head = Block()
         head.nest(f"def {key}({', '.join(states)}):  # {parts[0].loc} {name}", body)
         return "\n".join(head.lines)
 
-    def _descend(
+    def write_successors(self, split: list[ActionPart], names: dict[int, str]) -> None:
+        """Write the function that lists all successors of a state, in the order in which TLC generates them.
+
+        What stands below a quantifier is taken element by element: ``\\E i \\in 1..2 : A(i) \\/ B(i)`` is A(1), B(1),
+        A(2), B(2).
+        """
+        key = self.meta["successors"] = self.values.globals.fresh("_successors")
+        actions, body, head = self.modes["next"], Block(), Block()
+        body.emit(f"{NEXT} = Next()")
+        ways: list[_Way] = [(part, part.frames) for part in split]
+        self._descend_all(actions, ways, [], [], names, actions.scope(), body)
+        if not any("yield" in line for line in body.lines):
+            body.emit("yield from ()")
+        head.nest(f"def {key}({NOW}):", body)
+        self.entries["next"].append("\n".join(head.lines))
+
+    def _descend_all(
         self,
         actions: ActionCompiler,
-        part: ActionPart,
-        frames: list[Frame],
-        names: list[str],
+        ways: list[_Way],
+        bound: list[str],
         given: list[str],
+        names: dict[int, str],
         scope: Context,
         block: Block,
     ) -> None:
-        """Write the way from Next to an action: quantifiers are enumerated, or tested for the given arguments."""
+        """Write the ways to several actions; what begins with the same quantifier, LET or use is written together."""
+        for _, group in itertools.groupby(ways, key=_first_frame):
+            self._descend(actions, list(group), bound, given, names, scope, block)
+
+    def _descend(
+        self,
+        actions: ActionCompiler,
+        ways: list[_Way],
+        bound: list[str],
+        given: list[str],
+        names: dict[int, str],
+        scope: Context,
+        block: Block,
+    ) -> None:
+        """Write the way from Next to actions: quantifiers are enumerated, or tested for the given arguments.
+
+        Arguments: `ways`, the actions with what is left of the way, which begins alike; `bound`, the variables chosen
+        so far; `given`, the parameters of the function to write; `names`, the actions' names, by part.
+        """
+        part, frames = ways[0]
         if not frames:
             if actions.mode == "next":
-                row = f"({', '.join(names)}{',' * (len(names) == 1)})"
-                rest = Rest(self._finish(row, "State"), True)
+                row = f"({', '.join(bound)}{',' * (len(bound) == 1)})"
+                rest = Rest(self._finish(repr(names[id(part)]), row, "State"), True)
             else:
                 rest = Rest(self._finish("State"), True)
             actions.write(part.body, scope, block, (), rest)
             return
-        frame, below = frames[0], frames[1:]
+        frame, below = frames[0], [(each, left[1:]) for each, left in ways]
 
         def go_on(inner: Block, inside: Context, more: Iterable[str] = ()) -> None:
-            self._descend(actions, part, below, [*names, *more], given, inside, inner)
+            self._descend_all(actions, below, [*bound, *more], given, names, inside, inner)
 
         if frame.let is not None:
             go_on(block, self.values.let(frame.let, scope, block))
@@ -264,7 +316,7 @@ class _Generator:
         elif frame.bound is not None and actions.mode == "next":
             self._enumerate(actions, frame.bound, scope, block, go_on)
         elif frame.bound is not None:
-            self._test_given(actions, frame.bound, names, given, scope, block, go_on)
+            self._test_given(actions, frame.bound, bound, given, scope, block, go_on)
 
     def _enumerate(
         self, actions: ActionCompiler, bound: Bound, scope: Context, block: Block, go_on: Callable[..., None]
