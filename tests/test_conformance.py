@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from lockstep.paths import spec_dir
+from lockstep.specs import trace_module
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep.verdict import Verdict
 from raftref.dledger import PUBLISHED, Switches
@@ -61,7 +62,7 @@ def test_a_tampered_observation_is_refused_at_its_line_and_named(name: str) -> N
 
 
 def test_every_observed_field_of_the_spec_is_tampered_with_above() -> None:
-    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
+    text = trace_module().read_text(encoding="utf-8")
     fields = text.partition("Observe(n) ==")[2].partition("]\n")[0]
     assert all(name in fields for name in OTHER)
     assert fields.count("|->") == len(OTHER)
@@ -166,8 +167,8 @@ def test_an_observation_between_steps_is_compared() -> None:
         ({"Fifo": 1}, "field `constants.Fifo`: 1 is not false or true"),
         ({"PriorTermCommit": "mended"}, 'field `constants.PriorTermCommit`: "mended" is not'),
         ({"Speed": 3}, "field `constants.Speed`: the spec has no such constant"),
-        ({"Batches": True}, "field `constants`: the ASSUME at DLedger.tla:"),  # without PendingMap
-        ({"VoteMessages": True, "AtomicElection": True}, "field `constants`: the ASSUME at DLedger.tla:"),
+        ({"Batches": True}, "field `constants`: the ASSUME at State.tla:"),  # without PendingMap
+        ({"VoteMessages": True, "AtomicElection": True}, "field `constants`: the ASSUME at State.tla:"),
     ],
 )
 def test_a_header_with_other_constants_is_malformed(change: dict[str, Any], problem: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
 from lockstep.conformance import TraceVerdict, check_trace
-from lockstep.paths import spec_dir, traces_dir
+from lockstep.paths import dledger_dir, traces_dir
 from lockstep.recordings import load_recordings
 from lockstep.specs import trace_spec
 from lockstep.trace.dledger import Imported, import_lines, import_recording
@@ -55,11 +55,11 @@ def test_the_figure_8_recording_is_a_behaviour_of_the_spec_that_breaks_its_prope
 
 def test_a_violation_names_the_line_that_defines_its_property(figure8: Imported) -> None:
     """Of an invariant and of a property of steps alike."""
-    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8").splitlines()
     found = checked(figure8).violations
     assert {"IndexOrder", "CommittedMonotonicProp"} <= found.keys()
     for name, each in found.items():
-        assert text[int(each.spec_line.split(":")[1]) - 1].startswith(f"{name} ==")
+        module, line, _ = each.spec_line.split(":")
+        assert (dledger_dir() / module).read_text(encoding="utf-8").splitlines()[int(line) - 1].startswith(f"{name} ==")
 
 
 SHIPPED = sorted({each.file for each in load_recordings(traces_dir() / "manifest.toml") if ".ndjson" in each.file})

@@ -21,24 +21,25 @@ class Mutant:
     """A rule that is missing: `old` becomes `new`; `model` must then violate `violates`, or differ from its pins."""
 
     name: str
+    module: str
     old: str
     new: str
     model: str
     violates: str = ""
-    module: str = "DLedger.tla"
 
 
 MUTANTS = [
     Mutant(
         "votes_whatever_the_log",
+        "ElectionRules",
         'IF LedgerCode(voter, m) # "NONE" THEN LedgerCode(voter, m)\n    ELSE ',
         "",
         "votes_log",
         "LeaderCompleteness",
-        "Election.tla",
     ),
     Mutant(
         "elects_whatever_the_log",
+        "RoleElections",
         '                          /\\ LedgerCode(Member(q, node[q]), Candidacy(n, node[n])) = "NONE"\n',
         "",
         "lossy",
@@ -46,14 +47,15 @@ MUTANTS = [
     ),
     Mutant(
         "votes_twice_in_a_term",
+        "ElectionRules",
         "ELSE IF voter.hasVoted /\\ voter.currVoteFor # m.src\n",
         "ELSE IF FALSE\n",
         "votes_small",
         "VoteOncePerTermProp",
-        "Election.tla",
     ),
     Mutant(
         "forgets_its_vote_in_a_crash",
+        "Failures",
         "!.currTerm = s.currTerm, !.currVoteFor = s.currVoteFor,",
         "!.currTerm = s.currTerm,",
         "votes_small",
@@ -61,6 +63,7 @@ MUTANTS = [
     ),
     Mutant(
         "half_is_a_quorum",
+        "RoleElections",
         "    /\\ IsQuorum(voters, Node)\n",
         "",
         "crash",
@@ -68,6 +71,7 @@ MUTANTS = [
     ),
     Mutant(
         "commits_by_the_best_watermark",
+        "Commit",
         "LET index == QuorumIndexBySorting(s.peerWaterMarks) IN",
         "LET index == Max({s.peerWaterMarks[p] : p \\in Node}) IN",
         "lossy",
@@ -75,6 +79,7 @@ MUTANTS = [
     ),
     Mutant(
         "commits_past_the_end",
+        "Store",
         "!.committedIndex = Min({newIndex, EndIndex(s.log)})",
         "!.committedIndex = newIndex",
         "one_leader",
@@ -82,6 +87,7 @@ MUTANTS = [
     ),
     Mutant(
         "believes_a_commit_of_a_lower_term",
+        "Store",
         "       \\/ term < s.currTerm\n",
         "",
         "stale_push",
@@ -89,24 +95,28 @@ MUTANTS = [
     ),
     Mutant(
         "checks_the_term_of_a_commit_as_published",
+        "Follower",
         "IF Obeys(s, m) THEN LearnCommitted(s, m)",
         "IF FromItsLeader(s, m) THEN LearnCommitted(s, m)",
         "witness_stale_commit",
     ),
     Mutant(
         "keeps_the_watermarks_of_an_old_term",
+        "RoleElections",
         "!.votes = {},\n                   !.peerWaterMarks = NoMarks]",
         "!.votes = {}]",
         "crash",
     ),
     Mutant(
         "believes_a_watermark_of_another_term",
+        "Clients",
         "IF term = s.currTerm /\\ s.peerWaterMarks[peer] < index",
         "IF s.peerWaterMarks[peer] < index",
         "lossy",
     ),
     Mutant(
         "appends_what_another_leader_sent",
+        "Follower",
         "        /\\ m.index = EndIndex(s.log) + 1\n        /\\ IF FromItsLeader(s, m)",
         "        /\\ m.index = EndIndex(s.log) + 1\n        /\\ IF TRUE",
         "replication",
@@ -114,6 +124,7 @@ MUTANTS = [
     ),
     Mutant(
         "truncates_for_another_leader",
+        "Follower",
         'Handles(n, m, "TRUNCATE")\n        /\\ IF MayTruncate(s, m)',
         'Handles(n, m, "TRUNCATE")\n        /\\ IF TRUE',
         "lossy",
@@ -122,18 +133,21 @@ MUTANTS = [
     # No safety is lost: an APPEND below the follower's end is not stored, but leads to COMPARE again, for ever.
     Mutant(
         "appends_behind_what_was_not_cut",
+        "Leader",
         "THEN IF m.endIndex = d.compareIndex",
         "THEN IF TRUE",
         "replication",
     ),
     Mutant(
         "restarts_with_what_it_knew",
+        "Failures",
         "UpdateCommittedIndex(Written(t), s.currTerm, s.checkPoint)",
         "UpdateCommittedIndex(Written(t), s.currTerm, s.committedIndex)",
         "crash",
     ),
     Mutant(
         "takes_the_answer_to_another_call",
+        "Messages",
         "network' = Abandon(Received(network, m), n, m.src, Gone)",
         "network' = Received(network, m)",
         "ordered_long",
@@ -141,12 +155,14 @@ MUTANTS = [
     ),
     Mutant(
         "recovers_what_terms_forbid",
+        "Failures",
         "\\/ k > 1 /\\ file[k].term < file[k - 1].term",
         "\\/ FALSE",
         "resurrected_tail_bug",
     ),
     Mutant(
         "takes_a_commit_back",
+        "Store",
         "newIndex < s.committedIndex \\/ newIndex < BeginIndex(s.log)",
         "newIndex < BeginIndex(s.log)",
         "unordered_log",
@@ -154,6 +170,7 @@ MUTANTS = [
     ),
     Mutant(
         "takes_a_watermark_back",
+        "Clients",
         "IF term = s.currTerm /\\ s.peerWaterMarks[peer] < index",
         "IF term = s.currTerm /\\ s.peerWaterMarks[peer] # index",
         "unordered_log",
@@ -161,6 +178,7 @@ MUTANTS = [
     ),
     Mutant(
         "overwrites_what_it_appends_to",
+        "Store",
         "([s EXCEPT !.log = @ \\o entries,",
         "([s EXCEPT !.log = SubSeq(@, 1, Len(@) - 1) \\o entries,",
         "replication",
@@ -168,139 +186,151 @@ MUTANTS = [
     ),
     Mutant(
         "lets_a_leader_handle_what_is_pushed",
+        "Follower",
         'Handles(n, m, type) == node[n].role = "FOLLOWER" /\\ IsRequest(m, type)',
         'Handles(n, m, type) == node[n].role # "DOWN" /\\ IsRequest(m, type)',
         "lossy",
     ),
     Mutant(
         "keeps_no_history",
+        "Commit",
         "/\\ committed' = committed \\cup new",
         "/\\ committed' = committed",
         "crash",
     ),
     Mutant(
         "answers_an_older_log_with_a_vote",
+        "ElectionRules",
         'IF m.ledgerEndTerm < voter.ledgerEndTerm THEN "REJECT_EXPIRED_LEDGER_TERM"\n    ELSE ',
         "",
         "vote_messages_log",
         "LeaderCompleteness",
-        "Election.tla",
     ),
     Mutant(
         "answers_a_shorter_log_with_a_vote",
+        "ElectionRules",
         "m.ledgerEndIndex < voter.ledgerEndIndex\n",
         "FALSE\n",
         "witness_vote_ledger_end",
-        module="Election.tla",
     ),
     Mutant(
         "answers_two_candidates_with_a_vote",
+        "ElectionRules",
         "ELSE IF voter.hasVoted /\\ voter.currVoteFor # m.src\n",
         "ELSE IF FALSE\n",
         "vote_messages_small",
         "VoteOncePerTermProp",
-        "Election.tla",
     ),
     Mutant(
         "answers_another_candidate_of_a_term_that_is_over_with_a_vote",
+        "ElectionRules",
         'ELSE IF m.term < voter.currTerm THEN "REJECT_EXPIRED_VOTE_TERM"\n    ',
         "",
         "vote_messages_terms",
-        module="Election.tla",
     ),
     Mutant(
         "puts_off_nobody_while_it_takes_over",
+        "ElectionRules",
         "/\\ ~self /\\ voter.isTakingLeadership\n",
         "/\\ FALSE\n",
         "witness_vote_taking",
-        module="Election.tla",
     ),
     Mutant(
         "passes_with_any_vote",
+        "ElectionRules",
         'IsQuorum(accepted, members) THEN "ACCEPTED"',
         'accepted # {} THEN "ACCEPTED"',
         "vote_messages",
         "ElectionSafety",
-        "Election.tla",
     ),
     Mutant(
         "asks_no_higher_term",
+        "ElectionRules",
         'IF maxTerm > term THEN "HIGHER_TERM"\n        ELSE IF Gave(answers, {"REJECT_ALREADY_HAS_LEADER"})',
         'IF Gave(answers, {"REJECT_ALREADY_HAS_LEADER"})',
         "witness_parse_higher_term",
-        module="Election.tla",
     ),
     Mutant(
         "minds_no_longer_logs",
+        "ElectionRules",
         'ELSE IF ~IsQuorum(valid \\ bigger, members) THEN "BIGGER_LEDGERS"\n        ',
         "",
         "witness_parse_bigger_ledgers",
-        module="Election.tla",
     ),
     Mutant(
         "follows_a_leader_of_a_term_that_is_over",
+        "ElectionRules",
         'ELSE IF m.term < member.currTerm THEN "EXPIRED_TERM"\n    ',
         "",
         "vote_messages_terms",
         "FollowerHasLeader",
-        "Election.tla",
     ),
     Mutant(
         "raises_its_term_in_every_round",
+        "MessageElections",
         "LET raises == node[n].election.voteNext\n",
         "LET raises == TRUE\n",
         "witness_second_election",
     ),
     Mutant(
         "counts_answers_to_the_round_before",
+        "MessageElections",
         'SentAll(RoundOver(network, n, "VOTE"), after.out)',
         "SentAll(network, after.out)",
         "vote_messages_small",
     ),
     Mutant(
         "asks_for_votes_before_it_goes_to_a_term_it_was_told_of",
+        "MessageElections",
         "        /\\ ~node[n].election.needIncrease\n",
         "",
         "vote_messages_small",
     ),
     Mutant(
         "takes_appends_while_it_hands_over",
+        "Clients",
         "        /\\ s.election.transferee = NoNode\n",
         "",
         "vote_messages_transfer",
     ),
     Mutant(
         "takes_over_from_anyone",
+        "Transfer",
         "IF s.leaderId = m.src\n",
         "IF TRUE\n",
         "witness_transfer_of_another",
     ),
     Mutant(
         "keeps_what_it_has_handled",
+        "Messages",
         "[received EXCEPT ![n].writeRequestMap = @ \\ {m}]",
         "received",
         "refines_coarse",
     ),
     Mutant(
         "keeps_the_appends_when_a_compare_comes",
+        "Follower",
         'IF m.type = "COMMIT" THEN q.writeRequestMap ELSE {}',
         "q.writeRequestMap",
         "receipt",
     ),
     Mutant(
         "handles_an_append_before_a_compare",
+        "Messages",
         "THEN {Head(q.compareOrTruncateRequests)}\n    ELSE q.writeRequestMap",
         "THEN {Head(q.compareOrTruncateRequests)} \\cup q.writeRequestMap\n    ELSE q.writeRequestMap",
         "receipt",
     ),
     Mutant(
         "takes_an_answered_push_for_pending",
+        "Leader",
         "!.dispatchers[m.src].pendings = {p \\in @ : p.index # m.index}",
         "!.dispatchers[m.src].pendings = @",
         "receipt",
     ),
     Mutant(
         "counts_one_entry_too_many_of_a_batch",
+        "Leader",
         "m.index + m.count - 1",
         "m.index + m.count",
         "batches",
@@ -308,12 +338,14 @@ MUTANTS = [
     ),
     Mutant(
         "pushes_one_entry_of_an_unanswered_batch",
+        "Leader",
         "Send(n, s, BatchRequest(n, peer, s, index, count))",
         "Send(n, s, BatchRequest(n, peer, s, index, 1))",
         "batches",
     ),
     Mutant(
         "leaves_clients_below_a_gap_unanswered",
+        "Commit",
         "elapsed == IF whole THEN {} ELSE {i \\in mine : i < to}",
         "elapsed == {}",
         "batches",
@@ -321,12 +353,14 @@ MUTANTS = [
     ),
     Mutant(
         "refuses_what_it_is_pushed_as_a_follower",
+        "Follower",
         'node[n].role \\notin {"FOLLOWER", "DOWN"}',
         'node[n].role # "DOWN"',
         "not_follower",
     ),
     Mutant(
         "answers_clients_whose_entry_no_quorum_stores",
+        "Commit",
         "s.lastQuorumIndex < i /\\ i <= to /\\ \\A k",
         "\\A k",
         "clients",
@@ -334,6 +368,7 @@ MUTANTS = [
     ),
     Mutant(
         "loses_what_was_forced",
+        "Failures",
         "SubSeq(file, 1, kept) \\o SubSeq(s.disk, kept + 1, Len(s.disk))",
         "SubSeq(file, 1, kept)",
         "async_flush",
@@ -341,6 +376,7 @@ MUTANTS = [
     ),
     Mutant(
         "lets_clients_of_an_old_term_wait",
+        "Commit",
         "CleanFutures(s) == [s EXCEPT !.futures = FuturesOf(s, s.currTerm)]",
         "CleanFutures(s) == s",
         "ack_by_quorum_index",
@@ -351,10 +387,10 @@ MUTANTS = [
 def mutated(mutant: Mutant, folder: Path) -> Path:
     """Copy the spec with this one edit and return the manifest of the copy."""
     shutil.copytree(spec_dir(), folder / "spec")
-    original = (spec_dir() / "dledger" / mutant.module).read_text(encoding="utf-8")
+    original = (spec_dir() / "dledger" / f"{mutant.module}.tla").read_text(encoding="utf-8")
     assert original.count(mutant.old) == 1
     text = original.replace(mutant.old, mutant.new)
-    (folder / "spec" / "dledger" / mutant.module).write_text(text, encoding="utf-8")
+    (folder / "spec" / "dledger" / f"{mutant.module}.tla").write_text(text, encoding="utf-8")
     return folder / "spec" / "dledger" / "models" / "manifest.toml"
 
 

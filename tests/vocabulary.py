@@ -10,8 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from lockstep.paths import spec_dir
-from lockstep.specs import trace_spec
+from lockstep.specs import chapters, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace_files import fault_plan
 from raftref.dledger import GRAINS
@@ -59,13 +58,15 @@ def spec() -> Spec:
     return trace_spec(header(made), "t")
 
 
-def text() -> str:
-    return (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
+def texts() -> dict[str, str]:
+    """The chapters of the spec by their names."""
+    return {chapter.stem: chapter.read_text(encoding="utf-8") for chapter in chapters()}
 
 
 def about() -> dict[str, str]:
     """What the spec says of each action."""
-    return {name: " ".join(said.replace("\\*", " ").split()) for name, said in _ABOUT.findall(text())}
+    found = (each for text in texts().values() for each in _ABOUT.findall(text))
+    return {name: " ".join(said.replace("\\*", " ").split()) for name, said in found}
 
 
 def grain(body: str) -> str:
@@ -75,9 +76,9 @@ def grain(body: str) -> str:
 
 
 def actions() -> Iterator[tuple[str, str, str, str]]:
-    lines, said = text().splitlines(), about()
+    lines, said = {name: text.splitlines() for name, text in texts().items()}, about()
     for name, action in spec().actions.items():
-        body = "\n".join(lines[action.loc.line - 1 : action.loc.end_line])
+        body = "\n".join(lines[action.loc.module][action.loc.line - 1 : action.loc.end_line])
         args = ", ".join(f"`{each}`" for each in action.params[1:])
         yield f"`{name}`", args, grain(body), said[name]
 
@@ -94,7 +95,7 @@ def fields() -> Iterator[tuple[str, str]]:
         for event in simulate(3, fault_plan(plan, 200)):
             for name, value in event["shows"].items():
                 shown.setdefault(name, set()).add(json.dumps(value))
-    ((observed,),) = [re.findall(r"^Observe\(n\) ==\n.*?\n((?:.*\|->.*\n)+)", text(), re.MULTILINE)]
+    ((observed,),) = [re.findall(r"^Observe\(n\) ==\n.*?\n((?:.*\|->.*\n)+)", texts()["DLedger"], re.MULTILINE)]
     for name in re.findall(r"(\w+) *\|->", observed):
         by_length = sorted(shown[name], key=lambda example: (example not in NONE, len(example), example))
         short = [example for example in by_length if len(example) <= LONG]

@@ -1,6 +1,6 @@
 """Rule codes: a short stable name for everything a check can find, and what each means.
 
-DL1xx are the properties of DLedger.tla; what one means is told by the spec itself. LS codes are those of the check,
+DL1xx are the properties of DLedger; what one means is told by the spec itself. LS codes are those of the check,
 whatever the spec.
 """
 
@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lockstep.paths import dledger_dir
+from lockstep.paths import dledger_dir, spec_dir
+from lockstep.specs import chapters
 from lockstep.tlc.manifest import load_manifest
 
 STEP, SHOWS, SENT, PROPERTY = "LS201", "LS202", "LS203", "LS100"
 MALFORMED, OTHER_SPEC = "LS301", "LS302"
 INCONCLUSIVE, INTERNAL = "LS401", "LS501"
 
-#: The properties of DLedger.tla. A number is given once, and never to another.
+#: The properties of DLedger. A number is given once, and never to another.
 PROPERTIES = {
     "IndexOrder": "DL101",
     "ElectionSafety": "DL102",
@@ -128,16 +129,20 @@ def rule(code: str) -> Rule:
 
 
 def _told_by_the_spec(name: str) -> str:
-    """Return what DLedger.tla says of a property: its banner, its definition, and the models that break it."""
-    text = (dledger_dir() / "DLedger.tla").read_text(encoding="utf-8")
-    found = re.search(rf"((?:^\\\* .*\n)*)(^{name} ==\n(?:.+\n)*)", text, re.MULTILINE)
-    if found is None:
-        raise AssertionError(f"DLedger.tla does not define {name}")
+    """Return what the spec says of a property: its banner, its definition, and the models that break it."""
+    for chapter in chapters():
+        text = chapter.read_text(encoding="utf-8")
+        found = re.search(rf"((?:^\\\* .*\n)*)(^{name} ==\n(?:.+\n)*)", text, re.MULTILINE)
+        if found is not None:
+            break
+    else:
+        raise AssertionError(f"the spec does not define {name}")
     banner = [line.removeprefix("\\* ") for line in found[1].splitlines()]
     said = re.sub(r"^(INV|PROP) \w+: ", "", "\n".join(banner))
     line = text.count("\n", 0, found.start(2)) + 1
     definition = "".join(f"    {each}\n" for each in found[2].splitlines())
-    return f"{said}\n\nspec/dledger/DLedger.tla:{line}\n\n{definition}\n{_broken_by(name)}"
+    place = chapter.relative_to(spec_dir()).as_posix()
+    return f"{said}\n\nspec/{place}:{line}\n\n{definition}\n{_broken_by(name)}"
 
 
 def _broken_by(name: str) -> str:

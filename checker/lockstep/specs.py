@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lockstep.errors import BadInputError
@@ -30,11 +31,26 @@ def trace_cfg() -> Path:
     return dledger_dir() / "Trace.cfg"
 
 
+def chapters() -> list[Path]:
+    """Return the modules of the spec, which the root reaches by EXTENDS, each after those that it extends."""
+    return list(dict.fromkeys(_extended(trace_module())))
+
+
+def _extended(module: Path) -> Iterator[Path]:
+    text = module.read_text(encoding="utf-8")
+    for extends in re.findall(r"^EXTENDS ((?:\w+,\s*)*\w+)$", text, re.MULTILINE):
+        for name in re.findall(r"\w+", extends):
+            for folder in (dledger_dir(), common_dir()):
+                if (folder / f"{name}.tla").is_file():
+                    yield from _extended(folder / f"{name}.tla")
+    yield module
+
+
 @functools.cache
 def spec_hash() -> str:
     """Return the SHA-256 of the spec's modules, in hexadecimal, as a trace's header tells it."""
     digest = hashlib.sha256()
-    for path in (common_dir() / "Quorum.tla", dledger_dir() / "Election.tla", dledger_dir() / "DLedger.tla"):
+    for path in chapters():
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

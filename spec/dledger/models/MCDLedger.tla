@@ -110,7 +110,8 @@ NeverAppends         == \A n \in Node : \A p \in Peers(n) : node[n].dispatchers[
 NeverTellsCommit     == \A n \in Node : \A m \in Inbox(n) : m.type # "COMMIT"
 NoLeaderOfTwoTerms   == \A n \in Node : node[n].role = "LEADER" => node[n].currTerm < 2
 NoStaleRepeat        == \A n \in Node : \A m \in Inbox(n) :
-                           IsRequest(m, "APPEND") /\ node[n].role = "FOLLOWER" => m.index > EndIndex(node[n].log)
+                           IsRequest(m, "APPEND") /\ node[n].role = "FOLLOWER"
+                              => m.index > EndIndex(node[n].log)
 NothingTruncatedProp ==
     [][\A n \in Node : node[n].role # "DOWN" => Len(node'[n].log) >= Len(node[n].log)]_vars
 \* A node comes back and knows from its checkpoint what is committed.
@@ -170,7 +171,8 @@ NoTruncateToCompareProp == [][NoChange("TRUNCATE", "COMPARE")]_vars
 \* A node that runs on; a crash begins anew, too.
 NoAppendToCompareProp   ==
     [][\A n \in Node : \A p \in Peers(n) :
-         ~(node[n].dispatchers[p].type = "APPEND" /\ node'[n].dispatchers[p].type = "COMPARE" /\ Runs(n))]_vars
+         ~(/\ Runs(n)
+           /\ node[n].dispatchers[p].type = "APPEND" /\ node'[n].dispatchers[p].type = "COMPARE")]_vars
 
 -----------------------------------------------------------------------------
 (* A property for models in which COMMIT is obeyed whatever its term.      *)

@@ -1,4 +1,4 @@
------------------------------- MODULE Election ------------------------------
+---------------------------- MODULE ElectionRules ---------------------------
 (***************************************************************************)
 (* The rules of an election in DLedger 0.2.7, message by message: what a   *)
 (* voter answers, what a candidate makes of the answers, and the same for  *)

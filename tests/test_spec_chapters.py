@@ -1,0 +1,41 @@
+"""The spec is a book: short chapters, each of which says first what it teaches."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lockstep.paths import common_dir, dledger_dir
+from lockstep.specs import chapters
+
+LONGEST, WIDEST = 250, 110
+MODULES = sorted([*common_dir().glob("*.tla"), *dledger_dir().rglob("*.tla")])
+
+
+def text(module: Path) -> str:
+    return module.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+def test_a_module_is_short_and_begins_with_what_it_teaches(module: Path) -> None:
+    lines = text(module).splitlines()
+    assert len(lines) < LONGEST
+    assert not [line for line in lines if len(line) > WIDEST]
+    assert re.fullmatch(rf"-+ MODULE {module.stem} -+", lines[0])
+    assert re.fullmatch(r"\(\*+\)", lines[1])
+
+
+def test_every_module_beside_the_models_is_a_chapter() -> None:
+    assert set(chapters()) == {module for module in MODULES if module.parent.name != "models"}
+    assert chapters()[-1].stem == "DLedger"
+
+
+def test_a_chapter_comes_after_those_that_it_extends() -> None:
+    told: list[str] = []
+    for chapter in chapters():
+        (extends,) = re.findall(r"^EXTENDS (.*)$", text(chapter), re.MULTILINE)
+        own = {module.stem for module in MODULES}
+        assert {name for name in extends.split(", ") if name in own} <= set(told)
+        told.append(chapter.stem)
