@@ -37,4 +37,4 @@ def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iter
 
 
 #: An action whose guard has no value: whatever a trace says, the fault is the spec's.
-NO_VALUE = ("MayCheckPoint(n)   == TRUE", "MayCheckPoint(n)   == Head(<< >>)")
+NO_VALUE = ("MayCheckPoint(n)    == TRUE", "MayCheckPoint(n)    == CHOOSE x \\in {} : TRUE")

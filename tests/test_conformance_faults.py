@@ -90,7 +90,7 @@ def test_a_guard_of_the_spec_that_has_no_value_is_an_internal_error_at_the_event
 
 
 def test_an_action_of_the_spec_with_two_successors_is_an_internal_error(tmp_path: Path) -> None:
-    two = ("MayCheckPoint(n)   == TRUE", "MayCheckPoint(n)   == TRUE\nEither(s) == {s, [s EXCEPT !.checkPoint = 9]}")
+    two = ("MayCheckPoint(n)    == TRUE", "MayCheckPoint(n)    == TRUE\nEither(s) == {s, [s EXCEPT !.checkPoint = 9]}")
     step = (
         "    /\\ Step(n, [node[n] EXCEPT !.checkPoint = node[n].committedIndex])",
         "    /\\ \\E s \\in Either(node[n]) : Step(n, s)",

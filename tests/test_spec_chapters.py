@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from lockstep.paths import common_dir, dledger_dir
-from lockstep.specs import chapters
+from lockstep.specs import CHOICES, SET_CONSTANTS, chapters, trace_spec
+from lockstep.trace_files import fault_plan
+from simulated_traces import header
 
 LONGEST, WIDEST = 250, 110
 MODULES = sorted([*common_dir().glob("*.tla"), *dledger_dir().rglob("*.tla")])
@@ -35,7 +37,27 @@ def test_every_module_beside_the_models_is_a_chapter() -> None:
 def test_a_chapter_comes_after_those_that_it_extends() -> None:
     told: list[str] = []
     for chapter in chapters():
-        (extends,) = re.findall(r"^EXTENDS (.*)$", text(chapter), re.MULTILINE)
+        extends = ", ".join(re.findall(r"^EXTENDS (.*)$", text(chapter), re.MULTILINE))
         own = {module.stem for module in MODULES}
         assert {name for name in extends.split(", ") if name in own} <= set(told)
         told.append(chapter.stem)
+
+
+@pytest.mark.parametrize(("name", "names"), [("Features", "FeatureNames"), ("Published", "FlawNames")])
+def test_every_feature_and_every_flaw_is_a_choice_of_the_header(name: str, names: str) -> None:
+    assert {*SET_CONSTANTS, "Fifo"} == set(CHOICES)
+    spec = trace_spec(header(fault_plan("whole", 1)), "t")
+    assert spec.evaluate(names) == {member for of, member, _ in SET_CONSTANTS.values() if of == name}
+
+
+@pytest.mark.parametrize("name", ["Features", "Published", "Environment"])
+def test_every_member_of_a_set_of_choices_has_one_definition(name: str) -> None:
+    """With its sentence before it or beside it."""
+    spec = trace_spec(header(fault_plan("whole", 1)), "t")
+    names = {"Features": "FeatureNames", "Published": "FlawNames", "Environment": "EventNames"}[name]
+    everything = "".join(map(text, chapters()))
+    definition = rf'\w+ +== "(\w+)" \\in {name}'
+    before = re.findall(rf"^\\\*.*\n{definition}$", everything, re.MULTILINE)
+    beside = re.findall(rf"^{definition} +\\\* .*$", everything, re.MULTILINE)
+    assert sorted(before + beside) == sorted(spec.evaluate(names))
+    assert everything.count(f"\\in {name}") == len(before + beside)

@@ -10,15 +10,17 @@ import re
 import sys
 from collections.abc import Iterator
 
-from lockstep.specs import chapters, trace_spec
+from lockstep.specs import SET_CONSTANTS, chapters, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace_files import fault_plan
-from raftref.dledger import GRAINS
 from raftref.simulation import simulate
 from simulated_traces import header
 
 _ABOUT = re.compile(r"^\\\* ACTION (\w+): ((?:.*\n)(?:\\\* (?!Source:).*\n)*)", re.MULTILINE)
-_GRAIN = re.compile(rf"(?:/\\|:)\s*(~?)({'|'.join(('AtomicElection', *GRAINS))})\b(?!\s*(?:=>|\\/))")
+
+#: The features of the spec: of each the header's constant, and the value that puts it in.
+_FEATURES = {member: (name, value) for name, (of, member, value) in SET_CONSTANTS.items() if of == "Features"}
+_GRAIN = re.compile(rf"(?:/\\|:)\s*(~?)({'|'.join(_FEATURES)})\b(?!\s*(?:=>|\\/))")
 
 #: What an argument is, where its name says it of every action that has it.
 ARGUMENTS = {
@@ -70,9 +72,9 @@ def about() -> dict[str, str]:
 
 
 def grain(body: str) -> str:
-    """The constants that an action names as its condition."""
-    found = dict.fromkeys(f"`{name}`: `{'false' if negated else 'true'}`" for negated, name in _GRAIN.findall(body))
-    return ", ".join(found)
+    """The constants of a header that an action has as its condition."""
+    found = {_FEATURES[feature][0]: _FEATURES[feature][1] != bool(negated) for negated, feature in _GRAIN.findall(body)}
+    return ", ".join(f"`{name}`: `{json.dumps(value)}`" for name, value in found.items())
 
 
 def actions() -> Iterator[tuple[str, str, str, str]]:

@@ -63,6 +63,18 @@ CHOICES: dict[str, tuple[bool | str, ...]] = {
     **dict.fromkeys(SWITCHES, ("published", "repaired")),
 }
 
+#: How the spec has a constant of a header: as a member of one of its sets, where the header's constant has this value.
+SET_CONSTANTS: dict[str, tuple[str, str, bool | str]] = {
+    "AtomicElection": ("Features", "StepwiseElections", False),
+    "AtomicReceipt": ("Features", "RequestQueues", False),
+    "AtomicQuorumCheck": ("Features", "SplitQuorumCheck", False),
+    **{
+        name: ("Features", name, True)
+        for name in ("VoteMessages", "PendingMap", "Batches", "NotFollower", "Clients", "Applies")
+    },
+    **{name: ("Published", name, "published") for name in SWITCHES},
+}
+
 #: What every flaw switch is in the published version that traces are of, 0.2.7, and with every repair.
 VARIANTS: dict[str, dict[str, str]] = {"published": PUBLISHED.constants(), "repaired": REPAIRED.constants()}
 
@@ -109,7 +121,16 @@ def trace_constants(header: Header, source: str, switches: Switches | None = Non
         "Node": frozenset(header.nodes),
         "Value": STRING,
         "NoNode": NO_NODE,
-        **_chosen(header, source, switches),
+        **_as_the_spec_has_them(_chosen(header, source, switches)),
+    }
+
+
+def _as_the_spec_has_them(chosen: Mapping[str, bool | str | int]) -> dict[str, Value]:
+    """Return the constants of the spec for those of a header: what is no constant of its own is in a set, or not."""
+    constants = {name: value for name, value in chosen.items() if name not in SET_CONSTANTS}
+    members = [(of, member) for name, (of, member, value) in SET_CONSTANTS.items() if chosen[name] == value]
+    return constants | {
+        name: frozenset(member for of, member in members if of == name) for name in ("Features", "Published")
     }
 
 

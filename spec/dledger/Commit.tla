@@ -7,7 +7,7 @@ EXTENDS Clients
 \* D1.  Published: any entry that a quorum stores.  Repaired (0.4.0): one of the leader's own term.
 QuorumIndex(s) ==
     LET index == QuorumIndexBySorting(s.peerWaterMarks) IN
-    IF PriorTermCommit = "published" \/ TermAt(s.log, index) = s.currTerm THEN index ELSE -1
+    IF CommitsPriorTerms \/ TermAt(s.log, index) = s.currTerm THEN index ELSE -1
 
 \* What a pass has read; of a pass that was not begun: nothing.
 InPass(s) == s.checking # NoPass
@@ -19,11 +19,11 @@ CleanFutures(s) == [s EXCEPT !.futures = FuturesOf(s, s.currTerm)]
 \* committed.
 Tell(s, index) ==
     IF ~Applies THEN s
-    ELSE [s EXCEPT !.toldIndex = Max({@, IF ApplyUnclamped = "published" THEN index ELSE s.committedIndex})]
+    ELSE [s EXCEPT !.toldIndex = Max({@, IF AppliesUnclamped THEN index ELSE s.committedIndex})]
 
 \* D15.  Published: clients are answered up to the quorum index.  Repaired: up to what is committed.
 AckIndex(s, index) ==
-    IF AckByQuorumIndex = "published" THEN index ELSE Min({index, s.committedIndex})
+    IF AcksByQuorumIndex THEN index ELSE Min({index, s.committedIndex})
 
 \* The futures of the term that a pass answers: from `to` downwards, above the last pass, without a gap.
 \* Where there is a gap, all below `to` are answered as well (needCheck).
@@ -62,8 +62,8 @@ QuorumAckChecker(n) ==
         check == [term |-> s.currTerm, index |-> QuorumIndex(s)]
     IN  /\ s.role = "LEADER"
         /\ ~InPass(s)
-        /\ IF AtomicQuorumCheck THEN ActOn(n, s, check)
-           ELSE Step(n, [s EXCEPT !.checking = check])
+        /\ IF SplitQuorumCheck THEN Step(n, [s EXCEPT !.checking = check])
+           ELSE ActOn(n, s, check)
 
 \* ACTION ActOnQuorumIndex: what a pass read is committed, though the node may lead no more.
 \* Source: QuorumAckChecker.doWork, from updateCommittedIndex on.
@@ -88,7 +88,7 @@ CheckResponseFuturesTimeout(n) ==
         mine    == FuturesOf(s, s.currTerm)
         reached == {f \in mine : f.index >= first /\ \A k \in first..f.index : \E g \in mine : g.index = k}
         late    == {f \in reached : ~f.done /\ \A g \in reached : g.index < f.index => g.done}
-    IN  /\ MayTimeOutClient(n)
+    IN  /\ ClientTimeOuts
         /\ s.role = "LEADER"
         /\ late # {}
         /\ Step(n, [s EXCEPT !.futures = (@ \ late) \cup {[f EXCEPT !.done = TRUE] : f \in late}])

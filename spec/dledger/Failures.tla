@@ -7,7 +7,7 @@ EXTENDS Store, Transfer
 \* ACTION PersistCheckPoint: committedIndex goes to the checkpoint file.
 \* Source: DLedgerMmapFileStore.persistCheckPoint.
 PersistCheckPoint(n) ==
-    /\ MayCheckPoint(n)
+    /\ CheckPoints /\ MayCheckPoint(n)
     /\ node[n].role # "DOWN"
     /\ Step(n, [node[n] EXCEPT !.checkPoint = node[n].committedIndex])
 
@@ -41,13 +41,13 @@ Dies(n, s) ==
 
 \* ACTION Crash: the process dies, what it wrote survives (kill -9).
 Crash(n) ==
-    /\ MayCrash(n)
+    /\ Crashes /\ MayDie(n)
     /\ Dies(n, node[n])
 
 \* ACTION Shutdown: the process is stopped in good order: the file is forced, the checkpoint written.
 \* Source: DLedgerMmapFileStore.shutdown.
 Shutdown(n) ==
-    /\ MayShutdown(n)
+    /\ Shutdowns /\ MayDie(n)
     /\ Dies(n, [Forced(node[n]) EXCEPT !.checkPoint = node[n].committedIndex])
 
 \* ACTION LosePower: the machine dies.  Of what was written and not forced the first entries may
@@ -58,7 +58,7 @@ LosePower(n) ==
         file == s.log \o s.tail
         left == SubSeq(file, 1, kept) \o SubSeq(s.disk, kept + 1, Len(s.disk))
         end  == Min({Len(s.log), Len(left)})
-    IN  /\ MayLosePower(n)
+    IN  /\ PowerLoss /\ MayDie(n)
         /\ Dies(n, [s EXCEPT !.log = SubSeq(left, 1, end), !.tail = SubSeq(left, end + 1, Len(left)),
                              !.disk = left, !.committedIndex = Min({@, end - 1})])
 
@@ -66,9 +66,9 @@ LosePower(n) ==
 \* removed, and the new one has not got its name yet.  D8.  Repaired: the new file replaces the old one.
 \* Source: MemberState.persistTerm, called by nextTerm and setCurrVoteFor; IOUtils.string2File.
 CrashInPersistTerm(n) ==
-    /\ VoteFile = "published"
-    /\ ~AtomicElection
-    /\ MayCrash(n)
+    /\ RemovesFileFirst
+    /\ StepwiseElections
+    /\ Crashes /\ MayDie(n)
     /\ \/ node[n].role = "CANDIDATE"
        \/ ~VoteMessages /\ \E candidate \in Node : Accepts(n, candidate)
        \/ \E m \in Mail(n) : IsRequest(m, "VOTE") /\ VoteHandled(n, node[n], m, FALSE).code = "ACCEPT"
@@ -77,9 +77,9 @@ CrashInPersistTerm(n) ==
 \* ACTION CrashInPersistCheckPoint: the process dies while it writes its checkpoint, a file like the other.
 \* Source: DLedgerMmapFileStore.persistCheckPoint; IOUtils.string2File.
 CrashInPersistCheckPoint(n) ==
-    /\ VoteFile = "published"
-    /\ MayCrash(n)
-    /\ MayCheckPoint(n)
+    /\ RemovesFileFirst
+    /\ Crashes /\ MayDie(n)
+    /\ CheckPoints /\ MayCheckPoint(n)
     /\ Dies(n, [node[n] EXCEPT !.checkPoint = -1])
 
 \* How many entries the scan of the data file finds: it stops where it can read none, or one of a
@@ -109,14 +109,14 @@ Restart(n) ==
 \* ACTION Lose: a message to n is lost, or cleared from its queues.
 Lose(n) ==
     \E m \in Inbox(n) :
-    /\ MayLose(n, m)
+    /\ Loss /\ MayLose(n, m)
     /\ network' = Received(network, m)
     /\ UNCHANGED <<node, received, history>>
 
 \* ACTION Duplicate: a message to n will be delivered twice.
 Duplicate(n) ==
     \E m \in Inbox(n) :
-    /\ MayDuplicate(n)
+    /\ Duplication /\ MayDuplicate(n)
     /\ network' = [network EXCEPT ![m.src][n] = Twice(@, m)]
     /\ UNCHANGED <<node, received, history>>
 

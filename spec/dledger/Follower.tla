@@ -17,7 +17,7 @@ HandlePush(n) ==
                       [] m.type = "APPEND" /\ repeated -> q
                       [] m.type = "APPEND" /\ ~repeated -> [q EXCEPT !.writeRequestMap = @ \cup {m}]
         taken    == Received(network, m)
-    IN  /\ ~AtomicReceipt
+    IN  /\ RequestQueues
         /\ m.kind = "request" /\ ~IsElection(m)
         /\ node[n].role # "DOWN"
         /\ received' = [received EXCEPT ![n] = after]
@@ -39,7 +39,7 @@ Handles(n, m, type) == node[n].role = "FOLLOWER" /\ IsRequest(m, type)
 FromItsLeader(s, m) == m.term = s.currTerm /\ m.src = s.leaderId
 
 \* D2.  Published: COMPARE and COMMIT are obeyed whatever their term and leader.
-Obeys(s, m) == PushTermCheck = "published" \/ FromItsLeader(s, m)
+Obeys(s, m) == ObeysAnyTerm \/ FromItsLeader(s, m)
 
 \* DLedgerEntryPusher.updateCommittedIndex: the store first, then the state machine.
 LearnCommitted(s, m) == Tell(UpdateCommittedIndex(s, m.term, m.commitIndex), m.commitIndex)
@@ -58,14 +58,14 @@ HandleDoCompare(n) ==
 \* D3.  Repaired: the log holds the entry, and its last one is of this leader's term: what is behind the
 \* entry came from this leader, after the COMPARE that the TRUNCATE follows from.
 IsLateTruncate(s, m) ==
-    /\ LateTruncate = "repaired"
+    /\ ~ObeysLateTruncate
     /\ HasEntry(s.log, m.index) /\ Entry(s.log, m.index) = m.entry
     /\ EndTerm(s.log) = m.term
 
 \* D6.  Published: committedIndex does not matter.  Repaired: what is committed is not cut.
 MayTruncate(s, m) ==
     /\ FromItsLeader(s, m)
-    /\ CommitPastEnd = "published" \/ m.index >= CommittedEnd(s) \/ IsLateTruncate(s, m)
+    /\ TruncatesCommitted \/ m.index >= CommittedEnd(s) \/ IsLateTruncate(s, m)
 
 \* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
 \* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate; an index beyond the end passes.
@@ -116,7 +116,7 @@ CheckAppendFuture(n) ==
               /\ m.index # EndIndex(s.log) + 1
               /\ m.awaited
               /\ LET told == Sent(network, Response(n, m, s, "INCONSISTENT_STATE"))
-                 IN  IF AtomicReceipt
+                 IN  IF ~RequestQueues
                      THEN /\ network' = Sent(Received(told, m), waiting)
                           /\ UNCHANGED received
                      ELSE /\ network' = told

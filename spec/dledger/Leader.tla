@@ -26,7 +26,7 @@ ToAppend(s, peer, index) ==
 CheckAndFreshState(s, peer) ==
     LET d     == ToCompare(s.dispatchers[peer])
         fresh == [d EXCEPT !.term = s.currTerm,
-                           !.compareIndex = IF StaleCompareIndex = "published" THEN @ ELSE -1]
+                           !.compareIndex = IF KeepsCompareIndex THEN @ ELSE -1]
     IN  IF s.dispatchers[peer].term = s.currTerm THEN s ELSE [s EXCEPT !.dispatchers[peer] = fresh]
 
 Awaits(s, peer, type) == s.dispatchers[peer].awaiting = type
@@ -236,7 +236,7 @@ PushTimeOut(n) ==
         waiting == s.dispatchers[peer].awaiting
         t       == [s EXCEPT !.dispatchers[peer] = [ToCompare(@) EXCEPT !.awaiting = "NOTHING"]]
         Gone(m) == m.type = waiting
-    IN  /\ MayTimeOut(n, peer)
+    IN  /\ TimeOuts /\ MayTimeOut(n, peer)
         /\ s.role # "DOWN"
         /\ waiting # "NOTHING"
         /\ node' = [node EXCEPT ![n] = t]

@@ -198,7 +198,7 @@ ParseHeartBeatResponses(n) ==
                      [] outcome = "INCONSISTENT_LEADER" \/ expired -> ToCandidate(n, s, term)
                      [] OTHER -> [node |-> s, out |-> << >>]
     IN  /\ round.type = "HEARTBEAT"
-        /\ expired => outcome = "NO_QUORUM" /\ MayStepDown(n)
+        /\ expired => outcome = "NO_QUORUM" /\ StepDowns
         /\ node' = [node EXCEPT ![n] = after.node]
         /\ network' = SentAll(RoundOver(network, n, "HEARTBEAT"), after.out)
         /\ UNCHANGED <<received, history>>
@@ -208,7 +208,7 @@ ParseHeartBeatResponses(n) ==
 HeartBeatTimeOut(n) ==
     LET after == ToCandidate(n, node[n], node[n].currTerm) IN
     /\ VoteMessages
-    /\ MayStepDown(n)
+    /\ StepDowns
     /\ Idle(n)
     /\ node[n].role = "FOLLOWER"
     /\ node' = [node EXCEPT ![n] = after.node]

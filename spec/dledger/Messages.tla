@@ -166,14 +166,14 @@ Send(n, s, m) ==
 \* The requests that the EntryHandler of n may take next: first come COMPARE, TRUNCATE and COMMIT.
 Requests(n) ==
     LET q == received[n] IN
-    IF AtomicReceipt THEN Inbox(n)
+    IF ~RequestQueues THEN Inbox(n)
     ELSE IF q.compareOrTruncateRequests # << >> THEN {Head(q.compareOrTruncateRequests)}
     ELSE q.writeRequestMap
 
 \* The request m is taken from where it waited; net is the network with what is sent.
 Taken(n, m, net) ==
-    /\ network' = IF AtomicReceipt THEN Received(net, m) ELSE net
-    /\ received' = IF AtomicReceipt THEN received
+    /\ network' = IF RequestQueues THEN net ELSE Received(net, m)
+    /\ received' = IF ~RequestQueues THEN received
                    ELSE IF m.type = "APPEND" THEN [received EXCEPT ![n].writeRequestMap = @ \ {m}]
                    ELSE [received EXCEPT ![n].compareOrTruncateRequests = Tail(@)]
 

@@ -37,7 +37,7 @@ Lead(n, s, term) ==
 ElectLeader(n) ==
     \E voters \in SUBSET Node :
     LET term == 1 + Max({node[q].currTerm : q \in voters}) IN
-    /\ AtomicElection
+    /\ ~StepwiseElections
     /\ MayElect(n)
     /\ n \in voters
     /\ IsQuorum(voters, Node)
@@ -55,7 +55,7 @@ ElectLeader(n) ==
 \* Votes count within one candidacy; a candidate that hears of a higher term goes on with its round.
 ChangeToCandidate(n) ==
     /\ ~VoteMessages
-    /\ MayStepDown(n)
+    /\ StepDowns
     /\ node[n].role \in {"LEADER", "FOLLOWER", "CANDIDATE"}
     /\ Step(n, [node[n] EXCEPT !.role = "CANDIDATE", !.leaderId = NoNode,
                                !.votes = IF node[n].role = "CANDIDATE" THEN @ ELSE {}])
@@ -68,7 +68,7 @@ HigherTerms(n) == LET next == node[n].currTerm + 1
 \* Source: MemberState.nextTerm.
 NextTerm(n) ==
     \E term \in HigherTerms(n) :
-    /\ ~AtomicElection /\ ~VoteMessages
+    /\ StepwiseElections /\ ~VoteMessages
     /\ MayElect(n)
     /\ node[n].role = "CANDIDATE"
     /\ Step(n, InTerm(node[n], term))
@@ -84,7 +84,7 @@ Accepts(n, candidate) ==
 \* Source: DLedgerLeaderElector.handleVote, the branch that ends in ACCEPT; roles are not checked.
 SetCurrVoteFor(n) ==
     \E candidate \in Node :
-    /\ ~AtomicElection /\ ~VoteMessages
+    /\ StepwiseElections /\ ~VoteMessages
     /\ Accepts(n, candidate)
     /\ LET votedFor == [node EXCEPT ![n].currVoteFor = candidate]
        IN  node' = [votedFor EXCEPT ![candidate].votes = @ \cup {n}]
@@ -93,7 +93,7 @@ SetCurrVoteFor(n) ==
 \* ACTION ChangeToLeader: a candidate that a quorum accepted becomes the leader of its term.
 \* Source: MemberState.changeToLeader.
 ChangeToLeader(n) ==
-    /\ ~AtomicElection /\ ~VoteMessages
+    /\ StepwiseElections /\ ~VoteMessages
     /\ node[n].role = "CANDIDATE"
     /\ IsQuorum(node[n].votes, Node)
     /\ node' = [node EXCEPT ![n].role = "LEADER", ![n].leaderId = n]
@@ -107,7 +107,7 @@ ChangeToFollower(n) ==
     \E leader \in Peers(n) :
     /\ ~VoteMessages
     /\ node[n].role # "DOWN"
-    /\ IF AtomicElection
+    /\ IF ~StepwiseElections
        THEN /\ node[leader].role = "LEADER"
             /\ node[leader].currTerm >= node[n].currTerm
             /\ node[n].leaderId # leader \/ node[leader].currTerm > node[n].currTerm

@@ -2,54 +2,20 @@
 (***************************************************************************)
 (* The constants, the variables with their types, and a node at its start. *)
 (***************************************************************************)
-EXTENDS Quorum, Channels, ElectionRules
+EXTENDS Quorum, Channels, ElectionRules, Choices
 
 CONSTANTS
     Node,            \* the members of the group
     Value,           \* what a client may append
     NoNode           \* no leader, no vote: null in the code
 
-\* The grain: TRUE, FALSE is the coarsest, as DLedger is the contrary.
-CONSTANTS
-    AtomicElection,    \* TRUE: ElectLeader; FALSE: NextTerm, SetCurrVoteFor, ChangeToLeader, ...
-    VoteMessages,      \* TRUE: HandleVote, HandleHeartBeat, ... instead of the latter
-    AtomicReceipt,     \* TRUE: handled when received; FALSE: HandlePush queues first
-    AtomicQuorumCheck, \* TRUE: one step; FALSE: QuorumAckChecker reads, ActOnQuorumIndex acts
-    PendingMap,        \* TRUE: a dispatcher knows what it pushed and has no answer to
-    Batches,           \* TRUE: a client may append, and an APPEND push, several entries at once
-    NotFollower,       \* TRUE: who does not follow refuses COMPARE, TRUNCATE, COMMIT (0.3.0 on)
-    Clients,           \* TRUE: clients wait for the entries they appended, and are answered
-    Applies            \* TRUE: a state machine is told what is committed, and answers the clients
-
-\* The flaws: each is "published" (as the code is) or "repaired".
-CONSTANTS
-    PriorTermCommit, \* D1  entries of earlier terms commit by counting watermarks
-    TruncatedTail,   \* D5  what TRUNCATE cuts comes back after a restart
-    PushTermCheck,   \* D2  COMPARE and COMMIT are obeyed whatever their term and leader
-    LateTruncate,    \* D3  a TRUNCATE cuts what its leader appended behind it
-    CommitPastEnd,   \* D6  a TRUNCATE cuts below committedIndex
-    AsyncFlush,      \* D7  an entry is acknowledged before it is on the disk
-    VoteFile,        \* D8  term and vote are nowhere while their file is replaced; so is the checkpoint
-    LedgerEndTerm,   \* D10 votes look at the term in which the last entry was stored, as in 0.1
-    ApplyUnclamped,  \* D13 the state machine is told an index that the store did not commit
-    AckByQuorumIndex, \* D15 clients are answered by the quorum index, committed or not
-    StaleCompareIndex \* a new leadership compares from where an old one stopped
-
-ASSUME /\ IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
-       /\ {AtomicElection, VoteMessages, AtomicReceipt, AtomicQuorumCheck, PendingMap, Batches,
-           NotFollower, Clients, Applies} \subseteq BOOLEAN
-       /\ VoteMessages => ~AtomicElection
-       /\ Batches => PendingMap
-       /\ {PriorTermCommit, TruncatedTail, PushTermCheck, LateTruncate, CommitPastEnd,
-           AsyncFlush, VoteFile, LedgerEndTerm, ApplyUnclamped, AckByQuorumIndex,
-           StaleCompareIndex}
-             \subseteq {"published", "repaired"}
+ASSUME IsFiniteSet(Node) /\ Node # {} /\ NoNode \notin Node
 
 VARIABLES
     node,     \* [n \in Node -> NodeState(n)]      everything one node knows
     network,  \* [Node -> [Node -> Channel]]      network[src][dst]: messages under way
     received, \* [Node -> Queues]                 requests that wait at a node to be handled
-    elected,  \* SUBSET [term, leader]            who was elected when; {} if AtomicElection
+    elected,  \* SUBSET [term, leader]            who was elected when; {} unless StepwiseElections
     committed, \* SUBSET [term, index, entry]    what leaders committed, and in which term
     acknowledged \* SUBSET [index, entry]         what clients were told is safe
 
@@ -164,26 +130,5 @@ InitNode(n) == [role |-> "CANDIDATE", currTerm |-> 0, currVoteFor |-> NoNode, vo
                 peerWaterMarks |-> NoMarks, lastQuorumIndex |-> -1,
                 checking |-> NoPass, futures |-> {}, toldIndex |-> -1, lastAppliedIndex |-> -1,
                 election |-> InitElection]
-
------------------------------------------------------------------------------
-
-(* Bounds and faults.  TRUE here; a model overrides them.                  *)
-
-MayElect(n)        == TRUE  \* n may stand for election
-MayStepDown(n)     == TRUE  \* n may lose its leader, or its leadership, by time
-MayVote(n)         == TRUE  \* n may ask for votes (VoteMessages)
-MayBeat(n)         == TRUE  \* n may send heartbeats (VoteMessages)
-MayTransfer(n)     == TRUE  \* n may be told to hand over its leadership (VoteMessages)
-MayAppend(n)       == TRUE  \* a client may append at n
-MaySend(n, peer)   == TRUE  \* one more request may be under way
-MayLose(n, m)      == TRUE  \* the message m to n may be lost
-MayDuplicate(n)    == TRUE  \* messages to n may be delivered twice
-MayTimeOut(n, peer) == TRUE \* an RPC of n to peer may time out
-MayTimeOutClient(n) == TRUE \* a client of n may have waited too long
-MayFlush(n)        == TRUE  \* n may force its file to the disk
-MayCrash(n)        == TRUE
-MayShutdown(n)     == TRUE  \* n may be stopped in good order
-MayLosePower(n)    == TRUE
-MayCheckPoint(n)   == TRUE
 
 =============================================================================

@@ -18,10 +18,10 @@ UpdateCommittedIndex(s, term, newIndex) ==
 
 \* D7.  Published: what is written reaches the disk later.  Repaired: it is forced at once.
 Forced(s)  == [s EXCEPT !.disk = s.log \o s.tail]
-Written(s) == IF AsyncFlush = "published" THEN s ELSE Forced(s)
+Written(s) == IF AcksBeforeFlush THEN s ELSE Forced(s)
 
 \* D10.  Published, in 0.1: the term n is in.  Repaired: the term of the entry.
-EndTermOf(s, entry) == IF LedgerEndTerm = "published" THEN s.currTerm ELSE entry.term
+EndTermOf(s, entry) == IF EndTermIsCurrTerm THEN s.currTerm ELSE entry.term
 
 \* Appending writes over as much of the tail, if there is any.
 StoreEntries(s, entries) ==
@@ -30,7 +30,7 @@ StoreEntries(s, entries) ==
 StoreEntry(s, entry) == StoreEntries(s, <<entry>>)
 
 \* D5.  Published: what a cut leaves behind the end stays in the file.  Repaired: it is gone.
-Behind(entries) == IF TruncatedTail = "published" THEN entries ELSE << >>
+Behind(entries) == IF KeepsTruncatedTail THEN entries ELSE << >>
 
 \* DLedgerMmapFileStore.truncate: keep an equal entry, write any other; the end is index.
 \* Only the write position moves, back or ahead.  What it jumps over is what the file has there:

@@ -14,7 +14,7 @@ HandleLeadershipTransfer(n) ==
         t          == [s EXCEPT !.election.transferee = transferee,
                                 !.election.transfers = @ \cup {call}]
     IN  /\ VoteMessages
-        /\ MayTransfer(n)
+        /\ Transfers /\ MayTransfer(n)
         /\ TransferCommandCode(Member(n, s), s.currTerm, fallBehind, MaxLeadershipTransferWaitIndex)
               = "SUCCESS"
         /\ call \notin s.election.transfers
@@ -85,7 +85,7 @@ HandleTransferResponse(n) ==
 \* Source: DLedgerRpcNettyService.leadershipTransfer.
 TransferTimeOut(n) ==
     \E call \in node[n].election.transfers :
-    /\ MayTimeOut(n, call.transferee)
+    /\ TimeOuts /\ MayTimeOut(n, call.transferee)
     /\ Step(n, Transferred(node[n], call, "NETWORK_ERROR"))
 
 =============================================================================

@@ -5,14 +5,13 @@
 (***************************************************************************)
 EXTENDS DLedger, TLC
 
-CONSTANTS MaxTerm, MaxLog, MaxMessages, MaxCrashes
+CONSTANTS MaxTerm, MaxLog, MaxMessages
 
-MCMayElect(n)    == \A q \in Node : node[q].currTerm < MaxTerm
+\* ElectLeader goes beyond the terms of all its voters; a node that raises its term alone, beyond its own.
+MCMayElect(n)    == \A q \in (IF StepwiseElections THEN {n} ELSE Node) : node[q].currTerm < MaxTerm
 MCMayAppend(n)   == Len(node[n].log) < MaxLog
-MCMayRaise(n)    == node[n].currTerm < MaxTerm
-MCMayStepDown(n) == node[n].role # "CANDIDATE"
 MCMayFlush(n)    == node[n].disk # Forced(node[n]).disk
-MCMayCrash(n)    == Cardinality({q \in Node : node[q].role = "DOWN"}) < MaxCrashes
+MCMayDie(n)      == \A q \in Node : node[q].role # "DOWN"
 
 \* Copies of messages under way, all channels together; counted up to MaxMessages.
 Copies(c) == IF Fifo THEN Len(c)
@@ -40,7 +39,7 @@ MCMayTimeOut(n, peer) ==
 
 Never(n)         == FALSE
 Zero             == 0
-Nothing(n, x)    == FALSE
+NeverTo(n, peer) == FALSE
 
 Symmetry == Permutations(Node)
 

@@ -34,14 +34,18 @@ CoarseNode(n) ==
     IN  [s EXCEPT !.futures = {},
                   !.dispatchers = [p \in Peers(n) |-> [s.dispatchers[p] EXCEPT !.pendings = {}]]]
 
+CoarseFeatures == Features \ {"RequestQueues", "PendingMap", "Clients"}
+
+\* TLC computes a constant definition once and for all, with the constants of the root, unless its own
+\* module is instanced; DLedger alone would not do, since it only EXTENDS Choices.
+CoarseChoices == INSTANCE Choices WITH Features <- CoarseFeatures
+
 Coarse == INSTANCE DLedger WITH
     node          <- [n \in Node |-> CoarseNode(n)],
     network       <- [p \in Node |-> [n \in Peers(p) |-> CoarseChannel(p, n)]],
     received      <- [n \in Node |-> EmptyQueues],
     acknowledged  <- {},
-    AtomicReceipt <- TRUE,
-    PendingMap    <- FALSE,
-    Clients       <- FALSE
+    Features      <- CoarseFeatures
 
 \* PROP RefinesCoarse: every step is one of the coarse grain, or none.
 RefinesCoarse == Coarse!Spec
