@@ -1,8 +1,14 @@
 ------------------------------ MODULE DLedger -------------------------------
 (***************************************************************************)
-(* Log replication and elections of OpenMessaging DLedger 0.2.7.           *)
+(* Log replication and elections of OpenMessaging DLedger 0.2.7: the whole *)
+(* of it on one page, by the names of its actions.                         *)
+(*                                                                         *)
+(* This is the last chapter.  spec/dledger/README.md has them in the order *)
+(* in which to read them, the table that maps the code to the actions, and *)
+(* what is left out: the sizes of entries, full disks, the expiry of old   *)
+(* files, and what each omission can hide.                                 *)
 (***************************************************************************)
-EXTENDS Leader, Commit, Follower, Failures, Properties
+EXTENDS Pushing, Follower, Failures, Properties
 
 Init ==
     /\ node = [n \in Node |-> InitNode(n)]
@@ -78,26 +84,25 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 -----------------------------------------------------------------------------
-
-(* What a trace may show of a node after an event, by the trace's names.   *)
+(* What a trace may show of a node after an event.                         *)
 
 Observe(n) ==
-    LET s == node[n] IN
-    [role             |-> s.role,
-     currTerm         |-> s.currTerm,
-     currVoteFor      |-> s.currVoteFor,
-     leaderId         |-> s.leaderId,
-     ledgerBeginIndex |-> BeginIndex(s.log),
-     ledgerEndIndex   |-> EndIndex(s.log),
-     ledgerEndTerm    |-> s.ledgerEndTerm,
-     committedIndex   |-> s.committedIndex,
-     checkPoint       |-> s.checkPoint,
-     lastQuorumIndex  |-> s.lastQuorumIndex,
-     lastAppliedIndex |-> s.lastAppliedIndex,
-     futures          |-> s.futures,
-     log              |-> s.log,
-     peerWaterMarks   |-> s.peerWaterMarks,
-     dispatchers      |-> s.dispatchers,
-     election         |-> s.election]
+    LET state == node[n] IN
+    [role             |-> state.role,
+     currTerm         |-> state.currTerm,
+     currVoteFor      |-> state.currVoteFor,
+     leaderId         |-> state.leaderId,
+     ledgerBeginIndex |-> BeginIndex(state.log),
+     ledgerEndIndex   |-> EndIndex(state.log),
+     ledgerEndTerm    |-> state.ledgerEndTerm,
+     committedIndex   |-> state.committedIndex,
+     checkPoint       |-> state.checkPoint,
+     lastQuorumIndex  |-> state.lastQuorumIndex,
+     lastAppliedIndex |-> state.lastAppliedIndex,
+     futures          |-> state.futures,
+     log              |-> state.log,
+     peerWaterMarks   |-> state.peerWaterMarks,
+     dispatchers      |-> state.dispatchers,
+     election         |-> state.election]
 
 =============================================================================

@@ -1,29 +1,41 @@
 ------------------------------ MODULE Follower ------------------------------
 (***************************************************************************)
-(* EntryHandler, which works only while its node follows.                  *)
+(* The follower's EntryHandler.  The reader learns what a follower checks  *)
+(* before it obeys, and what it does not.                                  *)
+(*                                                                         *)
+(* A request is received by HandlePush, which looks at neither its term    *)
+(* nor its sender, and waits in a queue.  One thread takes requests from   *)
+(* the queues while the node follows: COMPARE, TRUNCATE and COMMIT first,  *)
+(* then the APPEND of the next index.  Without RequestQueues the network   *)
+(* is the queue.                                                           *)
 (***************************************************************************)
 EXTENDS Commit
+
+-----------------------------------------------------------------------------
+(* Receiving.                                                              *)
+
+\* The queues with the request m.  A COMPARE or TRUNCATE clears the APPENDs that wait.
+Queued(before, m) ==
+    IF m.type = "APPEND" THEN [before EXCEPT !.writeRequestMap = @ \cup {m}]
+    ELSE [writeRequestMap |-> IF m.type = "COMMIT" THEN before.writeRequestMap ELSE {},
+          compareOrTruncateRequests |-> Append(before.compareOrTruncateRequests, m)]
+
+\* An APPEND with this index waits already.
+IsRepeated(queues, m) == m.type = "APPEND" /\ \E x \in queues.writeRequestMap : x.index = m.index
 
 \* ACTION HandlePush: a request is put where it waits for the EntryHandler.  A COMPARE or TRUNCATE clears
 \* the APPENDs that wait; of two APPENDs at one index the second is told REPEATED_PUSH.
 \* Source: EntryHandler.handlePush.
 HandlePush(n) ==
     \E m \in Inbox(n) :
-    LET q        == received[n]
-        repeated == m.type = "APPEND" /\ \E x \in q.writeRequestMap : x.index = m.index
-        queued   == [writeRequestMap |-> IF m.type = "COMMIT" THEN q.writeRequestMap ELSE {},
-                     compareOrTruncateRequests |-> Append(q.compareOrTruncateRequests, m)]
-        after    == CASE m.type # "APPEND" -> queued
-                      [] m.type = "APPEND" /\ repeated -> q
-                      [] m.type = "APPEND" /\ ~repeated -> [q EXCEPT !.writeRequestMap = @ \cup {m}]
-        taken    == Received(network, m)
+    LET repeated == IsRepeated(received[n], m)
+        out      == IF repeated THEN Reply(n, m, node[n], "REPEATED_PUSH") ELSE << >>
     IN  /\ RequestQueues
         /\ m.kind = "request" /\ ~IsElection(m)
         /\ node[n].role # "DOWN"
-        /\ received' = [received EXCEPT ![n] = after]
-        /\ network' = IF repeated /\ m.awaited THEN Sent(taken, Response(n, m, node[n], "REPEATED_PUSH"))
-                      ELSE taken
-        /\ UNCHANGED <<node, history>>
+        /\ received' = [received EXCEPT ![n] = IF repeated THEN @ ELSE Queued(@, m)]
+        /\ network' = SentAll(Received(network, m), out)
+        /\ UNCHANGED <<node, elected, history>>
 
 \* ACTION ClearCompareOrTruncateRequests: who does not follow refuses what until 0.2.7 waits for it to follow.
 \* Source: EntryHandler.clearCompareOrTruncateRequestsIfNeed, of 0.3.0 and later.
@@ -32,104 +44,137 @@ ClearCompareOrTruncateRequests(n) ==
     /\ NotFollower
     /\ node[n].role \notin {"FOLLOWER", "DOWN"}
     /\ m.kind = "request" /\ m.type \in {"COMPARE", "TRUNCATE", "COMMIT"}
-    /\ Answer(n, m, node[n], node[n], "NOT_FOLLOWER")
+    /\ Handle(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], "NOT_FOLLOWER")])
+
+-----------------------------------------------------------------------------
+(* What every request is tested for.                                       *)
 
 Handles(n, m, type) == node[n].role = "FOLLOWER" /\ IsRequest(m, type)
 
-FromItsLeader(s, m) == m.term = s.currTerm /\ m.src = s.leaderId
+FromItsLeader(state, m) == m.term = state.currTerm /\ m.src = state.leaderId
 
-\* D2.  Published: COMPARE and COMMIT are obeyed whatever their term and leader.
-Obeys(s, m) == ObeysAnyTerm \/ FromItsLeader(s, m)
+\* Of a COMPARE or COMMIT: as published, it is obeyed whatever its term and leader.
+Obeys(state, m) == ObeysAnyTerm \/ FromItsLeader(state, m)
+
+HoldsEntryOf(state, m) == HasEntry(state.log, m.index) /\ Entry(state.log, m.index) = m.entry
 
 \* DLedgerEntryPusher.updateCommittedIndex: the store first, then the state machine.
-LearnCommitted(s, m) == Tell(UpdateCommittedIndex(s, m.term, m.commitIndex), m.commitIndex)
+LearnCommitted(before, m) == Tell(UpdateCommittedIndex(before, m.term, m.commitIndex), m.commitIndex)
+
+-----------------------------------------------------------------------------
+(* COMPARE and TRUNCATE.                                                   *)
+
+CompareHandled(n, before, m) ==
+    LET code == CASE ~Obeys(before, m) -> "INCONSISTENT_TERM"
+                  [] Obeys(before, m) /\ HoldsEntryOf(before, m) -> "SUCCESS"
+                  [] Obeys(before, m) /\ ~HoldsEntryOf(before, m) -> "INCONSISTENT_STATE"
+    IN  [node |-> before, out |-> Reply(n, m, before, code)]
 
 \* ACTION HandleDoCompare: does the follower hold this entry?
 \* Source: EntryHandler.handleDoCompare.
 HandleDoCompare(n) ==
     \E m \in Requests(n) :
-    LET s     == node[n]
-        equal == HasEntry(s.log, m.index) /\ Entry(s.log, m.index) = m.entry
-    IN  /\ Handles(n, m, "COMPARE")
-        /\ Answer(n, m, s, s, CASE ~Obeys(s, m) -> "INCONSISTENT_TERM"
-                                [] Obeys(s, m) /\ equal -> "SUCCESS"
-                                [] Obeys(s, m) /\ ~equal -> "INCONSISTENT_STATE")
+    /\ Handles(n, m, "COMPARE")
+    /\ Handle(n, m, CompareHandled(n, node[n], m))
 
-\* D3.  Repaired: the log holds the entry, and its last one is of this leader's term: what is behind the
-\* entry came from this leader, after the COMPARE that the TRUNCATE follows from.
-IsLateTruncate(s, m) ==
+\* A TRUNCATE is late if the log holds its entry and ends with an entry of its term: what is behind the entry
+\* came from this leader, after the COMPARE that the TRUNCATE follows from.  Repaired, nothing is cut then.
+IsLateTruncate(state, m) ==
     /\ ~ObeysLateTruncate
-    /\ HasEntry(s.log, m.index) /\ Entry(s.log, m.index) = m.entry
-    /\ EndTerm(s.log) = m.term
+    /\ HoldsEntryOf(state, m)
+    /\ EndTerm(state.log) = m.term
 
-\* D6.  Published: committedIndex does not matter.  Repaired: what is committed is not cut.
-MayTruncate(s, m) ==
-    /\ FromItsLeader(s, m)
-    /\ TruncatesCommitted \/ m.index >= CommittedEnd(s) \/ IsLateTruncate(s, m)
+\* As published, committedIndex does not matter.  Repaired, nothing that is committed is cut.
+MayTruncate(state, m) ==
+    /\ FromItsLeader(state, m)
+    /\ TruncatesCommitted \/ m.index >= CommittedEnd(state) \/ IsLateTruncate(state, m)
+
+TruncateHandled(n, before, m) ==
+    LET cut == IF IsLateTruncate(before, m) THEN before ELSE TruncateStore(before, m.index, m.entry)
+    IN  IF MayTruncate(before, m)
+        THEN [node |-> LearnCommitted(cut, m), out |-> Reply(n, m, cut, "SUCCESS")]
+        ELSE [node |-> before, out |-> Reply(n, m, before, "INCONSISTENT_STATE")]
 
 \* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
 \* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate; an index beyond the end passes.
 HandleDoTruncate(n) ==
     \E m \in Requests(n) :
-    LET s == node[n]
-        t == IF IsLateTruncate(s, m) THEN s ELSE TruncateStore(s, m.index, m.entry)
-    IN  /\ Handles(n, m, "TRUNCATE")
-        /\ IF MayTruncate(s, m)
-           THEN Answer(n, m, LearnCommitted(t, m), t, "SUCCESS")
-           ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
+    /\ Handles(n, m, "TRUNCATE")
+    /\ Handle(n, m, TruncateHandled(n, node[n], m))
 
-\* What the APPEND m carries is next, and is stored if it is from the leader of n.
+-----------------------------------------------------------------------------
+(* APPEND.                                                                 *)
+
+AppendHandled(n, before, m) ==
+    LET stored == StoreEntries(before, EntriesOf(m))
+    IN  IF FromItsLeader(before, m)
+        THEN [node |-> LearnCommitted(stored, m), out |-> Reply(n, m, stored, "SUCCESS")]
+        ELSE [node |-> before, out |-> Reply(n, m, before, "INCONSISTENT_STATE")]
+
+\* The first entry of m comes next.  What the log ends with is not compared with anything.
 AppendsNext(n, m) ==
-    LET s == node[n]
-        t == StoreEntries(s, EntriesOf(m))
-    IN  /\ Handles(n, m, "APPEND")
-        /\ m.index = EndIndex(s.log) + 1
-        /\ IF FromItsLeader(s, m)
-           THEN Answer(n, m, LearnCommitted(t, m), t, "SUCCESS")
-           ELSE Answer(n, m, s, s, "INCONSISTENT_STATE")
+    /\ Handles(n, m, "APPEND")
+    /\ m.index = EndIndex(node[n].log) + 1
+    /\ Handle(n, m, AppendHandled(n, node[n], m))
 
 \* ACTION HandleDoAppend: the follower stores the next entry.  The entry before is not checked.
 \* Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
 HandleDoAppend(n) ==
-    \E m \in Requests(n) : ~Batches /\ AppendsNext(n, m)
+    \E m \in Requests(n) :
+    /\ ~Batches
+    /\ AppendsNext(n, m)
 
 \* ACTION HandleDoBatchAppend: the follower stores the next entries.
 \* Source: EntryHandler.handleDoBatchAppend.
 HandleDoBatchAppend(n) ==
-    \E m \in Requests(n) : Batches /\ AppendsNext(n, m)
+    \E m \in Requests(n) :
+    /\ Batches
+    /\ AppendsNext(n, m)
 
-\* ACTION CheckAppendFuture: an entry is not the next one.  One that is stored already is compared
-\* (fall behind); for one beyond a gap the leader is told to compare (fast forward), and the entry
-\* stays in the queue, its answer given.  Of a batch the last entry tells; it may begin before the end.
+\* The log holds every entry of the APPEND m.
+HoldsEntriesOf(state, m) ==
+    \A i \in m.index..LastIndex(m) :
+       HasEntry(state.log, i) /\ Entry(state.log, i) = EntriesOf(m)[i - m.index + 1]
+
+\* The APPEND m is answered, and waits on; nobody waits for another answer to it.
+AnswersAndKeeps(n, m) ==
+    LET waiting == [m EXCEPT !.awaited = FALSE]
+        answer  == Response(n, m, node[n], "INCONSISTENT_STATE")
+    IN  /\ network' = IF RequestQueues THEN Sent(network, answer)
+                      ELSE SentAll(Received(network, m), <<answer, waiting>>)
+        /\ received' = IF ~RequestQueues THEN received
+                       ELSE [received EXCEPT ![n].writeRequestMap = (@ \ {m}) \cup {waiting}]
+        /\ UNCHANGED <<node, elected, history>>
+
+\* ACTION CheckAppendFuture: an APPEND is not the next one.  One that is stored already is compared (fall
+\* behind); of one beyond a gap the leader is told to compare (fast forward), and the APPEND stays in the
+\* queue, its answer given.  Of a batch the last entry decides; it may begin before the end.
 \* Source: EntryHandler.checkAppendFuture.
 CheckAppendFuture(n) ==
     \E m \in Requests(n) :
-    LET s       == node[n]
-        equal   == \A i \in m.index..LastIndex(m) :
-                      HasEntry(s.log, i) /\ Entry(s.log, i) = EntriesOf(m)[i - m.index + 1]
-        waiting == [m EXCEPT !.awaited = FALSE]
+    LET end  == EndIndex(node[n].log)
+        code == IF HoldsEntriesOf(node[n], m) THEN "SUCCESS" ELSE "INCONSISTENT_STATE"
     IN  /\ Handles(n, m, "APPEND")
-        /\ \A x \in received[n].writeRequestMap : x.index # EndIndex(s.log) + 1
-        /\ \/ /\ LastIndex(m) <= EndIndex(s.log)
-              /\ Answer(n, m, s, s, IF equal THEN "SUCCESS" ELSE "INCONSISTENT_STATE")
-           \/ /\ LastIndex(m) > EndIndex(s.log)
-              /\ m.index # EndIndex(s.log) + 1
+        /\ \A x \in received[n].writeRequestMap : x.index # end + 1
+        /\ \/ /\ LastIndex(m) <= end
+              /\ Handle(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], code)])
+           \/ /\ LastIndex(m) > end
+              /\ m.index # end + 1
               /\ m.awaited
-              /\ LET told == Sent(network, Response(n, m, s, "INCONSISTENT_STATE"))
-                 IN  IF ~RequestQueues
-                     THEN /\ network' = Sent(Received(told, m), waiting)
-                          /\ UNCHANGED received
-                     ELSE /\ network' = told
-                          /\ received' = [received EXCEPT ![n].writeRequestMap = (@ \ {m}) \cup {waiting}]
-              /\ UNCHANGED <<node, history>>
+              /\ AnswersAndKeeps(n, m)
+
+-----------------------------------------------------------------------------
+(* COMMIT.                                                                 *)
+
+CommitHandled(n, before, m) ==
+    [node |-> IF Obeys(before, m) THEN LearnCommitted(before, m) ELSE before,
+     out |-> Reply(n, m, before, "SUCCESS")]
 
 \* ACTION HandleDoCommit: the follower learns the leader's committed index.
 \* Source: EntryHandler.handleDoCommit.
 HandleDoCommit(n) ==
     \E m \in Requests(n) :
-    LET s == node[n] IN
     /\ Handles(n, m, "COMMIT")
-    /\ Answer(n, m, IF Obeys(s, m) THEN LearnCommitted(s, m) ELSE s,
-              s, "SUCCESS")
+    /\ Handle(n, m, CommitHandled(n, node[n], m))
 
 =============================================================================

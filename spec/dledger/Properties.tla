@@ -1,19 +1,25 @@
 ----------------------------- MODULE Properties -----------------------------
 (***************************************************************************)
-(* What must hold.                                                         *)
+(* What must hold.  Invariants speak of a state; a name that ends in Prop  *)
+(* is a property of every step.                                            *)
+(*                                                                         *)
+(* Those of Raft's paper have its names.  They speak of what leaders have  *)
+(* committed, which `committed` remembers, not of what nodes regard as     *)
+(* committed: a node that is down, or cut back, may have forgotten it.     *)
 (***************************************************************************)
 EXTENDS Messages
 
+-----------------------------------------------------------------------------
 (* Invariants.                                                             *)
 
 \* INV TypeOK: every variable has its type.
 TypeOK ==
     /\ \A n \in Node : node[n] \in NodeState(n)
-    /\ \A n \in Node : \A p \in Peers(n) : \A m \in Messages(network[n][p]) :
+    /\ \A n \in Node : \A p \in Peers(n) : \A m \in MessagesIn(network[n][p]) :
          /\ m \in RequestMessage \cup BatchMessage \cup CommitMessage
                   \cup ResponseMessage \cup BatchResponseMessage \cup ElectionMessage
          /\ m.src = n /\ m.dst = p
-         /\ ~Fifo => network[n][p][m] \in Nat \ {0}
+         /\ IsCounted(network[n][p], m)
     /\ \A e \in elected : e \in [term: Nat, leader: Node]
     /\ \A n \in Node : received[n] \in Queues
     /\ \A c \in committed : c \in [term: Nat, index: Nat, entry: LogEntry \cup {Hole}]
@@ -33,8 +39,8 @@ ElectionSafety ==
     /\ \A e, f \in elected : e.term = f.term => e.leader = f.leader
 
 \* INV LogMatching: logs that hold the same entry at an index hold the same entry before it.
-\* Source: Raft, Figure 3.  Entries are compared whole; stepping down one index is enough, since
-\* the entry before is then such an entry itself.  A hole is none, and equals none.
+\* Source: Raft, Figure 3.  Entries are compared whole, value and term.  To step down by one index is enough,
+\* since the entry before is then such an entry itself.  A hole is no entry.
 LogMatching ==
     \A n, m \in Node : \A i \in 1..Min({EndIndex(node[n].log), EndIndex(node[m].log)}) :
        n # m /\ HasEntry(node[n].log, i) /\ EntryAt(n, i) = EntryAt(m, i)
@@ -45,7 +51,8 @@ LogMatching ==
 NoHoles ==
     \A n \in Node : \A i \in 0..EndIndex(node[n].log) : HasEntry(node[n].log, i)
 
-Holds(log, c) == HasEntry(log, c.index) /\ Entry(log, c.index) = c.entry
+\* item has an index and an entry, as the elements of `committed` and `acknowledged` have.
+Holds(log, item) == HasEntry(log, item.index) /\ Entry(log, item.index) = item.entry
 
 \* INV LeaderCompleteness: a leader holds every entry that was committed up to its term.
 \* Source: Raft, Figure 3.
@@ -71,17 +78,16 @@ AppliedIsCommitted ==
     \A n \in Node : node[n].lastAppliedIndex <= node[n].committedIndex
 
 -----------------------------------------------------------------------------
-
 (* Properties of steps.                                                    *)
 
 \* PROP CommittedEntriesStayProp: no step removes a committed entry from a log that holds it.
 CommittedEntriesStayProp ==
     [][\A n \in Node : \A c \in committed : Holds(node[n].log, c) => Holds(node'[n].log, c)]_vars
 
-\* Of a step: n runs before it and after it.
+\* n runs before the step and after it.
 Runs(n) == node[n].role # "DOWN" /\ node'[n].role # "DOWN"
 
-\* Of a step: n is in one term before it and after it.
+\* n is in one term before the step and after it.
 StaysInTerm(n) == node'[n].currTerm = node[n].currTerm
 
 \* PROP CommittedMonotonicProp: a node that runs never takes back what it knows to be committed.

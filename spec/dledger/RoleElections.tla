@@ -1,36 +1,54 @@
 --------------------------- MODULE RoleElections ----------------------------
 (***************************************************************************)
-(* Elections as one step, and step by step at the grain of roles.          *)
+(* Elections without their messages.  The reader learns how a node changes *)
+(* its role, and the two coarse ways to elect a leader.                    *)
+(*                                                                         *)
+(* ElectLeader is a whole election in one step: the coarsest way, for      *)
+(* models of replication.  With StepwiseElections each raised term, vote   *)
+(* and change of role is a step: that is what recordings of DLedger show.  *)
+(* The vote requests and heartbeats themselves are left out: a vote is     *)
+(* given on the candidate's state as it is, and a follower knows of every  *)
+(* leader there has been (elected).  With VoteMessages these steps are     *)
+(* replaced by those of MessageElections.                                  *)
 (***************************************************************************)
-EXTENDS Messages
+EXTENDS Steps
 
 \* DLedgerConfig: who turns other candidates away while it takes over.  This is the default.
 PreferredLeaders == {}
 
-\* The MemberState of n, as it looks to a rule of an election.
-Member(n, s) ==
-    [id |-> n, currTerm |-> s.currTerm,
-     hasVoted |-> s.currVoteFor # NoNode, currVoteFor |-> s.currVoteFor,
-     hasLeader |-> s.leaderId # NoNode, leaderId |-> s.leaderId, isLeader |-> s.role = "LEADER",
-     ledgerEndTerm |-> s.ledgerEndTerm, ledgerEndIndex |-> EndIndex(s.log),
-     hasTransferee |-> s.election.transferee # NoNode,
-     isTakingLeadership |-> n \in PreferredLeaders /\ s.election.termToTakeLeadership = s.currTerm]
+\* The MemberState of n, as the rules of an election look at it.
+Member(n, state) ==
+    [id |-> n, currTerm |-> state.currTerm,
+     hasVoted |-> state.currVoteFor # NoNode, currVoteFor |-> state.currVoteFor,
+     hasLeader |-> state.leaderId # NoNode, leaderId |-> state.leaderId,
+     isLeader |-> state.role = "LEADER",
+     ledgerEndTerm |-> state.ledgerEndTerm, ledgerEndIndex |-> EndIndex(state.log),
+     hasTransferee |-> state.election.transferee # NoNode,
+     isTakingLeadership |-> /\ n \in PreferredLeaders
+                            /\ state.election.termToTakeLeadership = state.currTerm]
 
-\* What a candidate c, in the state s, tells of itself where vote requests are left out.
-Candidacy(c, s) ==
-    [src |-> c, term |-> s.currTerm, ledgerEndTerm |-> s.ledgerEndTerm, ledgerEndIndex |-> EndIndex(s.log)]
+\* What the vote request of n would say.
+Candidacy(n, state) ==
+    [src |-> n, term |-> state.currTerm,
+     ledgerEndTerm |-> state.ledgerEndTerm, ledgerEndIndex |-> EndIndex(state.log)]
 
-\* A node enters a term it was not in: its vote and its watermarks are of the past.
-InTerm(s, term) ==
-    IF term = s.currTerm THEN s
-    ELSE [s EXCEPT !.currTerm = term, !.currVoteFor = NoNode, !.votes = {},
-                   !.peerWaterMarks = NoMarks]
+-----------------------------------------------------------------------------
+(* Changes of a node.                                                      *)
 
-Follow(s, term, leader) ==
-    [InTerm(s, term) EXCEPT !.role = "FOLLOWER", !.leaderId = leader]
+\* In a new term a node has given no vote, and knows no watermark.
+InTerm(before, term) ==
+    IF term = before.currTerm THEN before
+    ELSE [before EXCEPT !.currTerm = term, !.currVoteFor = NoNode, !.votes = {},
+                        !.peerWaterMarks = NoMarks]
 
-Lead(n, s, term) ==
-    [InTerm(s, term) EXCEPT !.role = "LEADER", !.leaderId = n, !.currVoteFor = n]
+Follow(before, term, leader) ==
+    [InTerm(before, term) EXCEPT !.role = "FOLLOWER", !.leaderId = leader]
+
+Lead(n, before, term) ==
+    [InTerm(before, term) EXCEPT !.role = "LEADER", !.leaderId = n, !.currVoteFor = n]
+
+-----------------------------------------------------------------------------
+(* One step.                                                               *)
 
 \* ACTION ElectLeader: n wins the votes of a quorum in a new term, which then follows it.
 \* Source: DLedgerLeaderElector.maintainAsCandidate, handleVote, as one step.
@@ -42,13 +60,16 @@ ElectLeader(n) ==
     /\ n \in voters
     /\ IsQuorum(voters, Node)
     /\ \A q \in voters : /\ node[q].role # "DOWN"
-                          /\ LedgerCode(Member(q, node[q]), Candidacy(n, node[n])) = "NONE"
+                         /\ LedgerCode(Member(q, node[q]), Candidacy(n, node[n])) = "NONE"
     /\ node' = [q \in Node |->
                   IF q = n THEN Lead(n, node[n], term)
                   ELSE IF q \in voters
                   THEN [Follow(node[q], term, n) EXCEPT !.currVoteFor = n]
                   ELSE node[q]]
-    /\ UNCHANGED <<network, received, history>>
+    /\ UNCHANGED <<network, received, elected, history>>
+
+-----------------------------------------------------------------------------
+(* Step by step.                                                           *)
 
 \* ACTION ChangeToCandidate: n loses its leader or its leadership, or hears of a higher term.
 \* Source: MemberState.changeToCandidate; the term is raised later, by NextTerm.
@@ -73,12 +94,12 @@ NextTerm(n) ==
     /\ node[n].role = "CANDIDATE"
     /\ Step(n, InTerm(node[n], term))
 
-\* By the rules that a vote request is answered by.
+\* n would answer the candidate's vote request with ACCEPT.
 Accepts(n, candidate) ==
-    LET asked == Candidacy(candidate, node[candidate])
+    LET request == Candidacy(candidate, node[candidate])
     IN  /\ node[n].role # "DOWN"
         /\ node[candidate].role = "CANDIDATE"
-        /\ VoteCode(Member(n, node[n]), asked, Node, n = candidate) = "ACCEPT"
+        /\ VoteCode(Member(n, node[n]), request, Node, n = candidate) = "ACCEPT"
 
 \* ACTION SetCurrVoteFor: n accepts the candidate in its term.
 \* Source: DLedgerLeaderElector.handleVote, the branch that ends in ACCEPT; roles are not checked.
@@ -88,7 +109,7 @@ SetCurrVoteFor(n) ==
     /\ Accepts(n, candidate)
     /\ LET votedFor == [node EXCEPT ![n].currVoteFor = candidate]
        IN  node' = [votedFor EXCEPT ![candidate].votes = @ \cup {n}]
-    /\ UNCHANGED <<network, received, history>>
+    /\ UNCHANGED <<network, received, elected, history>>
 
 \* ACTION ChangeToLeader: a candidate that a quorum accepted becomes the leader of its term.
 \* Source: MemberState.changeToLeader.
@@ -98,11 +119,11 @@ ChangeToLeader(n) ==
     /\ IsQuorum(node[n].votes, Node)
     /\ node' = [node EXCEPT ![n].role = "LEADER", ![n].leaderId = n]
     /\ elected' = elected \cup {[term |-> node[n].currTerm, leader |-> n]}
-    /\ UNCHANGED <<network, received, committed, acknowledged>>
+    /\ UNCHANGED <<network, received, history>>
 
 \* ACTION ChangeToFollower: n follows the leader of a term, its own or a higher one.
 \* Source: DLedgerLeaderElector.handleHeartBeat; MemberState.changeToFollower.
-\* With votes message by message a heartbeat may be late: the leader may lead no more.
+\* Step by step, the heartbeat may be late: the leader may lead no more.
 ChangeToFollower(n) ==
     \E leader \in Peers(n) :
     /\ ~VoteMessages

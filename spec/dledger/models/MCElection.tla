@@ -4,11 +4,9 @@
 (***************************************************************************)
 EXTENDS MCDLedger
 
-\* A round begins only where it puts no more than MaxMessages of elections under way.
-Marks(c)   == IF Fifo THEN Places(c)
-                ELSE {<<m, k>> \in (DOMAIN c) \X (1..MaxMessages) : IsElection(m) /\ k <= c[m]}
-HasRoom(n)   ==
-    LET Count(p, q) == Cardinality(Marks(network[p][q])) IN
+\* A round begins only where it puts no more than MaxMessages messages of elections under way.
+HasRoom(n) ==
+    LET Count(p, q) == SizeOfLane(network[p][q], IsElection, MaxMessages) IN
     Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) : p # q /\ k <= Count(p, q)})
         + Cardinality(Peers(n)) <= MaxMessages
 
@@ -42,7 +40,7 @@ Unheard == {"REJECT_UNKNOWN_LEADER", "REJECT_UNEXPECTED_LEADER", "REJECT_TERM_SM
 
 \* INV NothingUnheard: no node is answered so; two leaders do not meet in a term.
 NothingUnheard ==
-    \A p \in Node : \A q \in Peers(p) : \A m \in Messages(network[p][q]) :
+    \A p \in Node : \A q \in Peers(p) : \A m \in MessagesIn(network[p][q]) :
        m.kind = "response" => /\ m.code \notin Unheard
                               /\ ~(m.type = "HEARTBEAT" /\ m.code = "INCONSISTENT_LEADER")
 
@@ -57,7 +55,7 @@ FollowerHasLeader ==
 -----------------------------------------------------------------------------
 (* Reachability witnesses: TLC must violate each, or the models are vacuous. *)
 
-Told(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in Messages(network[p][q]) :
+Told(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
                             IsResponse(m, type) /\ m.code = code
 NeverAnswersVote(code)     == ~Told("VOTE", code)
 NeverAnswersBeat(code)     == ~Told("HEARTBEAT", code)

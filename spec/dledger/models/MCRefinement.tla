@@ -30,9 +30,8 @@ CoarseChannel(p, n) ==
     IN  [m \in seen \cup WaitingFrom(p, n) |-> (IF m \in seen THEN c[m] ELSE 0) + CopiesAt(n, m)]
 
 CoarseNode(n) ==
-    LET s == node[n]
-    IN  [s EXCEPT !.futures = {},
-                  !.dispatchers = [p \in Peers(n) |-> [s.dispatchers[p] EXCEPT !.pendings = {}]]]
+    [node[n] EXCEPT !.futures = {},
+                    !.dispatchers = [p \in Peers(n) |-> [node[n].dispatchers[p] EXCEPT !.pendings = {}]]]
 
 CoarseFeatures == Features \ {"RequestQueues", "PendingMap", "Clients"}
 
