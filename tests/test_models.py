@@ -81,7 +81,7 @@ def test_a_green_model_in_which_a_flaw_is_published_says_so() -> None:
 
 
 def test_the_readme_of_the_spec_tells_the_sensitivity_of_every_switch() -> None:
-    text = (spec_dir() / "README.md").read_text(encoding="utf-8")
+    text = (spec_dir() / "dledger" / "README.md").read_text(encoding="utf-8")
     for each in SENSITIVE:
         assert f"| `{each.switch}` | `{each.twin}` | `{each.name}` | `{each.violates}` | {each.depth} |" in text
 

@@ -34,6 +34,14 @@ def test_every_module_beside_the_models_is_a_chapter() -> None:
     assert chapters()[-1].stem == "DLedger"
 
 
+def test_the_guide_names_every_chapter_and_what_it_teaches() -> None:
+    guide = (common_dir().parent / "README.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(\w+)/(\w+)` \| .+ \|$", guide, re.MULTILINE)
+    assert sorted(told) == sorted((module.parent.name, module.stem) for module in chapters())
+    models = re.findall(r"^\| `(MC\w+)` \| .+ \|$", guide, re.MULTILINE)
+    assert sorted(models) == sorted(module.stem for module in MODULES if module.parent.name == "models")
+
+
 def test_a_chapter_comes_after_those_that_it_extends() -> None:
     told: list[str] = []
     for chapter in chapters():

@@ -345,9 +345,9 @@ for _command in (check, tamper, explain):
 def import_(recording: Path, output: Path, logged_version: str, form: str) -> int:
     """Turn a recording of the real DLedger, or its own log, into a trace.
 
-    Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
-    has the table. An event is hidden where no line tells of it, and what a line tells needs it. A step is forced
-    where no place agrees with all that was recorded: it stands at its line.
+    Every line of the recording is an action of the spec, an observation within one, or noise;
+    spec/dledger/README.md has the table. An event is hidden where no line tells of it, and what a line tells needs it.
+    A step is forced where no place agrees with all that was recorded: it stands at its line.
 
     A log tells of few steps, so the states that explain its lines are searched for, with hidden steps between
     the lines; one explanation is written. Where none is found the exit code is 3, and no trace is written.
