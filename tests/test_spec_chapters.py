@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.paths import common_dir, dledger_dir
-from lockstep.specs import CHOICES, SET_CONSTANTS, chapters, trace_spec
+from lockstep.specs import CHOICES, SET_CONSTANTS, chapters, trace_cfg, trace_constants, trace_module, trace_spec
+from lockstep.tla.spec import parse_spec
 from lockstep.trace_files import fault_plan
 from simulated_traces import header
 
@@ -42,6 +43,10 @@ def test_the_guide_names_every_chapter_and_what_it_teaches() -> None:
     assert sorted(models) == sorted(module.stem for module in MODULES if module.parent.name == "models")
 
 
+def test_one_chapter_alone_knows_what_a_channel_is_made_of() -> None:
+    assert [chapter.stem for chapter in chapters() if re.search(r"\bFifo\b", text(chapter))] == ["Channels"]
+
+
 def test_a_chapter_comes_after_those_that_it_extends() -> None:
     told: list[str] = []
     for chapter in chapters():
@@ -49,6 +54,23 @@ def test_a_chapter_comes_after_those_that_it_extends() -> None:
         own = {module.stem for module in MODULES}
         assert {name for name in extends.split(", ") if name in own} <= set(told)
         told.append(chapter.stem)
+
+
+def test_what_is_made_of_the_record_of_a_node_reads_nothing_else() -> None:
+    """Handlers are pure: a parameter `before` or `state` is all that such an operator knows of the group."""
+    constants = trace_constants(header(fault_plan("whole", 1)), "t")
+    program = parse_spec(trace_module(), trace_cfg(), constants=constants).program
+    pure = 0
+    for name, uid in program.top.items():
+        definition = program.definition(uid)
+        if definition is None or not {"before", "state"} & {
+            program.tree.params[each].name for each in definition.params
+        }:
+            continue
+        facts = program.facts[definition.uid]
+        assert facts.reads_next or not facts.reads_now, name  # an action that is given a record may read
+        pure += not facts.reads_next
+    assert pure > 60
 
 
 @pytest.mark.parametrize(("name", "names"), [("Features", "FeatureNames"), ("Published", "FlawNames")])

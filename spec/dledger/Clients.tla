@@ -4,10 +4,10 @@
 (* reader learns what a future is, and in which order futures end.         *)
 (*                                                                         *)
 (* A client appends one entry, or with Batches several, and waits.  The    *)
-(* leader keeps a future for it: of a batch, for its last entry.  It ends  *)
-(* in one of three ways: the entry is safe (see Commit), the term is over, *)
-(* or the client has waited too long.  A client that is told so keeps its  *)
-(* place, and is told nothing more.                                        *)
+(* leader keeps a future for it; for a batch, that of its last entry.  A   *)
+(* future ends when the entry is safe (see Commit), or when its term is    *)
+(* over.  A client that has waited too long is told so; its future is done *)
+(* then, and stays until it ends, but the client is told nothing more.     *)
 (***************************************************************************)
 EXTENDS Store, Steps
 

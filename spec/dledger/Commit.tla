@@ -77,7 +77,7 @@ RefreshOwnWaterMark(n) ==
 -----------------------------------------------------------------------------
 (* The state machine.                                                      *)
 
-\* What it was told to apply, and not done; and of that, what it can read before it meets a hole.
+\* What it was told to apply and has not applied; of that, what it can read before it meets a hole.
 ToApply(state)   == state.lastAppliedIndex + 1 .. state.toldIndex
 CanApply(state)  == {i \in ToApply(state) : \A k \in state.lastAppliedIndex + 1 .. i : HasEntry(state.log, k)}
 

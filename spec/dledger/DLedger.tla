@@ -3,10 +3,10 @@
 (* Log replication and elections of OpenMessaging DLedger 0.2.7: the whole *)
 (* of it on one page, by the names of its actions.                         *)
 (*                                                                         *)
-(* This is the last chapter.  spec/dledger/README.md has them in the order *)
-(* in which to read them, the table that maps the code to the actions, and *)
-(* what is left out: the sizes of entries, full disks, the expiry of old   *)
-(* files, and what each omission can hide.                                 *)
+(* This is the last chapter.  spec/README.md has the order in which to     *)
+(* read the others; spec/dledger/README.md has the table that maps what    *)
+(* DLedger records to these actions, and what the spec leaves out: sizes   *)
+(* of entries, full disks, the expiry of old files.                        *)
 (***************************************************************************)
 EXTENDS Pushing, Follower, Failures, Properties
 

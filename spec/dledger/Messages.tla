@@ -7,9 +7,9 @@
 (* a dispatcher, and carry its term.  All but COMMIT are answered.         *)
 (* Node to node: VOTE, HEARTBEAT and TRANSFER, all of them answered.       *)
 (*                                                                         *)
-(* In a node's MemberState the follower's queues are two: APPENDs wait in  *)
-(* writeRequestMap, by their index; COMPARE, TRUNCATE and COMMIT wait in   *)
-(* compareOrTruncateRequests, in order.                                    *)
+(* With RequestQueues, what is pushed waits at the follower in two queues  *)
+(* of its EntryHandler: an APPEND in writeRequestMap, by its index; a      *)
+(* COMPARE, TRUNCATE or COMMIT in compareOrTruncateRequests, in order.     *)
 (***************************************************************************)
 EXTENDS State
 

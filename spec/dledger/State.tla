@@ -12,13 +12,14 @@
 (*   COMPARE   ask whether the follower holds the entry at some index      *)
 (*   TRUNCATE  make the follower's log end at the last entry both hold     *)
 (*   APPEND    push the entries that come next                             *)
-(*   COMMIT    say how far the log is committed, when nothing is to push   *)
+(*   COMMIT    say how far the log is committed, when there is no entry    *)
+(*             to push                                                     *)
 (*                                                                         *)
 (* The follower's EntryHandler obeys.  From the answers the leader keeps a *)
 (* watermark for each member, the index up to which that member stores     *)
-(* this log.  Its QuorumAckChecker commits the entries that a majority     *)
-(* stores: they are never to be lost, and the clients that wait for them   *)
-(* are answered.                                                           *)
+(* this log.  Its QuorumAckChecker makes one pass after another: it        *)
+(* commits the entries that a majority stores, which must never be lost,   *)
+(* and answers the clients that wait for them.                             *)
 (*                                                                         *)
 (* Indexes are DLedger's: the first entry has index 0, and -1 is none.     *)
 (***************************************************************************)
@@ -39,8 +40,9 @@ VARIABLES
     committed,    \* SUBSET [term, index, entry]   what leaders committed, and in which term
     acknowledged  \* SUBSET [index, entry]         what clients were told is safe
 
-\* `elected` stands for the heartbeats of all leaders where heartbeats are no messages: a node follows a
-\* leader of its term that is in it, even one that leads no more.  It stays {} while an election is one step.
+\* `elected` is state, though no node holds it.  Where heartbeats are no messages (RoleElections) it takes the
+\* place of those that leaders have sent: a node may follow any leader of its term that is in it, even one
+\* that leads no more.  It stays {} while an election is one step.
 
 \* No action reads these two; the properties do.
 history == <<committed, acknowledged>>
@@ -69,6 +71,7 @@ CommittedEnd(state) == Min({state.committedIndex, EndIndex(state.log)})
 -----------------------------------------------------------------------------
 (* Types.                                                                  *)
 
+\* A node that is DOWN does not run.
 Role      == {"LEADER", "FOLLOWER", "CANDIDATE", "DOWN"}
 Index     == Nat \cup {-1}
 LogEntry  == [term: Nat, value: Value]
