@@ -33,7 +33,8 @@ Success(state, term, indexes) ==
     {[index |-> f.index, entry |-> f.entry] :
         f \in {g \in FuturesOf(state, term) : g.index \in indexes /\ ~g.done}}
 
-\* n takes a step in which clients are told that entries are safe: handled.told.
+\* The form of a step in which clients are told that entries are safe.  Its handler has `told`, which is what
+\* they are told, in place of `out`.
 Acknowledge(n, handled) ==
     /\ node' = [node EXCEPT ![n] = handled.node]
     /\ acknowledged' = acknowledged \cup handled.told

@@ -19,7 +19,7 @@ EXTENDS RoleElections
 (* (see Transfer), tells the old leader what became of it: so a change of  *)
 (* role may send a message.                                                *)
 
-\* TakeLeadershipTask.check, when the role of n has become that of `before`; `term` is the one it is about.
+\* TakeLeadershipTask.check: n has just taken the role that `before` has, in this term or because of it.
 RoleChanged(n, before, term) ==
     LET toTake == before.election.termToTakeLeadership
         code   == TakeLeadershipCode(toTake, term, before.role)

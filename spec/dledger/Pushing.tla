@@ -5,9 +5,9 @@
 (*                                                                         *)
 (* With PendingMap a dispatcher remembers each push until it is answered.  *)
 (* With Batches a push is a batch: one APPEND with several entries.  The   *)
-(* code has a second class of methods for it; here a push without Batches  *)
-(* is a batch of one entry, and the two actions of each pair differ in     *)
-(* their names alone.                                                      *)
+(* code has a method of its own for each step of a batch.  Here a push     *)
+(* without Batches is a batch of one entry, and the two actions of a pair  *)
+(* differ in the number of entries alone.                                  *)
 (***************************************************************************)
 EXTENDS Leader
 

@@ -51,7 +51,7 @@ vars    == <<node, network, received, elected, history>>
 Peers(n) == Node \ {n}
 
 -----------------------------------------------------------------------------
-(* The log of a node.  Nothing else looks into one.                        *)
+(* The log of a node, and how to read it.                                  *)
 
 BeginIndex(log)  == IF log = << >> THEN -1 ELSE 0
 EndIndex(log)    == Len(log) - 1
