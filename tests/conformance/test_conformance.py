@@ -11,6 +11,7 @@ import pytest
 
 from lockstep.base.paths import spec_dir
 from lockstep.base.verdict import Verdict
+from lockstep.systems.dledger import DLEDGER
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from raftref.dledger import PUBLISHED, Switches
 from raftref.dledger.simulation import figure8, resurrected_tail, scenario_plan
@@ -61,7 +62,7 @@ def test_a_tampered_observation_is_refused_at_its_line_and_named(name: str) -> N
 
 
 def test_every_observed_field_of_the_spec_is_tampered_with_above() -> None:
-    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
+    text = DLEDGER.module.read_text(encoding="utf-8")
     fields = text.partition("Observe(n) ==")[2].partition("]\n")[0]
     assert all(name in fields for name in OTHER)
     assert fields.count("|->") == len(OTHER)
@@ -166,8 +167,8 @@ def test_an_observation_between_steps_is_compared() -> None:
         ({"Fifo": 1}, "field `constants.Fifo`: 1 is not false or true"),
         ({"PriorTermCommit": "mended"}, 'field `constants.PriorTermCommit`: "mended" is not'),
         ({"Speed": 3}, "field `constants.Speed`: the spec has no such constant"),
-        ({"Batches": True}, "field `constants`: the ASSUME at DLedger.tla:"),  # without PendingMap
-        ({"VoteMessages": True, "AtomicElection": True}, "field `constants`: the ASSUME at DLedger.tla:"),
+        ({"Batches": True}, "field `constants`: the ASSUME at Choices.tla:"),  # without PendingMap
+        ({"VoteMessages": True, "AtomicElection": True}, "field `constants`: the ASSUME at Choices.tla:"),
     ],
 )
 def test_a_header_with_other_constants_is_malformed(change: dict[str, Any], problem: str) -> None:

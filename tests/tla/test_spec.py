@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -321,6 +322,20 @@ def test_constants_are_given_besides_the_configuration(tmp_path: Path) -> None:
     assert spec.constants["Max"] == 1
     other = load_spec(MODULES / "MessageBag.tla", MODULES / "MessageBag.cfg", cache_dir=tmp_path / "cache")
     assert (other.constants["Max"], spec.spec_hash != other.spec_hash) == (2, True)
+
+
+@pytest.mark.parametrize(("features", "value"), [('{"a", "b"}', (1, 4)), ('{"a"}', (1, 4)), ("{}", (2, 4))])
+def test_what_the_members_of_a_constant_set_decide_is_decided_once(
+    features: str, value: tuple[int, int], tmp_path: Path
+) -> None:
+    """Also in an instance, where the set is another."""
+    inner = 'CONSTANT Features\nHasA == "a" \\in Features\nLacksA == ~HasA\nShown == IF LacksA THEN 4 ELSE 3'
+    (tmp_path / "Inner.tla").write_text(f"---- MODULE Inner ----\n{inner}\n====\n")
+    body = 'CONSTANT Features\nHasA == "a" \\in Features\nLess == Features \\ {"a"}\n'
+    body += "I == INSTANCE Inner WITH Features <- Less\nShown == <<IF HasA THEN 1 ELSE 2, I!Shown>>"
+    spec = load(tmp_path, body, f"CONSTANT Features = {features}")
+    assert spec.evaluate("Shown") == value
+    assert not re.search(r"(?<!def )\b\w*HasA\(\)", spec.source)
 
 
 def test_a_constant_or_definition_is_given_within_one_module_and_in_its_copies(tmp_path: Path) -> None:

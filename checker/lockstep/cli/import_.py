@@ -24,9 +24,9 @@ from lockstep.cli.options import FORMAT, progress, progress_end
 def command(recording: Path, output: Path, logged_version: str | None, form: str) -> int:
     """Turn what a real system recorded or logged into a trace.
 
-    Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
-    has the table. An event is hidden where no line tells of it, and what a line tells needs it. A step is forced
-    where no place agrees with all that was recorded: it stands at its line.
+    Every line of the recording is an action of the spec, an observation within one, or noise; the README of the
+    system's spec has the table. An event is hidden where no line tells of it, and what a line tells needs it. A step
+    is forced where no place agrees with all that was recorded: it stands at its line.
 
     A log tells of few steps, so the states that explain its lines are searched for, with hidden steps between
     the lines; one explanation is written. Where none is found the exit code is 3, and no trace is written.

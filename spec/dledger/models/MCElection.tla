@@ -1,14 +1,14 @@
 ----------------------------- MODULE MCElection -----------------------------
 (***************************************************************************)
-(* Bounded models of elections message by message, and what they reach.    *)
+(* Bounded models of elections message by message.  The reader learns      *)
+(* which answers and conclusions of ElectionRules are reached, each by a   *)
+(* model, and which are not.                                               *)
 (***************************************************************************)
 EXTENDS MCDLedger
 
-\* A round begins only where it puts no more than MaxMessages of elections under way.
-Marks(c)   == IF Fifo THEN Places(c)
-                ELSE {<<m, k>> \in (DOMAIN c) \X (1..MaxMessages) : IsElection(m) /\ k <= c[m]}
-HasRoom(n)   ==
-    LET Count(p, q) == Cardinality(Marks(network[p][q])) IN
+\* A round begins only where it puts no more than MaxMessages messages of elections under way.
+HasRoom(n) ==
+    LET Count(p, q) == SizeOfLane(network[p][q], IsElection, MaxMessages) IN
     Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) : p # q /\ k <= Count(p, q)})
         + Cardinality(Peers(n)) <= MaxMessages
 
@@ -21,12 +21,12 @@ MCMayTransfer(n) == \A p \in Node : /\ HasRoom(p)
                                     /\ node[p].election.waiting = NobodyWaits
                                     /\ node[p].election.takesFrom = NoNode
 
-\* A leader of term 0 and its followers.
+\* Where models of transfers begin: a leader of term 0 and its followers.
 Led ==
     \E leader \in Node :
-    LET member(n) == [InitNode(n) EXCEPT !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
+    LET Begins(n) == [InitNode(n) EXCEPT !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
                                          !.currVoteFor = leader, !.leaderId = leader]
-    IN  /\ node = [n \in Node |-> member(n)]
+    IN  /\ node = [n \in Node |-> Begins(n)]
         /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
         /\ received = [n \in Node |-> EmptyQueues]
         /\ elected = {[term |-> 0, leader |-> leader]}
@@ -40,24 +40,25 @@ Led ==
 Unheard == {"REJECT_UNKNOWN_LEADER", "REJECT_UNEXPECTED_LEADER", "REJECT_TERM_SMALL_THAN_LEDGER",
             "UNKNOWN_MEMBER", "UNEXPECTED_MEMBER", "INTERNAL_ERROR"}
 
-\* INV NothingUnheard: no node is answered so; two leaders do not meet in a term.
+\* INV NothingUnheard: no answer has one of these codes, and no two leaders of one term meet.
 NothingUnheard ==
-    \A p \in Node : \A q \in Peers(p) : \A m \in Messages(network[p][q]) :
+    \A p \in Node : \A q \in Peers(p) : \A m \in MessagesIn(network[p][q]) :
        m.kind = "response" => /\ m.code \notin Unheard
                               /\ ~(m.type = "HEARTBEAT" /\ m.code = "INCONSISTENT_LEADER")
 
 \* INV TermReachesLedger: no node is in a lower term than its last entry.
 TermReachesLedger == \A n \in Node : EndTerm(node[n].log) <= node[n].currTerm
 
-\* INV FollowerHasLeader: who follows or leads knows whom, and its term had that leader.
+\* INV FollowerHasLeader: a node that follows or leads knows its leader, and its term had that leader.
 FollowerHasLeader ==
     \A n \in Node : node[n].role \in {"LEADER", "FOLLOWER"} =>
                        [term |-> node[n].currTerm, leader |-> node[n].leaderId] \in elected
 
 -----------------------------------------------------------------------------
-(* Reachability witnesses: TLC must violate each, or the models are vacuous. *)
+(* What is reached.  Each name below says that something never happens,    *)
+(* and TLC must violate it: see MCWitnesses.                               *)
 
-Told(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in Messages(network[p][q]) :
+Told(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
                             IsResponse(m, type) /\ m.code = code
 NeverAnswersVote(code)     == ~Told("VOTE", code)
 NeverAnswersBeat(code)     == ~Told("HEARTBEAT", code)
@@ -82,7 +83,7 @@ NeverTransferExpired   == NeverAnswersTransfer("EXPIRED_TERM")
 NeverTransferOfAnother == NeverAnswersTransfer("INCONSISTENT_LEADER")
 NeverTransferTooLate   == NeverAnswersTransfer("INCONSISTENT_TERM")
 
-\* A candidate may draw this conclusion now; a leader that one.
+\* Of the conclusion that a candidate may draw now, and that a leader may draw now.
 NeverConcludes(outcome) ==
     \A n \in Node : LET round == node[n].election.round IN
        round.type = "VOTE" /\ round.answers[n] # "NONE"
@@ -105,10 +106,10 @@ NeverBeatQuorumNotYet  == NeverFinds("NOT_READY")
 NeverBeatHigherTerm    == NeverFinds("HIGHER_TERM")
 NeverBeatNoQuorum      == NeverFinds("NO_QUORUM")
 
-\* A candidate's own vote goes to another that was quicker.
+\* The own vote of a candidate goes to another node that was quicker.
 NeverBeatenByOther     == \A n \in Node : node[n].election.round.answers[n] # "REJECT_ALREADY_VOTED"
 
-\* What a client is told that wants a leadership handed over.
+\* A client that wants a leadership handed over is refused with this code.
 Refuses(code) ==
     \E n \in Node : \E transferee \in Peers(n) : \E term \in 0..MaxTerm :
        /\ node[n].role # "DOWN"
@@ -118,7 +119,7 @@ Refuses(code) ==
 NeverFallsBehind       == ~Refuses("FALL_BEHIND_TOO_MUCH")
 NeverTransferring      == ~Refuses("LEADER_TRANSFERRING")
 
-\* One node leads a term, leads it no more, and is elected in it again.
+\* A node leads a term, leads it no more, and is elected in it again.
 NoSecondElectionProp ==
     [][\A n \in Node : node[n].role = "CANDIDATE" /\ node'[n].role = "LEADER"
                           => [term |-> node[n].currTerm, leader |-> n] \notin elected]_vars

@@ -1,8 +1,8 @@
 """Importing a recording of DLedger: from its lines to a trace of the spec's actions.
 
 `import_recording` reads a recording and returns a header, the events and a summary. Each line is the effect
-of an action, an observation within one, or noise; spec/README.md has the table. The spec is taken at the
-grain of the recording: AtomicElection and Fifo are off, the flaws are published, and batches are pushed where
+of an action, an observation within one, or noise; spec/dledger/README.md has the table. The spec is taken at
+the grain of the recording: AtomicElection and Fifo are off, the flaws are published, and batches are pushed where
 its config says so.
 """
 
