@@ -23,7 +23,7 @@ from lockstep.report.text import finding_text, table
 from lockstep.systems.models import models_of_tier
 from lockstep.systems.registry import SYSTEMS, lemmas
 from lockstep.systems.traces import import_trace, raw_format, write_cluster
-from lockstep.tlc import find_java, find_tla2tools
+from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 from lockstep.trace.imported import Summary
 
 Say = Callable[[str], None]
@@ -82,8 +82,7 @@ class Job:
         outcomes = run_models(
             entries,
             parallel=self.parallel,
-            java=java.path,
-            jar=jar,
+            options=TlcOptions(java=java.path, jar=jar),
             on_start=lambda entry: self.progress(f"TLC: {entry.name}"),
         )
         version = ""
