@@ -23,7 +23,6 @@ from lockstep.conformance.check import (
     failure,
     finding,
     place_of_property,
-    unreadable,
 )
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
@@ -33,6 +32,7 @@ from lockstep.tla.values.text import parse_value
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
 from lockstep.tlc.result import Cause, PropertyKind
 from lockstep.trace.format import Event, TraceError
+from lockstep.trace.json_lines import UnreadableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,6 @@ def check_with_tlc(
     check = _Check(trace, subject, deadline, jar)
     try:
         check.run()
-    except OSError as error:
-        check.fail(unreadable(error, trace.source))
     except Exception as error:  # Whatever it is, it is this trace's alone.
         check.fail(failure(error, trace.source, check.place))
     check.result.seconds = time.monotonic() - begin
@@ -111,7 +109,7 @@ class _Check:
         self.reading = Reading(trace.source, subject.spec.actions, subject.interface)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.events: list[ReadEvent] = []
-        self.malformed: TraceError | OSError | None = None
+        self.malformed: TraceError | UnreadableError | None = None
         self.violated: dict[str, int] = {}
         self.place = ""
 
@@ -146,7 +144,7 @@ class _Check:
                 if event.forced:
                     self.result.forced.append(line)
                 self.events.append(ReadEvent(line, event, self._arguments(line, event)))
-        except (TraceError, OSError) as error:
+        except (TraceError, UnreadableError) as error:
             self.malformed = error
 
     def _arguments(self, line: int, event: Event) -> tuple[Value, ...]:
