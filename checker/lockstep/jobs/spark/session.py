@@ -17,7 +17,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from lockstep.base.errors import GaveUpError
-from lockstep.base.interrupts import kept_handlers
+from lockstep.base.interrupts import deferred_interrupts, kept_handlers
 from lockstep.base.scratch import lasting, scratch
 
 _LOG_TAIL_BYTES = 2_000
@@ -99,8 +99,9 @@ def _start(master: str, app: str, settings: Mapping[str, str]) -> SparkSession:
             # Java's own warning and Spark's greeting precede any log level, so the process is started here,
             # with its standard error in a file. A process that is there already goes on as it was started.
             if getattr(SparkContext, "_gateway", None) is None:
-                gateway = launch_gateway(_for_java(conf), {"stderr": log})  # type: ignore[no-untyped-call]
-                SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+                with deferred_interrupts():  # else nobody would know which process to end
+                    gateway = launch_gateway(_for_java(conf), {"stderr": log})  # type: ignore[no-untyped-call]
+                    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
             with kept_handlers():  # Spark would make a KeyboardInterrupt of Ctrl-C, after asking Java about it
                 context = SparkContext(conf=conf)
             context.setLogLevel("ERROR")
