@@ -128,6 +128,11 @@ def check_trace(
     return check.result
 
 
+def malformed(source: str, reason: str) -> TraceVerdict:
+    """Return the verdict on what is no trace, such as the name of a file that is not there."""
+    return TraceVerdict(source, Verdict.MALFORMED, reason)
+
+
 def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
     """Return the verdict on a trace whose check, or what must come before it, ended in an error.
 
@@ -136,7 +141,7 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
     at = f" at {place}" if place else ""
     match error:
         case TraceError() | UnreadableError():
-            return TraceVerdict(source, Verdict.MALFORMED, str(error))
+            return malformed(source, str(error))
         case ToolMissing() | ToolDied():
             return TraceVerdict(source, Verdict.INCONCLUSIVE, str(error))
         case OSError() | EnvironmentFailedError():
