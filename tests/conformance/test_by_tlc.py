@@ -36,10 +36,11 @@ from lockstep.systems.specs import trace_constants
 from lockstep.systems.traces import import_trace
 from lockstep.tla.spec import Parsed, Spec, parse_spec
 from lockstep.tla.values.itf import to_itf
-from lockstep.tlc import TlcVerdict, run_tlc
+from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep_command import lockstep
 from places import SPECS
+from processes import wait_until
 from raftref.dledger import PUBLISHED
 from raftref.dledger.simulation import FaultPlan, constants, figure8, resurrected_tail, scenario_plan, simulate
 from simulated_traces import REPAIRED, as_event, header
@@ -222,7 +223,7 @@ def test_every_step_of_the_module_is_a_step_of_the_spec_s_own_next(tmp_path: Pat
     spec.write_text(module.text.replace("\n====\n", "\nStepsOfNext == [][Next]_vars\n====\n"))
     with cfg.open("a") as file:
         file.write("PROPERTY StepsOfNext\n")
-    result = run_tlc(spec, cfg, deadlock_check=False, library=[spec_dir() / "dledger"])
+    result = run_tlc(spec, cfg, TlcOptions(deadlock_check=False, library=[spec_dir() / "dledger"]))
     assert (result.verdict, result.depth) == (TlcVerdict.HOLDS, LENGTH + 1)
 
 
@@ -301,9 +302,7 @@ def test_an_interrupt_leaves_no_file_behind(number: int, folder: Path, tmp_path:
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob("lockstep-tlc-*/LockstepTrace.cfg")) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        assert wait_until(lambda: list(tmp_path.glob("lockstep-run-*/trace-*/LockstepTrace.cfg")))
         time.sleep(0.5)
         child.send_signal(number)
         assert child.wait(timeout=20) == (130 if number == signal.SIGINT else 143)

@@ -12,11 +12,12 @@ from typing import Any
 
 import click
 
-from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, EnvironmentFailedError, GaveUpError
+from lockstep.base.interrupts import SAID, Interrupted, kept_handlers, raise_interrupts
 from lockstep.cli.options import EXIT_CODES
 
 #: Why a file, or the output, could not be written: nothing is wrong with the input.
-_NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+_NOT_WRITTEN = OUT_OF_RESOURCES | {errno.EIO}
 
 #: The commands: where each is, module and name, and what the list of commands says of it.
 COMMANDS = {
@@ -90,33 +91,53 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    with kept_handlers():
+        code = _outcome()
+    sys.exit(code)
+
+
+def _outcome() -> int:
+    """Run the command line; return its exit code, and say what went wrong."""
     try:
+        raise_interrupts()
         code = cli.main(
             prog_name="lockstep", standalone_mode=False, color=False if os.environ.get("NO_COLOR") else None
         )
-    except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
-        code = 130
+        return code if isinstance(code, int) else 0
+    except Interrupted as error:
+        return _said(SAID, 128 + error.number)
+    except (KeyboardInterrupt, click.exceptions.Abort):  # where signals are not ours, as in a thread
+        return _said(SAID, 130)
     except click.ClickException as error:
         error.show()
-        code = 2
-    except KeyboardInterrupt:
-        code = 130
+        return 2
     except _ReaderGoneError:
         _forget_output()
-        code = 141
+        return 141
     except GaveUpError as error:
-        click.echo(f"lockstep: {error}", err=True)
-        code = 3
-    except (BadInputError, OSError) as error:
-        click.echo(f"lockstep: {error}", err=True)
-        code = 4 if isinstance(error, OSError) and error.errno in _NOT_WRITTEN else 2
-        if code == 4:
-            _forget_output()
+        return _said(f"lockstep: {error}", 3)
+    except BadInputError as error:
+        return _said(f"lockstep: {error}", 2)
+    except EnvironmentFailedError as error:
+        return _said(f"lockstep: {error}", 4)
+    except OSError as error:
+        return _failed(error)
     except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
-        click.echo(f"lockstep: internal error: {type(error).__name__}: {error}", err=True)
-        code = 4
-    sys.exit(code if isinstance(code, int) else 0)
+        return _said(f"lockstep: internal error: {type(error).__name__}: {error}", 4)
+
+
+def _said(text: str, code: int) -> int:
+    click.echo(text, err=True)
+    return code
+
+
+def _failed(error: OSError) -> int:
+    """Say which file could not be had: one that was named, or one that the machine has no room for."""
+    _said(f"lockstep: {error}", 4)
+    if error.errno not in _NOT_WRITTEN:
+        return 2
+    _forget_output()
+    return 4
 
 
 def _nobody_reads() -> bool:

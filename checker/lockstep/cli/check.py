@@ -126,6 +126,7 @@ def command(
     lockstep check --spec My.tla --mapping my.toml my.log
     """
     from lockstep.base.verdict import worst
+    from lockstep.conformance.check import malformed
     from lockstep.systems.judge import ByTlc, judge_known, judge_own
     from lockstep.trace.paths import trace_paths
 
@@ -140,7 +141,7 @@ def command(
     judge = judge_known(switches, tlc, progress) if own is None else judge_own(own, cfg_of(own, cfg), mapping, tlc)
     verdicts: list[TraceVerdict] = []
     for path in paths:
-        verdicts.append(judge(path))
+        verdicts.append(judge(path) if isinstance(path, Path) else malformed(path.word, path.reason))
         progress_end()
         _say(verdicts[-1], form)
     _say_all(verdicts, form)

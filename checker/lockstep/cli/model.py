@@ -67,7 +67,7 @@ def command(
     from lockstep.models.run import run_models
     from lockstep.report.text import table
     from lockstep.systems.models import model_named, models_of_tier
-    from lockstep.tlc import find_java, find_tla2tools
+    from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
     if own is not None:
         if names:
@@ -79,8 +79,7 @@ def command(
         run_models(
             entries,
             parallel=parallel,
-            java=java.path,
-            jar=jar,
+            options=TlcOptions(java=java.path, jar=jar),
             on_start=lambda entry: progress(f"TLC: {entry.name}"),
         )
     )

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from lockstep.base.verdict import Verdict
 from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, progress_end
 
 
@@ -27,7 +26,6 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
 def command(tier: str, seeds: int, events: int, master: str, parallel: int, tla_tools: Path | None, form: str) -> int:
     """Do the main job: models with TLC, lemmas with z3, clusters and recordings with Spark; a verdict for each."""
     # Spark is slow to import, and no other command needs it.
-    from lockstep.base.errors import GaveUpError
     from lockstep.jobs.verify import Job
 
     def say(text: str) -> None:
@@ -38,10 +36,8 @@ def command(tier: str, seeds: int, events: int, master: str, parallel: int, tla_
     job = Job(say, progress, tier, seeds, events, master, parallel, tla_tools)
     try:
         verdict = job.run()
-    except GaveUpError as error:
+    finally:
         progress_end()
-        click.echo(f"lockstep: {error}", err=True)
-        verdict = Verdict.INCONCLUSIVE
     if form == "json":
         click.echo(json.dumps({"verdict": verdict, "checks": [asdict(check) for check in job.checks]}, indent=2))
     return verdict.exit_code

@@ -71,7 +71,7 @@ spent. It is never a pass: the exit code is 3.""",
     Rule(
         INTERNAL,
         "the check itself failed",
-        """An error of the checker, or a formula of the spec that has no value. It says nothing about the trace; the
-exit code is 4.""",
+        """An error of the checker, a formula of the spec that has no value, or a machine that refuses what is needed,
+such as a full disk. It says nothing about the trace; the exit code is 4.""",
     ),
 )

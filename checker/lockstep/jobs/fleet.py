@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.coverage import Coverage
@@ -73,10 +73,10 @@ class Fleet:
         """Simulate and check them all; say what was found."""
         begin = time.perf_counter()
         clusters = [(plan, seed) for seed in self.seeds for plan in self.plans]
-        with tempfile.TemporaryDirectory(prefix="lockstep-fleet-") as folder, spark_session(self.master) as spark:
+        with scratch("fleet") as folder, spark_session(self.master) as spark:
             for start in range(0, len(clusters), _BATCH):
                 self.progress(f"{start:,} of {len(clusters):,} clusters checked")
-                self._check(spark, Path(folder), clusters[start : start + _BATCH])
+                self._check(spark, folder, clusters[start : start + _BATCH])
         self.say(self.coverage.text() + "\n")
         self.say(self._failed() + "\n")
         self.say("never taken: " + (", ".join(self.missing) or "no action of the spec"))

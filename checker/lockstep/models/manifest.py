@@ -14,7 +14,7 @@ Then one `[[model]]` table for each model:
     generated = 78072
     depth = 21
     deadlock = true             # whether a deadlock is a violation
-    budget_seconds = 60
+    budget_seconds = 60         # of processor time, for each worker
     symmetry = false            # whether the cfg uses SYMMETRY
     witness = false             # true: the "violation" shows that something is reachable
     switch = "EarlyAnswer"      # of a violated model: the flaw that is published here and
@@ -24,11 +24,12 @@ Then one `[[model]]` table for each model:
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,8 +37,9 @@ import msgspec
 
 from lockstep.tlc.errors import ManifestError
 from lockstep.tlc.parse import cfg_section
+from lockstep.tlc.process import Budget
 from lockstep.tlc.result import Cause, Progress, TlcResult, TlcVerdict
-from lockstep.tlc.run import Simulation, run_tlc
+from lockstep.tlc.run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
@@ -207,36 +209,32 @@ def _validate(manifest: Manifest, entry: ModelEntry) -> None:
 def run_model(
     manifest: Manifest,
     entry: ModelEntry,
+    options: TlcOptions = TLC_DEFAULTS,
     *,
-    coverage: bool = False,
-    java: Path | None = None,
-    jar: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> TlcResult:
-    """Run one model of a manifest as its entry says, within its budget.
+    """Run one model of a manifest as its entry says, within its budget of processor time.
 
-    Arguments: `manifest` and `entry`, the model; the others as those of run_tlc.
+    Arguments: `manifest` and `entry`, the model; the others as those of run_tlc; what the entry says replaces options.
     Returns TLC's result; `compare` tells whether it is the pinned one.
     """
     module, cfg = manifest.files(entry)
     chosen = entry.simulation
-    simulation = None if chosen is None else Simulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0)
-    return run_tlc(
-        module,
-        cfg,
+    told = replace(
+        options,
         workers=entry.workers,
         deadlock_check=entry.deadlock,
-        timeout_seconds=entry.budget_seconds,
+        budget=Budget(cpu_seconds=entry.budget_seconds * _worker_count(entry)),
         heap_mb=entry.heap_mb,
-        simulation=simulation,
-        coverage=coverage,
+        simulation=None if chosen is None else Simulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0),
         library=manifest.library or None,
-        java=java,
-        jar=jar,
-        on_progress=on_progress,
-        cancel=cancel,
     )
+    return run_tlc(module, cfg, told, on_progress=on_progress, cancel=cancel)
+
+
+def _worker_count(entry: ModelEntry) -> int:
+    return (os.cpu_count() or 1) if entry.workers == "auto" else entry.workers
 
 
 def compare(entry: ModelEntry, result: TlcResult) -> list[str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.manifest import Manifest, ModelEntry, compare, run_model
-from lockstep.tlc import TlcResult, TlcVerdict
+from lockstep.tlc import TLC_DEFAULTS, TlcOptions, TlcResult, TlcVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +49,13 @@ def run_models(
     entries: Sequence[tuple[Manifest, ModelEntry]],
     *,
     parallel: int,
-    java: Path | None = None,
-    jar: Path | None = None,
+    options: TlcOptions = TLC_DEFAULTS,
     on_start: Callable[[ModelEntry], None] | None = None,
-) -> Iterator[ModelOutcome]:
+) -> Generator[ModelOutcome, None, None]:
     """Run models, some at a time, and yield their outcomes in the order given.
 
-    Arguments: `entries`, each with its manifest; `parallel`, how many TLC processes at once; `java` and `jar`, the
-    tools if not the usual ones.
+    Arguments: `entries`, each with its manifest; `parallel`, how many TLC processes at once; `options`, what of them
+    an entry does not say, such as the tools.
     """
     cancel = threading.Event()
 
@@ -65,7 +63,7 @@ def run_models(
         pinned, entry = model
         if on_start is not None:
             on_start(entry)
-        result = run_model(pinned, entry, java=java, jar=jar, cancel=cancel)
+        result = run_model(pinned, entry, options, cancel=cancel)
         return ModelOutcome(entry, result, tuple(compare(entry, result)))
 
     with ThreadPoolExecutor(max_workers=parallel) as pool:

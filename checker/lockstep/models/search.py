@@ -13,7 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import load_spec
 from lockstep.tla.values.kinds import TlaError
-from lockstep.tlc import TlcResult, TlcVerdict, run_tlc
+from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
 
 
 class Engine(StrEnum):
@@ -59,7 +59,8 @@ def explore_with_tlc(
     `workers`, TLC's threads; `java` and `jar`, the tools; `on_progress`, told of distinct states now and then.
     """
     tell = None if on_progress is None else lambda progress: on_progress(progress.distinct)
-    result = run_tlc(spec, cfg, workers=workers, deadlock_check=deadlock, java=java, jar=jar, on_progress=tell)
+    options = TlcOptions(workers=workers, deadlock_check=deadlock, java=java, jar=jar)
+    result = run_tlc(spec, cfg, options, on_progress=tell)
     trace = result.counterexample
     return SearchResult(
         spec=str(spec),

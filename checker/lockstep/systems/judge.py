@@ -10,14 +10,14 @@ from typing import TypeAlias
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.by_tlc import Subject, check_with_tlc
-from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure, unreadable
+from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
 from lockstep.systems.opening import open_trace
 from lockstep.systems.own import check_own, load_own_spec, own_system, refuse_mapping
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.spec import Spec, parse_spec
-from lockstep.trace.format import Event, Header, TraceError
+from lockstep.trace.format import Event, Header
 from lockstep.trace.json_lines import source_name
 from lockstep.trace.mapping import read_mapping
 
@@ -64,12 +64,7 @@ def judge_known(switches: Switches, tlc: ByTlc | None = None, say: Say = silent)
         source = source_name(path)
         try:
             trace = open_trace(path)
-        except OSError as error:
-            return unreadable(error, source)
-        except TraceError as error:
-            return failure(error, source)
-        header = trace.header
-        try:
+            header = trace.header
             system = system_of(header, source)
             if tlc is None:
                 spec = compiled(system, header, source, switches)

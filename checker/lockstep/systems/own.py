@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure, unreadable
+from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
 from lockstep.systems.specs import refuse_false_assumptions, refuse_unchecked
 from lockstep.systems.system import System
@@ -68,9 +68,7 @@ def check_own(
     """
     try:
         return check(_opened(path, spec, mapping), spec, interface)
-    except OSError as error:
-        return unreadable(error, str(path))
-    except TraceError as error:
+    except Exception as error:  # Whatever it is, it is this trace's alone.
         return failure(error, str(path))
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +19,7 @@ from typing import Any
 
 from lockstep.base.paths import common_dir
 from lockstep.base.text_files import text_of
+from lockstep.tla.cache import cache_folder, read_cached, write_cached
 from lockstep.tla.compile.analysis import CompileError, Program
 from lockstep.tla.compile.generate import COMPILER_VERSION, MARKER, generate
 from lockstep.tla.explain import Explanation, Tracer
@@ -458,7 +457,7 @@ def load_spec(
         tla_path: the root module's file.
         cfg_path: TLC's configuration; none if None, and then Init and Next are found by name.
         constants: values for constants, besides or instead of the configuration's.
-        cache_dir: where compiled specifications are kept; ``$XDG_CACHE_HOME/lockstep`` if None.
+        cache_dir: where compiled specifications are kept; the user's own if None, see :mod:`lockstep.tla.cache`.
         debug: refuse a CHOOSE with more than one witness.
         search_path: further directories with modules, after the root module's own and its parent, before spec/common.
         footprints: definitions whose :meth:`Spec.footprint` will be asked for, where they are there.
@@ -484,11 +483,11 @@ def load_spec(
     asked = sorted(footprints)
     spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked))
     cached = _cache_file(cache_dir, root.stem, spec_hash)
-    if cached.is_file():
-        return Spec(cached.read_text(encoding="utf-8"))
+    if (known := _cached(cached)) is not None:
+        return known
     xml = sany.export(root, java=java, jar=jar, search_path=directories[1:])
     source = generate(_program(xml, cfg), modules, debug=debug, spec_hash=spec_hash, footprints=asked)
-    _write_atomically(cached, source)
+    write_cached(cached, source)
     return Spec(source)
 
 
@@ -591,26 +590,17 @@ def _own_code() -> str:
     return digest.hexdigest()
 
 
-def _cache_file(cache_dir: str | Path | None, name: str, spec_hash: str) -> Path:
-    if cache_dir is None:
-        base = os.environ.get("XDG_CACHE_HOME")
-        cache_dir = (Path(base) if base else Path.home() / ".cache") / "lockstep"
-    return Path(cache_dir) / f"{name}-{spec_hash[:32]}.py"
+def _cache_file(folder: str | Path | None, name: str, spec_hash: str) -> Path:
+    return (cache_folder() if folder is None else Path(folder)) / f"{name}-{spec_hash[:32]}.py"
 
 
-def _write_atomically(path: Path, text: str) -> None:
-    """Write a file so that no reader sees a part of it; a cache that cannot be written is no error."""
+def _cached(path: Path) -> Spec | None:
+    """Load a specification from the cache; None where it is not there, or cannot be loaded for whatever reason."""
+    text = read_cached(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    except OSError:
-        return
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
+        return None if text is None else Spec(text)
+    except Exception:  # It is compiled again, which tells what is wrong if it is not the file.
+        return None
 
 
 def strictly_equal(left: State, right: State) -> bool:
