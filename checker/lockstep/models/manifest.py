@@ -41,6 +41,9 @@ from lockstep.tlc.process import Budget
 from lockstep.tlc.result import Cause, Progress, TlcResult, TlcVerdict
 from lockstep.tlc.run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
 
+#: So many generated states are worth a JVM that compiles better, and takes longer to do so.
+_LONG = 100_000
+
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
 _AT_PATH = re.compile(r" - at `\$\.?(?P<field>[^`]*)`$")
@@ -227,6 +230,7 @@ def run_model(
         deadlock_check=entry.deadlock,
         budget=Budget(cpu_seconds=entry.budget_seconds * _worker_count(entry)),
         heap_mb=entry.heap_mb,
+        is_short=(entry.generated or 0) < _LONG,
         simulation=None if chosen is None else Simulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0),
         library=manifest.library or None,
     )
@@ -250,7 +254,7 @@ def compare(entry: ModelEntry, result: TlcResult) -> list[str]:
     found: list[tuple[str, object, object]] = []
     if entry.result == "violated":
         label = result.violation.label if result.violation is not None else None
-        length = len(result.counterexample.steps) if result.counterexample is not None else None
+        length = len(result.counterexample.steps) if result.counterexample is not None else result.depth
         found = [("property", entry.violates, label), ("depth", entry.depth, length)]
     else:
         found = [(pin, getattr(entry, pin), getattr(result, pin)) for pin in ("distinct", "generated", "depth")]

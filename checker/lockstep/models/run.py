@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.manifest import Manifest, ModelEntry, compare, run_model
+from lockstep.models.witnesses import run_together, together
 from lockstep.tlc import TLC_DEFAULTS, TlcOptions, TlcResult, TlcVerdict
 
 
@@ -54,20 +55,28 @@ def run_models(
 ) -> Generator[ModelOutcome, None, None]:
     """Run models, some at a time, and yield their outcomes in the order given.
 
+    Witnesses that share their constants are reached in one run, where the first of them stands.
     Arguments: `entries`, each with its manifest; `parallel`, how many TLC processes at once; `options`, what of them
-    an entry does not say, such as the tools.
+    an entry does not say, such as the tools; `on_start`, told of each run's first model.
     """
     cancel = threading.Event()
 
-    def run(model: tuple[Manifest, ModelEntry]) -> ModelOutcome:
-        pinned, entry = model
+    def run(group: tuple[Manifest, tuple[ModelEntry, ...]]) -> list[ModelOutcome]:
+        pinned, models = group
         if on_start is not None:
-            on_start(entry)
-        result = run_model(pinned, entry, options, cancel=cancel)
-        return ModelOutcome(entry, result, tuple(compare(entry, result)))
+            on_start(models[0])
+        if len(models) > 1:
+            results = run_together(pinned, models, options, cancel=cancel)
+        else:
+            results = [run_model(pinned, models[0], options, cancel=cancel)]
+        return [
+            ModelOutcome(entry, result, tuple(compare(entry, result)))
+            for entry, result in zip(models, results, strict=True)
+        ]
 
     with ThreadPoolExecutor(max_workers=parallel) as pool:
         try:
-            yield from pool.map(run, entries)
+            for outcomes in pool.map(run, together(entries)):
+                yield from outcomes
         finally:  # Ctrl-C, or a caller that stops asking: no TLC is left behind.
             cancel.set()

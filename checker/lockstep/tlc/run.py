@@ -45,7 +45,8 @@ class TlcOptions:
     violation; `simulation`, to simulate instead of check; `coverage`, to count each action; `dump`, a file (.dot) for
     the state graph; `library`, folders for EXTENDS beside the spec's own and spec/common (None: the folder above, when
     the spec lies in `models`). `budget` is how long it may run, the start of the JVM included; `heap_mb` and `stack_mb`
-    are the JVM's limits in MiB; `java` and `jar` tools to use instead of searching.
+    are the JVM's limits in MiB; `is_short` tunes the JVM to start, for a run of seconds; `java` and `jar` are tools to
+    use instead of searching.
     """
 
     workers: int | Literal["auto"] = 1
@@ -57,6 +58,7 @@ class TlcOptions:
     budget: Budget = NO_LIMIT
     heap_mb: int | None = None
     stack_mb: int = 16
+    is_short: bool = False
     java: Path | None = None
     jar: Path | None = None
 
@@ -139,7 +141,7 @@ def _jvm_options(folder: Path, library: Sequence[Path], options: TlcOptions) -> 
     return [
         *heap,
         f"-Xss{options.stack_mb}m",
-        "-XX:+UseParallelGC",
+        *(("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1") if options.is_short else ("-XX:+UseParallelGC",)),
         "-XX:+ExitOnOutOfMemoryError",
         "-XX:-UsePerfData",
         f"-XX:ErrorFile={folder / 'jvm-crash.log'}",
