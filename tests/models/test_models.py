@@ -16,6 +16,7 @@ from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.recordings import RecordingsError, load_recordings, mismatches
 from lockstep.models.manifest import ModelEntry, compare, run_model
 from lockstep.models.run import ModelOutcome, run_models
+from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import imported_file
@@ -141,12 +142,12 @@ def checked(file: str, switches: dict[str, str]) -> TraceVerdict:
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda each: each.name)
 def test_a_recording_of_the_real_dledger_gets_the_verdict_the_manifest_tells(recording: object) -> None:
     each = next(one for one in RECORDINGS if one is recording)
-    assert mismatches(each, checked(each.file, each.switches)) == []
+    assert mismatches(each, checked(each.file, each.switches(DLEDGER))) == []
 
 
 def test_a_recording_with_another_verdict_than_told_is_no_pass() -> None:
     told = next(each for each in RECORDINGS if each.name == "figure8")
-    found = checked(told.file, told.switches)
+    found = checked(told.file, told.switches(DLEDGER))
     silent = msgspec.structs.replace(told, violates={})
     assert mismatches(silent, found)
     assert mismatches(msgspec.structs.replace(told, verdict="holds"), found)
