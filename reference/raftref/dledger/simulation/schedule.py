@@ -79,10 +79,34 @@ class Schedule:
         self.held_until: dict[tuple[NodeId, NodeId], int] = {}
         rates = [getattr(plan, name) for name in EVENT_PROBABILITIES]
         rest = max(0.0, 1 - sum(rates))
-        tries: list[Callable[[], Event | None]] = [getattr(self, f"try_{name}") for name in EVENT_PROBABILITIES]
-        self._tries = [*tries, self.try_deliver, self.try_dispatch, self.try_elect, self.try_work]
+        tries = self.tries()
+        ordinary = [self.try_deliver, self.try_dispatch, self.try_elect, self.try_work]
+        self._tries = [*(tries[name] for name in EVENT_PROBABILITIES), *ordinary]
         work = 0 if plan.grain == Grain() else rest * WORK
         self._rates = [*rates, *((rest - work) * share for share in (DELIVER, DISPATCH, ELECT)), work]
+
+    def tries(self) -> dict[str, Callable[[], Event | None]]:
+        """Return what is tried at each rate of the plan, by the rate's name."""
+        return {
+            "client": self.try_client,
+            "client_timeout": self.try_client_timeout,
+            "quorum_check": self.try_quorum_check,
+            "refresh": self.try_refresh,
+            "resend": self.try_resend,
+            "commit": self.try_commit,
+            "push_timeout": self.try_push_timeout,
+            "step_down": self.try_step_down,
+            "check_point": self.try_check_point,
+            "crash": self.try_crash,
+            "crash_in_persist": self.try_crash_in_persist,
+            "power_loss": self.try_power_loss,
+            "shutdown": self.try_shutdown,
+            "flush": self.try_flush,
+            "restart": self.try_restart,
+            "partition": self.try_partition,
+            "heal": self.try_heal,
+            "transfer": self.try_transfer,
+        }
 
     def next_event(self) -> Event | None:
         """Take the next action and tell it; None where nothing is possible any more."""
