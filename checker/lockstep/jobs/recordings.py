@@ -60,8 +60,8 @@ class RecordingsError(BadInputError):
 def load_recordings(path: Path) -> tuple[Recording, ...]:
     """Read the manifest of recordings.
 
-    Raises RecordingsError, naming the field, where it is wrong, names a file that is not there, or leaves out a recording
-    of the folder `captured` beside it.
+    Raises RecordingsError, naming the field, where it is wrong, names a file that is not there, or leaves out a
+    recording of the folder `captured` beside it.
     """
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
