@@ -1653,6 +1653,9 @@ Observe(n) ==
      log              |-> s.log,
      peerWaterMarks   |-> s.peerWaterMarks,
      dispatchers      |-> s.dispatchers,
+     writeRequestMap           |-> received[n].writeRequestMap,
+     compareOrTruncateRequests |-> received[n].compareOrTruncateRequests,
+     acknowledged     |-> acknowledged,  \* not of n alone: what any client was told
      election         |-> s.election]
 
 -----------------------------------------------------------------------------
