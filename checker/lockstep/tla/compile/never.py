@@ -1,7 +1,7 @@
 """Which actions can never be taken, since the constants alone make their guards false.
 
-A feature that is turned off leaves such actions: `Batches /\\ ...` with Batches = FALSE, or `\\E m \\in Mail(n) : ...`
-where Mail(n) is `IF VoteMessages THEN ... ELSE {}`. A formula is folded as far as the constants go: what depends on the
+A feature that is turned off leaves such actions: `Feature /\\ ...` with Feature = FALSE, or `\\E m \\in Mail(n) : ...`
+where Mail(n) is `IF Feature THEN ... ELSE {}`. A formula is folded as far as the constants go: what depends on the
 state, or on what is not understood, is UNKNOWN. So what is called never is never; that nothing else is, is not claimed.
 """
 
