@@ -66,15 +66,22 @@ class Cluster:
         """Tell whether a node may take an action now.
 
         Args:
-            node: The node.
-            action: The action's trace name; not Lose or Duplicate.
+            node: The node; of Lose and Duplicate, the message's destination.
+            action: The action's trace name.
             args: Its parameters, in the spec's order.
         """
+        if action in NETWORK_ACTIONS:
+            return args[0].dst == node and self.network.may_be_disturbed(args[0])
+        known = ACTIONS[action]
+        if known.messages and not isinstance(args[0], known.messages):
+            return False
+        if known.messages and not self._waits(action) and not self.network.is_deliverable(args[0]):
+            return False
         try:
             carried = self._carried(node, action, args)
         except NotEnabled:
             return False
-        return ACTIONS[action].enabled(self.servers[node], *args, **carried)
+        return known.enabled(self.servers[node], *args, **carried)
 
     def take(self, node: NodeId, action: str, *args: Any) -> Event:
         """Take an action and tell it.
@@ -118,7 +125,7 @@ class Cluster:
 
     def _perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
         carried = self._carried(node, action, args)
-        takes_message = ACTIONS[action].parameters == ("m",) and not self._waits(action)
+        takes_message = bool(ACTIONS[action].messages) and not self._waits(action)
         if takes_message:
             self.network.check_deliverable(args[0])
         effects = ACTIONS[action].perform(self.servers[node], *args, **carried)
