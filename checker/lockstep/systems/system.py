@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from lockstep.base.paths import spec_dir
 from lockstep.base.progress import Say
+from lockstep.conformance.both_ways import Run
 from lockstep.conformance.compare import Words
 from lockstep.conformance.interface import Interface, Outbox, no_location
 from lockstep.proofs.run import Lemmas
@@ -65,7 +66,7 @@ class Simulator:
 
     `plans` are the names of the plans; `verified` those that `lockstep verify` runs; in those that are `flawed` a
     property may fail, but for those that are `kept` with every flaw. `cluster` runs a plan (a name, or the file of
-    one) with a seed for so many events.
+    one) with a seed for so many events; `asked` does, too, and lets every action be tried after each step.
     """
 
     plans: tuple[str, ...]
@@ -73,6 +74,7 @@ class Simulator:
     flawed: frozenset[str]
     kept: frozenset[str]
     cluster: Callable[[str, int, int], tuple[Header, Iterator[Event]]]
+    asked: Callable[[str, int, int], tuple[Header, Run]]
 
 
 @dataclass(frozen=True, slots=True)

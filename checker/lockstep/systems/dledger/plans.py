@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.errors import BadInputError
+from lockstep.conformance.both_ways import Offer, Run
 from lockstep.systems.system import Simulator
-from lockstep.trace.format import FORMAT, Event, Header
+from lockstep.trace.format import FORMAT, OBSERVE, Event, Header
 from raftref.dledger import FINE, REPAIRED, VOTES
-from raftref.dledger.simulation import FaultPlan, PlanError, constants, load_plan, simulate
+from raftref.dledger.simulation import FaultPlan, PlanError, Schedule, Trial, constants, load_plan, simulate
 
 #: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
 _RESTLESS: dict[str, Any] = {
@@ -112,4 +113,35 @@ def _event(event: Mapping[str, Any]) -> Event:
     return Event(**{**event, "sent": tuple(event["sent"])})
 
 
-SIMULATOR = Simulator(plans=tuple(PLANS), verified=VERIFIED, flawed=FLAWED, kept=KEPT, cluster=_cluster)
+class _Trial:
+    """A cluster of the reference that is asked what it would do, in events of a trace."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+
+    def offers(self) -> Iterator[Offer]:
+        return self._trial.offers()
+
+    def take(self, node: str, action: str, args: Mapping[str, Any]) -> list[Event] | None:
+        found = self._trial.take(node, action, args)
+        if found is None:
+            return None
+        others = [Event(seq=0, action=OBSERVE, node=each["node"], shows=each["shows"]) for each in found[1:]]
+        return [_event(found[0]), *others]
+
+
+def _asked(name: str, seed: int, events: int) -> tuple[Header, Run]:
+    plan = fault_plan(name, events)
+    schedule = Schedule(seed, plan)
+
+    def run() -> Run:
+        for _ in range(events):
+            event = schedule.next_event()
+            if event is None:
+                return
+            yield _event(event), _Trial(Trial(schedule.cluster))
+
+    return _header(name, plan, seed), run()
+
+
+SIMULATOR = Simulator(plans=tuple(PLANS), verified=VERIFIED, flawed=FLAWED, kept=KEPT, cluster=_cluster, asked=_asked)
