@@ -78,6 +78,22 @@ class Simulator:
 
 
 @dataclass(frozen=True, slots=True)
+class Floor:
+    """What clusters of one plan must reach of the protocol: a check cannot see a step that is never taken.
+
+    It is stated for a fleet of so many clusters, of so many events each. `must` is what they must reach. `out_of_reach`
+    is what none can reach, `seldom` what a fleet of this size may miss, each with the reason; together they are all
+    there is, but for a floor that asks for a part only.
+    """
+
+    clusters: int
+    events: int
+    must: frozenset[Reached]
+    out_of_reach: Mapping[Reached, str]
+    seldom: Mapping[Reached, str]
+
+
+@dataclass(frozen=True, slots=True)
 class System:
     """All that lockstep knows of a system.
 
@@ -89,8 +105,9 @@ class System:
     `names_model_values` says so. No event has an integer below `least_integer`. `codes` are those of the properties;
     `locate` tells where the reference implements an action.
 
-    What is left out is not there: raw formats to import, a simulator, what a trace reaches of the protocol, bounded
-    models (the folder of their manifest, below spec/), lemmas.
+    What is left out is not there: raw formats to import, a simulator, what a trace reaches of the protocol, the floors
+    of a plan (given its compiled spec; that of the smaller fleet first), bounded models (the folder of their manifest,
+    below spec/), lemmas.
     """
 
     spec: str
@@ -108,6 +125,7 @@ class System:
     formats: tuple[RawFormat, ...] = ()
     simulator: Simulator | None = None
     reached: Callable[[Iterable[Event]], Iterator[Reached]] | None = None
+    floors: Callable[[str, Spec], tuple[Floor, ...]] | None = None
     models: Path | None = None
     lemmas: Lemmas = field(default_factory=dict)
 
