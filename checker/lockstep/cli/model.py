@@ -100,7 +100,7 @@ def command(
     behaviours: list[Behaviour | None] = [None] * len(outcomes)
     if form == "json" or len(outcomes) == 1:
         pairs = zip(entries, outcomes, strict=True)
-        behaviours = [behaviour_of(manifest, outcome) for (manifest, _), outcome in pairs]
+        behaviours = [behaviour_of(manifest, outcome, jar) for (manifest, _), outcome in pairs]
     progress_end()
     if form == "json":
         told = zip(outcomes, behaviours, strict=True)
@@ -110,7 +110,8 @@ def command(
         show_counterexample(behaviours[0] if len(outcomes) == 1 else None, full=full)
     if itf is not None:
         ((manifest, entry),) = entries
-        keep_counterexample(behaviours[0], itf, manifest.files(entry)[0], entry.violates or "")
+        violation = outcomes[0].result.violation
+        keep_counterexample(behaviours[0], itf, manifest.files(entry)[0], violation.label if violation else "")
     return worst([outcome.verdict for outcome in outcomes]).exit_code
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.explore import Violation
 from lockstep.tla.spec import Spec, load_spec
@@ -51,8 +51,8 @@ def of_tlc(
 def _compiled(module: Path, cfg: Path, search_path: Sequence[Path], jar: Path | None) -> Spec | None:
     try:
         return load_spec(module, cfg, search_path=search_path, jar=jar)
-    except (BadInputError, GaveUpError, TlaError, RecursionError):
-        return None
+    except (BadInputError, GaveUpError, EnvironmentFailedError, TlaError, RecursionError):
+        return None  # TLC's verdict stands, whatever keeps us from telling the arguments
 
 
 def _state(step: Step, order: Sequence[str]) -> dict[str, Value]:

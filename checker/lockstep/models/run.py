@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.counterexample import of_tlc
@@ -47,10 +48,10 @@ class ModelOutcome:
         return f"reached, as expected ({label})" if entry.witness else f"violates {label}, as expected"
 
 
-def behaviour_of(manifest: Manifest, outcome: ModelOutcome) -> Behaviour | None:
-    """Return the counterexample that TLC found in a model; None where it found none."""
+def behaviour_of(manifest: Manifest, outcome: ModelOutcome, jar: Path | None = None) -> Behaviour | None:
+    """Return the counterexample that TLC, of the tla2tools `jar`, found in a model; None where it found none."""
     found = outcome.result.counterexample
-    return None if found is None else of_tlc(found, *manifest.files(outcome.entry), manifest.library)
+    return None if found is None else of_tlc(found, *manifest.files(outcome.entry), manifest.library, jar)
 
 
 def run_models(
