@@ -1,4 +1,4 @@
-"""The folder of compiled specs: each file begins with the checksum of the rest, so a damaged one counts as none."""
+"""The folder of parsed and compiled specs. Each file begins with the checksum of the rest: a damaged one counts as none."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ def cache_folder() -> Path:
     return user_cache_path("lockstep", appauthor=False)
 
 
-def read_cached(path: Path) -> str | None:
-    """Return the text of a file that write_cached wrote; None where it is not there, or not whole."""
+def read_cached(path: Path) -> bytes | None:
+    """Return the content of a file that write_cached wrote; None where it is not there, or not whole."""
     try:
         first, _, content = path.read_bytes().partition(b"\n")
     except OSError:
         return None
-    return content.decode("utf-8") if first == _checksum(content) else None
+    return content if first == _checksum(content) else None
 
 
-def write_cached(path: Path, text: str) -> None:
+def write_cached(path: Path, content: bytes) -> None:
     """Write a file so that no reader sees a part of it; a cache that cannot be written is no error."""
-    content = text.encode("utf-8")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_parts(path.parent)

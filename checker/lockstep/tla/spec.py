@@ -11,7 +11,9 @@ import hashlib
 import itertools
 import re
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +33,7 @@ from lockstep.tla.syntax.cfg import Cfg, parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.tree import STANDARD_MODULES, Location, read_tree
 from lockstep.tla.values.kinds import ModelValue, TlaError, TlaTypeError, Value, format_value
+from lockstep.tlc.java import find_tla2tools
 
 __all__ = [
     "ActionInfo",
@@ -506,9 +509,9 @@ def load_spec(
     cached = _cache_file(cache_dir, root.stem, spec_hash)
     if (known := _cached(cached)) is not None:
         return known
-    xml = sany.export(root, java=java, jar=jar, search_path=directories[1:])
+    xml = _exported(root, modules, directories, cached.parent, java=java, jar=jar)
     source = generate(_program(xml, cfg), modules, debug=debug, spec_hash=spec_hash, footprints=asked)
-    write_cached(cached, source)
+    write_cached(cached, source.encode())
     return Spec(source)
 
 
@@ -541,8 +544,33 @@ def parse_spec(
     root = Path(tla_path)
     directories = _directories(root, ())
     _, cfg = _read_cfg(cfg_path, dict(constants or {}))
-    xml = sany.export(root, jar=jar, search_path=directories[1:])
-    return Parsed(_program(xml, cfg), _project_modules(root, directories), directories)
+    modules = _project_modules(root, directories)
+    xml = _exported(root, modules, directories, cache_folder(), jar=jar)
+    return Parsed(_program(xml, cfg), modules, directories)
+
+
+def _exported(
+    root: Path,
+    modules: dict[str, str],
+    directories: list[Path],
+    folder: Path,
+    *,
+    java: str | None = None,
+    jar: str | Path | None = None,
+) -> bytes:
+    """Have SANY parse a project, once for all its configurations: what it says is kept, compressed, in a folder."""
+    tools = find_tla2tools(None if jar is None else Path(jar)).stat()
+    digest = hashlib.sha256(f"{tools.st_size} {tools.st_mtime_ns}".encode())
+    for name, text in sorted({**modules, "": root.stem}.items()):
+        digest.update(f"{len(name)}:{name}{len(text)}:{text}".encode())
+    kept = folder / f"{root.stem}-{digest.hexdigest()[:32]}.xml.z"
+    known = read_cached(kept)
+    if known is not None:
+        with suppress(zlib.error):
+            return zlib.decompress(known)
+    xml = sany.export(root, java=java, jar=jar, search_path=directories[1:])
+    write_cached(kept, zlib.compress(xml))
+    return xml
 
 
 def module_texts(tla_path: str | Path) -> dict[str, str]:
@@ -617,9 +645,9 @@ def _cache_file(folder: str | Path | None, name: str, spec_hash: str) -> Path:
 
 def _cached(path: Path) -> Spec | None:
     """Load a specification from the cache; None where it is not there, or cannot be loaded for whatever reason."""
-    text = read_cached(path)
+    source = read_cached(path)
     try:
-        return None if text is None else Spec(text)
+        return None if source is None else Spec(source.decode())
     except Exception:  # It is compiled again, which tells what is wrong if it is not the file.
         return None
 
