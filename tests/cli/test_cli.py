@@ -351,7 +351,7 @@ def test_the_readme_shows_what_simulate_and_check_print(tmp_path: Path) -> None:
 
 
 def test_the_page_on_traces_tells_every_field_of_a_verdict_and_of_a_finding() -> None:
-    text = (traces_dir().parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    text = (traces_dir().parent / "docs" / "traces" / "format.md").read_text(encoding="utf-8")
     told = text[text.index("## What `check` prints") :]
     names = [field.name for kind in (TraceVerdict, Finding) for field in fields(kind)]
     assert [name for name in [*names, "exit_code", "code"] if f"`{name}`" not in told] == []
@@ -361,7 +361,7 @@ def test_the_page_on_traces_tells_every_field_of_a_verdict_and_of_a_finding() ->
     ("page", "told"),
     [
         ("README.md", "7 events, 7 steps, 9 values compared"),
-        ("docs/traces.md", "16 events, 16 steps, 13 values compared"),
+        ("docs/traces/format.md", "16 events, 16 steps, 13 values compared"),
     ],
 )
 def test_a_trace_that_a_page_shows_holds_as_it_stands(page: str, told: str, tmp_path: Path) -> None:
@@ -373,6 +373,6 @@ def test_a_trace_that_a_page_shows_holds_as_it_stands(page: str, told: str, tmp_
 
 
 def test_the_page_on_traces_tells_every_constant_s_default() -> None:
-    text = (traces_dir().parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    text = (traces_dir().parent / "docs" / "traces" / "format.md").read_text(encoding="utf-8")
     defaults = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.M))
     assert defaults == {name: str(value).lower() for name, value in COARSE.constants().items()}

@@ -1,6 +1,6 @@
 """What a trace may say: every action with its arguments, and every field of Observe, from the spec itself.
 
-`python tests/vocabulary.py` prints docs/actions.md.
+`python tests/vocabulary.py` prints docs/traces/actions.md.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LONG = 200
 
 PREFACE = """# What a trace may say
 
-Every action of [spec/dledger/DLedger.tla](../spec/dledger/DLedger.tla), as the spec tells of it, and every field of
+Every action of [spec/dledger/DLedger.tla](../../spec/dledger/DLedger.tla), as the spec tells of it, and every field of
 `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what an action
 demands of the constants of the header; one that demands nothing may still be possible only after one that does.
 
@@ -112,7 +112,7 @@ def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def page() -> str:
-    """Return docs/actions.md."""
+    """Return docs/traces/actions.md."""
     return (
         PREFACE
         + "## Actions\n\n"
