@@ -36,8 +36,10 @@ def command(seed: int, seeds: int, plans: tuple[str, ...], events: int, master: 
     reach them, and the properties that fail. A cluster that does not conform is named, with the command
     that writes its trace.
     """
-    # Spark is slow to import, and few commands need it.
-    from lockstep.jobs.fleet import Fleet
+    from lockstep.base.extras import extra
+
+    with extra("spark"):  # slow to import, and few commands need it
+        from lockstep.jobs.fleet import Fleet
 
     def say(text: str) -> None:
         progress_end()

@@ -24,6 +24,10 @@ def command(name: str, output: Path, limit: int) -> int:
     """
     from lockstep.models.picture import draw
     from lockstep.systems.models import model_named
+    from lockstep.tla.spec import load_spec
 
-    click.echo(draw(*model_named(name), output, limit))
+    manifest, model = model_named(name)
+    module, cfg = manifest.files(model)
+    spec = load_spec(module, cfg, search_path=manifest.library)
+    click.echo(draw(spec, output, title=name, limit=limit))
     return 0

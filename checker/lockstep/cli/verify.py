@@ -25,8 +25,10 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
 @FORMAT
 def command(tier: str, seeds: int, events: int, master: str, parallel: int, tla_tools: Path | None, form: str) -> int:
     """Do the main job: models with TLC, lemmas with z3, clusters and recordings with Spark; a verdict for each."""
-    # Spark is slow to import, and no other command needs it.
-    from lockstep.jobs.verify import Job
+    from lockstep.base.extras import extra
+
+    with extra("spark"):  # slow to import, and few commands need it
+        from lockstep.jobs.verify import Job
 
     def say(text: str) -> None:
         progress_end()

@@ -1,18 +1,15 @@
-"""The state graph of a small model, and the shortest path to a violation in it, drawn as SVG."""
+"""The shortest path to a violation in the state graph of a small spec, drawn as SVG."""
 
 from __future__ import annotations
 
-import itertools
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-import networkx as nx
-from jinja2 import Environment
-
 from lockstep.base.errors import BadInputError, GaveUpError
-from lockstep.models.manifest import Manifest, ModelEntry
-from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.spec import load_spec
-from lockstep.tla.values.kinds import Value
+from lockstep.base.extras import extra
+from lockstep.tla.explore import Exploration, Step, explore
+from lockstep.tla.spec import Spec
 
 _STEP, _LEFT, _WIDTH = 46, 60, 900
 
@@ -25,59 +22,54 @@ class StateLimitError(GaveUpError):
     """The search came to its limit of states before it found a violation or had seen them all."""
 
 
-def state_graph(found: Exploration) -> nx.MultiDiGraph:
-    """Make the graph of a search: a node a state with its depth, an edge a step with its label."""
-    graph = nx.MultiDiGraph()
-    graph.add_nodes_from(range(len(found.states)))
-    for edge in found.edges:
-        graph.add_edge(edge.source, edge.target, label=_label(edge.action, edge.args))
-    nx.set_node_attributes(graph, nx.single_source_shortest_path_length(graph, 0), "depth")
-    return graph
+def draw(spec: Spec, output: str | Path, *, title: str | None = None, limit: int = 20_000) -> str:
+    """Draw the shortest path to a violation of a spec into the SVG file `output`; return a line about it.
 
-
-def _label(action: str, args: dict[str, Value]) -> str:
-    node = next(iter(args.values()), "")
-    return f"{action}({getattr(node, 'name', node)})"
-
-
-def draw(manifest: Manifest, model: ModelEntry, output: Path, limit: int) -> str:
-    """Draw the shortest path to a violation of a model into the SVG file `output`; return a line about it.
-
-    Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle.
+    Each row is one depth of the search: the bar shows how many states it has, the path runs down the left side.
+    A deadlock is no violation here.
+    Arguments: `title`, the picture's, or else the name of the spec; `limit`, the most states to explore.
     Raises NothingToDrawError where there is no violation, StateLimitError where `limit` states show none.
     """
-    name = model.name
-    module, cfg = manifest.files(model)
-    found = explore(
-        load_spec(module, cfg, search_path=manifest.library), keep_edges=True, check_deadlock=False, max_states=limit
-    )
+    name = title or spec.name
+    found = explore(spec, keep_edges=True, check_deadlock=False, max_states=limit)
     if found.violation is None and not found.complete:
-        raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger --limit")
+        raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
     if found.violation is None:
-        raise NothingToDrawError(f"the model {name} has no violation to draw")
-    graph = state_graph(found)
-    last = found.states.index(found.violation.trace[-1].state)
-    path: list[int] = nx.shortest_path(graph, 0, last)
-    labels = ["Init"] + [next(iter(graph.get_edge_data(a, b).values()))["label"] for a, b in itertools.pairwise(path)]
-    output.write_text(_svg(name, found.violation.name, graph, labels), encoding="utf-8")
-    return f"{output}: {found.violation.name} is violated after {len(path) - 1} steps, {len(graph)} states explored"
+        raise NothingToDrawError(f"{name} has no violation to draw")
+    path = found.violation.trace
+    Path(output).write_text(_svg(name, found.violation.name, _sizes(spec, found), path), encoding="utf-8")
+    return f"{output}: {found.violation.name} is violated after {len(path) - 1} steps, {found.distinct} states explored"
 
 
-def _svg(name: str, violated: str, graph: nx.MultiDiGraph, labels: list[str]) -> str:
-    sizes = [0] * (len(labels) + 1)
-    for _, depth in graph.nodes(data="depth"):
-        if depth < len(sizes):
-            sizes[depth] += 1
-    widest = max(sizes)
+def _sizes(spec: Spec, found: Exploration) -> Counter[int]:
+    """Count the states at each depth; the search goes level by level, so the first edge to a state tells its depth."""
+    initial = set(spec.initial_states())
+    depths = {number: 0 for number, state in enumerate(found.states) if state in initial}
+    for edge in found.edges:
+        depths.setdefault(edge.target, depths[edge.source] + 1)
+    return Counter(depths.values())
+
+
+def _label(step: Step) -> str:
+    if step.action is None:
+        return "Init"
+    node = next(iter(step.args.values()), "")
+    return f"{step.action}({getattr(node, 'name', node)})"
+
+
+def _svg(name: str, violated: str, sizes: Counter[int], path: Sequence[Step]) -> str:
+    with extra("draw"):
+        from jinja2 import Environment
+    widest = max(sizes.values())
     rows = [
         {
             "y": 70 + index * _STEP,
-            "label": label,
+            "label": _label(step),
             "count": sizes[index],
             "bar": round(380 * sizes[index] / widest, 1),
-            "last": index == len(labels) - 1,
+            "last": index == len(path) - 1,
         }
-        for index, label in enumerate(labels)
+        for index, step in enumerate(path)
     ]
     template = Environment(autoescape=True).from_string(_TEMPLATE)
     return template.render(
