@@ -40,6 +40,7 @@ def without(modules: frozenset[str], folder: Path, *words: str) -> subprocess.Co
         ("spark", ("fleet", "--seeds", "1")),
         ("prove", ("prove", "quorums_intersect")),
         ("import", ("import", str(RECORDING), "-o", "t.ndjson")),
+        ("import", ("import", str(RECORDING.with_suffix(".log")), "-o", "t.ndjson")),
         ("draw", ("graph", "late_truncate_bug", "-o", "g.svg")),
     ],
 )
