@@ -326,9 +326,14 @@ def test_what_is_ours_to_answer_for_exits_4(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (4, "lockstep: internal error: ZeroDivisionError: x\n")
 
 
-def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
-    readme = (traces_dir().parent / "README.md").read_text(encoding="utf-8")
-    shown, shown_of_log = re.findall(r"^```text\n(\$ lockstep import .*?)^```$", readme, re.M | re.S)
+def shown(page: str, begin: str) -> str:
+    """The one block of a page that begins with this command."""
+    text = (traces_dir().parent / page).read_text(encoding="utf-8")
+    (block,) = re.findall(rf"^```text\n(\$ {begin} .*?)^```$", text, re.M | re.S)
+    return str(block)
+
+
+def test_the_readme_shows_what_import_and_check_print_and_a_page_explains_the_same_finding(tmp_path: Path) -> None:
     source, trace = CAPTURED / "dledger-0.2.7-figure8.ndjson", "figure8.trace.ndjson"
     imported = lockstep("import", source, "-o", trace, cwd=tmp_path)
     checked = lockstep("check", "--switch", "repaired", trace, cwd=tmp_path)
@@ -336,18 +341,30 @@ def test_the_readme_shows_what_import_and_check_print(tmp_path: Path) -> None:
         f"$ lockstep import traces/captured/{source.name} -o {trace}\n",
         f"$ lockstep check --switch repaired {trace}\n",
     ]
-    assert shown == commands[0] + imported.stdout + commands[1] + checked.stdout
-    log, trace = source.with_suffix(".log"), "figure8-log.trace.ndjson"
+    assert shown("README.md", "lockstep import") == commands[0] + imported.stdout + commands[1] + checked.stdout
+    finding, _, _ = checked.stdout.partition("\nreplay:")
+    page = (traces_dir().parent / "docs" / "conformance.md").read_text(encoding="utf-8")
+    assert f"```text\n{finding}```\n" in page
+
+
+def test_the_page_on_logs_shows_what_import_prints(tmp_path: Path) -> None:
+    log, trace = CAPTURED / "dledger-0.2.7-figure8.log", "figure8-log.trace.ndjson"
     explained = lockstep("import", log, "-o", trace, cwd=tmp_path)
-    assert shown_of_log == f"$ lockstep import traces/captured/{log.name} -o {trace}\n" + explained.stdout
+    command = f"$ lockstep import traces/captured/{log.name} -o {trace}\n"
+    assert shown("docs/traces/logs.md", "lockstep import") == command + explained.stdout
 
 
 def test_the_readme_shows_what_simulate_and_check_print(tmp_path: Path) -> None:
-    readme = (traces_dir().parent / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"^```text\n(\$ lockstep simulate .*?)^```$", readme, re.M | re.S)
-    commands = [line.split()[2:] for line in shown.splitlines() if line.startswith("$ ")]
+    block = shown("README.md", "lockstep simulate")
+    commands = [line.split()[2:] for line in block.splitlines() if line.startswith("$ ")]
     printed = ["$ lockstep " + " ".join(words) + "\n" + lockstep(*words, cwd=tmp_path).stdout for words in commands]
-    assert shown == "".join(printed)
+    assert block == "".join(printed)
+
+
+def test_the_picture_of_the_docs_is_what_graph_draws(tmp_path: Path) -> None:
+    assert lockstep("graph", "late_truncate_bug", "-o", "g.svg", cwd=tmp_path).returncode == 0
+    kept = traces_dir().parent / "docs" / "pictures" / "late_truncate.svg"
+    assert (tmp_path / "g.svg").read_text() == kept.read_text()
 
 
 def test_the_page_on_traces_tells_every_field_of_a_verdict_and_of_a_finding() -> None:
