@@ -103,6 +103,9 @@ Observe(n) ==
      log              |-> state.log,
      peerWaterMarks   |-> state.peerWaterMarks,
      dispatchers      |-> state.dispatchers,
+     writeRequestMap           |-> received[n].writeRequestMap,
+     compareOrTruncateRequests |-> received[n].compareOrTruncateRequests,
+     acknowledged     |-> acknowledged,  \* not of n alone: what any client was told
      election         |-> state.election]
 
 =============================================================================

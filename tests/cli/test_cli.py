@@ -215,7 +215,7 @@ def test_a_witness_that_is_reached_exits_0(tmp_path: Path) -> None:
     assert done.returncode == 0
     (found,) = json.loads(done.stdout)
     assert (found["verdict"], found["tlc"], found["property"]) == ("holds", "violated", "NoLeader")
-    assert found["counterexample"][1] == "ElectLeader"
+    assert found["counterexample"][1]["action"] == "ElectLeader"
 
 
 def test_an_unknown_model_exits_2_and_says_which_there_are(tmp_path: Path) -> None:

@@ -165,6 +165,39 @@ def test_every_recording_of_the_folder_is_told_of() -> None:
     assert {Path(each.file).name for each in RECORDINGS} == files
 
 
+ENTRY = '[[recording]]\nname = "x"\nfile = "captured/x.ndjson"\nverdict = "holds"\n'
+
+
+def recordings(folder: Path, text: str, *files: str) -> Path:
+    """A manifest of recordings in a folder that has these."""
+    (folder / "captured").mkdir()
+    for file in (*files, "README.md"):
+        (folder / "captured" / file).touch()
+    path = folder / "manifest.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "files", "problem"),
+    [
+        ("recording = []\n", ("x.ndjson",), "there is no entry"),
+        (ENTRY, (), r"field `recording\[0\]\.file`: there is no captured/x\.ndjson"),
+        (ENTRY, ("x.ndjson", "y.log"), r"y\.log: a recording without an entry"),
+    ],
+)
+def test_a_recording_without_an_entry_and_an_entry_without_one_are_refused(
+    tmp_path: Path, text: str, files: tuple[str, ...], problem: str
+) -> None:
+    with pytest.raises(RecordingsError, match=problem):
+        load_recordings(recordings(tmp_path, text, *files))
+
+
+def test_a_manifest_that_has_every_recording_is_read(tmp_path: Path) -> None:
+    (read,) = load_recordings(recordings(tmp_path, ENTRY, "x.ndjson"))
+    assert read.file == "captured/x.ndjson"
+
+
 def test_a_malformed_manifest_of_recordings_names_the_field(tmp_path: Path) -> None:
     path = tmp_path / "manifest.toml"
     path.write_text('[[recording]]\nname = "x"\nfile = "y"\nverdict = "fine"\n')

@@ -399,3 +399,76 @@ def test_a_specification_is_rebuilt_from_its_source_and_from_a_pickle(bag: Spec)
         assert explore(again, check_deadlock=False).generated == explore(bag, check_deadlock=False).generated
     with pytest.raises(ValueError, match="not the source"):
         Spec.from_source("print(1)")
+
+
+# ---- Arguments, and what is never enabled ----
+
+
+def test_the_arguments_of_an_action_are_what_its_quantifiers_bind_enabled_or_not(bag: Spec) -> None:
+    (start,) = bag.initial_states()
+    nodes = {(n, k) for n in (N1, N2) for k in (N1, N2)}
+    assert {tuple(args.values()) for args in bag.arguments(start, "Send")} == nodes
+    assert list(bag.arguments(start, "Receive")) == []
+    after = bag.step(start, "Send", {"n": N1, "k": N2})
+    assert after is not None
+    message = Fcn({"id": 0, "to": N2})
+    assert {(args["n"], args["m"]) for args in bag.arguments(after, "Lose")} == {(N2, message)}
+
+
+def test_every_enabled_step_has_its_arguments_among_those_of_its_action(bag: Spec) -> None:
+    """What a search of the model enables, all of it."""
+    for state in explore(bag, max_states=60).states:
+        for action, args in bag.enabled(state):
+            assert args in list(bag.arguments(state, action)), action
+
+
+@pytest.mark.parametrize(("domain", "bound"), [("Nat", 0), ("Int", 0), ("STRING", "a string")])
+def test_one_element_of_an_infinite_set_stands_for_all(domain: str, bound: object, tmp_path: Path) -> None:
+    body = f"EXTENDS Integers\nVARIABLE x\nInit == x = 0\nGo == \\E k \\in {domain} : k # k /\\ x' = 1\nNext == Go"
+    spec = load(tmp_path, body)
+    (start,) = spec.initial_states()
+    assert list(spec.arguments(start, "Go")) == [{"k": bound}]
+
+
+NEVER = [
+    "On /\\ x' = 1",
+    "x' = 1 /\\ ~(~On)",
+    "\\E k \\in Some : x' = k",
+    "LET all == Some IN \\E k \\in all : x' = k",
+    "IF On THEN x' = 1 ELSE FALSE",
+    "(On /\\ x' = 1) \\/ (mode = 3 /\\ x' = 2)",
+    'kind = "other" /\\ x\' = 1',
+    "\\E k \\in {1, 2} : Allowed(k, On) /\\ x' = k",
+    "~(mode = 2 \\/ x = 1) /\\ x' = 1",
+]
+PERHAPS = [
+    "~On /\\ x' = 1",
+    "x = 5 /\\ x' = 1",
+    "x' = 1 /\\ (On => x = 5)",
+    "\\E k \\in {1} \\ {x} : x' = k",
+    "IF x = 0 THEN On /\\ x' = 1 ELSE x' = 2",
+    "(On /\\ x' = 1) \\/ (x = 7 /\\ x' = 2)",
+    "Deep(3) /\\ x' = 1",
+    "mode = 2 /\\ x' = 1",
+    "(\\A k \\in Some : On) /\\ x' = 1",
+    "(\\A k \\in {1} : On) /\\ x' = 1",
+]
+
+
+def test_an_action_is_called_never_enabled_where_the_constants_say_so_and_nowhere_else(tmp_path: Path) -> None:
+    actions = [f"Go{number} == {body}" for number, body in enumerate([*NEVER, *PERHAPS])]
+    names = [each.split(" ")[0] for each in actions]
+    preface = (
+        "EXTENDS Naturals\nCONSTANTS On, mode, kind\nVARIABLE x\nInit == x = 0\n"
+        "Some == IF On THEN {x} ELSE {}\nAllowed(k, allowed) == k > 0 /\\ allowed\n"
+        "RECURSIVE Deep(_)\nDeep(k) == IF k = 0 THEN On ELSE Deep(k - 1)\n"
+    )
+    body = preface + "\n".join(actions) + "\nNext == " + " \\/ ".join(names)
+    spec = load(tmp_path, body, 'CONSTANTS On = FALSE mode = 2 kind = "this"')
+    assert spec.never == set(names[: len(NEVER)])
+    (start,) = spec.initial_states()
+    assert not spec.never & {action for action, _ in spec.enabled(start)}
+    # The same actions with other constants, which make others false.
+    (tmp_path / "on").mkdir()
+    on = load(tmp_path / "on", body, 'CONSTANTS On = TRUE mode = 3 kind = "other"')
+    assert on.never == {"Go9", "Go16"}

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
 import click
 
-from lockstep.cli.options import EVENTS, completing, plan_names, progress, progress_end
+from lockstep.cli.options import FORMAT, completing, plan_names, progress, progress_end
+from raftref.limits import EVENTS_MAX
+
+if TYPE_CHECKING:
+    from lockstep.jobs.fleet import Fleet
 
 
 def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tuple[str, ...]:
@@ -27,14 +35,30 @@ def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tup
     shell_complete=completing(plan_names),
     help="A fault plan, once or more often (default: all of them).",
 )
-@EVENTS
+@click.option(
+    "--events",
+    type=click.IntRange(1, EVENTS_MAX),
+    default=900,
+    show_default=True,
+    help="How many events a cluster takes.",
+)
+@click.option(
+    "--both-ways",
+    "asked",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="After how many of its steps each cluster is asked for every action there is.",
+)
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
-def command(seed: int, seeds: int, plans: tuple[str, ...], events: int, master: str) -> int:
-    """Simulate many clusters, check each against the spec, and count what they reach.
+@FORMAT
+def command(seed: int, seeds: int, plans: tuple[str, ...], events: int, asked: int, master: str, form: str) -> int:
+    """Simulate many clusters, check each against the spec, and hold what they reach against the floor of their plan.
 
     The tables show the actions, answers, dispatcher transitions and faults with the number of traces that
-    reach them, and the properties that fail. A cluster that does not conform is named, with the command
-    that writes its trace.
+    reach them, the properties that fail, and what each plan had to reach: all that the spec has but for what is
+    argued to be out of its reach, or too seldom. A plan that is below its floor is violated. A cluster that does
+    not conform is named, with the command that writes its trace.
     """
     from lockstep.base.extras import extra
 
@@ -43,10 +67,25 @@ def command(seed: int, seeds: int, plans: tuple[str, ...], events: int, master: 
 
     def say(text: str) -> None:
         progress_end()
-        click.echo(text)
+        if form == "text":
+            click.echo(text)
 
-    job = Fleet(plans or tuple(plan_names()), range(seed, seed + seeds), events, say, progress, master)
+    job = Fleet(plans or tuple(plan_names()), range(seed, seed + seeds), events, say, progress, master, asked)
     try:
-        return job.run().exit_code
+        verdict = job.run()
     finally:
         progress_end()
+    if form == "json":
+        click.echo(json.dumps(_as_json(job), indent=2))
+    return verdict.exit_code
+
+
+def _as_json(job: Fleet) -> dict[str, object]:
+    return {
+        "verdict": job.verdict,
+        "clusters": len(job.verdicts),
+        "events": job.events,
+        "floors": [asdict(floor) for floor in job.floors],
+        "both_ways": [asdict(plan) for plan in job.both_ways],
+        "failed": [{"plan": plan, "property": name, "traces": n} for (plan, name), n in sorted(job.failed.items())],
+    }

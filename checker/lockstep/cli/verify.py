@@ -19,12 +19,26 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
     "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan it runs."
 )
 @EVENTS
+@click.option(
+    "--both-ways",
+    "asked",
+    type=click.IntRange(min=0),
+    default=4,
+    show_default=True,
+    help="After how many of its steps each cluster is asked for every action there is.",
+)
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
 @PARALLEL
 @TLA_TOOLS
 @FORMAT
-def command(tier: str, seeds: int, events: int, master: str, parallel: int, tla_tools: Path | None, form: str) -> int:
-    """Do the main job: models with TLC, lemmas with z3, clusters and recordings with Spark; a verdict for each."""
+def command(
+    tier: str, seeds: int, events: int, asked: int, master: str, parallel: int, tla_tools: Path | None, form: str
+) -> int:
+    """Do the main job: models with TLC, lemmas with z3, clusters and recordings with Spark; a verdict for each.
+
+    The clusters of a plan must reach what makes them more than an empty run, and what each would do is held beside
+    all that the spec allows.
+    """
     from lockstep.base.extras import extra
 
     with extra("spark"):  # slow to import, and few commands need it
@@ -35,11 +49,12 @@ def command(tier: str, seeds: int, events: int, master: str, parallel: int, tla_
         if form == "text":
             click.echo(text)
 
-    job = Job(say, progress, tier, seeds, events, master, parallel, tla_tools)
+    job = Job(say, progress, tier, seeds, events, asked, master, parallel, tla_tools)
     try:
         verdict = job.run()
     finally:
         progress_end()
     if form == "json":
-        click.echo(json.dumps({"verdict": verdict, "checks": [asdict(check) for check in job.checks]}, indent=2))
+        checks, floors = [asdict(check) for check in job.checks], [asdict(floor) for floor in job.floors]
+        click.echo(json.dumps({"verdict": verdict, "checks": checks, "floors": floors}, indent=2))
     return verdict.exit_code

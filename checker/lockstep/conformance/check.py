@@ -21,7 +21,7 @@ from typing import Protocol
 
 from lockstep.base.errors import EnvironmentFailedError, too_deep
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.codes import SENT, SHOWS, STEP
+from lockstep.conformance.codes import REFUSED, SENT, SHOWS, STEP
 from lockstep.conformance.compare import copies, equal_count
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal
 from lockstep.conformance.interface import Interface
@@ -53,7 +53,8 @@ class Finding:
     """One thing that is wrong, at one event, or in the initial state (then `action` is "Init").
 
     `kind` is "step" (the action is not enabled), "shows" (an observed field differs), "sent" (the messages are
-    not those that the step sent) or "property"; `code` is its rule's; `name` the action, field or property; `details`
+    not those that the step sent), "refused" (it is enabled, and a system that was asked refuses it) or "property";
+    `code` is its rule's; `name` the action, field or property; `details`
     are lines of explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE.
     """
 
@@ -181,7 +182,7 @@ def place_of_property(spec: Spec, name: str) -> str:
     return str(spec.property_places.get(name.partition("#")[0], ""))
 
 
-_CODES = {"step": STEP, "shows": SHOWS, "sent": SENT}
+_CODES = {"step": STEP, "shows": SHOWS, "sent": SENT, "refused": REFUSED}
 
 
 def finding(

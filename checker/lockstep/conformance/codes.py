@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-STEP, SHOWS, SENT, PROPERTY = "LS201", "LS202", "LS203", "LS100"
+STEP, SHOWS, SENT, REFUSED, PROPERTY = "LS201", "LS202", "LS203", "LS204", "LS100"
 MALFORMED, OTHER_SPEC = "LS301", "LS302"
 INCONCLUSIVE, INTERNAL = "LS401", "LS501"
 
@@ -46,6 +46,13 @@ spec. The finding tells both. What is shown is never written into the spec's sta
         """The event lists the messages that its step sent, and they are not those of the spec: one is not under way
 after this step, or the step sent one that is not listed. `sent` is all or nothing: leave it out where the sending was
 not observed.""",
+    ),
+    Rule(
+        REFUSED,
+        "the action is enabled, and refused",
+        """A system that was asked what it would do, whatever its schedule does, refuses an action with arguments with
+which the spec allows it. No trace shows that: what is never taken contradicts nothing. What it would do though the spec
+does not allow it is LS201; what would come of it otherwise than in the spec, LS202 and LS203.""",
     ),
     Rule(
         MALFORMED,

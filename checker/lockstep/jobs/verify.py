@@ -15,15 +15,19 @@ from lockstep.base.paths import traces_dir
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.jobs.both_ways import ASKED_HEADS, ask_with_spark, by_plan
 from lockstep.jobs.fleet import judge_cluster
+from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_floor
 from lockstep.jobs.recordings import Recording, found_text, load_recordings, mismatches
 from lockstep.jobs.spark.check import verdicts_with_spark
 from lockstep.jobs.spark.session import spark_session
 from lockstep.models.run import run_models
 from lockstep.proofs import ProofVerdict, run_proofs
-from lockstep.report.text import Column, finding_text, heads, row
+from lockstep.report.text import Column, finding_text, heads, row, table
 from lockstep.systems.models import models_of_tier
-from lockstep.systems.registry import SYSTEMS, lemmas
+from lockstep.systems.opening import open_trace
+from lockstep.systems.registry import SYSTEMS, lemmas, simulators
+from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import import_trace, raw_format, write_cluster
 from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 from lockstep.trace.imported import Summary
@@ -45,9 +49,9 @@ class Row:
 class Job:
     """What `verify` is asked to do, and the verdicts so far.
 
-    `tier` chooses the models, `seeds` how many clusters of each plan are simulated, `master` the Spark
-    cluster, `parallel` how many TLC processes run at once; `say` prints a line or more, each row of a table as soon as
-    it is known, `progress` a passing line.
+    `tier` chooses the models, `seeds` how many clusters of each plan are simulated, of so many `events`, and after how
+    many steps each is `asked` both ways; `master` the Spark cluster, `parallel` how many TLC processes run at once;
+    `say` prints a line or more, each row of a table as soon as it is known, `progress` a passing line.
     """
 
     say: Say
@@ -55,10 +59,12 @@ class Job:
     tier: str = "quick"
     seeds: int = 5
     events: int = 400
+    asked: int = 4
     master: str = "local[*]"
     parallel: int = 2
     jar: Path | None = None
     checks: list[Row] = field(default_factory=list)
+    floors: list[FloorVerdict] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
@@ -155,7 +161,7 @@ class Job:
         unexpected: list[tuple[str, Finding]] = []
         with closing(verdicts_with_spark(spark, [path for _, _, path in fleet])) as found:
             for (plan, seed, _), verdict in zip(fleet, found, strict=True):
-                judged, said = judge_cluster(plan, verdict)
+                judged, said = judge_cluster(plan, verdict, self.events)
                 self._record("cluster", f"{plan} {seed}", judged, said)
                 counts = (verdict.events, verdict.observed, _seconds(verdict.seconds))
                 self.say(row(columns, (f"{plan} {seed}", *counts, said)))
@@ -164,6 +170,35 @@ class Job:
         self.say("")
         for source, finding in unexpected:
             self.say(finding_text(source, finding) + "\n")
+        self._judge_floors([(plan, path) for plan, _, path in fleet])
+        self._ask(spark, [(plan, seed) for plan, seed, _ in fleet])
+
+    def _judge_floors(self, fleet: list[tuple[str, Path]]) -> None:
+        """Hold what the clusters of each plan reached against its floor: a pass in which nothing happens is none."""
+        for plan in dict.fromkeys(plan for plan, _ in fleet):
+            system, _ = simulators()[plan]
+            traces = [open_trace(path) for each, path in fleet if each == plan]
+            runs = [[event for _, event in trace] for trace in traces]
+            reached = {what for run in runs for what in system.reached(run)} if system.reached else set()
+            floors = system.floors(plan, trace_spec(traces[0].header, plan)) if system.floors else ()
+            judged = judge_floor(plan, floors, reached, len(traces), self.events)
+            self.floors.append(judged)
+            self._record("floor", plan, judged.verdict, judged.result)
+        self.say("What the clusters of a plan must reach of the protocol\n")
+        self.say(table(FLOOR_HEADS, [each.row for each in self.floors]) + "\n")
+
+    def _ask(self, spark: SparkSession, clusters: list[tuple[str, int]]) -> None:
+        """Ask each cluster what else it would do: a guard that is too strict contradicts no trace."""
+        self.progress("Spark: asking clusters both ways")
+        found = ask_with_spark(spark, clusters, self.events, self.asked)
+        rows = list(by_plan(clusters, found))
+        for each in rows:
+            self._record("both ways", each.plan, each.verdict, each.result)
+        self.say("What the clusters would do, every action with all arguments, beside what the spec allows\n")
+        self.say(table(ASKED_HEADS, [each.row for each in rows]) + "\n")
+        for asked in found:
+            for finding in asked.findings:
+                self.say(finding_text(asked.source, finding) + "\n")
 
     def _recordings(self, spark: SparkSession, folder: Path) -> None:
         self.progress("Spark: checking recordings")

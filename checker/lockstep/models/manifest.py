@@ -123,7 +123,7 @@ def load_manifest(path: Path) -> Manifest:
     Returns its models.
     Raises ManifestError, which names the file, the model and the field, when the file is missing or not TOML,
     on an unknown or missing field, a wrong type, a pin that the result forbids or needs, a missing module or
-    cfg, and when `symmetry` is not what the cfg says.
+    cfg, a cfg beside the manifest that no model uses, and when `symmetry` is not what the cfg says.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -149,6 +149,10 @@ def load_manifest(path: Path) -> Manifest:
     for entry in entries:
         if entry.twin is not None and not any(each.name == entry.twin and each.result == "holds" for each in entries):
             raise ManifestError(path, f"no model {entry.twin!r} that holds", model=entry.name, field="twin")
+    # A model that nobody runs proves nothing, and nobody would notice that its entry is gone.
+    unused = {file.name for file in path.parent.glob("*.cfg")} - {entry.cfg_name for entry in entries}
+    if unused:
+        raise ManifestError(path, f"{', '.join(sorted(unused))}: a cfg without an entry", field="model")
     return manifest
 
 

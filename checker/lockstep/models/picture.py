@@ -1,14 +1,12 @@
-"""The shortest path to a violation in the state graph of a small spec, drawn as SVG."""
+"""A shortest path to a violation of a small model, with the states that the search saw beside it, drawn as SVG."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.extras import extra
-from lockstep.tla.explore import Exploration, Step, explore
+from lockstep.tla.explore import Exploration, Step, Violation, explore
 from lockstep.tla.spec import Spec
 
 _STEP, _LEFT, _WIDTH = 46, 60, 900
@@ -22,58 +20,56 @@ class StateLimitError(GaveUpError):
     """The search came to its limit of states before it found a violation or had seen them all."""
 
 
-def draw(spec: Spec, output: str | Path, *, title: str | None = None, limit: int = 20_000) -> str:
-    """Draw the shortest path to a violation of a spec into the SVG file `output`; return a line about it.
+def draw(
+    spec: Spec, output: str | Path, *, title: str | None = None, limit: int = 20_000, check_deadlock: bool | None = None
+) -> tuple[Violation, str]:
+    """Draw a shortest path to a violation of a spec into the SVG file `output`; return it, and a line about it.
 
-    Each row is one depth of the search: the bar shows how many states it has, the path runs down the left side.
-    A deadlock is no violation here.
-    Arguments: `title`, the picture's, or else the name of the spec; `limit`, the most states to explore.
+    Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle.
+    Arguments: `title`, the picture's, or else the name of the spec; `limit`, how many states are explored;
+    `check_deadlock`, whether a state without successors is a violation; the configuration decides if None.
     Raises NothingToDrawError where there is no violation, StateLimitError where `limit` states show none.
     """
     name = title or spec.name
-    found = explore(spec, keep_edges=True, check_deadlock=False, max_states=limit)
-    if found.violation is None and not found.complete:
+    found = explore(spec, check_deadlock=check_deadlock, max_states=limit)
+    violation = found.violation
+    if violation is None and not found.complete:
         raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
-    if found.violation is None:
+    if violation is None:
         raise NothingToDrawError(f"{name} has no violation to draw")
-    path = found.violation.trace
-    Path(output).write_text(_svg(name, found.violation.name, _sizes(spec, found), path), encoding="utf-8")
-    return f"{output}: {found.violation.name} is violated after {len(path) - 1} steps, {found.distinct} states explored"
-
-
-def _sizes(spec: Spec, found: Exploration) -> Counter[int]:
-    """Count the states at each depth; the search goes level by level, so the first edge to a state tells its depth."""
-    initial = set(spec.initial_states())
-    depths = {number: 0 for number, state in enumerate(found.states) if state in initial}
-    for edge in found.edges:
-        depths.setdefault(edge.target, depths[edge.source] + 1)
-    return Counter(depths.values())
+    Path(output).write_text(_svg(name, found, violation), encoding="utf-8")
+    steps = len(violation.trace) - 1
+    line = f"{output}: {violation.label} is violated after {steps} steps, {found.distinct} states explored"
+    return violation, line
 
 
 def _label(step: Step) -> str:
     if step.action is None:
         return "Init"
-    node = next(iter(step.args.values()), "")
-    return f"{step.action}({getattr(node, 'name', node)})"
+    first = next(iter(step.args.values()), "")
+    return f"{step.action}({getattr(first, 'name', first)})"
 
 
-def _svg(name: str, violated: str, sizes: Counter[int], path: Sequence[Step]) -> str:
+def _svg(name: str, found: Exploration, violation: Violation) -> str:
     with extra("draw"):
         from jinja2 import Environment
-    widest = max(sizes.values())
-    rows = [
-        {
-            "y": 70 + index * _STEP,
-            "label": _label(step),
-            "count": sizes[index],
-            "bar": round(380 * sizes[index] / widest, 1),
-            "last": index == len(path) - 1,
-        }
-        for index, step in enumerate(path)
-    ]
+    widest = max(found.levels)
+    last = len(violation.trace) - 1
+    rows = []
+    for index, step in enumerate(violation.trace):
+        # The step that violates may lead out of the states that the constraints leave: its level has none then.
+        count = found.levels[index] if index < len(found.levels) else 0
+        bar = round(380 * count / widest, 1) if widest else 0
+        rows.append({"y": 70 + index * _STEP, "label": _label(step), "count": count, "bar": bar, "last": index == last})
     template = Environment(autoescape=True).from_string(_TEMPLATE)
     return template.render(
-        name=name, property=violated, rows=rows, width=_WIDTH, left=_LEFT, height=90 + len(rows) * _STEP, step=_STEP
+        name=name,
+        property=violation.label,
+        rows=rows,
+        width=_WIDTH,
+        left=_LEFT,
+        height=90 + len(rows) * _STEP,
+        step=_STEP,
     )
 
 

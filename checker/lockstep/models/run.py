@@ -6,10 +6,13 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from lockstep.base.verdict import Verdict
+from lockstep.models.counterexample import of_tlc
 from lockstep.models.manifest import Manifest, ModelEntry, compare, run_model
 from lockstep.models.witnesses import run_together, together
+from lockstep.tla.behaviour import Behaviour
 from lockstep.tlc import TLC_DEFAULTS, TlcOptions, TlcResult, TlcVerdict
 
 
@@ -44,6 +47,12 @@ class ModelOutcome:
             return "holds"
         label = result.violation.label if result.violation else "?"
         return f"reached, as expected ({label})" if entry.witness else f"violates {label}, as expected"
+
+
+def behaviour_of(manifest: Manifest, outcome: ModelOutcome, jar: Path | None = None) -> Behaviour | None:
+    """Return the counterexample that TLC, of the tla2tools `jar`, found in a model; None where it found none."""
+    found = outcome.result.counterexample
+    return None if found is None else of_tlc(found, *manifest.files(outcome.entry), manifest.library, jar)
 
 
 def run_models(

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from lockstep.base.errors import GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
+from lockstep.models.counterexample import of_search, of_tlc
+from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import load_spec
 from lockstep.tla.values.kinds import TlaError
@@ -27,8 +29,7 @@ class Engine(StrEnum):
 class SearchResult:
     """What an engine found: counts as TLC counts them, and the property that is violated.
 
-    `counterexample` names the action of each step of a shortest way there, beginning with Init; None where
-    nothing is violated.
+    `counterexample` is a shortest way there; None where nothing is violated.
     """
 
     spec: str
@@ -40,7 +41,7 @@ class SearchResult:
     depth: int | None
     seconds: float
     property: str | None = None
-    counterexample: tuple[str, ...] | None = None
+    counterexample: Behaviour | None = None
 
 
 def explore_with_tlc(
@@ -72,7 +73,7 @@ def explore_with_tlc(
         depth=result.depth,
         seconds=result.wall_seconds,
         property=_label(result),
-        counterexample=None if trace is None else tuple(step.action or "Init" for step in trace.steps),
+        counterexample=None if trace is None else of_tlc(trace, spec, cfg, jar=jar),
     )
 
 
@@ -115,9 +116,9 @@ def explore_compiled(
     verdict, reason = Verdict.HOLDS, f"no error in {found.distinct} distinct states, depth {found.depth}"
     name, steps = None, None
     if found.violation is not None:
-        name = found.violation.name or "deadlock"
+        name = found.violation.label
         verdict, reason = Verdict.VIOLATED, " ".join(filter(None, (found.violation.kind, found.violation.name)))
-        steps = tuple(step.action or "Init" for step in found.violation.trace)
+        steps = of_search(compiled, found.violation)
     elif not found.complete:
         verdict, reason = Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
     elif compiled.unchecked:

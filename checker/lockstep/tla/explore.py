@@ -36,6 +36,11 @@ class Violation:
     name: str
     trace: tuple[Step, ...]
 
+    @property
+    def label(self) -> str:
+        """The name, or the kind of what has none."""
+        return self.name or self.kind
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -57,6 +62,7 @@ class Exploration:
             violation was found is the last.
         complete: whether all reachable states were seen.
         states: the distinct states, in the order they were found.
+        levels: how many of them each level has.
         edges: the steps, if they were asked for; parallel ones are kept.
         violation: the first violation, if any.
     """
@@ -65,6 +71,7 @@ class Exploration:
     depth: int = 0
     complete: bool = False
     states: list[State] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     violation: Violation | None = None
 
@@ -96,12 +103,14 @@ class _Search:
     def run(self) -> Exploration:
         result = self.result
         frontier = self.start()
+        result.levels.append(len(frontier))
         while frontier and result.violation is None:
             result.depth += 1
             found: list[int] = []
-            for number in frontier:
-                if not self.expand(number, found):
-                    return result
+            goes_on = all(self.expand(number, found) for number in frontier)
+            result.levels.append(len(found))
+            if not goes_on:
+                return result
             frontier = found
             if self.on_level is not None:
                 self.on_level(result.distinct)

@@ -14,7 +14,7 @@ Path: TypeAlias = list[str | int | None]
 
 
 class ActionMeta(TypedDict):
-    """An action: its parameters, TLC's labels of its edges, and its functions."""
+    """An action: its parameters, TLC's labels of its edges, its functions; `never`: constants make it false."""
 
     params: list[str]
     labels: list[str]
@@ -22,6 +22,8 @@ class ActionMeta(TypedDict):
     next: str
     step: str
     why: str
+    bound: str
+    never: bool
 
 
 class DefinitionMeta(TypedDict):

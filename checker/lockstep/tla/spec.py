@@ -130,6 +130,7 @@ class Spec:
         variables: the variables, in the order of a state.
         spec_hash: identifies modules, configuration and compiler.
         actions: the actions by name.
+        never: the actions that the constants alone make false; there may be more that are never enabled.
         constants: the values of the constants.
         definitions: where each definition of the root module stands.
         property_places: where each property of the cfg is defined.
@@ -169,6 +170,8 @@ class Spec:
         self.view: str | None = meta["view"]
         self._next = {name: self._module[a["next"]] for name, a in meta["actions"].items()}
         self._step = {name: (self._module[a["step"]], tuple(a["params"])) for name, a in meta["actions"].items()}
+        self._bound = {name: self._module[a["bound"]] for name, a in meta["actions"].items()}
+        self.never = frozenset(name for name, a in meta["actions"].items() if a["never"])
         self._constraints = [self._module[py] for py in meta["constraints"]]
         self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
         self.state_class: type[State] = self._module["State"]
@@ -272,6 +275,24 @@ class Spec:
         if len(args) != len(params) or any(name not in args for name in params):
             raise TypeError(f"{action} takes ({', '.join(params)}), not ({', '.join(args)})")
         return [args[name] for name in params]
+
+    def arguments(self, state: State, action: str) -> Iterator[dict[str, Value]]:
+        """List what the quantifiers of an action bind its parameters to, whether it is enabled with that or not.
+
+        Args:
+            state: a state.
+            action: the action's name.
+
+        Yields:
+            The arguments by name, the same perhaps several times; of Nat, Int and STRING one element stands for all.
+
+        Raises:
+            KeyError: if there is no such action.
+            TlaError: if evaluation fails, or another set cannot be listed.
+        """
+        params = self.actions[action].params
+        for args in self._bound[action](state):
+            yield dict(zip(params, args, strict=True))
 
     def explain(self, state: State, action: str, args: Mapping[str, Value]) -> Explanation:
         """Say why an action is not enabled: per branch, its first false conjunct.

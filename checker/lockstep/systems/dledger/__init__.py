@@ -10,6 +10,7 @@ from lockstep.base.progress import Say
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
+from lockstep.systems.dledger.floors import floors
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
 from lockstep.systems.dledger.reference import reference_location
@@ -64,6 +65,7 @@ DLEDGER = System(
     ),
     simulator=SIMULATOR,
     reached=reached,
+    floors=floors,
     models=Path("dledger", "models"),
     lemmas=MappingProxyType(
         {"index_order_inductive": "lockstep.systems.dledger.lemmas.index_order_inductive"},

@@ -35,6 +35,15 @@ def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
     }
 
 
+def told_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the constants of a spec by the names that a header has for them: the inverse of `values`."""
+    told = dict(constants)
+    for name, (of, member, value) in SET_CONSTANTS.items():
+        other = "repaired" if value == "published" else not value
+        told[name] = value if member in told[of] else other
+    return told
+
+
 _ALLOWED: dict[str, tuple[Choice, ...]] = {
     "AtomicElection": (False, True),
     "Fifo": (False, True),

@@ -16,6 +16,7 @@ from lockstep.tla.compile.analysis import CompileError, Program
 from lockstep.tla.compile.compiler import NEXT, NOW, Binding, Compiler, Context, InlineBinding
 from lockstep.tla.compile.emit import Block, Names, python_name
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
+from lockstep.tla.compile.never import is_never
 from lockstep.tla.compile.nextstate import ActionPart, Frame, split_next
 from lockstep.tla.meta import EachMeta, Path, Place, empty_meta
 from lockstep.tla.syntax.tree import Bound, Builtin, Call, Definition, Expr, Location
@@ -25,7 +26,7 @@ from lockstep.tla.values.sets import INT, NAT, STRING
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "8"
+COMPILER_VERSION = "9"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
 
 
@@ -51,10 +52,10 @@ class _Generator:
         for name in ("Next", "State"):
             self.values.globals.fresh(name)
         self.modes: dict[Mode, ActionCompiler] = {
-            mode: ActionCompiler(self.values, mode) for mode in ("next", "step", "init", "why")
+            mode: ActionCompiler(self.values, mode) for mode in ("next", "step", "init", "why", "bound")
         }
         self.values.write_enabled = self.write_enabled
-        self.entries: dict[str, list[str]] = {"next": [], "step": [], "init": [], "why": []}
+        self.entries: dict[str, list[str]] = {"next": [], "step": [], "init": [], "why": [], "bound": []}
         self.meta = empty_meta(
             name=program.tree.root,
             spec_hash=spec_hash,
@@ -205,7 +206,8 @@ class _Generator:
         return [names.fresh(self.program.tree.params[uid].name) for uid in part.params()]
 
     def write_action(self, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> None:
-        keys = {mode: self.values.globals.fresh(f"_{mode}_{python_name(name)}") for mode in ("next", "step", "why")}
+        modes = ("next", "step", "why", "bound")
+        keys = {mode: self.values.globals.fresh(f"_{mode}_{python_name(name)}") for mode in modes}
         for mode, key in keys.items():
             self.entries[mode].append(self.entry(mode, key, name, params, parts))
         loc = parts[0].loc
@@ -216,10 +218,12 @@ class _Generator:
             "next": keys["next"],
             "step": keys["step"],
             "why": keys["why"],
+            "bound": keys["bound"],
+            "never": all(is_never(self.program, part) for part in parts),
         }
 
     def entry(self, mode: str, key: str, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> str:
-        """Write the function that enumerates (next) or decides (step, why) an action."""
+        """Write the function that enumerates (next) or decides (step, why) an action, or its arguments (bound)."""
         actions = self.modes[mode]  # type: ignore[index]
         given = [f"_p_{python_name(param)}" for param in params]
         body = Block()
@@ -228,7 +232,7 @@ class _Generator:
             self._descend(actions, part, list(part.frames), [], given, actions.scope(), body)
         if not any("yield" in line for line in body.lines):
             body.emit("yield from ()")
-        states = {"next": [NOW], "step": [NOW, *given], "why": ["_w", NOW, *given]}[mode]
+        states = {"next": [NOW], "bound": [NOW], "step": [NOW, *given], "why": ["_w", NOW, *given]}[mode]
         head = Block()
         head.nest(f"def {key}({', '.join(states)}):  # {parts[0].loc} {name}", body)
         return "\n".join(head.lines)
@@ -245,11 +249,11 @@ class _Generator:
     ) -> None:
         """Write the way from Next to an action: quantifiers are enumerated, or tested for the given arguments."""
         if not frames:
-            if actions.mode == "next":
-                row = f"({', '.join(names)}{',' * (len(names) == 1)})"
-                rest = Rest(self._finish(row, "State"), True)
-            else:
-                rest = Rest(self._finish("State"), True)
+            row = f"({', '.join(names)}{',' * (len(names) == 1)})"
+            if actions.mode == "bound":
+                block.emit(f"yield {row}")
+                return
+            rest = Rest(self._finish(row, "State") if actions.mode == "next" else self._finish("State"), True)
             actions.write(part.body, scope, block, (), rest)
             return
         frame, below = frames[0], frames[1:]
@@ -261,7 +265,7 @@ class _Generator:
             go_on(block, self.values.let(frame.let, scope, block))
         elif frame.use is not None and frame.definition is not None:
             go_on(block, replace(scope, env=_inlined(frame, scope)))
-        elif frame.bound is not None and actions.mode == "next":
+        elif frame.bound is not None and actions.mode in ("next", "bound"):
             self._enumerate(actions, frame.bound, scope, block, go_on)
         elif frame.bound is not None:
             self._test_given(actions, frame.bound, names, given, scope, block, go_on)
@@ -550,7 +554,7 @@ class _Generator:
             f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(self.values.variables.values())!r}\n\n",
             *self.constant_lines(),
             *self._texts(fast),
-            *[f"\n\n{text}" for mode in ("init", "next", "step") for text in self.entries[mode]],
+            *[f"\n\n{text}" for mode in ("init", "next", "step", "bound") for text in self.entries[mode]],
             f"\n\n{MARKER}",
             f"CONJUNCTS = {pprint.pformat(self.conjuncts(), width=110, sort_dicts=False)}",
             *self._texts(slow),
