@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 
 from broken_spec import NO_VALUE, broken_spec
 from lockstep.base.paths import traces_dir
-from lockstep.cli import cli
+from lockstep.cli import COMMANDS, cli
 from lockstep.conformance.check import Finding, TraceVerdict
 from lockstep.systems.models import manifest
 from lockstep_command import lockstep
@@ -306,6 +307,16 @@ def test_the_schema_is_json(tmp_path: Path) -> None:
 )
 def test_every_command_has_help(command: str, tmp_path: Path) -> None:
     assert "Usage:" in lockstep(command, "--help", cwd=tmp_path).stdout
+
+
+def test_the_help_lists_every_command_and_imports_what_none_of_them_needs() -> None:
+    code = "import sys, lockstep.cli as c\nsys.argv = ['lockstep', '--help']\n"
+    code += "try: c.main()\nfinally: print(sorted(m for m in sys.modules if m.partition('.')[0] == 'lockstep'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    text, _, modules = done.stdout.rstrip().rpartition("\n")
+    assert [name for name in COMMANDS if not re.search(rf"^  {name} +[A-Z][^.]*\.$", text, re.MULTILINE)] == []
+    imported = {name.split(".")[1] for name in ast.literal_eval(modules) if "." in name}
+    assert imported == {"base", "cli"}
 
 
 def test_the_help_tells_the_exit_codes(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from vocabulary import about, actions, page, spec
 
 
 def test_the_page_says_what_the_spec_says() -> None:
-    """Rewrite it with `python tests/vocabulary.py > docs/traces/actions.md`."""
+    """Rewrite it with `python tests/support/vocabulary.py > docs/traces/actions.md`."""
     assert (traces_dir().parent / "docs" / "traces" / "actions.md").read_text(encoding="utf-8") == page()
 
 
