@@ -139,7 +139,8 @@ def test_the_page_has_a_section_for_every_name(name: str) -> None:
     assert name in [each.replace("\\", "") for each in heads]
 
 
-def test_the_notebook_runs_and_shows_what_it_then_shows(tmp_path: Path) -> None:
+def test_the_notebook_runs_and_shows_what_it_then_showed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     shutil.copytree(SERVICE, tmp_path / "lock_service")
     kept = nbformat.read(DOCS / "tour.ipynb", as_version=4)
     ran = nbformat.read(DOCS / "tour.ipynb", as_version=4)

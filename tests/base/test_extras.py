@@ -49,7 +49,9 @@ def test_a_command_without_its_extra_is_inconclusive_and_says_in_a_line_what_to_
 ) -> None:
     done = without(EXTRAS[extra], tmp_path, *words)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (3, "", 1)
-    assert done.stderr.endswith(f", which is missing; pip install 'lockstep-raft[{extra}]'\n")
+    assert done.stderr.endswith(
+        f", which is missing; pip install 'lockstep-raft[{extra}]' (in a checkout: make install)\n"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

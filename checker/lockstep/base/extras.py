@@ -24,7 +24,7 @@ class MissingExtraError(GaveUpError):
 
     def __init__(self, module: str, extra: str) -> None:
         """Compose the one-line message."""
-        install = f"pip install 'lockstep-raft[{extra}]'"
+        install = f"pip install 'lockstep-raft[{extra}]' (in a checkout: make install)"
         super().__init__(f"this needs the Python package {module}, which is missing; {install}")
 
 

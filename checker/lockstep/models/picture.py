@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.extras import extra
 from lockstep.tla.explore import Exploration, Step, Violation, explore
 from lockstep.tla.spec import Spec
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _STEP, _LEFT, _WIDTH = 46, 60, 900
 
@@ -30,6 +34,7 @@ def draw(
     `check_deadlock`, whether a state without successors is a violation; the configuration decides if None.
     Raises NothingToDrawError where there is no violation, StateLimitError where `limit` states show none.
     """
+    template = _template()  # first, since the search may take its time
     name = title or spec.name
     found = explore(spec, check_deadlock=check_deadlock, max_states=limit)
     violation = found.violation
@@ -37,10 +42,16 @@ def draw(
         raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
     if violation is None:
         raise NothingToDrawError(f"{name} has no violation to draw")
-    Path(output).write_text(_svg(name, found, violation), encoding="utf-8")
+    Path(output).write_text(_svg(template, name, found, violation), encoding="utf-8")
     steps = len(violation.trace) - 1
     line = f"{output}: {violation.label} is violated after {steps} steps, {found.distinct} states explored"
     return violation, line
+
+
+def _template() -> Template:
+    with extra("draw"):
+        from jinja2 import Environment
+    return Environment(autoescape=True).from_string(_TEMPLATE)
 
 
 def _label(step: Step) -> str:
@@ -50,9 +61,7 @@ def _label(step: Step) -> str:
     return f"{step.action}({getattr(first, 'name', first)})"
 
 
-def _svg(name: str, found: Exploration, violation: Violation) -> str:
-    with extra("draw"):
-        from jinja2 import Environment
+def _svg(template: Template, name: str, found: Exploration, violation: Violation) -> str:
     widest = max(found.levels)
     last = len(violation.trace) - 1
     rows = []
@@ -61,7 +70,6 @@ def _svg(name: str, found: Exploration, violation: Violation) -> str:
         count = found.levels[index] if index < len(found.levels) else 0
         bar = round(380 * count / widest, 1) if widest else 0
         rows.append({"y": 70 + index * _STEP, "label": _label(step), "count": count, "bar": bar, "last": index == last})
-    template = Environment(autoescape=True).from_string(_TEMPLATE)
     return template.render(
         name=name,
         property=violation.label,
