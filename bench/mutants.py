@@ -1,6 +1,6 @@
 """How many mutants of the reference conformance notices: `python bench/mutants.py [COUNT [SEED]]`.
 
-Prints a line for each, and the sums; docs/mutants.md has those of one run.
+Prints a line for each, and the sums; docs/measured/mutants.md has those of one run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from mutants import Mutant, mutants, noticed, sample, spec_of
 
 #: A mutant that takes longer never comes to an end; that is noticed, too.
-SECONDS = 300
+SECONDS = 600
 
 
 def judge(mutant: Mutant) -> tuple[str, str, str]:

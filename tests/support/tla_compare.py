@@ -34,7 +34,7 @@ class StateGraph:
 
 def graph_by_tlc(module: Path, cfg: Path, spec: Spec, *, deadlock: bool = False) -> StateGraph:
     """Have TLC explore a model, and read the graph that it dumps."""
-    graph = dump_state_graph(module, cfg, TlcOptions(deadlock_check=deadlock))
+    graph = dump_state_graph(module, cfg, TlcOptions(deadlock_check=deadlock, is_short=True))
     assert graph.result is not None
     names = tuple(spec.model_values)
     states = {

@@ -77,7 +77,7 @@ def dumped(module: str) -> StateGraph:
 def checked(module: str, variant: str) -> tuple[Exploration, TlcResult]:
     deadlock = looks_for_deadlock(module)
     found = explore(compiled(module, variant), check_deadlock=deadlock)
-    return found, run_tlc(*files(module, variant), TlcOptions(deadlock_check=deadlock))
+    return found, run_tlc(*files(module, variant), TlcOptions(deadlock_check=deadlock, is_short=True))
 
 
 @pytest.mark.parametrize("module", HOLDING)

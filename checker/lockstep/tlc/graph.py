@@ -47,7 +47,7 @@ class TlcGraph:
     result: TlcResult | None = None
 
 
-_WHOLE = TlcOptions(deadlock_check=False)
+_WHOLE = TlcOptions(deadlock_check=False, is_short=True)
 
 
 def dump_state_graph(

@@ -34,6 +34,9 @@ from lockstep.tlc.result import Cause, PropertyKind
 from lockstep.trace.format import Event, TraceError
 from lockstep.trace.json_lines import UnreadableError
 
+#: So many events are worth a JVM that compiles better, and takes longer to do so.
+_LONG = 2_000
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -92,7 +95,9 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
     module = TraceModule(subject.spec, subject.parsed, subject.interface, events)
     with scratch("trace") as folder:
         spec, cfg = module.write(folder, ())
-        options = TlcOptions(deadlock_check=False, library=subject.parsed.directories, jar=jar)
+        options = TlcOptions(
+            deadlock_check=False, is_short=len(events) < _LONG, library=subject.parsed.directories, jar=jar
+        )
         result = run_tlc(spec, cfg, options)
     if result.verdict in (TlcVerdict.INCONCLUSIVE, TlcVerdict.ERROR):
         raise ToolDied(f"TLC: {result.reason}")
@@ -172,6 +177,7 @@ class _Check:
         spec, cfg = module.write(folder, without)
         options = TlcOptions(
             deadlock_check=False,
+            is_short=len(self.events) < _LONG,
             budget=Budget(wall_seconds=left),
             library=self.parsed.directories,
             jar=self.jar,
