@@ -1,4 +1,4 @@
-"""Small mistakes in the reference: a few are noticed here, a drawn sample at night; docs/measured/mutants.md has the rest."""
+"""Small mistakes in the reference: a few are noticed here, a drawn sample at night; docs/measured/mutants.md has all."""
 
 from __future__ import annotations
 
