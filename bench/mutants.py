@@ -1,6 +1,6 @@
 """How many mutants of the reference conformance notices: `python bench/mutants.py [COUNT [SEED]]`.
 
-Prints a line for each, and the sums; docs/mutants.md has those of one run.
+Prints a line for each, and the sums; docs/measured/mutants.md has those of one run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The catalogue of bad input: what may be wrong with a file, and what is said of it.
 
-Each case writes its files into an empty folder and runs one command in it. `python tests/malformed.py` prints
+Each case writes its files into an empty folder and runs one command in it. `python tests/support/malformed.py` prints
 docs/errors.md.
 """
 
@@ -417,13 +417,14 @@ def page(found: Sequence[Said]) -> str:
 
 PREFACE = """# What is said of bad input
 
-What is malformed gets no verdict: the message names the file, the line and the field, the exit code is 2, and nothing
-is written. Every case below is run by the tests (`tests/malformed.py`), and this page is what was said.
+Malformed input gets no verdict. The message names the file, the line and the field, the exit code is 2, and nothing is
+written. The tests run every case below (`tests/support/malformed.py`), and this page is what the commands said.
 
-Of a trace that was written with another version of the spec, `lockstep check` says so (LS302), and checks it against
-the spec that is here: its actions, parameters and values are compared one by one, so the verdict is on this spec,
-whatever the trace was written with. What this version does not know is malformed; what it does not allow, a
-violation."""
+`lockstep check` notes if a trace was written with another version of the spec (LS302), and checks it against the spec
+that is installed. Actions, parameters and values are compared one by one, so the verdict is about the installed spec,
+whatever the trace was written with. What this version does not know is malformed, and what it does not allow is a
+violation.
+"""
 
 if __name__ == "__main__":
     sys.stdout.write(page(told()))

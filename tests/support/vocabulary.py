@@ -1,6 +1,6 @@
 """What a trace may say: every action with its arguments, and every field of Observe, from the spec itself.
 
-`python tests/vocabulary.py` prints docs/actions.md.
+`python tests/support/vocabulary.py` prints docs/traces/actions.md.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ LONG = 200
 
 PREFACE = """# What a trace may say
 
-Every action of [spec/dledger/DLedger.tla](../spec/dledger/DLedger.tla), as the spec tells of it, and every field of
-`Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what an action
-demands of the constants of the header; one that demands nothing may still be possible only after one that does.
+Every action of [spec/dledger/DLedger.tla](../../spec/dledger/DLedger.tla), in the words of the spec, and every field
+of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what the header's
+constants must be for the action. An action without an entry there may still be possible only after one that has one.
 
 """
 
@@ -112,15 +112,16 @@ def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def page() -> str:
-    """Return docs/actions.md."""
+    """Return docs/traces/actions.md."""
     return (
         PREFACE
         + "## Actions\n\n"
         + table(("action", "args", "grain", "what happens"), actions())
         + "\n## Arguments\n\n"
         + table(("argument", "what it is"), arguments())
-        + "\n## What a node shows\n\nAs much of it as you log, after the step. An object may be shown in part, a list "
-        "is compared whole; `null` is no node, -1 no index. Examples:\n\n" + table(("field", "such as"), fields())
+        + "\n## What a node shows\n\nShow as much of the node after the step as you log. An object may be shown in "
+        "part; a list is compared as a whole. `null` means no node, and -1 no index. Examples:\n\n"
+        + table(("field", "such as"), fields())
     )
 
 

@@ -22,17 +22,17 @@ _NOT_WRITTEN = OUT_OF_RESOURCES | {errno.EIO}
 #: The commands: where each is, module and name, and what the list of commands says of it.
 COMMANDS = {
     "check": ("check:command", "Check traces against the spec, step by step."),
-    "completion": ("printing:completion", "Print what makes a shell complete the words of..."),
-    "explain": ("explain:command", "Tell what a finding's CODE means; without one,..."),
-    "fleet": ("fleet:command", "Simulate many clusters, check each against the..."),
-    "graph": ("graph:command", "Draw the shortest path to a violation of a..."),
-    "import": ("import_:command", "Turn what a real system recorded or logged into..."),
-    "model": ("model:command", "Check models with TLC and compare with the..."),
-    "prove": ("prove:command", "Prove with z3 what holds for all integers."),
+    "completion": ("printing:completion", "Print the script for a shell's completion."),
+    "explain": ("explain:command", "Explain the code of a finding."),
+    "fleet": ("fleet:command", "Check many simulated clusters."),
+    "graph": ("graph:command", "Draw the shortest path to a violation."),
+    "import": ("import_:command", "Turn a recording or a log into a trace."),
+    "model": ("model:command", "Check models, or a spec of your own, with TLC."),
+    "prove": ("prove:command", "Prove lemmas with z3."),
     "schema": ("printing:schema", "Print the JSON Schema of a line of a trace."),
-    "simulate": ("simulate:command", "Run clusters of the Python reference under..."),
-    "tamper": ("tamper:command", "Change one thing of a conforming trace at a..."),
-    "verify": ("verify:command", "Do the main job: models with TLC, lemmas with..."),
+    "simulate": ("simulate:command", "Write traces of the Python reference."),
+    "tamper": ("tamper:command", "Change a trace and count what the check notices."),
+    "verify": ("verify:command", "Run the main job: all of the checks."),
 }
 
 
@@ -80,12 +80,11 @@ def cli() -> None:
     """Keep implementations of replicated logs in step with their TLA+ spec.
 
     \b
-    lockstep verify                     the main job: models, lemmas, clusters, recordings
-    lockstep model NAME                 one model with TLC
-    lockstep simulate --seed 7 -o t     a cluster of the Python reference, as a trace
-    lockstep import recording.ndjson -o trace.ndjson
-    lockstep check trace.ndjson         a trace against the spec
-    lockstep explain CODE               what a finding means
+    lockstep simulate --seed 7                            run a cluster, write its trace
+    lockstep import recording.ndjson -o trace.ndjson      make a trace of a recording
+    lockstep check trace.ndjson                           check a trace against the spec
+    lockstep explain CODE                                 explain what a check found
+    lockstep verify                                       run the main job
     """
 
 

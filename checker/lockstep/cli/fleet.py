@@ -33,7 +33,7 @@ def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tup
     multiple=True,
     callback=_known,
     shell_complete=completing(plan_names),
-    help="A fault plan, once or more often (default: all of them).",
+    help="A plan of faults; may be given several times (default: all plans).",
 )
 @click.option(
     "--events",
@@ -48,20 +48,22 @@ def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tup
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="After how many of its steps each cluster is asked for every action there is.",
+    help="At how many of its steps each cluster is asked to try every action there is.",
 )
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
 @FORMAT
 def command(seed: int, seeds: int, plans: tuple[str, ...], events: int, asked: int, master: str, form: str) -> int:
-    """Simulate many clusters, check each against the spec, and hold what they reach against the floor of their plan.
+    """Simulate many clusters, check each against the spec, and count what they reach.
 
-    The tables show the actions, answers, dispatcher transitions and faults with the number of traces that
-    reach them, the properties that fail, and what each plan had to reach: all that the spec has but for what is
-    argued to be out of its reach, or too seldom. A plan that is below its floor is violated. A cluster that does
-    not conform is named, with the command that writes its trace.
+    The tables show how many traces reach each action, answer, dispatcher transition and fault, and which properties
+    fail. The clusters of a plan must reach its floor: everything in the spec, except for what is listed, with a
+    reason, as out of reach or too rare. A plan below its floor is violated. A cluster that does not conform is named,
+    with the command that writes its trace.
     """
-    # Spark is slow to import, and few commands need it.
-    from lockstep.jobs.fleet import Fleet
+    from lockstep.base.extras import extra
+
+    with extra("spark"):  # slow to import, and few commands need it
+        from lockstep.jobs.fleet import Fleet
 
     def say(text: str) -> None:
         progress_end()

@@ -44,9 +44,9 @@ def command(
     full: bool,
     form: str,
 ) -> int:
-    """Draw the shortest path to a violation of a small model, within its state graph, as SVG, and tell its steps.
+    """Draw the shortest path to a violation of a small model as SVG, and print its steps.
 
-    The state graph is that of the compiled spec; NAME is a model of a manifest, and --spec one of your own.
+    NAME is a model of a manifest; `--spec` names a spec of your own. The compiled spec searches the state graph.
     """
     from lockstep.models.counterexample import of_search
     from lockstep.models.picture import draw
@@ -64,7 +64,7 @@ def command(
         module, config = manifest.files(model)
         spec = load_spec(module, config, search_path=manifest.library)
         called, deadlock = model.name, model.deadlock
-    violation, line = draw(called, spec, output, limit, deadlock=deadlock)
+    violation, line = draw(spec, output, title=called, limit=limit, check_deadlock=deadlock)
     behaviour = of_search(spec, violation)
     if form == "json":
         told = {"drawn": str(output), "property": violation.label, **counterexample_record(behaviour, full=full)}

@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", nargs=-1, shell_complete=completing(model_names))
-@click.option("--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Without names: which models.")
+@click.option(
+    "--tier",
+    type=click.Choice(["quick", "deep"]),
+    default="quick",
+    help="Which models to check when no names are given.",
+)
 @OWN_SPEC
 @OWN_CFG
 @click.option(
@@ -63,13 +68,13 @@ def command(
     tla_tools: Path | None,
     form: str,
 ) -> int:
-    """Check models with TLC and compare with the pinned results; or explore a spec of your own.
+    """Check models with TLC and compare the results with the pinned ones, or explore a spec of your own.
 
-    NAMES are models of the manifests (spec/*/models/manifest.toml); without any, all models of the tier. A model whose
-    pinned result is a violation is as expected when TLC finds that violation.
+    NAMES are models of the manifests (spec/*/models/manifest.toml). Without names, all models of the tier are
+    checked. If the pinned result of a model is a violation, TLC must find that violation.
 
-    Of the counterexample of a single model, or of a spec of your own, every step is shown: the action with its
-    arguments, and what it changed, the old value and the new one.
+    If there is only one model, or a spec of your own, its counterexample is shown step by step: the action with its
+    arguments, and the old and new value of everything that it changed.
 
     \b
     lockstep model quorum

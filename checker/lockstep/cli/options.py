@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 EXIT_CODES = """
 Exit codes: 0 everything holds; 1 a violation, or a trace that does not conform; 2 wrong usage or malformed
-input; 3 inconclusive (a tool is missing or died, a budget was spent, nothing to check); 4 an internal error.
+input; 3 inconclusive (a tool or a package is missing, a tool died, a budget was spent, nothing to check); 4 an
+internal error.
 """
 
 FORMAT = click.option(
@@ -41,7 +42,7 @@ EVENTS = click.option(
     type=click.IntRange(1, EVENTS_MAX),
     default=400,
     show_default=True,
-    help="How many events a cluster takes.",
+    help="How many events each cluster runs for.",
 )
 
 

@@ -13,10 +13,13 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
 
 @click.command()
 @click.option(
-    "--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Which models; the deep ones take an hour."
+    "--tier",
+    type=click.Choice(["quick", "deep"]),
+    default="quick",
+    help="Which models to check; the deep ones take an hour.",
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan it runs."
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan to run."
 )
 @EVENTS
 @click.option(
@@ -25,7 +28,7 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
     type=click.IntRange(min=0),
     default=4,
     show_default=True,
-    help="After how many of its steps each cluster is asked for every action there is.",
+    help="At how many of its steps each cluster is asked to try every action there is.",
 )
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
 @PARALLEL
@@ -34,13 +37,15 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
 def command(
     tier: str, seeds: int, events: int, asked: int, master: str, parallel: int, tla_tools: Path | None, form: str
 ) -> int:
-    """Do the main job: models with TLC, lemmas with z3, clusters and recordings with Spark; a verdict for each.
+    """Run the main job: models with TLC, lemmas with z3, clusters and recordings with Spark.
 
-    The clusters of a plan must reach what makes them more than an empty run, and what each would do is held beside
-    all that the spec allows.
+    Each check gets a verdict, and any outcome that is not the expected one fails the run. The clusters of a plan must
+    also reach its floor, so that they are more than empty runs, and must take exactly the steps that the spec allows.
     """
-    # Spark is slow to import, and no other command needs it.
-    from lockstep.jobs.verify import Job
+    from lockstep.base.extras import extra
+
+    with extra("spark"):  # slow to import, and few commands need it
+        from lockstep.jobs.verify import Job
 
     def say(text: str) -> None:
         progress_end()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-from jinja2 import Environment
+from typing import TYPE_CHECKING
 
 from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.extras import extra
 from lockstep.tla.explore import Exploration, Step, Violation, explore
 from lockstep.tla.spec import Spec
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _STEP, _LEFT, _WIDTH = 46, 60, 900
 
@@ -21,24 +24,34 @@ class StateLimitError(GaveUpError):
     """The search came to its limit of states before it found a violation or had seen them all."""
 
 
-def draw(name: str, spec: Spec, output: Path, limit: int, *, deadlock: bool) -> tuple[Violation, str]:
+def draw(
+    spec: Spec, output: str | Path, *, title: str | None = None, limit: int = 20_000, check_deadlock: bool | None = None
+) -> tuple[Violation, str]:
     """Draw a shortest path to a violation of a spec into the SVG file `output`; return it, and a line about it.
 
     Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle.
-    Arguments: `name`, what the spec is called; `limit`, how many states are explored; `deadlock`, whether a state
-    without successors is a violation.
+    Arguments: `title`, the picture's, or else the name of the spec; `limit`, how many states are explored;
+    `check_deadlock`, whether a state without successors is a violation; the configuration decides if None.
     Raises NothingToDrawError where there is no violation, StateLimitError where `limit` states show none.
     """
-    found = explore(spec, check_deadlock=deadlock, max_states=limit)
+    template = _template()  # first, since the search may take its time
+    name = title or spec.name
+    found = explore(spec, check_deadlock=check_deadlock, max_states=limit)
     violation = found.violation
     if violation is None and not found.complete:
-        raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger --limit")
+        raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
     if violation is None:
-        raise NothingToDrawError(f"the model {name} has no violation to draw")
-    output.write_text(_svg(name, found, violation), encoding="utf-8")
+        raise NothingToDrawError(f"{name} has no violation to draw")
+    Path(output).write_text(_svg(template, name, found, violation), encoding="utf-8")
     steps = len(violation.trace) - 1
     line = f"{output}: {violation.label} is violated after {steps} steps, {found.distinct} states explored"
     return violation, line
+
+
+def _template() -> Template:
+    with extra("draw"):
+        from jinja2 import Environment
+    return Environment(autoescape=True).from_string(_TEMPLATE)
 
 
 def _label(step: Step) -> str:
@@ -48,7 +61,7 @@ def _label(step: Step) -> str:
     return f"{step.action}({getattr(first, 'name', first)})"
 
 
-def _svg(name: str, found: Exploration, violation: Violation) -> str:
+def _svg(template: Template, name: str, found: Exploration, violation: Violation) -> str:
     widest = max(found.levels)
     last = len(violation.trace) - 1
     rows = []
@@ -57,7 +70,6 @@ def _svg(name: str, found: Exploration, violation: Violation) -> str:
         count = found.levels[index] if index < len(found.levels) else 0
         bar = round(380 * count / widest, 1) if widest else 0
         rows.append({"y": 70 + index * _STEP, "label": _label(step), "count": count, "bar": bar, "last": index == last})
-    template = Environment(autoescape=True).from_string(_TEMPLATE)
     return template.render(
         name=name,
         property=violation.label,

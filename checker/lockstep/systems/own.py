@@ -10,7 +10,7 @@ from lockstep.conformance.interface import Interface
 from lockstep.systems.specs import refuse_false_assumptions, refuse_unchecked
 from lockstep.systems.system import System
 from lockstep.tla.spec import Spec, load_spec
-from lockstep.trace.format import TraceError, read_trace
+from lockstep.trace.format import Trace, TraceError, read_trace
 from lockstep.trace.mapping import MappedTrace, Mapping, MappingError
 
 #: The definition that a log is compared with where its mapping names no other.
@@ -56,7 +56,7 @@ def load_own_spec(system: System) -> Spec:
 
 
 def check_own(
-    path: Path,
+    given: Path | Trace,
     spec: Spec,
     interface: Interface,
     mapping: Mapping | None = None,
@@ -64,20 +64,24 @@ def check_own(
 ) -> TraceVerdict:
     """Check one trace against a spec of the reader's own.
 
-    Arguments: `path`, a trace in our format, or with `mapping` a log of any NDJSON; `check`, the engine.
+    Arguments: `given`, a trace in our format, as a file or open, or with `mapping` a log of any NDJSON; `check`, the
+    engine.
     """
+    source = given.source if isinstance(given, Trace) else str(given)
     try:
-        return check(_opened(path, spec, mapping), spec, interface)
+        return check(_opened(given, source, spec, mapping), spec, interface)
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        return failure(error, str(path))
+        return failure(error, source)
 
 
-def _opened(path: Path, spec: Spec, mapping: Mapping | None) -> Events:
+def _opened(given: Path | Trace, source: str, spec: Spec, mapping: Mapping | None) -> Events:
     if mapping is not None:
-        return MappedTrace(path, mapping)
-    trace = read_trace(path)
+        if isinstance(given, Trace):
+            raise TraceError(source, 1, "an open trace needs no mapping")
+        return MappedTrace(given, mapping)
+    trace = given if isinstance(given, Trace) else read_trace(given)
     if trace.header.spec != spec.name:
-        raise TraceError(str(path), 1, f"field `spec`: {trace.header.spec!r} is not {spec.name!r}")
+        raise TraceError(source, 1, f"field `spec`: {trace.header.spec!r} is not {spec.name!r}")
     if trace.header.constants:
-        raise TraceError(str(path), 1, "field `constants`: those of the reader's own spec come from the cfg")
+        raise TraceError(source, 1, "field `constants`: those of the reader's own spec come from the cfg")
     return trace

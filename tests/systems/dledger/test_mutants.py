@@ -1,4 +1,4 @@
-"""Small mistakes in the reference: a few are noticed here, a drawn sample at night; docs/mutants.md has the rest."""
+"""Small mistakes in the reference: here a few are noticed, at night a sample; docs/measured/mutants.md has more."""
 
 from __future__ import annotations
 

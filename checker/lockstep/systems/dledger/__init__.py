@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
+from lockstep.base.extras import extra
 from lockstep.base.progress import Say
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.dledger.codes import CODES
@@ -30,13 +31,15 @@ def _is_log(path: Path, begin: bytes) -> bool:
 
 def _read_recording(path: Path, _version: str | None, _compile: Compile, say: Say) -> Imported:
     # What places the steps of a recording is slow to import, and only this needs it.
-    from lockstep.systems.dledger.recording import import_recording
+    with extra("import"):
+        from lockstep.systems.dledger.recording import import_recording
 
     return import_recording(path, say)
 
 
 def _read_log(path: Path, version: str | None, compile_: Compile, say: Say) -> Imported:
-    from lockstep.systems.dledger.log import import_log
+    with extra("import"):
+        from lockstep.systems.dledger.log import import_log
 
     return import_log(path, version or LOGGED_VERSION, compile_, say)
 
