@@ -1,4 +1,4 @@
-"""The folder of parsed and compiled specs. Each file begins with the checksum of the rest: a damaged one counts as none."""
+"""Parsed and compiled specs, kept: each file begins with the checksum of the rest; a damaged one counts as none."""
 
 from __future__ import annotations
 
