@@ -274,6 +274,8 @@ class Program(Configured):
         else:
             now = nxt = False
             args = tuple(self._parts(expr))
+            if isinstance(expr, Let):  # what is never used is written all the same
+                args += tuple(self.tree.definitions[uid].body for uid in expr.definitions)
         for arg in args:
             if now and nxt:
                 break

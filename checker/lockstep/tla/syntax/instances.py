@@ -1,13 +1,19 @@
 """Resolving INSTANCE: every use of an instanced definition becomes the use of an ordinary definition.
 
-A definition that an INSTANCE brings in has a body under substitutions (``z <- x``). The body is copied with the
-substitutions carried out; what it uses of its own module is copied likewise, once per set of substitutions. What the
-substituted expressions mention of the instance's own parameters becomes additional parameters of those copies.
+What an INSTANCE brings in is a definition of its module under substitutions (``z <- x``), and so is all of that module
+that it uses. A pair of the two, a definition as it was written and what its module's declarations stand for, is copied
+once: the substitutions are carried out, and a use of another definition of the module becomes the use of that one's
+copy under the same substitutions. Names decide nothing: an INSTANCE within an INSTANCE composes the substitutions, and
+whatever bears the same name on another level is another definition, or stands under other substitutions.
+
+``I(p) == INSTANCE M WITH z <- p`` substitutes parameters: they become additional parameters of the copies. Two sets of
+substitutions that differ only in which parameters they name are one.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from lockstep.tla.syntax.tree import (
     STANDARD_MODULES,
@@ -18,10 +24,10 @@ from lockstep.tla.syntax.tree import (
     Definition,
     Expr,
     Let,
+    Location,
     OperatorArg,
     Param,
     Substituted,
-    Substitution,
     Tree,
     children,
 )
@@ -57,84 +63,118 @@ def resolve_instances(tree: Tree) -> None:
     Args:
         tree: what :func:`lockstep.tla.syntax.tree.read_tree` answers.
     """
-    _Resolver(tree).run()
+    _note_origins(tree)
+    resolver = _Resolver(tree)
+    for uid, definition in list(tree.definitions.items()):
+        origin = _standard_origin(definition)
+        if origin is not None:
+            plain = definition.name.rpartition("!")[2]
+            tree.definitions[uid] = replace(definition, name=plain, body=origin, loc=origin.loc)
+        elif any(isinstance(part, Substituted) for part in walk(definition.body, tree)):
+            tree.definitions[uid] = resolver.resolved(definition)
+
+
+def _note_origins(tree: Tree) -> None:
+    """Note which definition each one that SANY copied is a copy of: the name and the place of the body tell."""
+    definitions = tree.definitions
+    places = {(d.name, d.body.loc): uid for uid, d in definitions.items() if not isinstance(d.body, Substituted)}
+    for uid, definition in definitions.items():
+        source = places.get((definition.name.rpartition("!")[2], _written(definition).loc))
+        if source is not None and source != uid:
+            tree.origins[uid] = source
+
+
+def _written(definition: Definition) -> Expr:
+    """Answer the body as its module has it, without substitutions."""
+    body = definition.body
+    while isinstance(body, Substituted):
+        body = body.body
+    return body
 
 
 def _standard_origin(definition: Definition) -> Expr | None:
     """Answer the body of a standard module's definition that an INSTANCE repeats (``I!+``, or a LOCAL ``+``)."""
-    body = definition.body
-    while isinstance(body, Substituted):
-        body = body.body
+    body = _written(definition)
     module = body.loc.module
     return body if module in STANDARD_MODULES and module != definition.loc.module else None
 
 
-class _Scope:
-    """One set of substitutions, with the copies made for it."""
+@dataclass(frozen=True, eq=False)
+class _Instance:
+    """One set of substitutions, with the copies made for it.
 
-    def __init__(self, values: dict[int, Expr], extra: tuple[int, ...], prefix: str) -> None:
-        self.written: tuple[Substitution, ...] | None = None
-        self.values = values
-        self.extra = extra
-        self.prefix = prefix
-        self.copies: dict[int, int] = {}
-        self.independent: set[int] = set()
+    Attributes:
+        values: what each declaration stands for.
+        params: the parameters that the values mention, in their order; formal parameters of every copy.
+        copies: the copy of each definition.
+    """
+
+    values: Mapping[int, Expr]
+    params: tuple[int, ...]
+    copies: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where an expression stands that is rewritten.
+
+    Attributes:
+        instance: the substitutions that are to be carried out.
+        actual: what the instance's parameters are called here.
+        local: the copies of LET definitions, by what they are copies of.
+    """
+
+    instance: _Instance
+    actual: tuple[int, ...]
+    local: Mapping[int, int]
+
+    def value(self, declared: int) -> Expr | None:
+        """Answer what a declaration stands for, in the instance's own parameters."""
+        return self.instance.values.get(declared)
+
+
+_NOTHING = _Scope(_Instance({}, ()), (), {})
 
 
 class _Resolver:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
+        self.written = dict(tree.definitions)  # copies are made of what was written, whatever is resolved already
         self.top = {uid for module in tree.modules.values() for uid in module.symbols}
-        self.scopes: dict[tuple[tuple[int, Expr], ...], _Scope] = {}
-        self.exported = {
-            (d.name, d.body.substitutions): uid
-            for uid, d in tree.definitions.items()
-            if isinstance(d.body, Substituted) and uid in self.top
-        }
+        self.instances: dict[object, _Instance] = {}
+        self.mentions = _Mentions(tree)
 
-    def run(self) -> None:
-        self.note_origins()
-        for uid, definition in list(self.tree.definitions.items()):
-            origin = _standard_origin(definition)
-            if origin is not None:
-                plain = definition.name.rpartition("!")[2]
-                self.tree.definitions[uid] = replace(definition, name=plain, body=origin, loc=origin.loc)
-            elif any(isinstance(part, Substituted) for part in walk(definition.body, self.tree)):
-                prefix = definition.name.rpartition("!")[0]
-                body = self.strip(definition.body, prefix)
-                self.tree.definitions[uid] = replace(definition, body=body)
+    def resolved(self, definition: Definition) -> Definition:
+        """Answer a definition of the tree with all substitutions in it carried out."""
+        self._offer(definition)
+        return replace(definition, body=self.rewrite(definition.body, _NOTHING))
 
-    def note_origins(self) -> None:
-        """Note which definition each one that SANY copied is a copy of: the name and the place of the body tell."""
-        definitions = self.tree.definitions
-        places = {(d.name, d.body.loc): uid for uid, d in definitions.items() if not isinstance(d.body, Substituted)}
-        for uid, definition in definitions.items():
-            body = definition.body
-            while isinstance(body, Substituted):
-                body = body.body
-            source = places.get((definition.name.rpartition("!")[2], body.loc))
-            if source is not None and source != uid:
-                self.tree.origins[uid] = source
+    def _offer(self, definition: Definition) -> None:
+        """Let a definition that SANY copied be the copy that others use, if it takes just what a copy takes."""
+        scope = self.innermost(definition, _NOTHING)
+        origin = self.tree.origins.get(definition.uid)
+        if origin is None or scope is _NOTHING or definition.uid not in self.top:
+            return
+        if definition.params == scope.actual + self.written[origin].params:
+            scope.instance.copies.setdefault(origin, definition.uid)
 
-    def strip(self, expr: Expr, prefix: str) -> Expr:
-        """Rewrite an expression outside any substitution."""
-        return self.rewrite(expr, _Scope({}, (), prefix))
+    def entered(self, expr: Substituted, outer: _Scope) -> _Scope:
+        """Answer the scope within a substitution: its values are rewritten in the scope where they stand."""
+        values = {pair.declared: self.rewrite(pair.value, outer) for pair in expr.substitutions}
+        params = tuple(dict.fromkeys(uid for value in values.values() for uid in self.free_params(value)))
+        key = self.canonical(values, params)
+        instance = self.instances.get(key)
+        if instance is None:
+            instance = self.instances[key] = _Instance(values, params)
+        return _Scope(instance, params, {})
 
-    def scope(self, substitutions: tuple[Substitution, ...], outer: _Scope) -> _Scope:
-        values = {pair.declared: self.rewrite(pair.value, outer) for pair in substitutions}
-        key = tuple(sorted(values.items(), key=lambda item: item[0]))
-        known = self.scopes.get(key)
-        if known is None:
-            extra: list[int] = []
-            for value in values.values():
-                for uid in self.free_params(value):
-                    if uid not in extra:
-                        extra.append(uid)
-            known = self.scopes[key] = _Scope(values, tuple(extra), outer.prefix)
-            known.written = None if outer.values else substitutions
-        return known
+    def canonical(self, values: Mapping[int, Expr], params: tuple[int, ...]) -> object:
+        """Answer what two sets of substitutions have in common that differ in the names of parameters alone."""
+        places = {uid: (self.tree.params[uid].arity, place) for place, uid in enumerate(params)}
+        return tuple((declared, _shape(value, places)) for declared, value in sorted(values.items()))
 
     def free_params(self, expr: Expr) -> list[int]:
+        """List the parameters that an expression uses and does not bind."""
         bound: set[int] = set()
         used: list[int] = []
         for part in walk(expr, self.tree):
@@ -148,9 +188,11 @@ class _Resolver:
                 used.append(part.op)
         return [uid for uid in used if uid not in bound]
 
+    # ---- Rewriting ----
+
     def rewrite(self, expr: Expr, scope: _Scope) -> Expr:
         if isinstance(expr, Substituted):
-            return self.rewrite(expr.body, self.scope(expr.substitutions, scope))
+            return self.rewrite(expr.body, self.entered(expr, scope))
         if isinstance(expr, Call):
             return self.call(expr, scope)
         if isinstance(expr, Builtin):
@@ -169,100 +211,184 @@ class _Resolver:
 
     def call(self, expr: Call, scope: _Scope) -> Expr:
         args = tuple([self.rewrite(arg, scope) for arg in expr.args])
-        value = scope.values.get(expr.op)
-        if value is not None:
-            if isinstance(value, OperatorArg):
-                if value.builtin is not None:
-                    return Builtin(value.builtin, args, expr.loc)
-                return Call(value.op, args, expr.loc)
+        value = self.value_here(expr.op, scope)
+        if value is None:
+            target, extra = self.target(expr.op, scope)
+            return Call(target, self.uses(extra, expr.loc) + args, expr.loc)
+        if not isinstance(value, OperatorArg):
             return value
-        target = self.target(expr.op, scope)
-        if target != expr.op and expr.op in self.top and scope.extra:
-            args = tuple([self.use(self.tree.params[uid], expr) for uid in scope.extra]) + args
-        return Call(target, args, expr.loc)
+        if value.builtin is not None:
+            return Builtin(value.builtin, args, expr.loc)
+        return Call(value.op, args, expr.loc)
 
-    def target(self, uid: int, scope: _Scope) -> int:
-        """Answer the definition that a use within a scope means."""
-        if uid in scope.copies:
-            return scope.copies[uid]
-        if uid not in self.top or not scope.values or not self.depends(uid, scope):
-            return uid
-        definition = self.tree.definitions[uid]
-        name = f"{scope.prefix}!{definition.name}" if scope.prefix else definition.name
-        if not scope.extra and scope.written is not None and (name, scope.written) in self.exported:
-            scope.copies[uid] = self.exported[name, scope.written]  # SANY has made this copy
-            return scope.copies[uid]
-        fresh = scope.copies[uid] = self.tree.fresh_uid()
+    def value_here(self, declared: int, scope: _Scope) -> Expr | None:
+        """Answer what a declaration stands for, in the parameters of where it is used."""
+        value = scope.value(declared)
+        if value is None or scope.actual == scope.instance.params:
+            return value
+        return self.renamed(value, dict(zip(scope.instance.params, scope.actual, strict=True)))
+
+    def renamed(self, expr: Expr, names: Mapping[int, int]) -> Expr:
+        """Answer an expression with other parameters in the places of some."""
+        if isinstance(expr, (Call, OperatorArg)):
+            op = names.get(expr.op, expr.op)
+            if isinstance(expr, OperatorArg):
+                return self.lambda_renamed(expr, names) if _is_lambda(expr, self.tree) else replace(expr, op=op)
+            return replace(expr, op=op, args=tuple([self.renamed(arg, names) for arg in expr.args]))
+        if isinstance(expr, Builtin):
+            return replace(expr, args=tuple([self.renamed(arg, names) for arg in expr.args]))
+        if isinstance(expr, Bind):
+            bounds = [
+                bound if bound.domain is None else replace(bound, domain=self.renamed(bound.domain, names))
+                for bound in expr.bounds
+            ]
+            return replace(expr, bounds=tuple(bounds), body=self.renamed(expr.body, names))
+        if isinstance(expr, Let):
+            return self.let_renamed(expr, names)
+        return expr
+
+    def lambda_renamed(self, expr: OperatorArg, names: Mapping[int, int]) -> OperatorArg:
+        definition = self.tree.definitions[expr.op]
+        fresh = self.tree.fresh_uid()
+        body = self.renamed(definition.body, names)
+        self.tree.definitions[fresh] = replace(definition, uid=fresh, body=body)
+        return replace(expr, op=fresh)
+
+    def let_renamed(self, expr: Let, names: Mapping[int, int]) -> Let:
+        fresh = {uid: self.tree.fresh_uid() for uid in expr.definitions}
+        within = {**names, **fresh}
+        for uid, copy in fresh.items():
+            definition = self.tree.definitions[uid]
+            body = self.renamed(definition.body, within)
+            self.tree.definitions[copy] = replace(definition, uid=copy, body=body)
+        return replace(expr, definitions=tuple(fresh.values()), body=self.renamed(expr.body, within))
+
+    def target(self, uid: int, scope: _Scope) -> tuple[int, tuple[int, ...]]:
+        """Answer the definition that a use within a scope means, and the parameters to pass to it besides."""
+        if uid in scope.local:
+            return scope.local[uid], ()
+        instance = scope.instance
+        if uid not in self.top or not self.mentions.any_of(uid, instance.values):
+            return uid, ()
+        definition = self.written[uid]
+        if isinstance(definition.body, Substituted):
+            origin = self.tree.origins.get(uid)
+            if origin is not None and definition.params == self.written[origin].params:
+                return self.target(origin, self.innermost(definition, scope))
+        if uid not in instance.copies:
+            self.copy(uid, instance)
+        return instance.copies[uid], scope.actual
+
+    def innermost(self, definition: Definition, scope: _Scope) -> _Scope:
+        """Answer the scope in which the body of a definition stands, within all its substitutions."""
+        body = definition.body
+        while isinstance(body, Substituted):
+            scope, body = self.entered(body, scope), body.body
+        return scope
+
+    def copy(self, uid: int, instance: _Instance) -> None:
+        """Copy a definition of a module for an instance of it."""
+        fresh = instance.copies[uid] = self.tree.fresh_uid()
         self.tree.origins[fresh] = self.tree.origins.get(uid, uid)
-        body = self.rewrite(definition.body, scope)
-        params = scope.extra + definition.params
-        self.tree.definitions[fresh] = replace(definition, uid=fresh, name=name, params=params, body=body)
-        return fresh
-
-    def depends(self, uid: int, scope: _Scope) -> bool:
-        """Tell whether a definition mentions a substituted declaration, itself or through others."""
-        seen: set[int] = set()
-        stack = [uid]
-        while stack:
-            current = stack.pop()
-            if current in scope.values:
-                return True
-            if current in seen or current in scope.independent or current not in self.tree.definitions:
-                continue
-            seen.add(current)
-            for part in walk(self.tree.definitions[current].body, self.tree):
-                if isinstance(part, (Call, OperatorArg)):
-                    stack.append(part.op)
-        scope.independent |= seen
-        return False
+        definition = self.written[uid]
+        params = instance.params + definition.params
+        # It is there before its body is, which may use it.
+        self.tree.definitions[fresh] = replace(definition, uid=fresh, params=params)
+        body = self.rewrite(definition.body, _Scope(instance, instance.params, {}))
+        self.tree.definitions[fresh] = replace(definition, uid=fresh, params=params, body=body)
 
     def let(self, expr: Let, scope: _Scope) -> Let:
-        fresh = []
-        for uid in expr.definitions:
-            scope.copies[uid] = self.tree.fresh_uid()
-            fresh.append(scope.copies[uid])
-        for uid in expr.definitions:
-            self.copy_local(uid, scope.copies[uid], scope)
-        result = replace(expr, definitions=tuple(fresh), body=self.rewrite(expr.body, scope))
-        for uid in expr.definitions:
-            del scope.copies[uid]
-        return result
+        fresh = {uid: self.tree.fresh_uid() for uid in expr.definitions}
+        inner = replace(scope, local={**scope.local, **fresh})
+        for uid, copy in fresh.items():
+            self.copy_local(uid, copy, inner)
+        return replace(expr, definitions=tuple(fresh.values()), body=self.rewrite(expr.body, inner))
 
     def copy_local(self, uid: int, fresh: int, scope: _Scope) -> None:
-        definition: Definition = self.tree.definitions[uid]
+        definition = self.written.get(uid) or self.tree.definitions[uid]
+        self.tree.definitions[fresh] = replace(definition, uid=fresh)
         body = self.rewrite(definition.body, scope)
         self.tree.definitions[fresh] = replace(definition, uid=fresh, body=body)
 
     def operator_arg(self, expr: OperatorArg, scope: _Scope) -> Expr:
-        value = scope.values.get(expr.op)
+        value = self.value_here(expr.op, scope)
         if value is not None:
             return value
         if _is_lambda(expr, self.tree):
             fresh = self.tree.fresh_uid()
             self.copy_local(expr.op, fresh, scope)
             return replace(expr, op=fresh)
-        target = self.target(expr.op, scope)
-        if target != expr.op and expr.op in self.top and scope.extra:
-            return self.partial(expr, target, scope)
-        return replace(expr, op=target)
+        target, extra = self.target(expr.op, scope)
+        return self.partial(expr, target, extra) if extra else replace(expr, op=target)
 
-    def partial(self, expr: OperatorArg, target: int, scope: _Scope) -> OperatorArg:
+    def partial(self, expr: OperatorArg, target: int, extra: tuple[int, ...]) -> OperatorArg:
         """Pass a copy that has additional parameters: as a LAMBDA that supplies them."""
         definition = self.tree.definitions[target]
-        own = definition.params[len(scope.extra) :]
         fresh_params = []
-        for uid in own:
+        for uid in definition.params[len(extra) :]:
             fresh = self.tree.fresh_uid()
             self.tree.params[fresh] = replace(self.tree.params[uid], uid=fresh)
             fresh_params.append(fresh)
-        args = tuple([self.use(self.tree.params[uid], expr) for uid in (*scope.extra, *fresh_params)])
+        args = self.uses((*extra, *fresh_params), expr.loc)
         wrapper = self.tree.fresh_uid()
         self.tree.definitions[wrapper] = Definition(
             wrapper, "LAMBDA", tuple(fresh_params), Call(target, args, expr.loc), False, expr.loc
         )
         return replace(expr, op=wrapper)
 
-    def use(self, param: Param, near: Call | OperatorArg) -> Expr:
-        if param.arity:
-            return OperatorArg(param.uid, None, near.loc)
-        return Call(param.uid, (), near.loc)
+    def uses(self, params: tuple[int, ...], loc: Location) -> tuple[Expr, ...]:
+        """Answer the expressions that pass these parameters on."""
+        return tuple(_use(self.tree.params[uid], loc) for uid in params)
+
+
+def _use(param: Param, loc: Location) -> Expr:
+    return OperatorArg(param.uid, None, loc) if param.arity else Call(param.uid, (), loc)
+
+
+def _shape(expr: object, places: Mapping[int, tuple[int, int]]) -> object:
+    """Answer an expression as nested tuples, with the places of parameters instead of their ids."""
+    if isinstance(expr, (Call, OperatorArg)):
+        op: object = places.get(expr.op, expr.op)
+        args = tuple(_shape(arg, places) for arg in expr.args) if isinstance(expr, Call) else (expr.builtin,)
+        return (type(expr).__name__, op, args)
+    if isinstance(expr, Builtin):
+        return ("Builtin", expr.name, tuple(_shape(arg, places) for arg in expr.args))
+    if isinstance(expr, Bind):
+        bounds = tuple((b.params, b.is_tuple, _shape(b.domain, places)) for b in expr.bounds)
+        return ("Bind", expr.name, bounds, _shape(expr.body, places))
+    return expr  # literals, and LETs, which equal themselves alone
+
+
+class _Mentions:
+    """Which declarations a definition mentions, itself or through others."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree, self.definitions = tree, dict(tree.definitions)
+        self._known: dict[int, frozenset[int]] = {}
+
+    def any_of(self, uid: int, declared: Mapping[int, Expr]) -> bool:
+        """Tell whether a definition mentions one of these declarations."""
+        return bool(declared) and not self._of(uid).isdisjoint(declared)
+
+    def _of(self, uid: int) -> frozenset[int]:
+        known = self._known.get(uid)
+        if known is None:
+            known = self._known[uid] = frozenset(self._reached(uid))
+        return known
+
+    def _reached(self, uid: int) -> Iterator[int]:
+        seen: set[int] = set()
+        stack = [uid]
+        while stack:
+            current = stack.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            definition = self.definitions.get(current)
+            if definition is None:
+                if current in self.tree.declarations:
+                    yield current
+                continue
+            for part in walk(definition.body, self.tree):
+                if isinstance(part, (Call, OperatorArg)):
+                    stack.append(part.op)

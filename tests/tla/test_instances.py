@@ -1,0 +1,119 @@
+"""INSTANCE: what it brings in means what TLC says, whatever names are shared and however deep it is nested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.models.search import explore_compiled, explore_with_tlc
+from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.syntax.sany import SanyError
+from tla_instances import Maker, told_by_tlc, told_by_us
+
+SAMPLE, MANY = 6, 300
+
+INNER = """---- MODULE C ----
+EXTENDS Naturals
+VARIABLE x
+Init == x = 0
+Next == x' = 1 - x
+Spec == Init /\\ [][Next]_x
+===="""
+MIDDLE = """---- MODULE V ----
+EXTENDS Naturals
+VARIABLE x
+C == INSTANCE C
+Init == x = 0
+Next == x' = (x + 1) % 3
+Spec == Init /\\ [][Next]_x
+===="""
+OUTER = """---- MODULE P ----
+EXTENDS Naturals
+VARIABLE x
+V == INSTANCE V
+Init == x = 0
+Next == x' = (x + 1) % {modulus}
+Spec == Init /\\ [][Next]_x
+Refines == {refined}!Spec
+===="""
+
+
+def written(folder: Path, **texts: str) -> Path:
+    for name, text in texts.items():
+        (folder / f"{name}.tla").write_text(text + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("modulus", "refined", "holds"), [(3, "V", True), (3, "V!C", False), (2, "V", False), (2, "V!C", True)]
+)
+@pytest.mark.parametrize("first", ["instance", "definitions"])
+def test_an_instance_within_an_instance_keeps_its_definitions_apart(
+    modulus: int, refined: str, holds: bool, first: str, tmp_path: Path
+) -> None:
+    """Both V and C define Next: V!Spec takes V's, V!C!Spec takes C's, in whatever order the modules say so."""
+    middle = MIDDLE
+    if first == "definitions":
+        middle = MIDDLE.replace("C == INSTANCE C\n", "").replace("====", "C == INSTANCE C\n====")
+    written(tmp_path, C=INNER, V=middle, P=OUTER.format(modulus=modulus, refined=refined))
+    (tmp_path / "P.cfg").write_text("SPECIFICATION Spec\nPROPERTY Refines\n")
+    ours = explore_compiled(tmp_path / "P.tla", tmp_path / "P.cfg")
+    theirs = explore_with_tlc(tmp_path / "P.tla", tmp_path / "P.cfg")
+    assert ours.verdict is theirs.verdict
+    assert (ours.property is None) == holds
+
+
+def loaded(folder: Path, module: str) -> Spec:
+    name = module.split()[2]
+    return load_spec(written(folder, **{name: module}) / f"{name}.tla", cache_dir=folder / "cache")
+
+
+def test_a_let_that_is_never_used_may_read_the_state(tmp_path: Path) -> None:
+    spec = loaded(tmp_path, "---- MODULE M ----\nVARIABLE v\nE == LET y == v IN 2\n====")
+    assert spec.evaluate("E", spec.state({"v": 1})) == 2
+
+
+def test_two_uses_of_one_instance_share_what_they_use(tmp_path: Path) -> None:
+    """J(1) and J(2) substitute different values for one parameter: their module is copied once."""
+    inner = (
+        "---- MODULE L ----\nEXTENDS Naturals\nCONSTANT c\nHalf == c \\div 2\nOp(a) == a + Half\nAlso(a) == Op(a)\n===="
+    )
+    written(tmp_path, L=inner)
+    root = "---- MODULE M ----\nJ(p) == INSTANCE L WITH c <- p\nE(q, r) == <<J(q)!Op(1), J(r)!Also(1)>>\n===="
+    spec = loaded(tmp_path, root)
+    assert spec.evaluate("E", None, 4, 8) == (3, 5)
+    assert spec.source.count("# L.tla:4:") == 1  # the body of Half
+
+
+def compared(seed: int, folder: Path) -> tuple[int, int]:
+    """Hold made-up modules against TLC; return how many expressions and steps were compared."""
+    maker = Maker(seed, levels=1 + seed % 3)
+    root = maker.write(folder)
+    theirs = told_by_tlc(root)
+    if not theirs:  # SANY refuses what was made up, and so it does for us
+        with pytest.raises(SanyError):
+            told_by_us(root, maker)
+        return 0, 0
+    assert told_by_us(root, maker) == theirs
+    return sum(name[0] == "E" for name in theirs), sum(name[0] == "A" for name in theirs)
+
+
+def compare_all(seeds: range, folder: Path) -> None:
+    expressions = steps = refused = 0
+    for seed in seeds:
+        (folder / str(seed)).mkdir()
+        told, taken = compared(seed, folder / str(seed))
+        expressions, steps, refused = expressions + told, steps + taken, refused + (not told)
+    assert refused < len(seeds) / 4
+    assert expressions > 6 * len(seeds)
+    assert steps > len(seeds)
+
+
+def test_made_up_instances_mean_what_tlc_says(tmp_path: Path) -> None:
+    compare_all(range(SAMPLE), tmp_path)
+
+
+@pytest.mark.nightly
+def test_hundreds_of_made_up_instances_mean_what_tlc_says(tmp_path: Path) -> None:
+    compare_all(range(SAMPLE, SAMPLE + MANY), tmp_path)
