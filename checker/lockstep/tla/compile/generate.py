@@ -26,7 +26,7 @@ from lockstep.tla.values.sets import INT, NAT, STRING
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "9"
+COMPILER_VERSION = "10"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
 
 
