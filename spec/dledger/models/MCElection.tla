@@ -1,8 +1,8 @@
 ----------------------------- MODULE MCElection -----------------------------
 (***************************************************************************)
 (* Bounded models of elections message by message.  The reader learns      *)
-(* which answers and conclusions of ElectionRules are reached, each by a   *)
-(* model, and which are not.                                               *)
+(* what would go wrong without a rule, which answers and conclusions of    *)
+(* ElectionRules are reached, each by a model, and which are not.          *)
 (***************************************************************************)
 EXTENDS MCDLedger
 
@@ -53,6 +53,75 @@ TermReachesLedger == \A n \in Node : EndTerm(node[n].log) <= node[n].currTerm
 FollowerHasLeader ==
     \A n \in Node : node[n].role \in {"LEADER", "FOLLOWER"} =>
                        [term |-> node[n].currTerm, leader |-> node[n].leaderId] \in elected
+
+-----------------------------------------------------------------------------
+(* What would go wrong without a rule: see MCRules.                        *)
+
+\* INV VotesAreOfTheirTerm: who got a vote stood for election in that term, and is in it or beyond.
+VotesAreOfTheirTerm ==
+    \A n \in Node : LET candidate == node[n].currVoteFor IN
+       candidate # NoNode => node[candidate].currTerm >= node[n].currTerm
+
+\* INV AnswersAreToTheRound: an answer under way is one that its candidate or leader still waits for.
+AnswersAreToTheRound ==
+    \A p \in Node : \A q \in Peers(p) : \A m \in MessagesIn(network[p][q]) :
+    LET round == node[q].election.round IN
+       m.kind = "response" /\ m.type \in {"VOTE", "HEARTBEAT"}
+          => round.type = m.type /\ round.answers[p] = "NONE"
+
+\* PROP TermsRiseForAReasonProp: no term is raised but after a split vote or the news of a higher term.
+TermsRiseForAReasonProp ==
+    [][\A n \in Node : node'[n].currTerm > node[n].currTerm
+                          => node[n].election.voteNext \/ node[n].election.needIncrease]_vars
+
+\* PROP AsksInNoPastTermProp: who was sent a request of a higher term asks for votes there, and not before.
+AsksInNoPastTermProp ==
+    [][\A n \in Node : node[n].election.round.type = "NONE" /\ node'[n].election.round.type = "VOTE"
+                          => ~node'[n].election.needIncrease]_vars
+
+\* n draws its conclusion from a round of votes.
+Concludes(n) == node[n].election.round.type = "VOTE" /\ node'[n].election.round.type = "NONE" /\ Runs(n)
+
+\* PROP HigherTermIsKnownProp: a candidate that is told of a higher term will go there.
+HigherTermIsKnownProp ==
+    [][\A n \in Node : LET told == node[n].election.round.maxTerm IN
+       Concludes(n) /\ told > node[n].currTerm => node'[n].election.knownMaxTerm >= told]_vars
+
+\* PROP OutrunKeepsItsTermProp: a candidate that cannot win, since too many have better logs, raises no term;
+\* it would depose a leader that they may have.
+OutrunKeepsItsTermProp ==
+    [][\A n \in Node :
+       LET round  == node[n].election.round
+           better == Gave(round.answers, {"REJECT_EXPIRED_LEDGER_TERM", "REJECT_SMALL_LEDGER_END_INDEX"})
+       IN  Concludes(n) /\ round.maxTerm <= node[n].currTerm /\ ~IsQuorum(Node \ better, Node)
+             => ~node'[n].election.voteNext]_vars
+
+\* PROP TransfereeKeepsItsVoteProp: a preferred leader that takes over votes for none that has no better log.
+TransfereeKeepsItsVoteProp ==
+    [][\A n \in PreferredLeaders :
+       LET candidate == node'[n].currVoteFor
+           takes     == StaysInTerm(n) /\ node[n].election.termToTakeLeadership = node[n].currTerm
+       IN  takes /\ candidate # n /\ candidate # node[n].currVoteFor
+             => LedgerCode(Member(candidate, node[candidate]), Candidacy(n, node[n])) # "NONE"]_vars
+
+\* PROP TakesOverFromItsLeaderProp: a node waits to take over from the leader that it follows, no other.
+TakesOverFromItsLeaderProp ==
+    [][\A n \in Node : LET waiting == node'[n].election.waiting IN
+       waiting \notin {NobodyWaits, node[n].election.waiting} => waiting.leader = node[n].leaderId]_vars
+
+\* PROP WaitsForOneProp: a transferee that waits answers whom it waits for before it waits for another.
+WaitsForOneProp ==
+    [][\A n \in Node : node[n].election.waiting # NobodyWaits
+                          => node'[n].election.waiting \in {node[n].election.waiting, NobodyWaits}]_vars
+
+\* INV TransfereeNeedsAll: a transferee takes over when it holds all that its leader does.
+TransfereeNeedsAll ==
+    \A n \in Node : LET transferee == node[n].election.transferee IN
+       transferee # NoNode =>
+         LET waiting == node[transferee].election.waiting IN
+         /\ waiting.leader = n => waiting.index = EndIndex(node[n].log)
+         /\ \A m \in MessagesIn(network[n][transferee]) :
+               IsRequest(m, "TRANSFER") => m.index = EndIndex(node[n].log)
 
 -----------------------------------------------------------------------------
 (* What is reached.  Each name below says that something never happens,    *)
