@@ -63,6 +63,7 @@ def limited(folder: Path, most_bytes: int, *words: str) -> subprocess.CompletedP
         [sys.executable, "-m", "lockstep", *words],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
         cwd=folder,
+        env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache")},
         capture_output=True,
         text=True,
         check=False,
@@ -126,8 +127,8 @@ def java_that(home: Path, script: str) -> Path:
 @pytest.mark.parametrize("what", DYING)
 def test_a_java_that_dies_leaves_a_trace_without_a_verdict(what: str, folder: Path, tmp_path: Path) -> None:
     script, said = DYING[what]
-    home = str(java_that(tmp_path, script))
-    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, JAVA_HOME=home)
+    home, cold = str(java_that(tmp_path, script)), str(tmp_path / "cache")
+    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, JAVA_HOME=home, XDG_CACHE_HOME=cold)
     assert (done.returncode, done.stderr) == (3, "")
     (line,) = done.stdout.splitlines()
     assert line.startswith(f"{NAME}: LS401 inconclusive: ")
@@ -137,11 +138,12 @@ def test_a_java_that_dies_leaves_a_trace_without_a_verdict(what: str, folder: Pa
 def test_a_java_that_is_not_executable_leaves_a_trace_without_a_verdict(folder: Path, tmp_path: Path) -> None:
     java_that(tmp_path, "exit 0")
     (tmp_path / "bin" / "java").chmod(0o644)
-    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, JAVA_HOME=str(tmp_path), PATH=str(tmp_path / "bin"))
+    told = {"JAVA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, **told, PATH=str(tmp_path / "bin"))
     assert (done.returncode, "LS401 inconclusive: Java 17 or newer is required" in done.stdout) == (3, True)
     (tmp_path / "bin" / "java").write_bytes(b"\x00nonsense")
     (tmp_path / "bin" / "java").chmod(0o755)
-    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, JAVA_HOME=str(tmp_path))
+    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, **told)
     assert (done.returncode, "does not run" in done.stdout) == (3, True)
 
 

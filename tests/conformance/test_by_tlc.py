@@ -271,7 +271,8 @@ def test_one_trace_after_the_other_is_checked_and_the_replay_names_the_engine(fo
 def test_a_budget_that_is_spent_and_a_java_that_is_missing_are_inconclusive(folder: Path, tmp_path: Path) -> None:
     done = lockstep("check", "--engine", "tlc", "--timeout", "0.3", NAME, cwd=folder)
     assert (done.returncode, "inconclusive: TLC: " in done.stdout) == (3, True)
-    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, PATH=str(tmp_path), JAVA_HOME=str(tmp_path))
+    nowhere = dict.fromkeys(("PATH", "JAVA_HOME", "XDG_CACHE_HOME"), str(tmp_path))  # nothing is parsed yet
+    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, **nowhere)
     assert (done.returncode, "inconclusive: Java 17 or newer is required" in done.stdout) == (3, True)
 
 

@@ -116,7 +116,7 @@ def test_a_graph_tells_the_steps_that_it_draws(broken: Path, tmp_path: Path) -> 
 
 def test_a_model_of_the_manifest_is_told_with_the_fields_that_changed() -> None:
     said = run("model", "witness_leader")
-    assert "    2  ElectLeader(n = n1, voters = {n1, n2})  DLedger.tla:" in said
+    assert "    2  ElectLeader(n = n1, voters = {n1, n2})  RoleElections.tla:" in said
     assert '\n         node[n1].role: "CANDIDATE" -> "LEADER"\n' in said
     (told,) = json.loads(run("model", "witness_leader", "--format", "json"))
     assert told["counterexample"][1]["args"] == {"n": "n1", "voters": {"#set": ["n1", "n2"]}}

@@ -117,19 +117,28 @@ def spec_for(plan: FaultPlan) -> Spec:
 
 
 class Moves:
-    """What each node of a cluster may do now, within the bounds of the search."""
+    """What each node of a cluster may do now, within the bounds of the search; found once between two steps."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        self._known: dict[str, list[Move]] = {}
+
+    def after_a_step(self) -> None:
+        """Forget what was found: the cluster has changed."""
+        self._known.clear()
 
     def among(self, actions: tuple[str, ...]) -> list[Move]:
-        return [
-            (node, action, args)
-            for action in actions
-            for node in self.cluster.node_ids
-            for args in self._arguments(node, action)
-            if self._allowed(node, action, args)
-        ]
+        return [move for action in actions for move in self._of(action)]
+
+    def _of(self, action: str) -> list[Move]:
+        if action not in self._known:
+            self._known[action] = [
+                (node, action, args)
+                for node in self.cluster.node_ids
+                for args in self._arguments(node, action)
+                if self._allowed(node, action, args)
+            ]
+        return self._known[action]
 
     def _allowed(self, node: str, action: str, args: tuple[Any, ...]) -> bool:
         if action in ("Lose", "Duplicate"):
@@ -202,6 +211,7 @@ class InStep(RuleBasedStateMachine):
 
     def follow(self, event: dict[str, Any]) -> None:
         """Let the spec take the step the reference took, and compare."""
+        self.moves.after_a_step()
         args = {name: to_value(value, WORDS) for name, value in event["args"].items()}
         after = self.spec.step(self.state, event["action"], {"n": event["node"], **args})
         assert after is not None, self.spec.explain(self.state, event["action"], {"n": event["node"], **args})

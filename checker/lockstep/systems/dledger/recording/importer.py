@@ -66,7 +66,7 @@ def import_recording(path: Path | str, say: Say = silent) -> Imported:
     """Import the recording at `path`.
 
     Raises TraceError, naming file, line and field, where it is no whole recording or has what the spec does
-    not model; OSError where it cannot be read.
+    not model; UnreadableError where it cannot be read.
     """
     header, lines = read_recording(path)
     return _imported(header, lines, str(path), say)
