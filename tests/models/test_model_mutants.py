@@ -505,8 +505,9 @@ UNSEEN = [
         "        /\\ HasEntry(node[n].log, dispatcher.truncateIndex)\n",
         "",
         "ordered",
-        "Where the guard is false the request has no entry that it could carry: the step has no next state, and both"
-        " engines end with an error of evaluation, as the code does with an exception, before any property is asked.",
+        "In every model the guard is implied: where a TRUNCATE is to be sent, the log still has its entry. By reading,"
+        " a leader that was deposed loses it with three nodes, four terms and logs of three; the request would then"
+        " have no entry to carry, and both engines would end with an error, as the code does with an exception.",
     ),
 ]
 

@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.manifest import Manifest, compare, load_manifest, run_model
-from lockstep.models.run import run_models
+from lockstep.models.run import ModelOutcome, run_models
 from lockstep.models.witnesses import run_together, together
 from lockstep.systems.models import manifest
 from lockstep.tlc import TLC_DEFAULTS, TlcVerdict
@@ -22,7 +22,8 @@ vars == <<x, y>>
 Init == x = 0 /\ y = 0
 Up == x < Most /\ x' = x + 1 /\ UNCHANGED y
 Turn == y' = 1 - y /\ UNCHANGED x
-Next == Up \/ Turn
+Stay == x = 0 /\ UNCHANGED vars
+Next == Up \/ Turn \/ Stay
 
 NeverTwo   == x # 2
 NeverThree == x # 3
@@ -31,6 +32,8 @@ NeverTurnsAtTwoProp ==
        \/ /\ y' = y
           /\ TRUE]_vars
 NeverTurnsProp == [][y' = y]_vars
+OnlyUpProp == [][x' > x]_x
+AlwaysMovesProp == [][x' # x \/ y' # y]_vars
 NeverNine  == x # 9
 ====
 """
@@ -78,13 +81,44 @@ def test_each_witness_of_a_group_is_reached_as_deep_as_in_a_run_of_its_own(witne
         assert compare(entry, result) == compare(entry, run_model(pinned, entry)) == []
 
 
+def outcomes(pinned: Manifest) -> dict[str, ModelOutcome]:
+    models = [(pinned, each) for each in pinned.models]
+    return {outcome.entry.name: outcome for outcome in run_models(models, parallel=1, share_runs=True)}
+
+
+def unreached(of: dict[str, ModelOutcome]) -> set[str]:
+    return {name for name, outcome in of.items() if outcome.verdict is not Verdict.HOLDS}
+
+
 def test_a_witness_that_is_not_reached_is_not_hidden_behind_the_others(witnesses: Write) -> None:
-    pinned = witnesses({**dict.fromkeys(PINS, 4), "NeverNine": 4})
-    outcomes = {
-        outcome.entry.name: outcome for outcome in run_models([(pinned, each) for each in pinned.models], parallel=1)
-    }
-    assert {name for name, outcome in outcomes.items() if outcome.verdict is not Verdict.HOLDS} == {"NeverNine"}
-    assert "pinned violated, found holds" in outcomes["NeverNine"].found
+    found = outcomes(witnesses({**dict.fromkeys(PINS, 4), "NeverNine": 4}))
+    assert unreached(found) == {"NeverNine"}
+    assert "pinned violated, found holds" in found["NeverNine"].found
+
+
+def test_a_step_that_leaves_the_subscript_as_it_is_reaches_no_witness(
+    witnesses: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`[][A]_v` allows it, whatever A says."""
+    for name in ("OnlyUpProp", "AlwaysMovesProp"):
+        monkeypatch.setitem(PINS, name, ("PROPERTIES", 2))
+    pinned = witnesses({"NeverTwo": 4, "OnlyUpProp": 4, "AlwaysMovesProp": 4})
+    assert len(groups(pinned)) == 1
+    assert unreached(outcomes(pinned)) == {"OnlyUpProp", "AlwaysMovesProp"}
+
+
+@pytest.mark.parametrize("lists", ["\n  NeverThree", "\n\n  NeverThree", "  NeverThree\nPROPERTIES"])
+def test_a_witness_beside_another_property_is_run_by_itself(lists: str, witnesses: Write, tmp_path: Path) -> None:
+    pinned = witnesses({"NeverTwo": 4, "NeverThree": 4})
+    cfg = tmp_path / "NeverTwo.cfg"
+    cfg.write_text(cfg.read_text().replace("INVARIANTS\n", f"INVARIANTS{lists}\n"))
+    assert groups(pinned) == [["NeverTwo"], ["NeverThree"]]
+
+
+def test_the_counts_of_a_shared_run_are_told_of_none_of_its_witnesses(witnesses: Write) -> None:
+    results = run_together(pinned := witnesses({"NeverTwo": 4, "NeverThree": 4}), pinned.models, TLC_DEFAULTS)
+    assert [(each.distinct, each.generated) for each in results] == [(None, None)] * 2
+    assert results[0].wall_seconds > 0 == results[1].wall_seconds
 
 
 def test_a_witness_that_lies_elsewhere_than_pinned_is_named(witnesses: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,7 @@ class Job:
             entries,
             parallel=self.parallel,
             options=TlcOptions(java=java.path, jar=jar),
+            share_runs=True,
             on_start=lambda entry: self.progress(f"TLC: {entry.name}"),
         )
         begun = False

@@ -11,7 +11,7 @@ from pathlib import Path
 from lockstep.base.verdict import Verdict
 from lockstep.models.counterexample import of_tlc
 from lockstep.models.manifest import Manifest, ModelEntry, compare, run_model
-from lockstep.models.witnesses import run_together, together
+from lockstep.models.witnesses import alone, run_together, together
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tlc import TLC_DEFAULTS, TlcOptions, TlcResult, TlcVerdict
 
@@ -60,13 +60,15 @@ def run_models(
     *,
     parallel: int,
     options: TlcOptions = TLC_DEFAULTS,
+    share_runs: bool = False,
     on_start: Callable[[ModelEntry], None] | None = None,
 ) -> Generator[ModelOutcome, None, None]:
     """Run models, some at a time, and yield their outcomes in the order given.
 
-    Witnesses that share their constants are reached in one run, where the first of them stands.
     Arguments: `entries`, each with its manifest; `parallel`, how many TLC processes at once; `options`, what of them
-    an entry does not say, such as the tools; `on_start`, told of each run's first model.
+    an entry does not say, such as the tools; `share_runs`, whether witnesses that share their constants are reached in
+    one run, where the first of them stands, without counts and counterexamples of their own; `on_start`, told of each
+    run's first model.
     """
     cancel = threading.Event()
 
@@ -85,7 +87,7 @@ def run_models(
 
     with ThreadPoolExecutor(max_workers=parallel) as pool:
         try:
-            for outcomes in pool.map(run, together(entries)):
+            for outcomes in pool.map(run, together(entries) if share_runs else alone(entries)):
                 yield from outcomes
         finally:  # Ctrl-C, or a caller that stops asking: no TLC is left behind.
             cancel.set()

@@ -14,26 +14,30 @@ import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from lockstep.base.scratch import scratch
 from lockstep.models.manifest import Manifest, ModelEntry
+from lockstep.tla.syntax.cfg import parse_cfg
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
 from lockstep.tlc.process import Budget
 from lockstep.tlc.result import PropertyKind, Violation
 
 MODULE = "WitnessesTogether"
-_LIST = re.compile(r"^(?P<word>INVARIANTS?|PROPERTY|PROPERTIES)\s+$", re.MULTILINE)
 _REACHED = re.compile(r'^<<"reached", (?P<number>\d+), (?P<level>\d+)>>$')
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A witness and what shows it: the name of an invariant, or the formula of a step, with its columns kept."""
+    """A witness and what shows it: an invariant by its name, or the formula of a step.
+
+    `head` is its cfg but for the name; `step` is A of `[][A]_v` with its columns kept, and `changes` is v.
+    """
 
     entry: ModelEntry
     name: str
-    step: str | None
+    head: str
+    step: str | None = None
+    changes: str = ""
 
 
 def together(models: Iterable[tuple[Manifest, ModelEntry]]) -> list[tuple[Manifest, tuple[ModelEntry, ...]]]:
@@ -43,9 +47,15 @@ def together(models: Iterable[tuple[Manifest, ModelEntry]]) -> list[tuple[Manife
     """
     groups: dict[object, tuple[Manifest, list[ModelEntry]]] = {}
     for manifest, entry in models:
-        key = _key(manifest, entry) if _witness(manifest, entry) is not None else (manifest.path, entry.name)
+        witness = _witness(manifest, entry)
+        key = (manifest.path, entry.module, entry.deadlock, witness.head) if witness else (manifest.path, entry.name)
         groups.setdefault(key, (manifest, []))[1].append(entry)
     return [(manifest, tuple(entries)) for manifest, entries in groups.values()]
+
+
+def alone(models: Iterable[tuple[Manifest, ModelEntry]]) -> list[tuple[Manifest, tuple[ModelEntry, ...]]]:
+    """Give each model a run of its own."""
+    return [(manifest, (entry,)) for manifest, entry in models]
 
 
 def run_together(
@@ -60,14 +70,15 @@ def run_together(
     Arguments: `entries`, a group of `together` with more than one model; `options`, what of a run they do not say;
     `cancel`, an event that ends the run.
     Returns a result for each: violated, with the depth of the first state that shows it; where its name was not
-    printed, the result of the run itself. The counts are those of the whole run.
+    printed, the result of the run itself. The counts, which are of no one of them, are left out, and the time of the
+    run is told of the first.
     """
     witnesses = [found for entry in entries if (found := _witness(manifest, entry)) is not None]
     assert len(witnesses) == len(entries)
-    module, cfg = manifest.files(entries[0])
+    module, _ = manifest.files(entries[0])
     with scratch("witnesses") as folder:
         (folder / f"{MODULE}.tla").write_text(_module(module.stem, witnesses), encoding="utf-8")
-        (folder / f"{MODULE}.cfg").write_text(_cfg(cfg, witnesses), encoding="utf-8")
+        (folder / f"{MODULE}.cfg").write_text(_cfg(witnesses), encoding="utf-8")
         result = run_tlc(
             folder / f"{MODULE}.tla",
             folder / f"{MODULE}.cfg",
@@ -82,44 +93,33 @@ def run_together(
             cancel=cancel,
         )
     levels = _levels(result)
-    return [_of_witness(witness, levels.get(number), result) for number, witness in enumerate(witnesses, 1)]
-
-
-def _key(manifest: Manifest, entry: ModelEntry) -> object:
-    return manifest.path, entry.module, entry.deadlock, _but_for_witness(manifest.files(entry)[1])
-
-
-def _text(cfg: Path) -> str:
-    """Return a cfg without its comments."""
-    return re.sub(r"\\\*[^\n]*", "", cfg.read_text(encoding="utf-8"))
-
-
-def _but_for_witness(cfg: Path) -> str:
-    """Return the cfg of a witness up to the list that names it."""
-    return re.split(r"^(?:INVARIANTS?|PROPERTY|PROPERTIES)\b", _text(cfg), flags=re.MULTILINE)[0].strip()
+    first, *others = (_of_witness(each, levels.get(number), result) for number, each in enumerate(witnesses, 1))
+    return [first, *(replace(other, wall_seconds=0.0) for other in others)]
 
 
 def _witness(manifest: Manifest, entry: ModelEntry) -> Witness | None:
     """Return what shows a witness; None where it is none, or must be run by itself."""
     if not entry.witness or entry.mode != "check" or entry.workers != 1 or entry.heap_mb is not None:
         return None
-    module, cfg = manifest.files(entry)
-    head, _, rest = _text(cfg).partition(f"{entry.violates}")
-    if rest.strip() or not (found := _LIST.search(head)):  # more than one list, or something after it
+    module, file = manifest.files(entry)
+    name, text = f"{entry.violates}", re.sub(r"\\\*[^\n]*", "", file.read_text(encoding="utf-8"))
+    last = rf"(?P<head>.*)^(?P<word>INVARIANTS?|PROPERTY|PROPERTIES)\s+{name}\s*"
+    found, cfg = re.fullmatch(last, text, re.MULTILINE | re.DOTALL), parse_cfg(text, str(file))
+    if found is None or [*cfg.invariants, *cfg.properties] != [name]:  # it lists more, or something follows
         return None
-    name = f"{entry.violates}"
-    if found["word"].startswith("INVARIANT"):
-        return Witness(entry, name, None)
+    head = found["head"].strip()
+    if cfg.invariants:
+        return Witness(entry, name, head)
     step = _step(module.read_text(encoding="utf-8"), name)
-    return None if step is None else Witness(entry, name, step)
+    return None if step is None else Witness(entry, name, head, *step)
 
 
-def _step(text: str, name: str) -> str | None:
-    """Return A of `name == [][A]_v` as it is written, each line in its columns; None where it has another form."""
-    found = re.search(rf"^{name}\s*==\s*\[\]\[(.*?)\]_\w+$", text, re.MULTILINE | re.DOTALL)
+def _step(text: str, name: str) -> tuple[str, str] | None:
+    """Return A and v of `name == [][A]_v` as they are written, lines in their columns; None of another form."""
+    found = re.search(rf"^{name}\s*==\s*\[\]\[(.*?)\]_(\w+)$", text, re.MULTILINE | re.DOTALL)
     if found is None:
         return None
-    return " " * (found.start(1) - text.rindex("\n", 0, found.start(1)) - 1) + found[1]
+    return " " * (found.start(1) - text.rindex("\n", 0, found.start(1)) - 1) + found[1], found[2]
 
 
 def _module(extended: str, witnesses: Sequence[Witness]) -> str:
@@ -135,24 +135,24 @@ def _module(extended: str, witnesses: Sequence[Witness]) -> str:
         f'    /\\ IF \\A other_ \\in {numbers} : TLCGet(other_) THEN TLCSet("exit", TRUE) ELSE TRUE',
     ]
     for number, witness in enumerate(witnesses, 1):
-        shown = witness.name
+        shown = f"~{witness.name}"
         if witness.step is not None:
-            shown = f"Step_{number}"
-            lines += [f"{shown} ==", witness.step]
+            shown = f"~Step_{number} /\\ {witness.changes}' # {witness.changes}"
+            lines += [f"Step_{number} ==", witness.step]
         # The level is that of the state from which TLC goes on; what shows the witness lies one deeper.
         tell = f'Reached_({number}, TLCGet("level") + 1)'
-        lines.append(f"Shown_{number} == IF ~TLCGet({number}) /\\ ~{shown} THEN {tell} ELSE TRUE")
+        lines.append(f"Shown_{number} == IF ~TLCGet({number}) /\\ {shown} THEN {tell} ELSE TRUE")
     return "\n".join([*lines, "====", ""])
 
 
-def _cfg(cfg: Path, witnesses: Sequence[Witness]) -> str:
+def _cfg(witnesses: Sequence[Witness]) -> str:
     """Write the cfg: that of any of them, with the generated names in place of the witness."""
     names: Mapping[str, list[str]] = {
         "INVARIANTS": [f"Shown_{number}" for number, each in enumerate(witnesses, 1) if each.step is None],
         "ACTION_CONSTRAINTS": [f"Shown_{number}" for number, each in enumerate(witnesses, 1) if each.step is not None],
     }
     lists = [f"{word} {' '.join(listed)}" for word, listed in names.items() if listed]
-    return "\n".join([_but_for_witness(cfg), *lists, ""])
+    return "\n".join([witnesses[0].head, *lists, ""])
 
 
 def _levels(result: TlcResult) -> dict[int, int]:
@@ -165,7 +165,6 @@ def _of_witness(witness: Witness, level: int | None, run: TlcResult) -> TlcResul
     if level is None or run.verdict is not TlcVerdict.HOLDS:
         return run
     kind = PropertyKind.INVARIANT if witness.step is None else PropertyKind.ACTION
-    violation = Violation(kind, witness.name, f"{witness.name} is violated")
-    return replace(
-        run, verdict=TlcVerdict.VIOLATED, reason=f"{witness.name} is violated", violation=violation, depth=level
-    )
+    reason = f"{witness.name} is violated"
+    reached = replace(run, verdict=TlcVerdict.VIOLATED, reason=reason, violation=Violation(kind, witness.name, reason))
+    return replace(reached, depth=level, distinct=None, generated=None, queue=None)

@@ -1,8 +1,8 @@
 ------------------------------ MODULE MCRules -------------------------------
 (***************************************************************************)
-(* What would go wrong without a rule.  The reader learns of rules that no *)
-(* property of the book needs, what each of them is for: the sentence      *)
-(* above the property fails when the rule is taken out of the spec.        *)
+(* What would go wrong without a rule.  Some rules of the protocol can be  *)
+(* taken out and no property of the book fails in a small model.  Here is  *)
+(* what each of them is for: a property that fails without it.             *)
 (*                                                                         *)
 (* Which rule that is, tests/models/test_model_mutants.py says.  Those of  *)
 (* elections message by message are in MCElection.                         *)
@@ -62,7 +62,7 @@ StoredPendsNoMoreProp ==
        IN  mark > node[n].peerWaterMarks[p]
              => \A x \in node'[n].dispatchers[p].pendings : x.index # mark]_vars
 
-\* INV FewClientsWait: no more clients wait at a leader than may, and one.
+\* INV FewClientsWait: at most one client more waits at a leader than MaxPendingRequests.
 FewClientsWait ==
     \A n \in Node : Cardinality(FuturesOf(node[n], node[n].currTerm)) <= MaxPendingRequests + 1
 

@@ -16,9 +16,9 @@ from lockstep.systems.dledger.constants import told_constants
 from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, floors, universe
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, VERIFIED
 from lockstep.systems.dledger.reached import reached
+from lockstep.systems.models import manifest
 from lockstep.systems.system import Reached
 from mutants import spec_of
-from places import ROOT
 
 #: More of the clusters than this is not too seldom.
 SELDOM_SHARE = 1 / 3
@@ -29,10 +29,10 @@ SAMPLE = ("ordered", "four", "late_truncate", "commit_past_end")
 #: What is too seldom in every plan that could reach it, and the model that reaches it.
 SHOWN_BY = {
     ("answer", "TRANSFER INCONSISTENT_TERM"): "witness_transfer_too_late",
-    ("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER"): "vote_file_bug",
-    ("answer", "HEARTBEAT INCONSISTENT_LEADER"): "vote_file_bug",
     ("log", "cut entries back"): "resurrected_tail_bug",
 }
+#: What no model shows either: none has both `VoteMessages` and `VoteFile`. A larger fleet did (docs/measured/coverage.md).
+SHOWN_BY_NOTHING = {("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER"), ("answer", "HEARTBEAT INCONSISTENT_LEADER")}
 
 
 @functools.cache
@@ -78,13 +78,12 @@ def test_a_plan_must_reach_all_that_the_spec_has_but_for_its_excuses(plan: str) 
     assert whole.must >= floors(plan, spec_of(plan))[0].must
 
 
-def test_between_them_the_plans_must_reach_all_but_what_is_out_of_reach_of_all_or_shown_by_a_model() -> None:
+def test_between_them_the_plans_must_reach_all_but_what_is_out_of_reach_of_all_or_known_to_be_missed() -> None:
     beyond = [out_of_reach(spec_of(plan)) for plan in PLANS]
     required = frozenset().union(*(floors(plan, spec_of(plan))[-1].must for plan in PLANS))
     left = {what for what in everything("ordered") - required if not all(what in each for each in beyond)}
-    assert left == SHOWN_BY.keys()
-    models = ROOT / "spec" / "dledger" / "models"
-    assert [name for name in SHOWN_BY.values() if not (models / f"{name}.cfg").exists()] == []
+    assert left == SHOWN_BY.keys() | SHOWN_BY_NOTHING
+    assert {manifest().model(name).result for name in SHOWN_BY.values()} == {"violated"}
 
 
 # ---- No stale excuse ----

@@ -2,7 +2,8 @@
 
 Out of reach is what the constants of the plan's spec rule out. The compiled spec tells most of that itself; the rest is
 argued here, and a cluster that reaches it all the same refutes the argument. Too seldom is what a fleet of the stated
-size may miss: another plan must reach it, or a model shows that it can be reached.
+size may miss: another plan must reach it, or a model shows that it can be reached. Two answers a larger fleet
+alone has shown; the tests of the floors name them.
 """
 
 from __future__ import annotations
