@@ -31,7 +31,7 @@ SHOWN_BY = {
     ("answer", "TRANSFER INCONSISTENT_TERM"): "witness_transfer_too_late",
     ("log", "cut entries back"): "resurrected_tail_bug",
 }
-#: What no model shows either: none has both `VoteMessages` and `VoteFile`. A larger fleet did (docs/measured/coverage.md).
+#: What no model shows either: none has both `VoteMessages` and `VoteFile`. A larger fleet did.
 SHOWN_BY_NOTHING = {("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER"), ("answer", "HEARTBEAT INCONSISTENT_LEADER")}
 
 
