@@ -291,6 +291,11 @@ def test_a_model_without_violation_is_not_drawn(tmp_path: Path) -> None:
     assert not (tmp_path / "g.svg").exists()
 
 
+def test_the_help_of_the_picture_says_what_its_exit_codes_mean(tmp_path: Path) -> None:
+    told = " ".join(lockstep("graph", "--help", cwd=tmp_path).stdout.split())
+    assert "Exit codes: 0 a path was drawn; 2 there is no violation to draw" in told
+
+
 def test_a_search_for_a_violation_that_comes_to_its_limit_is_inconclusive(tmp_path: Path) -> None:
     done = lockstep("graph", "late_truncate_bug", "-o", "g.svg", "--limit", "5", cwd=tmp_path)
     assert (done.returncode, "gave up after 5 states" in done.stderr) == (3, True)
