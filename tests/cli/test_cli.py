@@ -219,11 +219,6 @@ def test_a_witness_that_is_reached_exits_0(tmp_path: Path) -> None:
     assert found["counterexample"][1]["action"] == "ElectLeader"
 
 
-def test_an_unknown_model_exits_2_and_says_which_there_are(tmp_path: Path) -> None:
-    done = lockstep("model", "nope", cwd=tmp_path)
-    assert (done.returncode, "figure8_bug" in done.stderr) == (2, True)
-
-
 def test_without_java_the_models_are_inconclusive_in_one_line(tmp_path: Path) -> None:
     done = lockstep("model", "quorum", cwd=tmp_path, PATH=str(tmp_path), JAVA_HOME=str(tmp_path))
     assert done.returncode == 3
@@ -273,6 +268,22 @@ def test_a_lemma_is_proved_and_an_unknown_one_exits_2(tmp_path: Path) -> None:
     done = lockstep("prove", "quorums_intersect", cwd=tmp_path)
     assert (done.returncode, "quorums_intersect: proved" in done.stdout) == (0, True)
     assert lockstep("prove", "nope", cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("late_truncated", "; did you mean late_truncate or late_truncate_bug or witness_truncation? all are in "),
+        ("zzz", "; all are in "),
+    ],
+)
+@pytest.mark.parametrize("command", [("model",), ("graph", "-o", "g.svg")], ids=["model", "graph"])
+def test_of_an_unknown_model_those_like_it_are_named_and_not_all(
+    command: tuple[str, ...], name: str, hint: str, tmp_path: Path
+) -> None:
+    done = lockstep(*command, name, cwd=tmp_path)
+    told = f"lockstep: no model {name!r}{hint}{manifest().path}, and the shell completes their names\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 def test_the_shortest_violation_is_drawn_as_svg(tmp_path: Path) -> None:
