@@ -219,11 +219,6 @@ def test_a_witness_that_is_reached_exits_0(tmp_path: Path) -> None:
     assert found["counterexample"][1]["action"] == "ElectLeader"
 
 
-def test_an_unknown_model_exits_2_and_says_which_there_are(tmp_path: Path) -> None:
-    done = lockstep("model", "nope", cwd=tmp_path)
-    assert (done.returncode, "figure8_bug" in done.stderr) == (2, True)
-
-
 def test_without_java_the_models_are_inconclusive_in_one_line(tmp_path: Path) -> None:
     done = lockstep("model", "quorum", cwd=tmp_path, PATH=str(tmp_path), JAVA_HOME=str(tmp_path))
     assert done.returncode == 3
@@ -275,6 +270,22 @@ def test_a_lemma_is_proved_and_an_unknown_one_exits_2(tmp_path: Path) -> None:
     assert lockstep("prove", "nope", cwd=tmp_path).returncode == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("late_truncated", "; did you mean late_truncate or late_truncate_bug or witness_truncation? all are in "),
+        ("zzz", "; all are in "),
+    ],
+)
+@pytest.mark.parametrize("command", [("model",), ("graph", "-o", "g.svg")], ids=["model", "graph"])
+def test_of_an_unknown_model_those_like_it_are_named_and_not_all(
+    command: tuple[str, ...], name: str, hint: str, tmp_path: Path
+) -> None:
+    done = lockstep(*command, name, cwd=tmp_path)
+    told = f"lockstep: no model {name!r}{hint}{manifest().path}, and the shell completes their names\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
 def test_the_shortest_violation_is_drawn_as_svg(tmp_path: Path) -> None:
     done = lockstep("graph", "late_truncate_bug", "-o", "g.svg", cwd=tmp_path)
     assert done.returncode == 0
@@ -289,6 +300,11 @@ def test_a_model_without_violation_is_not_drawn(tmp_path: Path) -> None:
     done = lockstep("graph", "unordered", "-o", "g.svg", cwd=tmp_path)
     assert (done.returncode, "unordered has no violation to draw" in done.stderr) == (2, True)
     assert not (tmp_path / "g.svg").exists()
+
+
+def test_the_help_of_the_picture_says_what_its_exit_codes_mean(tmp_path: Path) -> None:
+    told = " ".join(lockstep("graph", "--help", cwd=tmp_path).stdout.split())
+    assert "Exit codes: 0 a path was drawn; 2 there is no violation to draw" in told
 
 
 def test_a_search_for_a_violation_that_comes_to_its_limit_is_inconclusive(tmp_path: Path) -> None:

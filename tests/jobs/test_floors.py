@@ -45,7 +45,12 @@ def test_what_is_out_of_reach_and_was_reached_refutes_its_argument() -> None:
 
 
 def test_a_floor_that_asks_for_nothing_is_no_pass_and_neither_is_none() -> None:
-    assert judge_floor("p", (Floor(1, 1, frozenset(), {}, {}),), {PUSH}, 1, 1).verdict is Verdict.VIOLATED
+    empty = Floor(5, 1, frozenset(), {LOSE: "nothing is lost"}, {})
+    for clusters in (5, 1):
+        judged = judge_floor("p", (empty,), {PUSH}, clusters, 1)
+        assert (judged.verdict, judged.row) == (Verdict.VIOLATED, ("p", 0, 0, "the floor asks for nothing"))
+    refuted = judge_floor("p", (empty,), {LOSE}, 5, 1)
+    assert refuted.result == "Lose was reached, though nothing is lost; the floor asks for nothing"
     assert judge_floor("p", (), {PUSH}, 1, 1).verdict is Verdict.INCONCLUSIVE
 
 

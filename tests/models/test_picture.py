@@ -8,7 +8,10 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.verdict import Verdict
 from lockstep.cli import cli
+from lockstep.models.search import explore_compiled
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import load_spec
 
@@ -73,6 +76,30 @@ def test_a_deadlock_is_drawn(tmp_path: Path) -> None:
     said, texts = drawn(own(tmp_path, "Stop", COUNTED.replace("x' =", "x < 2 /\\ x' =") % 99, COUNTED_CFG))
     assert "deadlock is violated after 0 steps" in said.output
     assert "Stop: the shortest way to violate deadlock" in texts
+
+
+def test_a_property_that_no_search_checks_is_not_passed_over(tmp_path: Path) -> None:
+    """Unless something else is violated, which is drawn."""
+    body = COUNTED + "Reaches == <>(x = 99)\n"
+    spec = own(tmp_path, "Count", body % 99, f"{COUNTED_CFG}PROPERTY Reaches\n")
+    words = ["graph", "--spec", str(spec), "-o", str(tmp_path / "none.svg")]
+    error = CliRunner().invoke(cli, words, standalone_mode=False).exception
+    assert isinstance(error, GaveUpError)
+    assert str(error) == "Count: no violation was found, but only TLC checks Reaches (lockstep model)"
+    searched = explore_compiled(spec, spec.with_suffix(".cfg"))
+    assert (searched.verdict, searched.reason) == (Verdict.INCONCLUSIVE, "not checked by this engine: Reaches")
+    said, _ = drawn(own(tmp_path, "Count", body % 3, f"{COUNTED_CFG}PROPERTY Reaches\n"))
+    assert "Low is violated after 3 steps" in said.output
+
+
+def test_what_an_assume_excludes_is_not_drawn(tmp_path: Path) -> None:
+    spec = own(tmp_path, "Count", f"{COUNTED % 3}ASSUME 1 = 2\n", COUNTED_CFG)
+    words = ["graph", "--spec", str(spec), "-o", str(tmp_path / "none.svg")]
+    error = CliRunner().invoke(cli, words, standalone_mode=False).exception
+    assert isinstance(error, BadInputError)
+    assert str(error) == "the ASSUME at Count.tla:9:1 is false"
+    searched = explore_compiled(spec, spec.with_suffix(".cfg"))
+    assert (searched.verdict, searched.reason) == (Verdict.VIOLATED, "the ASSUME at Count.tla:9:1 is false")
 
 
 def test_every_state_is_of_one_level(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import AmbiguousStep, CompileError, Spec, load_spec
+from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec, load_spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaError
 from places import SPECS
@@ -351,12 +351,16 @@ def test_parts_of_a_property_that_are_not_checked_are_listed(tmp_path: Path) -> 
     spec = load(tmp_path, body, "PROPERTY Live")
     assert list(spec.unchecked) == ["Live"]
     assert list(spec.invariants) == list(spec.action_properties) == list(spec.initial_properties) == ["Live"]
+    found = explore(spec)
+    assert (found.complete, found.violation, found.unchecked) == (True, None, ("Live",))
 
 
 def test_a_false_assumption_is_reported(tmp_path: Path) -> None:
     body = "CONSTANT N\nASSUME N = 2\nASSUME N # 3\nVARIABLE x\nInit == x = 0\nNext == x' = x"
     spec = load(tmp_path, body, "CONSTANT N = 3")
     assert [loc.line for loc in spec.false_assumptions()] == [3, 4]
+    with pytest.raises(FalseAssumptionError, match=r"^the ASSUME at Small.tla:3:1 is false$"):
+        explore(spec)
 
 
 # ---- The cache ----

@@ -15,9 +15,23 @@ import pytest
 from lockstep.tlc import Budget, Cause, TlcOptions, TlcVerdict, ToolMissing, run_tlc
 from lockstep.tlc.process import Ended, How, Lines, run_supervised
 from places import SPECS
-from processes import jvms_of, kill, wait_until
+from processes import jvms_of, kill, wait_until, words_of
 
 MODULES = SPECS / "tlc"
+
+#: Supervises a tool that says its last word when it is told to; writes each piece of its output as a line.
+SUPERVISING = """
+from pathlib import Path
+from lockstep.tlc.process import NO_LIMIT, run_supervised
+run_supervised(
+    ["/bin/sh", "-c", "echo $$ > tool; echo first; while [ ! -e go ]; do sleep 0.05; done; echo last"],
+    cwd=Path(),
+    stderr=Path("stderr.txt"),
+    on_output=lambda piece: print(piece, flush=True),
+    budget=NO_LIMIT,
+    should_stop=lambda: False,
+)
+"""
 
 
 def copied(module: str, folder: Path) -> tuple[Path, Path]:
@@ -56,6 +70,38 @@ def test_what_a_tool_has_started_ends_with_it(tmp_path: Path) -> None:
     assert (ended.how, ended.status) == (How.EXITED, 3)
     child = int((tmp_path / "child").read_text())
     assert wait_until(lambda: not Path(f"/proc/{child}/cmdline").exists(), 5)
+
+
+def test_the_last_output_of_a_tool_that_ended_unseen_is_not_lost(tmp_path: Path) -> None:
+    """As on a busy machine, where whoever reads it is stopped while it writes and ends."""
+    command = [sys.executable, "-c", SUPERVISING]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "b'first\\n'\n"
+            time.sleep(0.05)  # until it waits for more
+            child.send_signal(signal.SIGSTOP)
+            (tmp_path / "go").touch()
+            tool = int((tmp_path / "tool").read_text())
+            assert wait_until(lambda: not words_of(tool)), "the tool did not end"
+            time.sleep(0.2)  # until it has waited long enough
+            child.send_signal(signal.SIGCONT)
+            assert child.stdout.read().splitlines() == ["b'last\\n'", "b''"]
+        finally:
+            child.kill()
+
+
+def test_the_end_of_output_is_told_once_where_what_a_tool_has_started_holds_it_open(tmp_path: Path) -> None:
+    pieces: list[bytes] = []
+    ended = run_supervised(
+        ("/bin/sh", "-c", "sleep 600 & echo last"),
+        cwd=tmp_path,
+        stderr=tmp_path / "stderr.txt",
+        on_output=pieces.append,
+        budget=Budget(wall_seconds=60),
+        should_stop=lambda: False,
+    )
+    assert (ended.how, pieces) == (How.EXITED, [b"last\n", b""])
 
 
 def test_a_tool_that_cannot_be_run_is_missing(tmp_path: Path) -> None:

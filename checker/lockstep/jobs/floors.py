@@ -13,7 +13,8 @@ from lockstep.systems.system import Floor, Reached
 class FloorVerdict:
     """What a plan's clusters made of its floor; `required` is how much they had to reach.
 
-    `refuted` is what is argued to be out of reach, and was reached, each with the argument.
+    `refuted` is what is argued to be out of reach, and was reached, each with the argument; `empty` is a floor that
+    is stated and asks for nothing.
     """
 
     plan: str
@@ -22,6 +23,7 @@ class FloorVerdict:
     missing: tuple[Reached, ...] = ()
     refuted: tuple[tuple[Reached, str], ...] = ()
     too_small: str = ""
+    empty: bool = False
 
     @property
     def row(self) -> tuple[object, ...]:
@@ -32,6 +34,8 @@ class FloorVerdict:
     def result(self) -> str:
         """Say whether it was reached, and what was not."""
         said = [f"{name} was reached, though {why}" for (_, name), why in self.refuted]
+        if self.empty:
+            said.append("the floor asks for nothing")
         if self.missing:
             missing = "missing " + ", ".join(name for _, name in self.missing)
             said.append(f"{missing} ({self.too_small})" if self.too_small else missing)
@@ -64,6 +68,7 @@ def judge_floor(
     verdict = Verdict.HOLDS
     if missing:
         verdict = Verdict.VIOLATED if stated else Verdict.INCONCLUSIVE
-    if refuted or not floor.must:
+    empty = not floor.must
+    if refuted or empty:
         verdict = Verdict.VIOLATED
-    return FloorVerdict(plan, verdict, len(floor.must), missing, refuted, too_small)
+    return FloorVerdict(plan, verdict, len(floor.must), missing, refuted, too_small, empty)

@@ -24,6 +24,10 @@ class StateLimitError(GaveUpError):
     """The search came to its limit of states before it found a violation or had seen them all."""
 
 
+class UncheckedError(GaveUpError):
+    """Nothing that the search checks is violated, but there are properties that it cannot check; it names them."""
+
+
 def draw(
     spec: Spec, output: str | Path, *, title: str | None = None, limit: int = 20_000, check_deadlock: bool | None = None
 ) -> tuple[Violation, str]:
@@ -32,7 +36,8 @@ def draw(
     Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle.
     Arguments: `title`, the picture's, or else the name of the spec; `limit`, how many states are explored;
     `check_deadlock`, whether a state without successors is a violation; the configuration decides if None.
-    Raises NothingToDrawError where there is no violation, StateLimitError where `limit` states show none.
+    Raises NothingToDrawError where there is no violation, UncheckedError where there is none but not all properties
+    were checked, StateLimitError where `limit` states show none, FalseAssumptionError where an ASSUME is false.
     """
     template = _template()  # first, since the search may take its time
     name = title or spec.name
@@ -40,6 +45,9 @@ def draw(
     violation = found.violation
     if violation is None and not found.complete:
         raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
+    if violation is None and found.unchecked:
+        unchecked = ", ".join(found.unchecked)
+        raise UncheckedError(f"{name}: no violation was found, but only TLC checks {unchecked} (lockstep model)")
     if violation is None:
         raise NothingToDrawError(f"{name} has no violation to draw")
     Path(output).write_text(_svg(template, name, found, violation), encoding="utf-8")

@@ -13,7 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.models.counterexample import of_search, of_tlc
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import load_spec
+from lockstep.tla.spec import FalseAssumptionError, load_spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
 
@@ -97,9 +97,6 @@ def explore_compiled(
     """
     compiled = load_spec(spec, cfg, jar=jar)
     begin = time.perf_counter()
-    for place in compiled.false_assumptions():
-        reason = f"the ASSUME at {place} is false"
-        return SearchResult(str(spec), Engine.COMPILED, Verdict.VIOLATED, reason, None, None, None, 0.0)
     try:
         found = explore(
             compiled,
@@ -107,6 +104,8 @@ def explore_compiled(
             max_states=max_states,
             on_level=on_progress,
         )
+    except FalseAssumptionError as error:
+        return SearchResult(str(spec), Engine.COMPILED, Verdict.VIOLATED, str(error), None, None, None, 0.0)
     except RecursionError:
         raise GaveUpError(f"{spec}: {too_deep()}") from None
     except TlaError as error:
@@ -121,8 +120,8 @@ def explore_compiled(
         steps = of_search(compiled, found.violation)
     elif not found.complete:
         verdict, reason = Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
-    elif compiled.unchecked:
-        verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {', '.join(compiled.unchecked)}"
+    elif found.unchecked:
+        verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {', '.join(found.unchecked)}"
     return SearchResult(
         spec=str(spec),
         engine=Engine.COMPILED,

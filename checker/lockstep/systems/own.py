@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
-from lockstep.systems.specs import refuse_false_assumptions, refuse_unchecked
+from lockstep.systems.specs import refuse_unchecked
 from lockstep.systems.system import System
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.trace.format import Trace, TraceError, read_trace
@@ -50,7 +50,7 @@ def load_own_spec(system: System) -> Spec:
     FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
     compiled = load_spec(system.module, system.trace_cfg)
-    refuse_false_assumptions(compiled)
+    compiled.refuse_false_assumptions()
     refuse_unchecked(compiled, str(system.trace_cfg))
     return compiled
 

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lockstep.base.errors import BadInputError
 from lockstep.base.paths import common_dir
 from lockstep.base.text_files import text_of
 from lockstep.tla.cache import cache_folder, read_cached, write_cached
@@ -39,6 +40,7 @@ __all__ = [
     "ActionInfo",
     "AmbiguousStep",
     "CompileError",
+    "FalseAssumptionError",
     "Parsed",
     "PropertyPart",
     "Spec",
@@ -53,6 +55,10 @@ _MOST_COMBINATIONS = 4096
 
 _RECURSION = 10_000
 """How deep Python may call: a recursive operator of TLA+ takes a few calls a level."""
+
+
+class FalseAssumptionError(BadInputError):
+    """The constants are excluded by an ASSUME of the spec."""
 
 
 class AmbiguousStep(TlaError):  # noqa: N818 - it names what happened
@@ -406,6 +412,11 @@ class Spec:
     def false_assumptions(self) -> list[Location]:
         """List the ASSUMEs that are false."""
         return [Location(*loc) for py, loc in self._meta["assumptions"] if not self._module[py](None)]
+
+    def refuse_false_assumptions(self) -> None:
+        """Raise FalseAssumptionError where the constants are excluded by one of the ASSUMEs."""
+        for place in self.false_assumptions():
+            raise FalseAssumptionError(f"the ASSUME at {place} is false")
 
     def arity(self, name: str) -> int:
         """Answer how many arguments a definition of the root module takes; raises KeyError if there is none."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import selectors
 import signal
 import subprocess
+import sys
+import termios
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -187,11 +190,23 @@ def _pump(
                 time.sleep(_POLL_SECONDS / 10)
                 continue
             if not selector.select(_POLL_SECONDS):
-                is_open = not _has_exited(process)
+                if _has_exited(process):
+                    # It may have written since; its end is not waited for, since what it started may hold it open.
+                    _drain(descriptor, on_output)
+                    on_output(b"")
+                    is_open = False
                 continue
             data = os.read(descriptor, 1 << 16)
             on_output(data)
             is_open = bool(data)
+
+
+def _drain(descriptor: int, on_output: Callable[[bytes], None]) -> None:
+    """Hand over what a pipe holds now, and wait for no more."""
+    left = int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+    while left and (data := os.read(descriptor, left)):
+        on_output(data)
+        left -= len(data)
 
 
 def _cpu_seconds(pid: int) -> float | None:
