@@ -17,7 +17,7 @@ from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 
 #: A plan and a seed.
-Cluster = tuple[str, int]
+PlanSeed = tuple[str, int]
 
 
 def ask_cluster(plan: str, seed: int, events: int, steps: int, spec: Spec | None = None) -> BothWays:
@@ -43,7 +43,7 @@ def _spec(text: str) -> Spec:
     return Spec.from_source(text)
 
 
-def ask_with_spark(spark: SparkSession, clusters: Sequence[Cluster], events: int, steps: int) -> list[BothWays]:
+def ask_with_spark(spark: SparkSession, clusters: Sequence[PlanSeed], events: int, steps: int) -> list[BothWays]:
     """Ask clusters on a Spark cluster; the results come in the order of `clusters`.
 
     The specs are compiled here and shipped as source.
@@ -51,7 +51,7 @@ def ask_with_spark(spark: SparkSession, clusters: Sequence[Cluster], events: int
     texts = {plan: _text(plan) for plan in dict.fromkeys(plan for plan, _ in clusters)}
     shipped = spark.sparkContext.broadcast(texts)
 
-    def ask(cluster: Cluster) -> BothWays:
+    def ask(cluster: PlanSeed) -> BothWays:
         plan, seed = cluster
         return ask_cluster(plan, seed, events, steps, _spec(shipped.value[plan]))
 
@@ -85,7 +85,7 @@ class Asked:
 ASKED_HEADS = ("plan", "steps", "taken", "refused", "result")
 
 
-def by_plan(clusters: Iterable[Cluster], found: Iterable[BothWays]) -> Iterator[Asked]:
+def by_plan(clusters: Iterable[PlanSeed], found: Iterable[BothWays]) -> Iterator[Asked]:
     """Yield what came of each plan; one cluster of which nothing could be asked is no pass of its plan."""
     groups: dict[str, list[BothWays]] = {}
     for (plan, _), each in zip(clusters, found, strict=True):

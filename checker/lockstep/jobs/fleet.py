@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import TraceVerdict
@@ -24,7 +25,6 @@ from lockstep.systems.registry import simulators
 from lockstep.systems.specs import system_of, trace_spec
 from lockstep.systems.traces import write_cluster
 
-Say = Callable[[str], None]
 _BATCH = 50
 
 

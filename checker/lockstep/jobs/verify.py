@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.paths import traces_dir
+from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import Finding, TraceVerdict
@@ -31,8 +32,6 @@ from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import import_trace, raw_format, write_cluster
 from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 from lockstep.trace.imported import Summary
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from lockstep.tla.explore import Violation
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.text import parse_value
-from lockstep.tlc.result import Counterexample, Step
+from lockstep.tlc.result import Counterexample, TlcStep
 
 _INIT = "Init"
 
@@ -55,7 +55,7 @@ def _compiled(module: Path, cfg: Path, search_path: Sequence[Path], jar: Path | 
         return None  # TLC's verdict stands, whatever keeps us from telling the arguments
 
 
-def _state(step: Step, order: Sequence[str]) -> dict[str, Value]:
+def _state(step: TlcStep, order: Sequence[str]) -> dict[str, Value]:
     """Read a state; its variables come in the order of the spec, which is not that of TLC."""
     names = order if set(order) == set(step.variables) else step.variables
     return {name: _value(step.variables[name]) for name in names}
@@ -81,6 +81,6 @@ def _taken(spec: Spec, action: str | None, before: Mapping[str, Value], after: M
     return None
 
 
-def _place(step: Step) -> str:
+def _place(step: TlcStep) -> str:
     at = step.location
     return "" if at is None else f"{at.module}.tla:{at.line}:{at.column}"

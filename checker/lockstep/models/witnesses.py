@@ -20,7 +20,7 @@ from lockstep.models.manifest import Manifest, ModelEntry
 from lockstep.tla.syntax.cfg import parse_cfg
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
 from lockstep.tlc.process import Budget
-from lockstep.tlc.result import PropertyKind, Violation
+from lockstep.tlc.result import PropertyKind, TlcViolation
 
 MODULE = "WitnessesTogether"
 _REACHED = re.compile(r'^<<"reached", (?P<number>\d+), (?P<level>\d+)>>$')
@@ -166,5 +166,7 @@ def _of_witness(witness: Witness, level: int | None, run: TlcResult) -> TlcResul
         return run
     kind = PropertyKind.INVARIANT if witness.step is None else PropertyKind.ACTION
     reason = f"{witness.name} is violated"
-    reached = replace(run, verdict=TlcVerdict.VIOLATED, reason=reason, violation=Violation(kind, witness.name, reason))
+    reached = replace(
+        run, verdict=TlcVerdict.VIOLATED, reason=reason, violation=TlcViolation(kind, witness.name, reason)
+    )
     return replace(reached, depth=level, distinct=None, generated=None, queue=None)

@@ -19,11 +19,11 @@ from lockstep.tlc.result import (
     Counterexample,
     PropertyKind,
     SpecError,
-    Step,
     TlcLocation,
     TlcResult,
+    TlcStep,
     TlcVerdict,
-    Violation,
+    TlcViolation,
 )
 
 _VIOLATION_EXITS = frozenset({10, 11, 12, 13, 14})
@@ -231,7 +231,7 @@ def _is_evaluation(message: Message) -> bool:
     return _KINDS[Code(message.code)][0] in (PropertyKind.EVALUATION, PropertyKind.ASSERTION)
 
 
-def _violation(message: Message, request: Request, reader: OutputReader) -> Violation | None:
+def _violation(message: Message, request: Request, reader: OutputReader) -> TlcViolation | None:
     """What a message of TLC says is violated; None when TLC itself failed instead."""
     kind, pattern = _KINDS[Code(message.code)]
     codes = set(message.codes())
@@ -247,7 +247,7 @@ def _violation(message: Message, request: Request, reader: OutputReader) -> Viol
     if kind is PropertyKind.TEMPORAL:
         candidates = cfg_properties(request.cfg)
         name = candidates[0] if len(candidates) == 1 else None
-    return Violation(kind, name, message.text, candidates, TlcLocation.parse(message.text), reader.positions)
+    return TlcViolation(kind, name, message.text, candidates, TlcLocation.parse(message.text), reader.positions)
 
 
 def _is_failure_of_tlc(message: Message) -> bool:
@@ -258,7 +258,7 @@ def _is_failure_of_tlc(message: Message) -> bool:
     return bool(thrown) and not any(name in thrown for name in _EVALUATION_EXCEPTIONS)
 
 
-def _sentence(violation: Violation) -> str:
+def _sentence(violation: TlcViolation) -> str:
     """The violation in one line."""
     if violation.kind is PropertyKind.DEADLOCK:
         return "deadlock: a reachable state has no successor"
@@ -283,7 +283,7 @@ def _initial_state(text: str) -> Counterexample | None:
     """The one-state counterexample inside `Invariant I is violated by the initial state: ...`."""
     body = text.partition("initial state:\n")[2]
     variables = parse_state(body)
-    return Counterexample((Step(1, None, None, variables, body),)) if variables else None
+    return Counterexample((TlcStep(1, None, None, variables, body),)) if variables else None
 
 
 def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult:
