@@ -34,10 +34,17 @@ with scratch("outer") as outer, scratch("inner") as inner:
 """
 
 
+def with_signals() -> None:
+    """Take the signals as from a terminal: whoever started the tests may have them ignored, as nohup and `&` do."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def holder(folder: Path, what: str) -> subprocess.Popen[str]:
     child = subprocess.Popen(
         [sys.executable, "-c", HOLDER, what],
         env={**os.environ, "TMPDIR": str(folder)},
+        preexec_fn=with_signals,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -57,13 +57,13 @@ def test_a_disk_that_takes_no_module_for_tlc_is_not_blamed_on_the_trace(
     assert own(log).verdict is Verdict.INTERNAL
 
 
-def limited(folder: Path, most_bytes: int, *words: str) -> subprocess.CompletedProcess[str]:
+def limited(folder: Path, most_bytes: int, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run the command where no file can have more bytes, as on a disk with so much room."""
     return subprocess.run(
         [sys.executable, "-m", "lockstep", *words],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
         cwd=folder,
-        env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache")},
+        env={**os.environ, **env},
         capture_output=True,
         text=True,
         check=False,
@@ -79,7 +79,8 @@ def limited(folder: Path, most_bytes: int, *words: str) -> subprocess.CompletedP
     ],
 )
 def test_a_full_disk_under_tlc_is_never_malformed_input(most_bytes: int, code: int, said: str, folder: Path) -> None:
-    done = limited(folder, most_bytes, "check", "--engine", "tlc", NAME)
+    cold = str(folder / "cache")
+    done = limited(folder, most_bytes, "check", "--engine", "tlc", NAME, XDG_CACHE_HOME=cold)
     assert (done.returncode, done.stderr) == (code, "")
     assert re.search(said, done.stdout)
 
