@@ -431,7 +431,11 @@ class Whole(InStep):
     grain = replace(FINE, vote_messages=True)
 
 
-@pytest.mark.parametrize("machine", [InFineStep, InBatches, InLaterVersion, InAppliedStep, ByMessages, Whole])
+#: What the larger machines have as well.
+FURTHER = [pytest.param(each, marks=pytest.mark.nightly) for each in (InFineStep, InLaterVersion, ByMessages)]
+
+
+@pytest.mark.parametrize("machine", [InBatches, InAppliedStep, Whole, *FURTHER])
 def test_the_repaired_reference_stays_in_step_with_the_spec_at_the_fine_grain(machine: type[InStep]) -> None:
     search(machine, examples=25, steps=40)
 
