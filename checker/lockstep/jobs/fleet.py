@@ -15,14 +15,14 @@ from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.both_ways import ASKED_HEADS, Asked, ask_with_spark, by_plan
-from lockstep.jobs.coverage import Coverage
-from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_floor
+from lockstep.jobs.coverage import Coverage, reached_by
+from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.spark.check import check_with_spark
 from lockstep.jobs.spark.session import spark_session
 from lockstep.report.text import finding_text, table
 from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import system_of, trace_spec
+from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import write_cluster
 
 _BATCH = 50
@@ -89,7 +89,7 @@ class Fleet:
                 self.progress(f"{start:,} of {len(clusters):,} clusters checked")
                 self._check(spark, folder, clusters[start : start + _BATCH])
             self._ask(spark, clusters)
-        self._judge_floors()
+        self.floors = [judge_plan(plan, coverage, self.events) for plan, coverage in self.of_plans.items()]
         self.say(self.coverage.text() + "\n")
         self.say(self._failed() + "\n")
         self.say(table(FLOOR_HEADS, [each.row for each in self.floors]) + "\n")
@@ -102,12 +102,10 @@ class Fleet:
         paths = [write_cluster(folder, plan, seed, self.events) for plan, seed in batch]
         for (plan, _), path in zip(batch, paths, strict=True):
             trace = open_trace(path)
-            system = system_of(trace.header, str(path))
             self.actions |= trace_spec(trace.header, str(path)).actions.keys()
-            events = [event for _, event in trace]
-            reached = list(system.reached(events)) if system.reached else []
-            self.coverage.add(reached, len(events))
-            self.of_plans.setdefault(plan, Coverage()).add(reached, len(events))
+            reached, events = reached_by(trace)
+            self.coverage.add(reached, events)
+            self.of_plans.setdefault(plan, Coverage()).add(reached, events)
         for (plan, seed), path, found in zip(batch, paths, check_with_spark(spark, paths), strict=True):
             judged, said = judge_cluster(plan, found, self.events)
             self.verdicts.append(judged)
@@ -128,13 +126,6 @@ class Fleet:
         for each in found:
             if each.findings:
                 self.say("\n".join(finding_text(each.source, finding) for finding in each.findings) + "\n")
-
-    def _judge_floors(self) -> None:
-        for plan, coverage in self.of_plans.items():
-            system, simulator = simulators()[plan]
-            spec = trace_spec(simulator.cluster(plan, 0, 0)[0], plan)
-            floors = system.floors(plan, spec) if system.floors else ()
-            self.floors.append(judge_floor(plan, floors, coverage.times, len(coverage.events), self.events))
 
     def _failed(self) -> str:
         rows = [(plan, name, count) for (plan, name), count in sorted(self.failed.items())]

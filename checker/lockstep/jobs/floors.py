@@ -6,6 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lockstep.base.verdict import Verdict
+from lockstep.jobs.coverage import Coverage
+from lockstep.systems.registry import simulators
+from lockstep.systems.specs import trace_spec
 from lockstep.systems.system import Floor, Reached
 
 
@@ -72,3 +75,14 @@ def judge_floor(
     if refuted or empty:
         verdict = Verdict.VIOLATED
     return FloorVerdict(plan, verdict, len(floor.must), missing, refuted, too_small, empty)
+
+
+def judge_plan(plan: str, coverage: Coverage, events: int) -> FloorVerdict:
+    """Hold what the clusters of a plan reached against the floor that its system states.
+
+    Arguments: `coverage`, of all clusters of the plan; `events`, how many each of them had to take.
+    """
+    system, simulator = simulators()[plan]
+    spec = trace_spec(simulator.cluster(plan, 0, 0)[0], plan)
+    floors = system.floors(plan, spec) if system.floors else ()
+    return judge_floor(plan, floors, coverage.times, len(coverage.events), events)

@@ -17,8 +17,9 @@ from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import Finding, TraceVerdict
 from lockstep.jobs.both_ways import ASKED_HEADS, ask_with_spark, by_plan
+from lockstep.jobs.coverage import Coverage, reached_by
 from lockstep.jobs.fleet import judge_cluster
-from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_floor
+from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.recordings import Recording, found_text, load_recordings, mismatches
 from lockstep.jobs.spark.check import verdicts_with_spark
 from lockstep.jobs.spark.session import spark_session
@@ -27,8 +28,7 @@ from lockstep.proofs import ProofVerdict, run_proofs
 from lockstep.report.text import Column, finding_text, heads, row, table
 from lockstep.systems.models import models_of_tier
 from lockstep.systems.opening import open_trace
-from lockstep.systems.registry import SYSTEMS, lemmas, simulators
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.registry import SYSTEMS, lemmas
 from lockstep.systems.traces import import_trace, raw_format, write_cluster
 from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 from lockstep.trace.imported import Summary
@@ -175,13 +175,11 @@ class Job:
 
     def _judge_floors(self, fleet: list[tuple[str, Path]]) -> None:
         """Hold what the clusters of each plan reached against its floor: a pass in which nothing happens is none."""
-        for plan in dict.fromkeys(plan for plan, _ in fleet):
-            system, _ = simulators()[plan]
-            traces = [open_trace(path) for each, path in fleet if each == plan]
-            runs = [[event for _, event in trace] for trace in traces]
-            reached = {what for run in runs for what in system.reached(run)} if system.reached else set()
-            floors = system.floors(plan, trace_spec(traces[0].header, plan)) if system.floors else ()
-            judged = judge_floor(plan, floors, reached, len(traces), self.events)
+        of_plans: dict[str, Coverage] = {}
+        for plan, path in fleet:
+            of_plans.setdefault(plan, Coverage()).add(*reached_by(open_trace(path)))
+        for plan, coverage in of_plans.items():
+            judged = judge_plan(plan, coverage, self.events)
             self.floors.append(judged)
             self._record("floor", plan, judged.verdict, judged.result)
         self.say("What the clusters of a plan must reach of the protocol\n")

@@ -51,7 +51,7 @@ from raftref.dledger import (
 )
 from raftref.dledger.simulation import Cluster, FaultPlan, constants
 from raftref.dledger.simulation.cluster import PUSH_HANDLERS
-from raftref.dledger.simulation.scenarios import Script
+from raftref.dledger.simulation.scenarios import Script, figure8_to_the_third_term
 
 # Loading a spec raises the limit to this; Hypothesis complains if that happens within a run.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))
@@ -443,18 +443,7 @@ def test_the_repaired_reference_stays_in_step_with_the_spec_at_the_fine_grain(ma
 def before_the_fourth_term(play: Script) -> None:
     """Figure 8 up to the point where B and C stand in term 4, and no one has voted yet."""
     a, b, c = play.cluster.node_ids
-    play.elect(a, 1, [b])
-    play.take(a, "AppendAsLeader", "a")
-    play.take(a, "Crash")
-    play.elect(b, 2, [c])
-    play.take(b, "AppendAsLeader", "b")
-    play.take(b, "Crash")
-    play.restart(a)
-    play.elect(a, 3, [c])
-    play.ask(a, "DoCompare", c)
-    play.ask(a, "DoTruncate", c)
-    play.take(a, "RefreshOwnWaterMark")
-    play.take(a, "QuorumAckChecker")
+    figure8_to_the_third_term(play)
     play.take(a, "Crash")
     play.restart(b)
     play.stand(b, 4)

@@ -131,7 +131,10 @@ class _Logs:
         yield from self._leaders(event)
 
     def _is_late(self, event: Event, end: int) -> bool:
-        """Tell whether a TRUNCATE keeps an entry behind which its own leader has appended more."""
+        """Tell whether a TRUNCATE keeps an entry behind which its own leader has appended more.
+
+        It is told from the trace alone: the spec's IsLateTruncate never holds where a plan runs as published.
+        """
         m, log = event.args["m"], self._logs.get(event.node, [])
         keeps = m["index"] < end and log[m["index"]] == m["entry"]
         its_leader = m["src"] == event.shows.get("leaderId") and m["term"] == event.shows.get("currTerm")

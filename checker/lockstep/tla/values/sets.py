@@ -147,6 +147,7 @@ class LazySet:
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element: every subclass says how."""
+        # No ABCMeta here: it would slow every isinstance, of which an evaluation makes millions.
         raise NotImplementedError
 
     def items(self) -> Iterator[Value]:
