@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args, get_type_hints
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -23,12 +23,16 @@ class NotEnabled(Exception):  # noqa: N818 - the word of the spec: an action is 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action of the protocol: its trace name, its parameters by the spec's names, and how to take it."""
+    """An action of the protocol: its trace name, its parameters by the spec's names, and how to take it.
+
+    `messages` are the classes of what it handles, where it handles a message: it is asked about no other.
+    """
 
     name: str
     parameters: tuple[str, ...]
     enabled: Callable[..., bool]
     perform: Callable[..., Any]
+    messages: tuple[type, ...] = ()
 
 
 def trace_name(method_name: str) -> str:
@@ -58,10 +62,16 @@ def action(
             for p in inspect.signature(method).parameters.values()
             if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         ]
-        guarded.__dict__["action"] = Action(name, tuple(positional[1:]), when, guarded)
+        guarded.__dict__["action"] = Action(name, tuple(positional[1:]), when, guarded, _messages(method))
         return guarded
 
     return declare
+
+
+def _messages(method: Callable[..., Any]) -> tuple[type, ...]:
+    """Return the classes that the parameter `m` of a method is annotated with."""
+    annotated = get_type_hints(method).get("m")
+    return () if annotated is None else get_args(annotated) or (annotated,)
 
 
 def actions_of(owner: type) -> dict[str, Action]:

@@ -48,7 +48,7 @@ def test_there_are_many_cases_and_each_has_a_name_of_its_own() -> None:
 
 
 def test_the_docs_say_what_is_said(told: dict[str, Said]) -> None:
-    """Rewrite them with `python tests/malformed.py > docs/errors.md`."""
+    """Rewrite them with `python tests/support/malformed.py > docs/errors.md`."""
     assert (DOCS / "errors.md").read_text() == page(list(told.values()))
 
 

@@ -21,7 +21,7 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.explain import codes, rule, told_by_the_spec
 from lockstep.tla.syntax.cfg import read_cfg
 from lockstep.trace.format import write_trace
-from lockstep.trace.paths import NoTraceError, trace_paths
+from lockstep.trace.paths import Missing, trace_paths
 from lockstep_command import lockstep
 from simulated_traces import simulated
 
@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_property_that_traces_are_checked_for_has_a_code_of_its_own() -> None:
     cfg = read_cfg(DLEDGER.trace_cfg)
     assert set(DLEDGER.codes) == {*cfg.invariants, *cfg.properties}
-    assert len(set(codes())) == len(codes()) == len(DLEDGER.codes) + 8
+    assert len(set(codes())) == len(codes()) == len(DLEDGER.codes) + 9
 
 
 @pytest.mark.parametrize("code", codes())
@@ -107,11 +107,48 @@ def test_each_file_is_checked_once(folder: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("word", ["nowhere.ndjson", "*.nowhere"])
-def test_a_word_that_stands_for_no_file_is_wrong_usage(word: str, folder: Path) -> None:
-    with pytest.raises(NoTraceError, match="there is no such file"):
-        trace_paths([word])
-    assert lockstep("check", "good.ndjson", word, cwd=folder).returncode == 2
+@pytest.mark.parametrize("form", ["text", "json", "jsonl", "junit"])
+def test_a_word_that_stands_for_no_file_is_reported_and_leaves_the_others_their_verdicts(
+    form: str, folder: Path
+) -> None:
+    done = lockstep("check", "--format", form, "nowhere.ndjson", "good.ndjson", "*.no", "lied.ndjson", cwd=folder)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert told(done.stdout, form) == [
+        ("nowhere.ndjson", "malformed", "there is no such file"),
+        ("good.ndjson", "holds", ""),
+        ("*.no", "malformed", "there is no such file"),
+        ("lied.ndjson", "violated", ""),
+    ]
+
+
+def told(output: str, form: str) -> list[tuple[str, str, str]]:
+    """Of each trace that a report tells of: its name, the verdict, and why it is malformed."""
+    if form == "text":
+        found = re.findall(r"^(\S+): (?:LS301 )?(\w+): (.*)$", output, re.MULTILINE)
+        return [(name, word, why if word == "malformed" else "") for name, word, why in found if name != "replay"]
+    if form == "junit":
+        cases = ElementTree.fromstring(output).findall("testcase")
+        return [(case.get("name") or "", *judged(case)) for case in cases]
+    records = json.loads(output) if form == "json" else [json.loads(line) for line in output.splitlines()]
+    reasons = [each["reason"] if each["verdict"] == "malformed" else "" for each in records]
+    return [(each["source"], each["verdict"], why) for each, why in zip(records, reasons, strict=True)]
+
+
+def judged(case: ElementTree.Element) -> tuple[str, str]:
+    """The verdict on a test case, and why it is malformed."""
+    error = case.find("error")
+    if error is not None:
+        return error.get("type") or "", error.get("message") or ""
+    return ("holds" if case.find("failure") is None else "violated"), ""
+
+
+def test_an_empty_word_and_a_folder_without_traces_are_reported(folder: Path, tmp_path: Path) -> None:
+    found = trace_paths(["", str(tmp_path), str(folder / "good.ndjson")])
+    assert found == [
+        Missing("''", "an empty word names no trace"),
+        Missing(str(tmp_path), "there is no .ndjson file in this folder"),
+        folder / "good.ndjson",
+    ]
 
 
 def test_a_trace_is_read_from_standard_input(folder: Path) -> None:

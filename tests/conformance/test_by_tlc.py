@@ -36,10 +36,11 @@ from lockstep.systems.specs import trace_constants
 from lockstep.systems.traces import import_trace
 from lockstep.tla.spec import Parsed, Spec, parse_spec
 from lockstep.tla.values.itf import to_itf
-from lockstep.tlc import TlcVerdict, run_tlc
+from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep_command import lockstep
 from places import SPECS
+from processes import wait_until
 from raftref.dledger import PUBLISHED
 from raftref.dledger.simulation import FaultPlan, constants, figure8, resurrected_tail, scenario_plan, simulate
 from simulated_traces import REPAIRED, as_event, header
@@ -222,7 +223,7 @@ def test_every_step_of_the_module_is_a_step_of_the_spec_s_own_next(tmp_path: Pat
     spec.write_text(module.text.replace("\n====\n", "\nStepsOfNext == [][Next]_vars\n====\n"))
     with cfg.open("a") as file:
         file.write("PROPERTY StepsOfNext\n")
-    result = run_tlc(spec, cfg, deadlock_check=False, library=[spec_dir() / "dledger"])
+    result = run_tlc(spec, cfg, TlcOptions(deadlock_check=False, is_short=True, library=[spec_dir() / "dledger"]))
     assert (result.verdict, result.depth) == (TlcVerdict.HOLDS, LENGTH + 1)
 
 
@@ -270,7 +271,8 @@ def test_one_trace_after_the_other_is_checked_and_the_replay_names_the_engine(fo
 def test_a_budget_that_is_spent_and_a_java_that_is_missing_are_inconclusive(folder: Path, tmp_path: Path) -> None:
     done = lockstep("check", "--engine", "tlc", "--timeout", "0.3", NAME, cwd=folder)
     assert (done.returncode, "inconclusive: TLC: " in done.stdout) == (3, True)
-    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, PATH=str(tmp_path), JAVA_HOME=str(tmp_path))
+    nowhere = dict.fromkeys(("PATH", "JAVA_HOME", "XDG_CACHE_HOME"), str(tmp_path))  # nothing is parsed yet
+    done = lockstep("check", "--engine", "tlc", NAME, cwd=folder, **nowhere)
     assert (done.returncode, "inconclusive: Java 17 or newer is required" in done.stdout) == (3, True)
 
 
@@ -301,9 +303,7 @@ def test_an_interrupt_leaves_no_file_behind(number: int, folder: Path, tmp_path:
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob("lockstep-tlc-*/LockstepTrace.cfg")) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        assert wait_until(lambda: list(tmp_path.glob("lockstep-run-*/trace-*/LockstepTrace.cfg")))
         time.sleep(0.5)
         child.send_signal(number)
         assert child.wait(timeout=20) == (130 if number == signal.SIGINT else 143)

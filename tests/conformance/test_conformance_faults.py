@@ -90,7 +90,7 @@ def test_a_guard_of_the_spec_that_has_no_value_is_an_internal_error_at_the_event
 
 
 def test_an_action_of_the_spec_with_two_successors_is_an_internal_error(tmp_path: Path) -> None:
-    two = ("MayCheckPoint(n)   == TRUE", "MayCheckPoint(n)   == TRUE\nEither(s) == {s, [s EXCEPT !.checkPoint = 9]}")
+    two = ("MayCheckPoint(n)    == TRUE", "MayCheckPoint(n)    == TRUE\nEither(s) == {s, [s EXCEPT !.checkPoint = 9]}")
     step = (
         "    /\\ Step(n, [node[n] EXCEPT !.checkPoint = node[n].committedIndex])",
         "    /\\ \\E s \\in Either(node[n]) : Step(n, s)",
@@ -103,7 +103,7 @@ def test_an_action_of_the_spec_with_two_successors_is_an_internal_error(tmp_path
 @pytest.mark.parametrize(
     "replaced",
     [
-        ("     checkPoint       |-> s.checkPoint,", "     checkPoint       |-> Head(<< >>),"),
+        ("     checkPoint       |-> state.checkPoint,", "     checkPoint       |-> Head(<< >>),"),
         ("Outbox(n) ==\n", "Outbox(n) == IF node[n].checkPoint # 77 THEN {Head(<< >>)} ELSE\n"),
         ("IndexOrder ==\n", "IndexOrder == Head(<< >>) = 1 /\\\n"),
         ("    /\\ network = [n \\in Node", "    /\\ Head(<< >>) = 1\n    /\\ network = [n \\in Node"),
@@ -121,8 +121,8 @@ def test_a_formula_of_the_spec_that_has_no_value_is_never_the_fault_of_the_trace
 def test_a_domain_of_the_spec_that_has_no_value_is_the_fault_of_the_spec(tmp_path: Path) -> None:
     """The argument is compared with the domain, so the two errors must be told apart."""
     replaced = (
-        "    \\E peer \\in Peers(n) :\n    LET s       == CheckAndFreshState",
-        "    \\E peer \\in {Head(<< >>)} :\n    LET s       == CheckAndFreshState",
+        "    \\E peer \\in Peers(n) :\n    LET fresh == CheckAndFreshState",
+        "    \\E peer \\in {Head(<< >>)} :\n    LET fresh == CheckAndFreshState",
     )
     verdict = check(list(simulated()[1]), spec=broken(tmp_path, replaced))
     assert verdict.verdict is Verdict.INTERNAL

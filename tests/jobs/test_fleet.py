@@ -11,11 +11,23 @@ from lockstep.jobs.coverage import Coverage
 from lockstep.jobs.fleet import Fleet
 from lockstep.systems.dledger.reached import ELECTIONS, FAULTS, reached
 from lockstep.trace.format import Event
+from mutants import mutants, planted
 from raftref.dledger.storage.ledger_store import LedgerStore
 
 
 def event(action: str, node: str = "n1", sent: tuple[dict[str, Any], ...] | None = None, **shows: Any) -> Event:
     return Event(seq=0, node=node, action=action, shows=shows, sent=sent)
+
+
+ENTRY, OTHER = {"term": 1, "value": "v"}, {"term": 0, "value": "w"}
+
+
+def truncates(end: int, node: str = "n1", index: int = 0, term: int = 0, **shows: Any) -> Event:
+    """A TRUNCATE of n3 in term 1 to ENTRY at `index`; then the log ends at `end` with an entry of `term`."""
+    m = {"index": index, "entry": ENTRY, "src": "n3", "term": 1}
+    log = [OTHER] * (end + 1)
+    shown = {"ledgerEndIndex": end, "ledgerEndTerm": term, "log": log, **shows}
+    return Event(seq=0, node=node, action="HandleDoTruncate", args={"m": m}, shows=shown)
 
 
 def dispatcher(kind: str) -> dict[str, Any]:
@@ -42,19 +54,15 @@ def test_a_dispatcher_s_change_of_state_is_told_once() -> None:
 
 
 def test_a_log_that_truncate_shortens_was_cut_and_one_it_lengthens_was_not() -> None:
-    grows = [event("HandleDoTruncate", ledgerEndIndex=0), event("HandleDoTruncate", ledgerEndIndex=2)]
+    grows = [truncates(0), truncates(2)]
     assert "entries cut" not in [name for _, name in reached(grows)]
-    falls = [
-        *grows,
-        event("HandleDoTruncate", node="n2", ledgerEndIndex=1),
-        event("HandleDoTruncate", ledgerEndIndex=1),
-    ]
+    falls = [*grows, truncates(1, node="n2"), truncates(1)]
     assert [name for _, name in reached(falls)].count("entries cut") == 1
 
 
 def test_a_run_with_a_leader_change_and_a_cut_is_told_whichever_comes_first() -> None:
     leaders = [event("ChangeToLeader"), event("ChangeToLeader", node="n2")]
-    cut = [event("HandleDoTruncate", ledgerEndIndex=2), event("HandleDoTruncate", ledgerEndIndex=1)]
+    cut = [truncates(2), truncates(1)]
     both = ("log", "leader change and cut")
     assert both in list(reached([*leaders, *cut]))
     assert both in list(reached([*cut, *leaders]))
@@ -63,9 +71,38 @@ def test_a_run_with_a_leader_change_and_a_cut_is_told_whichever_comes_first() ->
 
 
 def test_a_restart_that_lengthens_a_log_brings_cut_entries_back() -> None:
-    events = [event("HandleDoTruncate", ledgerEndIndex=1), event("Crash"), event("Restart", ledgerEndIndex=2)]
+    events = [truncates(1), event("Crash"), event("Restart", ledgerEndIndex=2)]
     assert ("log", "cut entries back") in list(reached(events))
     assert ("log", "cut entries back") not in list(reached([*events[:2], event("Restart", ledgerEndIndex=1)]))
+
+
+@pytest.mark.parametrize(("end", "said"), [(0, ["entries cut", "late TRUNCATE cuts"]), (2, ["late TRUNCATE passes"])])
+def test_a_truncate_behind_whose_entry_its_leader_appended_comes_late(end: int, said: list[str]) -> None:
+    held = {"ledgerEndIndex": 2, "ledgerEndTerm": 1, "log": [ENTRY] * 3}
+    late = truncates(end, leaderId="n3", currTerm=1)
+    assert [name for kind, name in reached([event("X", **held), late]) if kind == "log"] == said
+    of_another = truncates(end, leaderId="n2", currTerm=1)
+    assert "late" not in str([name for kind, name in reached([event("X", **held), of_another]) if kind == "log"])
+
+
+def test_commits_are_told_by_who_commits_and_where_the_log_ends() -> None:
+    events = [
+        event("QuorumAckChecker", ledgerEndIndex=1, committedIndex=0),
+        event("HandleDoCommit", node="n2", ledgerEndIndex=1, committedIndex=1),
+        event("HandleDoCommit", node="n2", ledgerEndIndex=1, committedIndex=1),
+        event("Y", node="n2", ledgerEndIndex=0, committedIndex=1),
+    ]
+    found = [name for kind, name in reached(events) if kind == "log"]
+    assert found == ["entries committed", "commit learnt", "commit past the end"]
+
+
+def test_what_a_client_that_waited_is_told_is_read_off_who_waits_no_more() -> None:
+    waits = {"#set": [{"index": 0, "entry": ENTRY}]}
+    told = event("ActOnQuorumIndex", currTerm=1, futures={"#set": []}, acknowledged=waits)
+    changed = event("QuorumAckChecker", currTerm=2, futures={"#set": []})
+    first = event("AppendAsLeader", currTerm=1, futures=waits)
+    assert [name for kind, name in reached([first, told]) if kind == "client"] == ["SUCCESS"]
+    assert [name for kind, name in reached([first, changed]) if kind == "client"] == ["TERM_CHANGED"]
 
 
 def test_the_first_leader_is_no_other_leader() -> None:
@@ -84,9 +121,9 @@ def test_a_share_counts_traces_and_not_times() -> None:
 # ---- The fleet ----
 
 
-def fleet(*plans: str, seeds: int) -> tuple[Fleet, list[str]]:
+def fleet(*plans: str, seeds: int, asked: int = 0) -> tuple[Fleet, list[str]]:
     said: list[str] = []
-    return Fleet(plans, range(1, seeds + 1), 300, said.append, lambda _: None, master="local[2]"), said
+    return Fleet(plans, range(1, seeds + 1), 400, said.append, lambda _: None, master="local[2]", asked=asked), said
 
 
 def test_every_cluster_is_a_behaviour_of_the_spec_and_every_action_is_taken() -> None:
@@ -94,11 +131,12 @@ def test_every_cluster_is_a_behaviour_of_the_spec_and_every_action_is_taken() ->
     job, said = fleet(*plans, seeds=5)
     assert job.run() is Verdict.HOLDS
     assert len(job.verdicts) == 35
+    assert [(floor.plan, floor.result) for floor in job.floors] == [(plan, "holds") for plan in plans]
     # Votes come step by step in these plans, so an election in one step is not for them.
     assert job.missing == ["ElectLeader"]
     # What coverage asks for by name is what the spec calls it.
     assert {*FAULTS, *ELECTIONS, "HandleDoTruncate", "Restart"} <= job.actions
-    assert said[-1].startswith("fleet: holds (35 clusters, median 300 events")
+    assert said[-1].startswith("fleet: holds (35 clusters, median 400 events")
 
 
 def test_a_cluster_that_does_not_conform_is_named_with_the_command_that_writes_it(
@@ -109,4 +147,22 @@ def test_a_cluster_that_does_not_conform_is_named_with_the_command_that_writes_i
     assert job.run() is Verdict.VIOLATED
     text = "\n".join(said)
     assert "checkPoint: the trace shows 7" in text
-    assert "lockstep simulate --plan ordered --seed 1 --events 300" in text
+    assert "lockstep simulate --plan ordered --seed 1 --events 400" in text
+
+
+def test_a_fleet_in_which_no_leader_ever_pushes_is_below_its_floor() -> None:
+    mutant = next(m for m in mutants() if m.function == "has_entry" and m.after.startswith("0 < index"))
+    job, said = fleet("ordered", seeds=5)
+    with planted(mutant):
+        assert job.run() is Verdict.VIOLATED
+    assert set(job.verdicts) == {Verdict.HOLDS}
+    assert {"DoAppend", "entries committed"} <= {name for _, name in job.floors[0].missing}
+    assert any("missing " in text and "HandleDoAppend" in text for text in said)
+
+
+def test_a_fleet_is_asked_both_ways_where_that_is_wanted() -> None:
+    job, said = fleet("four", seeds=5, asked=1)
+    assert job.run() is Verdict.HOLDS
+    (asked,) = job.both_ways
+    assert (asked.plan, asked.verdict, asked.steps) == ("four", Verdict.HOLDS, 5)
+    assert any(text.startswith("  plan") and "refused" in text for text in said)

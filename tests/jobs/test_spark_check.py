@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,7 +18,7 @@ from dledger import VARIANTS, check_dledger
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.spark.check import _check_lines, check_with_spark
+from lockstep.jobs.spark.check import _check_lines, _check_part, _parts, check_with_spark, verdicts_with_spark
 from lockstep.jobs.spark.session import spark_session
 from lockstep.systems.specs import Switches, spec_key, trace_spec
 from lockstep.systems.traces import import_trace, write_cluster
@@ -192,3 +196,76 @@ def test_without_java_to_compile_a_spec_a_trace_is_inconclusive(
     (found,) = check_with_spark(spark, [good])
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.reason.startswith("Java 17 or newer is required; none found on ")
+
+
+# ---- What dies ----
+
+
+def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    traces = [write_cluster(tmp_path, "ordered", seed, 20) for seed in range(1, 5)]
+
+    def killed_by_the_second(lines: Iterator[bytes], source: str, *rest: Any) -> TraceVerdict:
+        if source.endswith("ordered-2.trace.ndjson"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return _check_lines(lines, source, *rest)
+
+    monkeypatch.setattr("lockstep.jobs.spark.check._check_lines", killed_by_the_second)
+    found = check_with_spark(spark, traces)
+    assert [each.verdict for each in found] == [Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.HOLDS]
+    assert found[1].reason == "the Spark worker died"
+    assert worst([each.verdict for each in found]).exit_code == 3
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_a_worker_raises_is_told_in_a_line(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = write_cluster(tmp_path, "ordered", 1, 20)
+
+    def raising(*_: Any) -> TraceVerdict:
+        raise ModuleNotFoundError("No module named 'lockstep'")
+
+    monkeypatch.setattr("lockstep.jobs.spark.check._check_lines", raising)
+    (found,) = check_with_spark(spark, [trace])
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.reason == "Spark did not finish: ModuleNotFoundError: No module named 'lockstep'"
+
+
+def test_a_trace_that_becomes_unreadable_leaves_the_others_of_its_part_their_verdicts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    good, gone = (write_cluster(tmp_path, "ordered", seed, 20) for seed in (1, 2))
+    header = read_trace(good).header
+    texts = {spec_key(header, str(good)): trace_spec(header, str(good)).source}
+    gone.unlink()
+    found = _check_part(spark, [gone, good], texts, {})
+    assert [found[str(each)].verdict for each in (gone, good)] == [Verdict.MALFORMED, Verdict.HOLDS]
+    assert found[str(gone)].reason == f"{gone}: cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize(("count", "most"), [(0, 8), (1, 8), (8, 8), (9, 8), (100, 8)])
+def test_every_trace_is_in_one_part_and_there_are_not_too_many(count: int, most: int) -> None:
+    traces = [Path(str(number)) for number in range(count)]
+    parts = list(_parts(traces, most))
+    assert [trace for part in parts for trace in part] == traces
+    assert len(parts) <= most
+
+
+def test_verdicts_come_as_soon_as_they_are_there(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces = [write_cluster(tmp_path, "ordered", seed, 20) for seed in (1, 2)]
+    waited_for = tmp_path / "go"
+
+    def waiting(lines: Iterator[bytes], source: str, *rest: Any) -> TraceVerdict:
+        while source.endswith("ordered-2.trace.ndjson") and not waited_for.exists():
+            time.sleep(0.02)
+        return _check_lines(lines, source, *rest)
+
+    monkeypatch.setattr("lockstep.jobs.spark.check._check_lines", waiting)
+    found = verdicts_with_spark(spark, traces)
+    assert next(found).verdict is Verdict.HOLDS
+    waited_for.touch()
+    assert [each.verdict for each in found] == [Verdict.HOLDS]

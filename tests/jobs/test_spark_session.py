@@ -4,13 +4,18 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 
 import pyarrow as pa
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from lockstep.base.verdict import Verdict
+from lockstep.jobs.spark.check import check_with_spark
 from lockstep.jobs.spark.session import SparkStartError, spark_session
+from lockstep.systems.traces import write_cluster
 
 
 def test_spark_runs_this_interpreter_on_loopback_and_leaves_nothing_behind(
@@ -52,3 +57,17 @@ def test_a_session_ends_with_the_error_of_its_block_and_the_next_one_starts() ->
 def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:
     with pytest.raises(SparkStartError, match="nowhere"), spark_session("nowhere"):
         pass
+
+
+def test_a_java_that_is_killed_is_told_in_a_line_and_the_next_session_starts(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    traces = [write_cluster(tmp_path, "ordered", seed, 20) for seed in (1, 2)]
+    with spark_session("local[1]") as spark:
+        gateway: Any = SparkContext._gateway
+        gateway.proc.kill()
+        found = check_with_spark(spark, traces)
+    assert {(each.verdict, each.reason) for each in found} == {(Verdict.INCONCLUSIVE, "Spark's Java process died")}
+    with spark_session("local[1]") as spark:
+        assert spark.range(5).count() == 5
+    assert capfd.readouterr() == ("", "")

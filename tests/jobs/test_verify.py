@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +17,15 @@ from dledger import check_dledger
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
-from lockstep.jobs.spark.session import spark_session
+from lockstep.jobs.spark.session import SparkStartError, spark_session
 from lockstep.jobs.verify import Job
+from lockstep.models.manifest import compare
+from lockstep.models.run import ModelOutcome
 from lockstep.systems.dledger.plans import FLAWED, KEPT, PLANS, VERIFIED, fault_plan
+from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import write_cluster
+from lockstep.tlc import TlcResult, TlcVerdict
 from lockstep.trace.format import read_trace
 from raftref.dledger import PUBLISHED
 
@@ -35,7 +43,7 @@ def spark() -> Iterator[SparkSession]:
 def test_a_plan_with_every_flaw_and_a_network_without_order_is_verified() -> None:
     assert "published" in VERIFIED
     assert set(VERIFIED) <= set(PLANS)
-    assert FLAWED & set(VERIFIED) == {"published"}
+    assert FLAWED & {*VERIFIED} == {"published"}
     plan = fault_plan("published", 400)
     assert plan.switches == PUBLISHED
     assert not plan.fifo
@@ -81,12 +89,120 @@ def test_published_clusters_conform_and_some_of_them_violate_a_property(tmp_path
     assert any(words.startswith("conforms, and violates ") for words in said)
 
 
-def test_the_fleet_has_every_plan_and_says_how_much_was_compared(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_fleet_has_every_plan_its_floor_and_what_it_would_do_and_says_how_much_was_compared(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     printed: list[str] = []
     job = Job(printed.append, lambda text: None, seeds=1, events=60)
     job._fleet(spark, tmp_path)
-    assert [(check.part, check.name) for check in job.checks] == [("cluster", f"{plan} 1") for plan in VERIFIED]
-    assert job.verdict is Verdict.HOLDS
-    header, *rows = printed[1].splitlines()
+    found = [("cluster", f"{plan} 1", Verdict.HOLDS) for plan in VERIFIED]
+    # One cluster of so few events is smaller than any that a floor is stated for: of that nothing can be said.
+    found += [("floor", plan, Verdict.INCONCLUSIVE) for plan in VERIFIED]
+    found += [("both ways", plan, Verdict.HOLDS) for plan in VERIFIED]
+    assert [(check.part, check.name, check.verdict) for check in job.checks] == found
+    (title, _, header), *rows, end = printed[0].splitlines(), *printed[1 : len(VERIFIED) + 2]
+    assert title == "Simulated clusters of the reference, checked by Spark against the compiled spec"
     assert header.split() == ["cluster", "events", "compared", "time", "result"]
-    assert [int(row.split()[3].replace(",", "")) > 60 for row in rows if row] == [True] * len(VERIFIED)
+    assert [int(row.split()[3].replace(",", "")) > 60 for row in rows] == [True] * len(VERIFIED)
+    assert {row.index("holds") for row in rows if "holds" in row} == {header.index("result")}
+    assert end == ""
+
+
+# ---- The run as a whole ----
+
+
+def found(name: str, verdict: TlcVerdict, reason: str = "") -> ModelOutcome:
+    """What TLC found in a model, as if it had run."""
+    entry = manifest().model(name)
+    result = TlcResult(verdict, reason, distinct=entry.distinct, generated=entry.generated, depth=entry.depth)
+    return ModelOutcome(entry, result, tuple(compare(entry, result)))
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> list[ModelOutcome]:
+    """The outcomes of a job that has models alone; the test fills the list."""
+    outcomes: list[ModelOutcome] = []
+    monkeypatch.setattr("lockstep.jobs.verify.lemmas", dict)
+    monkeypatch.setattr("lockstep.jobs.verify.run_models", lambda *_, **__: (each for each in outcomes))
+    return outcomes
+
+
+BUDGET = "the budget of 300 s of processor time was spent before TLC finished"
+
+
+def test_the_last_line_says_that_all_was_as_expected(models: list[ModelOutcome]) -> None:
+    models += [found("quorum", TlcVerdict.HOLDS), found("unordered", TlcVerdict.HOLDS)]
+    printed: list[str] = []
+    assert Job(printed.append, lambda text: None, tier="deep").run() is Verdict.HOLDS
+    assert re.fullmatch(r"verify: holds \(2 checks, \d+ s\)", printed[-1])
+
+
+def test_the_last_line_names_what_was_not_as_expected(models: list[ModelOutcome]) -> None:
+    models += [
+        found("quorum", TlcVerdict.HOLDS),
+        found("replication", TlcVerdict.INCONCLUSIVE, BUDGET),
+        found("unordered", TlcVerdict.HOLDS),
+    ]
+    printed: list[str] = []
+    assert Job(printed.append, lambda text: None, tier="deep").run() is Verdict.INCONCLUSIVE
+    said = rf"verify: inconclusive \(2 of 3 checks as expected, \d+ s; not: replication: {BUDGET}\)"
+    assert re.fullmatch(said, printed[-1])
+
+
+def test_a_tool_that_is_missing_leaves_the_other_parts_their_verdicts(
+    models: list[ModelOutcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model with another result than pinned is a violation, whatever becomes of the rest."""
+    models.append(found("quorum", TlcVerdict.VIOLATED, "invariant Same is violated"))
+
+    def missing(*_: object) -> None:
+        raise SparkStartError("Spark did not start: no Java")
+
+    monkeypatch.setattr("lockstep.jobs.verify.spark_session", missing)
+    printed: list[str] = []
+    job = Job(printed.append, lambda text: None)
+    assert job.run() is Verdict.VIOLATED
+    assert "traces: inconclusive: Spark did not start: no Java\n" in printed
+    assert "not: quorum: quorum: result: pinned holds, found violated" in printed[-1]
+    assert "; traces: Spark did not start: no Java)" in printed[-1]
+
+
+#: A job with two models: TLC comes to the second one when a file is there.
+WAITING = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv.pop(1))
+from test_verify import found
+from lockstep.tlc import TlcVerdict
+import lockstep.jobs.verify as v
+go = Path(sys.argv.pop(1))
+
+def outcomes(*_, **__):
+    yield found("quorum", TlcVerdict.HOLDS)
+    while not go.exists():
+        time.sleep(0.02)
+    yield found("unordered", TlcVerdict.HOLDS)
+
+v.lemmas, v.run_models = dict, outcomes
+from lockstep.cli import main
+main()
+"""
+
+
+def test_a_row_is_in_the_pipe_before_the_next_check_has_ended(tmp_path: Path) -> None:
+    go, here = tmp_path / "go", Path(__file__).parent
+    command = [sys.executable, "-c", WAITING, str(here), str(go), "verify", "--tier", "deep"]
+    support = str(here.parent / "support")
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": support})
+    assert job.stdout is not None
+    try:
+        lines = [job.stdout.readline() for _ in range(4)]
+        assert lines[0].startswith("Models, checked by TLC")
+        assert lines[3].split() == ["quorum", "1,365", "1,365", "0.0", "s", "holds"]
+        go.touch()
+        rest = job.stdout.read().splitlines()
+    finally:
+        job.kill()
+    assert rest[0].index("holds") == lines[3].index("holds") == lines[2].index("result")
+    assert rest[-1].startswith("verify: holds (2 checks")
+    assert job.wait() == 0

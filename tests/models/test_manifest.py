@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,8 +50,9 @@ depth = 10
 
 
 def written(folder: Path, text: str) -> Path:
-    """A manifest in a folder which holds the specs as well."""
-    for source in (*MODULES.glob("*.tla"), *MODULES.glob("*.cfg")):
+    """A manifest in a folder which holds the specs as well, and the cfgs of its models."""
+    named = re.findall(r'^name = "(\w+)"', text, re.M)
+    for source in (*MODULES.glob("*.tla"), *(MODULES / f"{name}.cfg" for name in named)):
         (folder / source.name).write_bytes(source.read_bytes())
     path = folder / "manifest.toml"
     path.write_text(text)
@@ -158,6 +160,14 @@ def test_a_malformed_entry_is_refused_with_file_model_and_field(
 def test_a_malformed_manifest_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ManifestError, match=problem):
         load_manifest(written(tmp_path, text))
+
+
+def test_a_cfg_without_an_entry_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, HOLDS + BROKEN)
+    assert len(load_manifest(path).models) == 2
+    path.write_text(HOLDS)
+    with pytest.raises(ManifestError, match=r"LassoStuttering\.cfg: a cfg without an entry"):
+        load_manifest(path)
 
 
 def test_a_missing_manifest_is_refused(tmp_path: Path) -> None:

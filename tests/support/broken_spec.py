@@ -12,18 +12,20 @@ import pytest
 import lockstep.base.paths
 import lockstep.systems.system
 from lockstep.base.paths import spec_dir
+from spec_book import chapters
 
 
 @contextmanager
 def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iterator[None]:
-    """Let traces be checked against a copy of the spec: texts of DLedger.tla replaced, lines added to Trace.cfg."""
-    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
-    for before, after in replaced:
-        assert text.count(before) == 1, before
-        text = text.replace(before, after)
+    """Let traces be checked against a copy of the spec: texts of its chapters replaced, lines added to Trace.cfg."""
     place = folder / "spec"
     shutil.copytree(spec_dir(), place, ignore=shutil.ignore_patterns("models"))
-    (place / "dledger" / "DLedger.tla").write_text(text, encoding="utf-8")
+    texts = {chapter.relative_to(spec_dir()): chapter.read_text(encoding="utf-8") for chapter in chapters()}
+    for before, after in replaced:
+        assert [text.count(before) for text in texts.values() if before in text] == [1], before
+        texts = {chapter: text.replace(before, after) for chapter, text in texts.items()}
+    for chapter, text in texts.items():
+        (place / chapter).write_text(text, encoding="utf-8")
     with (place / "dledger" / "Trace.cfg").open("a", encoding="utf-8") as file:
         file.write(cfg)
     with pytest.MonkeyPatch.context() as patched:
@@ -34,4 +36,4 @@ def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iter
 
 
 #: An action whose guard has no value: whatever a trace says, the fault is the spec's.
-NO_VALUE = ("MayCheckPoint(n)   == TRUE", "MayCheckPoint(n)   == Head(<< >>)")
+NO_VALUE = ("MayCheckPoint(n)    == TRUE", "MayCheckPoint(n)    == CHOOSE x \\in {} : TRUE")

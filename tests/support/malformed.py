@@ -1,6 +1,6 @@
 """The catalogue of bad input: what may be wrong with a file, and what is said of it.
 
-Each case writes its files into an empty folder and runs one command in it. `python tests/malformed.py` prints
+Each case writes its files into an empty folder and runs one command in it. `python tests/support/malformed.py` prints
 docs/errors.md.
 """
 
@@ -54,6 +54,7 @@ class Said:
 def run(case: Case, folder: Path) -> Said:
     """Run the command of a case in a folder, in this process."""
     for name, content in case.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
     out, err = io.StringIO(), io.StringIO()
     with in_folder(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -319,8 +320,9 @@ def _load() -> None:
         sys.exit(2)
 
 
-def manifest(name: str, content: str, file: str = "models.toml") -> Case:
-    return Case("Manifests", name, {file: content.encode(), "M.tla": b"", "m.cfg": b""}, (file,), entry=_load)
+def manifest(name: str, content: str, file: str = "models.toml", more: Sequence[str] = ()) -> Case:
+    files = {file: content.encode(), "M.tla": b"", "m.cfg": b"", **dict.fromkeys(more, b"")}
+    return Case("Manifests", name, files, (file,), entry=_load)
 
 
 MODEL = """[[model]]
@@ -335,7 +337,7 @@ depth = 1
 budget_seconds = 9
 """
 
-RECORDED = '[[recording]]\nname = "r"\nfile = "f"\nverdict = "holds"\n'
+RECORDED = '[[recording]]\nname = "r"\nfile = "captured/x.ndjson"\nverdict = "holds"\n'
 
 MANIFESTS = [
     manifest("no TOML in a manifest", "model: m\n"),
@@ -347,6 +349,9 @@ MANIFESTS = [
     manifest("an unknown verdict of a recording", RECORDED.replace("holds", "good"), "recordings.toml"),
     manifest("an unknown field of a recording", RECORDED + "speed = 3\n", "recordings.toml"),
     manifest("no list of recordings", "recording = 3\n", "recordings.toml"),
+    manifest("a cfg without an entry", MODEL, more=("forgotten.cfg",)),
+    manifest("a recording without an entry", RECORDED, "recordings.toml", ("captured/x.ndjson", "captured/y.ndjson")),
+    manifest("an entry without its recording", RECORDED, "recordings.toml"),
 ]
 
 # ---- Logs ----
@@ -412,13 +417,14 @@ def page(found: Sequence[Said]) -> str:
 
 PREFACE = """# What is said of bad input
 
-What is malformed gets no verdict: the message names the file, the line and the field, the exit code is 2, and nothing
-is written. Every case below is run by the tests (`tests/malformed.py`), and this page is what was said.
+Malformed input gets no verdict. The message names the file, the line and the field, the exit code is 2, and nothing is
+written. The tests run every case below (`tests/support/malformed.py`), and this page is what the commands said.
 
-Of a trace that was written with another version of the spec, `lockstep check` says so (LS302), and checks it against
-the spec that is here: its actions, parameters and values are compared one by one, so the verdict is on this spec,
-whatever the trace was written with. What this version does not know is malformed; what it does not allow, a
-violation."""
+`lockstep check` notes if a trace was written with another version of the spec (LS302), and checks it against the spec
+that is installed. Actions, parameters and values are compared one by one, so the verdict is about the installed spec,
+whatever the trace was written with. What this version does not know is malformed, and what it does not allow is a
+violation.
+"""
 
 if __name__ == "__main__":
     sys.stdout.write(page(told()))

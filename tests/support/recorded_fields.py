@@ -1,6 +1,6 @@
 """What is noticed of a recording: each field of each kind of line, changed in one line at a time.
 
-`python tests/recorded_fields.py` prints a section of docs/tampering.md; it takes some minutes.
+`python tests/support/recorded_fields.py` prints a section of docs/measured/tampering.md; it takes some minutes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from lockstep.tla.explore import explore
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.text import parse_value
-from lockstep.tlc import dump_state_graph
+from lockstep.tlc import TlcOptions, dump_state_graph
 
 State = tuple[Value, ...]
 
@@ -34,7 +34,7 @@ class StateGraph:
 
 def graph_by_tlc(module: Path, cfg: Path, spec: Spec, *, deadlock: bool = False) -> StateGraph:
     """Have TLC explore a model, and read the graph that it dumps."""
-    graph = dump_state_graph(module, cfg, deadlock_check=deadlock)
+    graph = dump_state_graph(module, cfg, TlcOptions(deadlock_check=deadlock, is_short=True))
     assert graph.result is not None
     names = tuple(spec.model_values)
     states = {

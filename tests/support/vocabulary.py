@@ -1,6 +1,6 @@
 """What a trace may say: every action with its arguments, and every field of Observe, from the spec itself.
 
-`python tests/vocabulary.py` prints docs/actions.md.
+`python tests/support/vocabulary.py` prints docs/traces/actions.md.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import re
 import sys
 from collections.abc import Iterator
 
-from lockstep.base.paths import spec_dir
+from lockstep.systems.dledger.constants import SET_CONSTANTS
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
-from raftref.dledger import GRAINS
 from raftref.dledger.simulation import simulate
 from simulated_traces import header
+from spec_book import chapters
 
 _ABOUT = re.compile(r"^\\\* ACTION (\w+): ((?:.*\n)(?:\\\* (?!Source:).*\n)*)", re.MULTILINE)
-_GRAIN = re.compile(rf"(?:/\\|:)\s*(~?)({'|'.join(('AtomicElection', *GRAINS))})\b(?!\s*(?:=>|\\/))")
+
+#: The features of the spec: of each the header's constant, and the value that puts it in.
+_FEATURES = {member: (name, value) for name, (of, member, value) in SET_CONSTANTS.items() if of == "Features"}
+_GRAIN = re.compile(rf"(?:/\\|:)\s*(~?)({'|'.join(_FEATURES)})\b(?!\s*(?:=>|\\/))")
 
 #: What an argument is, where its name says it of every action that has it.
 ARGUMENTS = {
@@ -47,9 +50,9 @@ LONG = 200
 
 PREFACE = """# What a trace may say
 
-Every action of [spec/dledger/DLedger.tla](../spec/dledger/DLedger.tla), as the spec tells of it, and every field of
-`Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what an action
-demands of the constants of the header; one that demands nothing may still be possible only after one that does.
+Every action of [spec/dledger/DLedger.tla](../../spec/dledger/DLedger.tla), in the words of the spec, and every field
+of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what the header's
+constants must be for the action. An action without an entry there may still be possible only after one that has one.
 
 """
 
@@ -59,25 +62,27 @@ def spec() -> Spec:
     return trace_spec(header(made), "t")
 
 
-def text() -> str:
-    return (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8")
+def texts() -> dict[str, str]:
+    """The chapters of the spec by their names."""
+    return {chapter.stem: chapter.read_text(encoding="utf-8") for chapter in chapters()}
 
 
 def about() -> dict[str, str]:
     """What the spec says of each action."""
-    return {name: " ".join(said.replace("\\*", " ").split()) for name, said in _ABOUT.findall(text())}
+    found = (each for text in texts().values() for each in _ABOUT.findall(text))
+    return {name: " ".join(said.replace("\\*", " ").split()) for name, said in found}
 
 
 def grain(body: str) -> str:
-    """The constants that an action names as its condition."""
-    found = dict.fromkeys(f"`{name}`: `{'false' if negated else 'true'}`" for negated, name in _GRAIN.findall(body))
-    return ", ".join(found)
+    """The constants of a header that an action has as its condition."""
+    found = {_FEATURES[feature][0]: _FEATURES[feature][1] != bool(negated) for negated, feature in _GRAIN.findall(body)}
+    return ", ".join(f"`{name}`: `{json.dumps(value)}`" for name, value in found.items())
 
 
 def actions() -> Iterator[tuple[str, str, str, str]]:
-    lines, said = text().splitlines(), about()
+    lines, said = {name: text.splitlines() for name, text in texts().items()}, about()
     for name, action in spec().actions.items():
-        body = "\n".join(lines[action.loc.line - 1 : action.loc.end_line])
+        body = "\n".join(lines[action.loc.module][action.loc.line - 1 : action.loc.end_line])
         args = ", ".join(f"`{each}`" for each in action.params[1:])
         yield f"`{name}`", args, grain(body), said[name]
 
@@ -94,7 +99,7 @@ def fields() -> Iterator[tuple[str, str]]:
         for event in simulate(3, fault_plan(plan, 200)):
             for name, value in event["shows"].items():
                 shown.setdefault(name, set()).add(json.dumps(value))
-    ((observed,),) = [re.findall(r"^Observe\(n\) ==\n.*?\n((?:.*\|->.*\n)+)", text(), re.MULTILINE)]
+    ((observed,),) = [re.findall(r"^Observe\(n\) ==\n.*?\n((?:.*\|->.*\n)+)", texts()["DLedger"], re.MULTILINE)]
     for name in re.findall(r"(\w+) *\|->", observed):
         by_length = sorted(shown[name], key=lambda example: (example not in NONE, len(example), example))
         short = [example for example in by_length if len(example) <= LONG]
@@ -107,15 +112,16 @@ def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def page() -> str:
-    """Return docs/actions.md."""
+    """Return docs/traces/actions.md."""
     return (
         PREFACE
         + "## Actions\n\n"
         + table(("action", "args", "grain", "what happens"), actions())
         + "\n## Arguments\n\n"
         + table(("argument", "what it is"), arguments())
-        + "\n## What a node shows\n\nAs much of it as you log, after the step. An object may be shown in part, a list "
-        "is compared whole; `null` is no node, -1 no index. Examples:\n\n" + table(("field", "such as"), fields())
+        + "\n## What a node shows\n\nShow as much of the node after the step as you log. An object may be shown in "
+        "part; a list is compared as a whole. `null` means no node, and -1 no index. Examples:\n\n"
+        + table(("field", "such as"), fields())
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.syntax.cfg import read_cfg
-from lockstep.tlc import PropertyKind, TlcResult, run_tlc
+from lockstep.tlc import PropertyKind, TlcOptions, TlcResult, run_tlc
 from places import SPECS
 from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc, label
 
@@ -77,7 +77,7 @@ def dumped(module: str) -> StateGraph:
 def checked(module: str, variant: str) -> tuple[Exploration, TlcResult]:
     deadlock = looks_for_deadlock(module)
     found = explore(compiled(module, variant), check_deadlock=deadlock)
-    return found, run_tlc(*files(module, variant), deadlock_check=deadlock)
+    return found, run_tlc(*files(module, variant), TlcOptions(deadlock_check=deadlock, is_short=True))
 
 
 @pytest.mark.parametrize("module", HOLDING)

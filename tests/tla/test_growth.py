@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from dledger import check_dledger
-from lockstep.base.paths import spec_dir
 from lockstep.conformance.incremental import Evaluation
 from lockstep.systems.dledger.plans import fault_plan
+from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import Spec, load_spec
@@ -270,8 +270,7 @@ def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tupl
 @pytest.mark.usefixtures("all_are_long")
 def test_a_model_has_the_same_states_where_every_set_and_sequence_is_long() -> None:
     """The pinned counts of `batches`."""
-    folder = spec_dir() / "dledger" / "models"
-    found = explore(load_spec(folder / "MCDLedger.tla", folder / "batches.cfg"), check_deadlock=False)
+    found = explore(load_spec(*manifest().files(manifest().model("batches"))), check_deadlock=False)
     assert found.violation is None
     assert (found.distinct, found.generated) == (9759, 60979)
 

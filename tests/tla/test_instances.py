@@ -9,6 +9,7 @@ import pytest
 from lockstep.models.search import explore_compiled, explore_with_tlc
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.syntax.sany import SanyError
+from lockstep.tla.values.kinds import format_value
 from tla_instances import Maker, told_by_tlc, told_by_us
 
 SAMPLE, MANY = 6, 300
@@ -84,6 +85,45 @@ def test_two_uses_of_one_instance_share_what_they_use(tmp_path: Path) -> None:
     spec = loaded(tmp_path, root)
     assert spec.evaluate("E", None, 4, 8) == (3, 5)
     assert spec.source.count("# L.tla:4:") == 1  # the body of Half
+
+
+OF_A_LET = """---- MODULE R ----
+EXTENDS TLC, Integers, Bags
+VARIABLE x
+ASSUME LET L == INSTANCE L WITH c <- 2 IN L!Up(1) = 3
+E0 == LET L == INSTANCE L WITH c <- x + 1 IN <<L!Up(5), L!Many, L!Most, L!Len(<<x>>), L!Bagged, L!Fits, L!+(x, 2)>>
+E1 == [k \\in 1..2 |-> LET L == INSTANCE L WITH c <- k y == L!Up(x) IN <<y, L!Twice(L!Up, y), L!Deep(3)>>]
+E2 == LET B == INSTANCE Bags IN B!BagToSet(B!SetToBag({x}))
+E3 == LET J(p) == INSTANCE L WITH c <- p IN <<J(x)!Up(1), J(2)!Many, J(x)!Bagged>>
+E4 == LET N == INSTANCE Naturals IN {N!+(n, x) : n \\in N!..(x, 3)}
+Init == x = 1 /\\ %s
+Next == x' = x
+===="""
+
+
+def test_an_instance_of_a_let_may_extend_standard_modules(tmp_path: Path) -> None:
+    inner = """---- MODULE L ----
+EXTENDS Naturals, Sequences, Bags
+CONSTANT c
+Up(n) == n + c
+Many == Len(<<c, c>>) * c
+Fits == c \\in Nat
+Most == LET m == CHOOSE k \\in 0..9 : k > c IN m - c
+Bagged == BagToSet(SetToBag({c}) (+) SetToBag({7}))
+Twice(F(_), a) == F(F(a))
+RECURSIVE Deep(_)
+Deep(k) == IF k = 0 THEN c ELSE Deep(k - 1) + 1
+===="""
+    names = [f"E{index}" for index in range(5)]
+    root = OF_A_LET % " /\\ ".join(f'PrintT(<<"{name}", {name}>>)' for name in names)
+    written(tmp_path, L=inner, R=root)
+    (tmp_path / "R.cfg").write_text("INIT Init\nNEXT Next\n")
+    theirs = told_by_tlc(tmp_path / "R.tla")
+    assert list(theirs) == names
+    spec = load_spec(tmp_path / "R.tla", tmp_path / "R.cfg", cache_dir=tmp_path / "cache")
+    told = {name: format_value(spec.evaluate(name, spec.state({"x": 1}))) for name in names}
+    assert told == theirs
+    assert spec.false_assumptions() == []
 
 
 def compared(seed: int, folder: Path) -> tuple[int, int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import AmbiguousStep, CompileError, Spec, load_spec
+from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec, load_spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaError
 from places import SPECS
@@ -323,6 +324,20 @@ def test_constants_are_given_besides_the_configuration(tmp_path: Path) -> None:
     assert (other.constants["Max"], spec.spec_hash != other.spec_hash) == (2, True)
 
 
+@pytest.mark.parametrize(("features", "value"), [('{"a", "b"}', (1, 4)), ('{"a"}', (1, 4)), ("{}", (2, 4))])
+def test_what_the_members_of_a_constant_set_decide_is_decided_once(
+    features: str, value: tuple[int, int], tmp_path: Path
+) -> None:
+    """Also in an instance, where the set is another."""
+    inner = 'CONSTANT Features\nHasA == "a" \\in Features\nLacksA == ~HasA\nShown == IF LacksA THEN 4 ELSE 3'
+    (tmp_path / "Inner.tla").write_text(f"---- MODULE Inner ----\n{inner}\n====\n")
+    body = 'CONSTANT Features\nHasA == "a" \\in Features\nLess == Features \\ {"a"}\n'
+    body += "I == INSTANCE Inner WITH Features <- Less\nShown == <<IF HasA THEN 1 ELSE 2, I!Shown>>"
+    spec = load(tmp_path, body, f"CONSTANT Features = {features}")
+    assert spec.evaluate("Shown") == value
+    assert not re.search(r"(?<!def )\b\w*HasA\(\)", spec.source)
+
+
 def test_a_constant_or_definition_is_given_within_one_module_and_in_its_copies(tmp_path: Path) -> None:
     inner = "CONSTANT K\nNone == CHOOSE v : v \\notin K\nMany == 1\nShown == <<None, Many, K>>"
     (tmp_path / "Inner.tla").write_text(f"---- MODULE Inner ----\n{inner}\n====\n")
@@ -336,12 +351,16 @@ def test_parts_of_a_property_that_are_not_checked_are_listed(tmp_path: Path) -> 
     spec = load(tmp_path, body, "PROPERTY Live")
     assert list(spec.unchecked) == ["Live"]
     assert list(spec.invariants) == list(spec.action_properties) == list(spec.initial_properties) == ["Live"]
+    found = explore(spec)
+    assert (found.complete, found.violation, found.unchecked) == (True, None, ("Live",))
 
 
 def test_a_false_assumption_is_reported(tmp_path: Path) -> None:
     body = "CONSTANT N\nASSUME N = 2\nASSUME N # 3\nVARIABLE x\nInit == x = 0\nNext == x' = x"
     spec = load(tmp_path, body, "CONSTANT N = 3")
     assert [loc.line for loc in spec.false_assumptions()] == [3, 4]
+    with pytest.raises(FalseAssumptionError, match=r"^the ASSUME at Small.tla:3:1 is false$"):
+        explore(spec)
 
 
 # ---- The cache ----
@@ -359,7 +378,7 @@ def test_a_second_load_needs_no_java(tmp_path: Path) -> None:
         MODULES / "Registers.tla", MODULES / "Registers.cfg", cache_dir=tmp_path, java=str(tmp_path / "no-java")
     )
     assert again.source == first.source
-    assert [file.suffix for file in tmp_path.iterdir()] == [".py"]
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".py", ".z"]
 
 
 def test_a_change_in_any_module_or_in_the_configuration_is_noticed(tmp_path: Path) -> None:
@@ -384,3 +403,76 @@ def test_a_specification_is_rebuilt_from_its_source_and_from_a_pickle(bag: Spec)
         assert explore(again, check_deadlock=False).generated == explore(bag, check_deadlock=False).generated
     with pytest.raises(ValueError, match="not the source"):
         Spec.from_source("print(1)")
+
+
+# ---- Arguments, and what is never enabled ----
+
+
+def test_the_arguments_of_an_action_are_what_its_quantifiers_bind_enabled_or_not(bag: Spec) -> None:
+    (start,) = bag.initial_states()
+    nodes = {(n, k) for n in (N1, N2) for k in (N1, N2)}
+    assert {tuple(args.values()) for args in bag.arguments(start, "Send")} == nodes
+    assert list(bag.arguments(start, "Receive")) == []
+    after = bag.step(start, "Send", {"n": N1, "k": N2})
+    assert after is not None
+    message = Fcn({"id": 0, "to": N2})
+    assert {(args["n"], args["m"]) for args in bag.arguments(after, "Lose")} == {(N2, message)}
+
+
+def test_every_enabled_step_has_its_arguments_among_those_of_its_action(bag: Spec) -> None:
+    """What a search of the model enables, all of it."""
+    for state in explore(bag, max_states=60).states:
+        for action, args in bag.enabled(state):
+            assert args in list(bag.arguments(state, action)), action
+
+
+@pytest.mark.parametrize(("domain", "bound"), [("Nat", 0), ("Int", 0), ("STRING", "a string")])
+def test_one_element_of_an_infinite_set_stands_for_all(domain: str, bound: object, tmp_path: Path) -> None:
+    body = f"EXTENDS Integers\nVARIABLE x\nInit == x = 0\nGo == \\E k \\in {domain} : k # k /\\ x' = 1\nNext == Go"
+    spec = load(tmp_path, body)
+    (start,) = spec.initial_states()
+    assert list(spec.arguments(start, "Go")) == [{"k": bound}]
+
+
+NEVER = [
+    "On /\\ x' = 1",
+    "x' = 1 /\\ ~(~On)",
+    "\\E k \\in Some : x' = k",
+    "LET all == Some IN \\E k \\in all : x' = k",
+    "IF On THEN x' = 1 ELSE FALSE",
+    "(On /\\ x' = 1) \\/ (mode = 3 /\\ x' = 2)",
+    'kind = "other" /\\ x\' = 1',
+    "\\E k \\in {1, 2} : Allowed(k, On) /\\ x' = k",
+    "~(mode = 2 \\/ x = 1) /\\ x' = 1",
+]
+PERHAPS = [
+    "~On /\\ x' = 1",
+    "x = 5 /\\ x' = 1",
+    "x' = 1 /\\ (On => x = 5)",
+    "\\E k \\in {1} \\ {x} : x' = k",
+    "IF x = 0 THEN On /\\ x' = 1 ELSE x' = 2",
+    "(On /\\ x' = 1) \\/ (x = 7 /\\ x' = 2)",
+    "Deep(3) /\\ x' = 1",
+    "mode = 2 /\\ x' = 1",
+    "(\\A k \\in Some : On) /\\ x' = 1",
+    "(\\A k \\in {1} : On) /\\ x' = 1",
+]
+
+
+def test_an_action_is_called_never_enabled_where_the_constants_say_so_and_nowhere_else(tmp_path: Path) -> None:
+    actions = [f"Go{number} == {body}" for number, body in enumerate([*NEVER, *PERHAPS])]
+    names = [each.split(" ")[0] for each in actions]
+    preface = (
+        "EXTENDS Naturals\nCONSTANTS On, mode, kind\nVARIABLE x\nInit == x = 0\n"
+        "Some == IF On THEN {x} ELSE {}\nAllowed(k, allowed) == k > 0 /\\ allowed\n"
+        "RECURSIVE Deep(_)\nDeep(k) == IF k = 0 THEN On ELSE Deep(k - 1)\n"
+    )
+    body = preface + "\n".join(actions) + "\nNext == " + " \\/ ".join(names)
+    spec = load(tmp_path, body, 'CONSTANTS On = FALSE mode = 2 kind = "this"')
+    assert spec.never == set(names[: len(NEVER)])
+    (start,) = spec.initial_states()
+    assert not spec.never & {action for action, _ in spec.enabled(start)}
+    # The same actions with other constants, which make others false.
+    (tmp_path / "on").mkdir()
+    on = load(tmp_path / "on", body, 'CONSTANTS On = TRUE mode = 3 kind = "other"')
+    assert on.never == {"Go9", "Go16"}

@@ -34,6 +34,8 @@ EXPRESSIONS = {
     "1 / 2": "/ of the module Reals",
     "Infinity": "Infinity of the module Reals",
     "CHOOSE r \\in Real : r > 1": "Real of the module Reals",
+    "LET N == INSTANCE Naturals IN N!Nat": "N!Nat of the module Naturals",
+    "LET N == INSTANCE Integers IN 1 \\in N!Int": "N!Int of the module Integers",
     "3000000000": "more than 32 bits",
     "CHOOSE v : v \\notin {1}": "CHOOSE without a bound",
     "IF \\E v : v = 1 THEN 1 ELSE 0": "UnboundedExists",

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from places import SPECS
+from processes import jvms_of, kill, wait_until
 
 MODULES = SPECS / "tlc"
 
@@ -28,18 +29,6 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
     raise
 """
-
-
-def jvms_of(spec: Path) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-        except OSError:
-            continue
-        if b"tlc2.TLC" in words and str(spec).encode() in words:
-            found.append(int(entry.name))
-    return found
 
 
 @pytest.mark.parametrize(
@@ -63,10 +52,7 @@ def test_an_interrupt_leaves_no_jvm_and_no_temporary_folder(
         text=True,
     )
     try:
-        deadline = time.monotonic() + 30
-        while not jvms_of(spec) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert jvms_of(spec), "the child started no JVM"
+        assert wait_until(lambda: jvms_of(spec)), "the child started no JVM"
         assert list(scratch.iterdir()), "the run does not use the temporary folder that is watched"
         time.sleep(delay_seconds)
         child.send_signal(number)
@@ -74,8 +60,7 @@ def test_an_interrupt_leaves_no_jvm_and_no_temporary_folder(
     finally:
         child.kill()
         left = jvms_of(spec)
-        for process in left:
-            os.kill(process, signal.SIGKILL)
+        kill(left)
     assert (child.returncode, output.strip()) == (status, said)
     assert left == []
     assert list(scratch.iterdir()) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tlc import Cause, TlcVerdict, ToolMissing, find_java, find_tla2tools, run_tlc
+from lockstep.tlc import Cause, TlcOptions, TlcVerdict, ToolMissing, find_java, find_tla2tools, run_tlc
 from lockstep.tlc.java import jar_knows_option
 from places import SPECS
 
@@ -116,7 +116,7 @@ def test_a_run_without_java_is_inconclusive_with_its_reason(tmp_path: Path, monk
 
 
 def test_a_run_with_an_old_java_is_inconclusive_with_its_reason(tmp_path: Path) -> None:
-    result = run_tlc(*HOLDS, java=fake_java(tmp_path, version="11.0.2"))
+    result = run_tlc(*HOLDS, TlcOptions(java=fake_java(tmp_path, version="11.0.2")))
     assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TOOL_MISSING)
     assert "found 11.0.2" in result.reason
 
@@ -137,18 +137,18 @@ def test_a_run_with_an_old_java_is_inconclusive_with_its_reason(tmp_path: Path) 
 def test_a_tool_that_dies_silently_with_partial_output_is_never_a_pass(
     tmp_path: Path, output: str, status: int, cause: Cause
 ) -> None:
-    result = run_tlc(*HOLDS, java=fake_java(tmp_path, output=output, status=status))
+    result = run_tlc(*HOLDS, TlcOptions(java=fake_java(tmp_path, output=output, status=status)))
     assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, cause)
     assert result.reason
 
 
 def test_the_whole_output_and_status_zero_do_pass_so_that_the_test_above_can_fail(tmp_path: Path) -> None:
     launcher = fake_java(tmp_path, output=SUCCESS + STATS + STATS_END + FINISHED)
-    assert run_tlc(*HOLDS, java=launcher).verdict is TlcVerdict.HOLDS
+    assert run_tlc(*HOLDS, TlcOptions(java=launcher)).verdict is TlcVerdict.HOLDS
 
 
 @pytest.mark.parametrize(("status", "finished"), [(0, FINISHED), (12, "")])
 def test_a_reported_violation_needs_a_fitting_end(tmp_path: Path, status: int, finished: str) -> None:
     report = "@!@!@STARTMSG 2110:1 @!@!@\nInvariant I is violated.\n@!@!@ENDMSG 2110 @!@!@\n"
-    result = run_tlc(*HOLDS, java=fake_java(tmp_path, output=report + finished, status=status))
+    result = run_tlc(*HOLDS, TlcOptions(java=fake_java(tmp_path, output=report + finished, status=status)))
     assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TOOL_FAILED)

@@ -7,17 +7,29 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lockstep.tlc import Cause, Progress, PropertyKind, Simulation, TlcResult, TlcVerdict, run_tlc
+from lockstep.tlc import (
+    Budget,
+    Cause,
+    Progress,
+    PropertyKind,
+    Simulation,
+    TlcOptions,
+    TlcResult,
+    TlcVerdict,
+    run_tlc,
+)
 from places import SPECS
+from processes import jvms_of, wait_until
 
 MODULES = SPECS / "tlc"
 
 
-def run(module: str, cfg: str | None = None, **options: object) -> TlcResult:
-    return run_tlc(MODULES / f"{module}.tla", MODULES / f"{cfg or module}.cfg", **options)  # type: ignore[arg-type]
+def run(module: str, cfg: str | None = None, **options: Any) -> TlcResult:
+    return run_tlc(MODULES / f"{module}.tla", MODULES / f"{cfg or module}.cfg", TlcOptions(**options))
 
 
 def copied(module: str, folder: Path) -> tuple[Path, Path]:
@@ -27,25 +39,9 @@ def copied(module: str, folder: Path) -> tuple[Path, Path]:
     return folder / f"{module}.tla", folder / f"{module}.cfg"
 
 
-def jvms_of(spec: Path) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-        except OSError:
-            continue
-        if b"tlc2.TLC" in words and str(spec).encode() in words:
-            found.append(int(entry.name))
-    return found
-
-
 def wait_for_jvm(spec: Path) -> int:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if found := jvms_of(spec):
-            return found[0]
-        time.sleep(0.05)
-    raise AssertionError("no JVM was started")
+    assert wait_until(lambda: jvms_of(spec)), "no JVM was started"
+    return jvms_of(spec)[0]
 
 
 def test_a_model_that_holds_is_reported_with_its_exact_counts() -> None:
@@ -247,7 +243,8 @@ def test_a_model_without_initial_states_never_holds() -> None:
 
 def test_a_spent_budget_is_inconclusive_with_the_progress_made() -> None:
     seen: list[Progress] = []
-    result = run("Endless", timeout_seconds=6, on_progress=seen.append)
+    options = TlcOptions(budget=Budget(wall_seconds=6))
+    result = run_tlc(MODULES / "Endless.tla", MODULES / "Endless.cfg", options, on_progress=seen.append)
     assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TIMED_OUT)
     assert "6 s" in result.reason
     assert seen and result.generated == seen[-1].generated > 1000
@@ -268,7 +265,7 @@ def test_a_killed_jvm_is_inconclusive_never_a_pass(tmp_path: Path) -> None:
     spec, cfg = copied("Endless", tmp_path)
     killer = threading.Thread(target=lambda: os.kill(wait_for_jvm(spec), signal.SIGKILL))
     killer.start()
-    result = run_tlc(spec, cfg, timeout_seconds=60)
+    result = run_tlc(spec, cfg, TlcOptions(budget=Budget(wall_seconds=60)))
     killer.join()
     assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.KILLED)
     assert "SIGKILL" in result.reason
@@ -284,7 +281,7 @@ def test_a_terminated_jvm_is_inconclusive_never_a_pass(tmp_path: Path) -> None:
 
     killer = threading.Thread(target=terminate)
     killer.start()
-    result = run_tlc(spec, cfg, timeout_seconds=60)
+    result = run_tlc(spec, cfg, TlcOptions(budget=Budget(wall_seconds=60)))
     killer.join()
     assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.KILLED)
     assert "SIGTERM" in result.reason
@@ -330,6 +327,6 @@ def test_a_run_leaves_no_file_beside_the_spec_or_in_the_temporary_folder(
     work.mkdir()
     spec, cfg = copied("InvariantBroken", work)
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    assert run_tlc(spec, cfg, coverage=True).verdict is TlcVerdict.VIOLATED
+    assert run_tlc(spec, cfg, TlcOptions(coverage=True)).verdict is TlcVerdict.VIOLATED
     assert sorted(path.name for path in work.iterdir()) == ["InvariantBroken.cfg", "InvariantBroken.tla"]
     assert list(scratch.iterdir()) == []

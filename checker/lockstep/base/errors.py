@@ -1,6 +1,13 @@
-"""What the command line makes of an error: bad input (exit code 2), or no verdict (3)."""
+"""What the command line makes of an error: bad input (exit code 2), no verdict (3), or the machine's fault (4)."""
 
 from __future__ import annotations
+
+import errno
+
+#: Why a file cannot be made, written or opened although nothing is wrong with it: the machine has no more.
+OUT_OF_RESOURCES = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
 
 
 class BadInputError(Exception):
@@ -9,6 +16,10 @@ class BadInputError(Exception):
 
 class GaveUpError(Exception):
     """A budget was spent before there was a verdict."""
+
+
+class EnvironmentFailedError(Exception):
+    """The machine refused what is needed, such as a temporary folder; nothing is wrong with the input."""
 
 
 def too_deep(at: str = "") -> str:

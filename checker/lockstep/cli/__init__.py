@@ -12,26 +12,27 @@ from typing import Any
 
 import click
 
-from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, EnvironmentFailedError, GaveUpError
+from lockstep.base.interrupts import SAID, Interrupted, kept_handlers, raise_interrupts
 from lockstep.cli.options import EXIT_CODES
 
 #: Why a file, or the output, could not be written: nothing is wrong with the input.
-_NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+_NOT_WRITTEN = OUT_OF_RESOURCES | {errno.EIO}
 
 #: The commands: where each is, module and name, and what the list of commands says of it.
 COMMANDS = {
     "check": ("check:command", "Check traces against the spec, step by step."),
-    "completion": ("printing:completion", "Print what makes a shell complete the words of..."),
-    "explain": ("explain:command", "Tell what a finding's CODE means; without one,..."),
-    "fleet": ("fleet:command", "Simulate many clusters, check each against the..."),
-    "graph": ("graph:command", "Draw the shortest path to a violation of a..."),
-    "import": ("import_:command", "Turn what a real system recorded or logged into..."),
-    "model": ("model:command", "Check models with TLC and compare with the..."),
-    "prove": ("prove:command", "Prove with z3 what holds for all integers."),
+    "completion": ("printing:completion", "Print the script for a shell's completion."),
+    "explain": ("explain:command", "Explain the code of a finding."),
+    "fleet": ("fleet:command", "Check many simulated clusters."),
+    "graph": ("graph:command", "Draw the shortest path to a violation."),
+    "import": ("import_:command", "Turn a recording or a log into a trace."),
+    "model": ("model:command", "Check models, or a spec of your own, with TLC."),
+    "prove": ("prove:command", "Prove lemmas with z3."),
     "schema": ("printing:schema", "Print the JSON Schema of a line of a trace."),
-    "simulate": ("simulate:command", "Run clusters of the Python reference under..."),
-    "tamper": ("tamper:command", "Change one thing of a conforming trace at a..."),
-    "verify": ("verify:command", "Do the main job: models with TLC, lemmas with..."),
+    "simulate": ("simulate:command", "Write traces of the Python reference."),
+    "tamper": ("tamper:command", "Change a trace and count what the check notices."),
+    "verify": ("verify:command", "Run the main job: all of the checks."),
 }
 
 
@@ -79,44 +80,63 @@ def cli() -> None:
     """Keep implementations of replicated logs in step with their TLA+ spec.
 
     \b
-    lockstep verify                     the main job: models, lemmas, clusters, recordings
-    lockstep model NAME                 one model with TLC
-    lockstep simulate --seed 7 -o t     a cluster of the Python reference, as a trace
-    lockstep import recording.ndjson -o trace.ndjson
-    lockstep check trace.ndjson         a trace against the spec
-    lockstep explain CODE               what a finding means
+    lockstep simulate --seed 7                            run a cluster, write its trace
+    lockstep import recording.ndjson -o trace.ndjson      make a trace of a recording
+    lockstep check trace.ndjson                           check a trace against the spec
+    lockstep explain CODE                                 explain what a check found
+    lockstep verify                                       run the main job
     """
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    with kept_handlers():
+        code = _outcome()
+    sys.exit(code)
+
+
+def _outcome() -> int:
+    """Run the command line; return its exit code, and say what went wrong."""
     try:
+        raise_interrupts()
         code = cli.main(
             prog_name="lockstep", standalone_mode=False, color=False if os.environ.get("NO_COLOR") else None
         )
-    except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
-        code = 130
+        return code if isinstance(code, int) else 0
+    except Interrupted as error:
+        return _said(SAID, 128 + error.number)
+    except (KeyboardInterrupt, click.exceptions.Abort):  # where signals are not ours, as in a thread
+        return _said(SAID, 130)
     except click.ClickException as error:
         error.show()
-        code = 2
-    except KeyboardInterrupt:
-        code = 130
+        return 2
     except _ReaderGoneError:
         _forget_output()
-        code = 141
+        return 141
     except GaveUpError as error:
-        click.echo(f"lockstep: {error}", err=True)
-        code = 3
-    except (BadInputError, OSError) as error:
-        click.echo(f"lockstep: {error}", err=True)
-        code = 4 if isinstance(error, OSError) and error.errno in _NOT_WRITTEN else 2
-        if code == 4:
-            _forget_output()
+        return _said(f"lockstep: {error}", 3)
+    except BadInputError as error:
+        return _said(f"lockstep: {error}", 2)
+    except EnvironmentFailedError as error:
+        return _said(f"lockstep: {error}", 4)
+    except OSError as error:
+        return _failed(error)
     except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
-        click.echo(f"lockstep: internal error: {type(error).__name__}: {error}", err=True)
-        code = 4
-    sys.exit(code if isinstance(code, int) else 0)
+        return _said(f"lockstep: internal error: {type(error).__name__}: {error}", 4)
+
+
+def _said(text: str, code: int) -> int:
+    click.echo(text, err=True)
+    return code
+
+
+def _failed(error: OSError) -> int:
+    """Say which file could not be had: one that was named, or one that the machine has no room for."""
+    _said(f"lockstep: {error}", 4)
+    if error.errno not in _NOT_WRITTEN:
+        return 2
+    _forget_output()
+    return 4
 
 
 def _nobody_reads() -> bool:

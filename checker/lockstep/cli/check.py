@@ -67,22 +67,22 @@ def _switch_completions() -> list[str]:
     multiple=True,
     callback=_switches,
     shell_complete=completing(_switch_completions),
-    help="Hold the trace against another variant of the spec: `repaired`, `published`, or NAME=VALUE.",
+    help="Check against another variant of the spec: `repaired`, `published`, or NAME=VALUE for one constant.",
 )
 @OWN_SPEC
 @OWN_CFG
-@click.option("--mapping", type=FILE, help="With --spec: how lines of your log are told in it (TOML).")
+@click.option("--mapping", type=FILE, help="With --spec: a TOML file that says which action each line of your log is.")
 @click.option(
     "--engine",
     type=click.Choice(["tlc", "compiled"]),
     default="compiled",
     show_default=True,
-    help="What takes the steps: the compiled spec, or TLC alone, which is slow and the authority.",
+    help="What takes the steps: the compiled spec, or TLC alone (slow, and the authority).",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    help="With --engine tlc: seconds for each trace, then it is inconclusive (default: no limit).",
+    help="With --engine tlc: seconds for each trace; after that it is inconclusive (default: no limit).",
 )
 @TLA_TOOLS
 @click.option(
@@ -90,7 +90,7 @@ def _switch_completions() -> list[str]:
     "form",
     type=click.Choice(["text", "json", "jsonl", "junit"]),
     default="text",
-    help="How to print the verdicts: for people, as one JSON array, as a JSON object a line, or as JUnit XML.",
+    help="How to print the verdicts: as text, as one JSON array, as one JSON object per line, or as JUnit XML.",
 )
 def command(
     traces: tuple[str, ...],
@@ -107,14 +107,17 @@ def command(
 
     TRACES are files, folders (every .ndjson in them), patterns, or - for standard input.
 
-    The verdict names the first event that the spec does not allow: its line, the action, the conjunct that is
-    false with both values, and the lines of spec and reference. Each finding has a code (FILE:LINE: CODE ...), which
-    `lockstep explain` tells about.
+    The verdict names the first event that the spec does not allow: its line, its action, the condition that is
+    false with the values of both sides, and the lines of spec and reference. Each finding has a code
+    (FILE:LINE: CODE ...); `lockstep explain CODE` explains it.
 
-    The engine tlc checks the same with TLC alone, one trace after the other: each becomes a TLA+ module in which
-    an event is one step of the spec, and every property is TLC's to check. It is the authority, should the two
-    ever differ, and slow: seconds a trace, and once more for each property that fails. It names the event, but of
-    an action that is not allowed no conjunct.
+    The header of a trace says which known flaws of the protocol its system repairs. A flaw that the header leaves
+    out counts as published: the spec then allows what the flaw does, and reports the properties that it breaks.
+    `--switch repaired` holds the trace against the protocol without any flaw.
+
+    `--engine tlc` leaves the whole check to TLC. Each trace becomes a TLA+ module in which every event is one step
+    of the spec. TLC is the authority if the two engines ever differ. It is slow: it takes seconds for a trace, and
+    as long again for each property that fails. It names the event, but not the condition that is false.
 
     \b
     lockstep check trace.ndjson
@@ -126,6 +129,7 @@ def command(
     lockstep check --spec My.tla --mapping my.toml my.log
     """
     from lockstep.base.verdict import worst
+    from lockstep.conformance.check import malformed
     from lockstep.systems.judge import ByTlc, judge_known, judge_own
     from lockstep.trace.paths import trace_paths
 
@@ -140,7 +144,7 @@ def command(
     judge = judge_known(switches, tlc, progress) if own is None else judge_own(own, cfg_of(own, cfg), mapping, tlc)
     verdicts: list[TraceVerdict] = []
     for path in paths:
-        verdicts.append(judge(path))
+        verdicts.append(judge(path) if isinstance(path, Path) else malformed(path.word, path.reason))
         progress_end()
         _say(verdicts[-1], form)
     _say_all(verdicts, form)

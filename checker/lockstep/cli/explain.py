@@ -16,9 +16,9 @@ def _codes() -> dict[str, str]:
 @click.command()
 @click.argument("code", required=False, shell_complete=completing(_codes))
 def command(code: str | None) -> int:
-    """Tell what a finding's CODE means; without one, list the codes.
+    """Explain the CODE of a finding, or list the codes.
 
-    A property is told in the words of the spec, with its definition and the models that break it.
+    The explanation of a property has the words of the spec, its definition, and the models that break it.
 
     \b
     lockstep explain LS202

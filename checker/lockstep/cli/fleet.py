@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
 import click
 
-from lockstep.cli.options import EVENTS, completing, plan_names, progress, progress_end
+from lockstep.cli.options import FORMAT, completing, plan_names, progress, progress_end
+from raftref.limits import EVENTS_MAX
+
+if TYPE_CHECKING:
+    from lockstep.jobs.fleet import Fleet
 
 
 def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tuple[str, ...]:
@@ -25,26 +33,59 @@ def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tup
     multiple=True,
     callback=_known,
     shell_complete=completing(plan_names),
-    help="A fault plan, once or more often (default: all of them).",
+    help="A plan of faults; may be given several times (default: all plans).",
 )
-@EVENTS
+@click.option(
+    "--events",
+    type=click.IntRange(1, EVENTS_MAX),
+    default=900,
+    show_default=True,
+    help="How many events a cluster takes.",
+)
+@click.option(
+    "--both-ways",
+    "asked",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="At how many of its steps each cluster is asked to try every action there is.",
+)
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
-def command(seed: int, seeds: int, plans: tuple[str, ...], events: int, master: str) -> int:
+@FORMAT
+def command(seed: int, seeds: int, plans: tuple[str, ...], events: int, asked: int, master: str, form: str) -> int:
     """Simulate many clusters, check each against the spec, and count what they reach.
 
-    The tables show the actions, answers, dispatcher transitions and faults with the number of traces that
-    reach them, and the properties that fail. A cluster that does not conform is named, with the command
-    that writes its trace.
+    The tables show how many traces reach each action, answer, dispatcher transition and fault, and which properties
+    fail. The clusters of a plan must reach its floor: everything in the spec, except for what is listed, with a
+    reason, as out of reach or too rare. A plan below its floor is violated. A cluster that does not conform is named,
+    with the command that writes its trace.
     """
-    # Spark is slow to import, and few commands need it.
-    from lockstep.jobs.fleet import Fleet
+    from lockstep.base.extras import extra
+
+    with extra("spark"):  # slow to import, and few commands need it
+        from lockstep.jobs.fleet import Fleet
 
     def say(text: str) -> None:
         progress_end()
-        click.echo(text)
+        if form == "text":
+            click.echo(text)
 
-    job = Fleet(plans or tuple(plan_names()), range(seed, seed + seeds), events, say, progress, master)
+    job = Fleet(plans or tuple(plan_names()), range(seed, seed + seeds), events, say, progress, master, asked)
     try:
-        return job.run().exit_code
+        verdict = job.run()
     finally:
         progress_end()
+    if form == "json":
+        click.echo(json.dumps(_as_json(job), indent=2))
+    return verdict.exit_code
+
+
+def _as_json(job: Fleet) -> dict[str, object]:
+    return {
+        "verdict": job.verdict,
+        "clusters": len(job.verdicts),
+        "events": job.events,
+        "floors": [asdict(floor) for floor in job.floors],
+        "both_ways": [asdict(plan) for plan in job.both_ways],
+        "failed": [{"plan": plan, "property": name, "traces": n} for (plan, name), n in sorted(job.failed.items())],
+    }

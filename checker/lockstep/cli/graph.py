@@ -2,28 +2,79 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
-from lockstep.cli.options import completing, model_names
+from lockstep.cli.options import (
+    FORMAT,
+    FULL,
+    ITF,
+    OWN_CFG,
+    OWN_SPEC,
+    cfg_of,
+    completing,
+    keep_counterexample,
+    model_names,
+    show_counterexample,
+)
 
 
 @click.command()
-@click.argument("name", shell_complete=completing(model_names))
+@click.argument("name", required=False, shell_complete=completing(model_names))
+@OWN_SPEC
+@OWN_CFG
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write."
 )
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20_000, show_default=True, help="The most states to explore."
 )
-def command(name: str, output: Path, limit: int) -> int:
-    """Draw the shortest path to a violation of a small model, within its state graph, as SVG.
+@ITF
+@FULL
+@FORMAT
+def command(
+    name: str | None,
+    own: Path | None,
+    cfg: Path | None,
+    output: Path,
+    limit: int,
+    itf: Path | None,
+    full: bool,
+    form: str,
+) -> int:
+    """Draw the shortest path to a violation of a small model as SVG, and print its steps.
 
-    The state graph is that of the compiled spec; NAME is a model of a manifest.
+    NAME is a model of a manifest; `--spec` names a spec of your own. The compiled spec searches the state graph.
+
+    Exit codes: 0 a path was drawn; 2 there is no violation to draw, or wrong usage or malformed input; 3 gave up
+    (the limit was reached, a property such as liveness cannot be checked, a tool or a package is missing); 4 an
+    internal error.
     """
+    from lockstep.models.counterexample import of_search
     from lockstep.models.picture import draw
+    from lockstep.report.steps import counterexample_record
     from lockstep.systems.models import model_named
+    from lockstep.tla.spec import load_spec
 
-    click.echo(draw(*model_named(name), output, limit))
+    if (name is None) == (own is None):
+        raise click.UsageError("give either NAME or --spec")
+    if own is not None:
+        module, spec = own, load_spec(own, cfg_of(own, cfg))
+        called, deadlock = own.stem, spec.check_deadlock
+    else:
+        manifest, model = model_named(name or "")
+        module, config = manifest.files(model)
+        spec = load_spec(module, config, search_path=manifest.library)
+        called, deadlock = model.name, model.deadlock
+    violation, line = draw(spec, output, title=called, limit=limit, check_deadlock=deadlock)
+    behaviour = of_search(spec, violation)
+    if form == "json":
+        told = {"drawn": str(output), "property": violation.label, **counterexample_record(behaviour, full=full)}
+        click.echo(json.dumps(told, indent=2))
+    else:
+        click.echo(line)
+        show_counterexample(behaviour, full=full)
+    keep_counterexample(behaviour, itf, module, violation.label)
     return 0

@@ -18,18 +18,18 @@ from lockstep.cli.options import FORMAT, progress, progress_end
 )
 @click.option(
     "--logged-version",
-    help="The version of the system whose log it is, where the file does not say it.",
+    help="The version of the system that wrote the log, if the file does not say it.",
 )
 @FORMAT
 def command(recording: Path, output: Path, logged_version: str | None, form: str) -> int:
     """Turn what a real system recorded or logged into a trace.
 
-    Every line of the recording is an action of the spec, an observation within one, or noise; spec/README.md
-    has the table. An event is hidden where no line tells of it, and what a line tells needs it. A step is forced
-    where no place agrees with all that was recorded: it stands at its line.
+    Every line of a recording is an action of the spec, an observation within one, or noise, which the spec does not
+    model; the README of the system's spec has the table. A step is hidden if no line describes it but later lines need
+    it. A step is forced if the recording contradicts every place where it could stand; it is put at its own line.
 
-    A log tells of few steps, so the states that explain its lines are searched for, with hidden steps between
-    the lines; one explanation is written. Where none is found the exit code is 3, and no trace is written.
+    A log describes few steps. So the import searches for states that explain its lines, with hidden steps between
+    the lines, and writes one explanation. If it finds none, it writes no trace and exits with 3.
 
     \b
     lockstep import recording.ndjson -o trace.ndjson

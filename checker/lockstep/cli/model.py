@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,24 +12,34 @@ import click
 
 from lockstep.cli.options import (
     FORMAT,
+    FULL,
+    ITF,
     OWN_CFG,
     OWN_SPEC,
     PARALLEL,
     TLA_TOOLS,
     cfg_of,
     completing,
+    keep_counterexample,
     model_names,
     progress,
     progress_end,
+    show_counterexample,
 )
 
 if TYPE_CHECKING:
     from lockstep.models.run import ModelOutcome
+    from lockstep.tla.behaviour import Behaviour
 
 
 @click.command()
 @click.argument("names", nargs=-1, shell_complete=completing(model_names))
-@click.option("--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Without names: which models.")
+@click.option(
+    "--tier",
+    type=click.Choice(["quick", "deep"]),
+    default="quick",
+    help="Which models to check when no names are given.",
+)
 @OWN_SPEC
 @OWN_CFG
 @click.option(
@@ -40,6 +50,8 @@ if TYPE_CHECKING:
     help="With --spec: TLC, or the compiled spec, which needs Java only the first time.",
 )
 @click.option("--deadlock/--no-deadlock", default=True, help="With --spec: whether a deadlock is a violation.")
+@ITF
+@FULL
 @PARALLEL
 @TLA_TOOLS
 @FORMAT
@@ -50,64 +62,94 @@ def command(
     cfg: Path | None,
     engine: str,
     deadlock: bool,
+    itf: Path | None,
+    full: bool,
     parallel: int,
     tla_tools: Path | None,
     form: str,
 ) -> int:
-    """Check models with TLC and compare with the pinned results; or explore a spec of your own.
+    """Check models with TLC and compare the results with the pinned ones, or explore a spec of your own.
 
-    NAMES are models of the manifests (spec/*/models/manifest.toml); without any, all models of the tier. A model whose
-    pinned result is a violation is as expected when TLC finds that violation.
+    NAMES are models of the manifests (spec/*/models/manifest.toml). Without names, all models of the tier are
+    checked. If the pinned result of a model is a violation, TLC must find that violation.
+
+    If there is only one model, or a spec of your own, its counterexample is shown step by step: the action with its
+    arguments, and the old and new value of everything that it changed.
 
     \b
     lockstep model quorum
+    lockstep model late_truncate_bug --itf late_truncate.itf.json
     lockstep model --spec My.tla --cfg My.cfg --engine compiled --format json
     """
     from lockstep.base.verdict import worst
-    from lockstep.models.run import run_models
-    from lockstep.report.text import table
+    from lockstep.models.run import behaviour_of, run_models
     from lockstep.systems.models import model_named, models_of_tier
-    from lockstep.tlc import find_java, find_tla2tools
+    from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
-        return _explore(own, cfg, engine, deadlock, tla_tools, form)
+        return _explore(own, cfg, engine, deadlock, tla_tools, Shown(form, full, itf))
+    if itf is not None and len(names) != 1:
+        raise click.UsageError("--itf goes with the name of one model, or with --spec")
     entries = [model_named(name) for name in names] or models_of_tier(tier)
     java, jar = find_java(), find_tla2tools(tla_tools)
     outcomes = list(
         run_models(
             entries,
             parallel=parallel,
-            java=java.path,
-            jar=jar,
+            options=TlcOptions(java=java.path, jar=jar),
             on_start=lambda entry: progress(f"TLC: {entry.name}"),
         )
     )
+    behaviours: list[Behaviour | None] = [None] * len(outcomes)
+    if form == "json" or len(outcomes) == 1:
+        pairs = zip(entries, outcomes, strict=True)
+        behaviours = [behaviour_of(manifest, outcome, jar) for (manifest, _), outcome in pairs]
     progress_end()
     if form == "json":
-        click.echo(json.dumps([_model_json(outcome) for outcome in outcomes], indent=2))
+        told = zip(outcomes, behaviours, strict=True)
+        click.echo(json.dumps([_model_json(outcome, behaviour, full) for outcome, behaviour in told], indent=2))
     else:
-        rows = [
-            (
-                o.entry.name,
-                o.result.distinct,
-                o.result.generated,
-                o.result.depth,
-                f"{o.result.wall_seconds:.1f} s",
-                o.found,
-            )
-            for o in outcomes
-        ]
-        click.echo(table(("model", "distinct", "generated", "depth", "time", "result"), rows))
-        if len(outcomes) == 1:
-            _show_counterexample(outcomes[0])
+        _show(outcomes)
+        show_counterexample(behaviours[0] if len(outcomes) == 1 else None, full=full)
+    if itf is not None:
+        ((manifest, entry),) = entries
+        violation = outcomes[0].result.violation
+        keep_counterexample(behaviours[0], itf, manifest.files(entry)[0], violation.label if violation else "")
     return worst([outcome.verdict for outcome in outcomes]).exit_code
 
 
-def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, jar: Path | None, form: str) -> int:
+def _show(outcomes: list[ModelOutcome]) -> None:
+    from lockstep.report.text import table
+
+    rows = [
+        (
+            o.entry.name,
+            o.result.distinct,
+            o.result.generated,
+            o.result.depth,
+            f"{o.result.wall_seconds:.1f} s",
+            o.found,
+        )
+        for o in outcomes
+    ]
+    click.echo(table(("model", "distinct", "generated", "depth", "time", "result"), rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a result is shown: the format, whether states are shown as a whole, the file for the counterexample."""
+
+    form: str
+    full: bool
+    itf: Path | None
+
+
+def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, jar: Path | None, shown: Shown) -> int:
     """Explore a spec of the reader's own."""
     from lockstep.models.search import explore_compiled, explore_with_tlc
+    from lockstep.report.steps import counterexample_record
     from lockstep.report.text import table
 
     config = cfg_of(spec, cfg)
@@ -117,13 +159,14 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, jar: Pat
     else:
         found = explore_compiled(spec, config, deadlock=deadlock, jar=jar, on_progress=say)
     progress_end()
-    if form == "json":
-        click.echo(json.dumps(asdict(found), indent=2))
-        return found.verdict.exit_code
-    rows = [(spec.stem, found.distinct, found.generated, found.depth, f"{found.seconds:.1f} s", found.reason)]
-    click.echo(table(("spec", "distinct", "generated", "depth", "time", "result"), rows))
-    for index, action in enumerate(found.counterexample or (), start=1):
-        click.echo(f"  {index:3d}  {action}")
+    if shown.form == "json":
+        steps = counterexample_record(found.counterexample, full=shown.full)
+        click.echo(json.dumps(asdict(replace(found, counterexample=None)) | steps, indent=2))
+    else:
+        rows = [(spec.stem, found.distinct, found.generated, found.depth, f"{found.seconds:.1f} s", found.reason)]
+        click.echo(table(("spec", "distinct", "generated", "depth", "time", "result"), rows))
+        show_counterexample(found.counterexample, full=shown.full)
+    keep_counterexample(found.counterexample, shown.itf, spec, found.property or "")
     return found.verdict.exit_code
 
 
@@ -131,7 +174,9 @@ def _say_states(name: str, distinct: int) -> None:
     progress(f"{name}: {distinct:,} distinct states")
 
 
-def _model_json(outcome: ModelOutcome) -> dict[str, Any]:
+def _model_json(outcome: ModelOutcome, behaviour: Behaviour | None, full: bool) -> dict[str, Any]:
+    from lockstep.report.steps import counterexample_record
+
     result = outcome.result
     return {
         "model": outcome.entry.name,
@@ -144,15 +189,5 @@ def _model_json(outcome: ModelOutcome) -> dict[str, Any]:
         "seconds": round(result.wall_seconds, 3),
         "mismatches": list(outcome.mismatches),
         "reason": result.reason,
-        "counterexample": [step.action for step in result.counterexample.steps] if result.counterexample else None,
+        **counterexample_record(behaviour, full=full),
     }
-
-
-def _show_counterexample(outcome: ModelOutcome) -> None:
-    trace = outcome.result.counterexample
-    if trace is None:
-        return
-    click.echo("\nThe counterexample, step by step:\n")
-    for step in trace.steps:
-        place = f"  {step.location.module}.tla:{step.location.line}" if step.location else ""
-        click.echo(f"  {step.index:3d}  {step.action or 'Init'}{place}")

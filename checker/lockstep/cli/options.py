@@ -5,14 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from raftref.limits import EVENTS_MAX
 
+if TYPE_CHECKING:
+    from lockstep.tla.behaviour import Behaviour
+
 EXIT_CODES = """
 Exit codes: 0 everything holds; 1 a violation, or a trace that does not conform; 2 wrong usage or malformed
-input; 3 inconclusive (a tool is missing or died, a budget was spent, nothing to check); 4 an internal error.
+input; 3 inconclusive (a tool or a package is missing, a tool died, a budget was spent, nothing to check); 4 an
+internal error.
 """
 
 FORMAT = click.option(
@@ -26,12 +31,18 @@ TLA_TOOLS = click.option(
 PARALLEL = click.option(
     "--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLC processes at once."
 )
+FULL = click.option("--full", is_flag=True, help="Of a counterexample show every state as a whole, not changes alone.")
+ITF = click.option(
+    "--itf",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the counterexample into this file, in Apalache's Informal Trace Format.",
+)
 EVENTS = click.option(
     "--events",
     type=click.IntRange(1, EVENTS_MAX),
     default=400,
     show_default=True,
-    help="How many events a cluster takes.",
+    help="How many events each cluster runs for.",
 )
 
 
@@ -77,3 +88,23 @@ def cfg_of(spec: Path, cfg: Path | None) -> Path:
     if not found.is_file():
         raise click.UsageError(f"there is no {found}: name the cfg with --cfg")
     return found
+
+
+def show_counterexample(behaviour: Behaviour | None, *, full: bool) -> None:
+    """Print a counterexample, if there is one."""
+    from lockstep.report.steps import steps_text
+
+    if behaviour is not None:
+        click.echo(f"\nThe counterexample, step by step:\n\n{steps_text(behaviour, full=full)}")
+
+
+def keep_counterexample(behaviour: Behaviour | None, path: Path | None, source: Path, violated: str) -> None:
+    """Write a counterexample into the file that --itf names, or say that there is none."""
+    from lockstep.report.steps import write_itf
+
+    if path is None:
+        return
+    if behaviour is None:
+        click.echo(f"lockstep: there is no counterexample, so {path} is not written", err=True)
+    else:
+        write_itf(behaviour, path, source.name, violated)

@@ -20,7 +20,7 @@ def schema() -> int:
 @click.command(name="completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
-    """Print what makes a shell complete the words of this command.
+    """Print the script that makes a shell complete the words of this command.
 
     \b
     eval "$(lockstep completion bash)"       in ~/.bashrc; the same with zsh in ~/.zshrc

@@ -23,9 +23,9 @@ from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, ProofVerdi
 )
 @FORMAT
 def command(names: tuple[str, ...], timeout: int, form: str) -> int:
-    """Prove with z3 what holds for all integers: the quorum rules, and the order of the indexes.
+    """Prove lemmas with z3, for all integers: the quorum rules, and the order of the indexes.
 
-    Each lemma has controls: wrong rules that must be refuted for the proof to count.
+    Each lemma has controls: wrong neighbours of its claim. A proof counts only if all of them are refuted.
     """
     from lockstep.proofs import run_proofs
     from lockstep.systems.registry import lemmas

@@ -26,10 +26,10 @@ from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progres
     default="ordered",
     show_default=True,
     shell_complete=completing(plan_names),
-    help="The name of a plan of faults (an unknown one lists them), or a JSON or TOML file.",
+    help="A plan of faults: a name (an unknown one lists them all), or a JSON or TOML file.",
 )
 @click.option(
-    "--system", "spec", help="Of a file: whose plan it is, by the name of the spec (default: the first there is)."
+    "--system", "spec", help="If --plan is a file: the system it is for, by the name of its spec (default: the first)."
 )
 @EVENTS
 @click.option(
@@ -41,7 +41,12 @@ from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progres
 )
 @FORMAT
 def command(seed: int, seeds: int, plan: str, spec: str | None, events: int, output: Path, form: str) -> int:
-    """Run clusters of the Python reference under faults and write their traces."""
+    """Run clusters of the Python reference under faults and write their traces.
+
+    \b
+    lockstep simulate --seed 7
+    lockstep simulate --plan published --seeds 20 -o traces
+    """
     from lockstep.systems.registry import SYSTEMS
     from lockstep.systems.traces import write_cluster
 

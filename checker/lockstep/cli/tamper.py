@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("traces", type=FILE, nargs=-1, required=True)
-@click.option("--events", type=click.IntRange(min=1), help="Only the first so many events of each trace.")
+@click.option(
+    "--events", type=click.IntRange(min=1), help="Take only this many events of each trace, from its beginning."
+)
 @click.option("--allowed", is_flag=True, help="List the changes that the spec allows.")
 @FORMAT
 def command(traces: tuple[Path, ...], events: int | None, allowed: bool, form: str) -> int:
     """Change one thing of a conforming trace at a time, and count what the check notices.
 
-    A value that an event shows or sent must be refused at that event; a trace that shows nothing is inconclusive. A
-    parameter, a node, an action, or an event that is dropped, repeated or swapped, is refused at once, or later, or
-    the spec allows it.
+    If a value that an event shows or sent is changed, the check must refuse the trace at that event. Other changes (a
+    parameter, a node, an action; an event dropped, repeated or swapped) are refused there, refused later, or allowed
+    by the spec. A trace that shows nothing is inconclusive.
 
     lockstep tamper --events 200 trace.ndjson
     """

@@ -8,40 +8,56 @@ from pathlib import Path
 
 import click
 
-from lockstep.base.verdict import Verdict
 from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, progress_end
 
 
 @click.command()
 @click.option(
-    "--tier", type=click.Choice(["quick", "deep"]), default="quick", help="Which models; the deep ones take an hour."
+    "--tier",
+    type=click.Choice(["quick", "deep"]),
+    default="quick",
+    help="Which models to check; the deep ones take an hour.",
 )
 @click.option(
-    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan it runs."
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan to run."
 )
 @EVENTS
+@click.option(
+    "--both-ways",
+    "asked",
+    type=click.IntRange(min=0),
+    default=4,
+    show_default=True,
+    help="At how many of its steps each cluster is asked to try every action there is.",
+)
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
 @PARALLEL
 @TLA_TOOLS
 @FORMAT
-def command(tier: str, seeds: int, events: int, master: str, parallel: int, tla_tools: Path | None, form: str) -> int:
-    """Do the main job: models with TLC, lemmas with z3, clusters and recordings with Spark; a verdict for each."""
-    # Spark is slow to import, and no other command needs it.
-    from lockstep.base.errors import GaveUpError
-    from lockstep.jobs.verify import Job
+def command(
+    tier: str, seeds: int, events: int, asked: int, master: str, parallel: int, tla_tools: Path | None, form: str
+) -> int:
+    """Run the main job: models with TLC, lemmas with z3, clusters and recordings with Spark.
+
+    Each check gets a verdict, and any outcome that is not the expected one fails the run. The clusters of a plan must
+    also reach its floor, so that they are more than empty runs, and must take exactly the steps that the spec allows.
+    """
+    from lockstep.base.extras import extra
+
+    with extra("spark"):  # slow to import, and few commands need it
+        from lockstep.jobs.verify import Job
 
     def say(text: str) -> None:
         progress_end()
         if form == "text":
             click.echo(text)
 
-    job = Job(say, progress, tier, seeds, events, master, parallel, tla_tools)
+    job = Job(say, progress, tier, seeds, events, asked, master, parallel, tla_tools)
     try:
         verdict = job.run()
-    except GaveUpError as error:
+    finally:
         progress_end()
-        click.echo(f"lockstep: {error}", err=True)
-        verdict = Verdict.INCONCLUSIVE
     if form == "json":
-        click.echo(json.dumps({"verdict": verdict, "checks": [asdict(check) for check in job.checks]}, indent=2))
+        checks, floors = [asdict(check) for check in job.checks], [asdict(floor) for floor in job.floors]
+        click.echo(json.dumps({"verdict": verdict, "checks": checks, "floors": floors}, indent=2))
     return verdict.exit_code

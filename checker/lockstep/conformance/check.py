@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from lockstep.base.errors import too_deep
+from lockstep.base.errors import EnvironmentFailedError, too_deep
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.codes import SENT, SHOWS, STEP
+from lockstep.conformance.codes import REFUSED, SENT, SHOWS, STEP
 from lockstep.conformance.compare import copies, equal_count
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal
 from lockstep.conformance.interface import Interface
@@ -31,6 +31,7 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
 from lockstep.tlc.errors import ToolDied, ToolMissing
 from lockstep.trace.format import Event, TraceError
+from lockstep.trace.json_lines import UnreadableError
 
 #: The action of a finding in the initial state, before any event.
 INIT = "Init"
@@ -52,7 +53,8 @@ class Finding:
     """One thing that is wrong, at one event, or in the initial state (then `action` is "Init").
 
     `kind` is "step" (the action is not enabled), "shows" (an observed field differs), "sent" (the messages are
-    not those that the step sent) or "property"; `code` is its rule's; `name` the action, field or property; `details`
+    not those that the step sent), "refused" (it is enabled, and a system that was asked refuses it) or "property";
+    `code` is its rule's; `name` the action, field or property; `details`
     are lines of explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE.
     """
 
@@ -121,12 +123,15 @@ def check_trace(
     check = TraceCheck(trace, spec, interface, evaluation)
     try:
         check.run()
-    except OSError as error:  # Nothing but the trace is read here.
-        check.fail(unreadable(error, trace.source))
     except Exception as error:  # Whatever it is, it is this trace's alone.
         check.fail(failure(error, trace.source, check.place))
     check.result.seconds = time.perf_counter() - begin
     return check.result
+
+
+def malformed(source: str, reason: str) -> TraceVerdict:
+    """Return the verdict on what is no trace, such as the name of a file that is not there."""
+    return TraceVerdict(source, Verdict.MALFORMED, reason)
 
 
 def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
@@ -136,21 +141,18 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
     """
     at = f" at {place}" if place else ""
     match error:
-        case TraceError():
-            return TraceVerdict(source, Verdict.MALFORMED, str(error))
+        case TraceError() | UnreadableError():
+            return malformed(source, str(error))
         case ToolMissing() | ToolDied():
             return TraceVerdict(source, Verdict.INCONCLUSIVE, str(error))
+        case OSError() | EnvironmentFailedError():
+            return TraceVerdict(source, Verdict.INTERNAL, f"the machine, not the trace: {error}")
         case TlaError():
             return TraceVerdict(source, Verdict.INTERNAL, f"the spec could not be evaluated{at}: {error}")
         case RecursionError():
             return TraceVerdict(source, Verdict.INCONCLUSIVE, too_deep(at))
         case _:
             return TraceVerdict(source, Verdict.INTERNAL, f"{type(error).__name__}{at}: {error}")
-
-
-def unreadable(error: OSError, source: str) -> TraceVerdict:
-    """Return the verdict on a trace whose file cannot be read."""
-    return TraceVerdict(source, Verdict.MALFORMED, f"{source}: cannot be read: {error.strerror or error}")
 
 
 def conclude(result: TraceVerdict) -> None:
@@ -180,7 +182,7 @@ def place_of_property(spec: Spec, name: str) -> str:
     return str(spec.property_places.get(name.partition("#")[0], ""))
 
 
-_CODES = {"step": STEP, "shows": SHOWS, "sent": SENT}
+_CODES = {"step": STEP, "shows": SHOWS, "sent": SENT, "refused": REFUSED}
 
 
 def finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-STEP, SHOWS, SENT, PROPERTY = "LS201", "LS202", "LS203", "LS100"
+STEP, SHOWS, SENT, REFUSED, PROPERTY = "LS201", "LS202", "LS203", "LS204", "LS100"
 MALFORMED, OTHER_SPEC = "LS301", "LS302"
 INCONCLUSIVE, INTERNAL = "LS401", "LS501"
 
@@ -48,6 +48,13 @@ after this step, or the step sent one that is not listed. `sent` is all or nothi
 not observed.""",
     ),
     Rule(
+        REFUSED,
+        "the action is enabled, and refused",
+        """A system that was asked what it would do, whatever its schedule does, refuses an action with arguments with
+which the spec allows it. No trace shows that: what is never taken contradicts nothing. What it would do though the spec
+does not allow it is LS201; what would come of it otherwise than in the spec, LS202 and LS203.""",
+    ),
+    Rule(
         MALFORMED,
         "the file is malformed",
         """The line is none of a trace, or a field of it cannot be compared with the spec: unknown, missing, twice, of
@@ -71,7 +78,7 @@ spent. It is never a pass: the exit code is 3.""",
     Rule(
         INTERNAL,
         "the check itself failed",
-        """An error of the checker, or a formula of the spec that has no value. It says nothing about the trace; the
-exit code is 4.""",
+        """An error of the checker, a formula of the spec that has no value, or a machine that refuses what is needed,
+such as a full disk. It says nothing about the trace; the exit code is 4.""",
     ),
 )

@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.tla.values.equality import eq
-from lockstep.tla.values.itf import from_itf
+from lockstep.tla.values.itf import from_itf, to_itf
 from lockstep.tla.values.kinds import (
     Fcn,
+    ModelValue,
     TlaTypeError,
     Value,
     as_fcn,
     format_value,
+    sort_key,
 )
 
 
@@ -82,6 +84,21 @@ def to_value(tree: Any, words: Words = WORDS) -> Value:
     if isinstance(tree, dict) and not is_tagged(tree):
         return as_fcn({words.strings.get(name, name): to_value(item, words) for name, item in tree.items()})
     return from_itf(tree)
+
+
+def to_tree(value: Value, words: Words = WORDS) -> Any:
+    """Encode a value as JSON of a trace, the inverse of to_value."""
+    if value == words.null:
+        return None
+    if isinstance(value, ModelValue):
+        return next((name for name, each in words.strings.items() if each == value), value.name)
+    if isinstance(value, tuple):
+        return [to_tree(part, words) for part in value]
+    if isinstance(value, frozenset):
+        return {"#set": [to_tree(part, words) for part in sorted(value, key=sort_key)]}
+    if isinstance(value, Fcn) and all(isinstance(key, str | ModelValue) for key in value.d):
+        return {to_tree(key, words): to_tree(part, words) for key, part in value.d.items()}
+    return to_itf(value)
 
 
 def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, path: str = "") -> Iterator[Compared]:

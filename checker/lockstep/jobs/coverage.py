@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from lockstep.report.text import table
+from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached
+from lockstep.trace.format import Trace
 
 
 @dataclass(slots=True)
@@ -49,3 +51,10 @@ class Coverage:
             for kind, name in sorted(self.times)
         ]
         return table(("what", "name", "traces", "share", "times"), rows)
+
+
+def reached_by(trace: Trace) -> tuple[list[Reached], int]:
+    """Return what a trace reaches, again and again where it is reached again, and how many events it has."""
+    system = system_of(trace.header, trace.source)
+    events = [event for _, event in trace]
+    return list(system.reached(events)) if system.reached else [], len(events)

@@ -1,37 +1,42 @@
-"""Many simulated clusters: is each a behaviour of the spec, and what do they reach?"""
+"""Many simulated clusters: is each a behaviour of the spec, do they reach all they must, and what would they do?"""
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from lockstep.base.progress import Say
+from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.coverage import Coverage
+from lockstep.jobs.both_ways import ASKED_HEADS, Asked, ask_with_spark, by_plan
+from lockstep.jobs.coverage import Coverage, reached_by
+from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.spark.check import check_with_spark
 from lockstep.jobs.spark.session import spark_session
 from lockstep.report.text import finding_text, table
 from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import system_of, trace_spec
+from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import write_cluster
 
-Say = Callable[[str], None]
 _BATCH = 50
 
 
-def judge_cluster(plan: str, found: TraceVerdict) -> tuple[Verdict, str]:
+def judge_cluster(plan: str, found: TraceVerdict, events: int = 0) -> tuple[Verdict, str]:
     """Judge the trace of a cluster and say what was found.
 
     With the flaws as published most properties may fail, and the lines from which on they do are named; to leave
-    the spec is a failure of spec or reference in every plan.
+    the spec is a failure of spec or reference in every plan, and so is a cluster in which nothing happens any more
+    before it took its `events`.
     """
+    if found.deviation is None and found.verdict in (Verdict.HOLDS, Verdict.VIOLATED) and found.events < events:
+        return Verdict.VIOLATED, f"comes to a standstill after {found.events} of {events} events"
     violated = found.violations
     _, simulator = simulators()[plan]
     may_fail = plan in simulator.flawed and found.deviation is None and not simulator.kept & violated.keys()
@@ -45,7 +50,8 @@ def judge_cluster(plan: str, found: TraceVerdict) -> tuple[Verdict, str]:
 class Fleet:
     """Clusters to simulate and check: every plan with every seed, each of so many events.
 
-    `say` prints a section, `progress` a passing line. `verdicts` and `coverage` are what was found so far.
+    `asked` is after how many steps each is asked both ways. `say` prints a section, `progress` a passing line.
+    `verdicts`, `coverage` of all and of each plan, `floors` and `both_ways` are what was found so far.
     """
 
     plans: Sequence[str]
@@ -54,15 +60,20 @@ class Fleet:
     say: Say
     progress: Say
     master: str = "local[*]"
+    asked: int = 0
     verdicts: list[Verdict] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
+    of_plans: dict[str, Coverage] = field(default_factory=dict)
+    floors: list[FloorVerdict] = field(default_factory=list)
+    both_ways: list[Asked] = field(default_factory=list)
     actions: set[str] = field(default_factory=set)
     failed: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     @property
     def verdict(self) -> Verdict:
         """The verdict of the whole so far."""
-        return worst(self.verdicts)
+        parts = [*(each.verdict for each in self.floors), *(each.verdict for each in self.both_ways)]
+        return worst([*self.verdicts, *parts])
 
     @property
     def missing(self) -> list[str]:
@@ -73,12 +84,15 @@ class Fleet:
         """Simulate and check them all; say what was found."""
         begin = time.perf_counter()
         clusters = [(plan, seed) for seed in self.seeds for plan in self.plans]
-        with tempfile.TemporaryDirectory(prefix="lockstep-fleet-") as folder, spark_session(self.master) as spark:
+        with scratch("fleet") as folder, spark_session(self.master) as spark:
             for start in range(0, len(clusters), _BATCH):
                 self.progress(f"{start:,} of {len(clusters):,} clusters checked")
-                self._check(spark, Path(folder), clusters[start : start + _BATCH])
+                self._check(spark, folder, clusters[start : start + _BATCH])
+            self._ask(spark, clusters)
+        self.floors = [judge_plan(plan, coverage, self.events) for plan, coverage in self.of_plans.items()]
         self.say(self.coverage.text() + "\n")
         self.say(self._failed() + "\n")
+        self.say(table(FLOOR_HEADS, [each.row for each in self.floors]) + "\n")
         self.say("never taken: " + (", ".join(self.missing) or "no action of the spec"))
         median, seconds = self.coverage.median_events, time.perf_counter() - begin
         self.say(f"fleet: {self.verdict} ({len(self.verdicts):,} clusters, median {median:g} events, {seconds:.0f} s)")
@@ -86,14 +100,14 @@ class Fleet:
 
     def _check(self, spark: SparkSession, folder: Path, batch: Sequence[tuple[str, int]]) -> None:
         paths = [write_cluster(folder, plan, seed, self.events) for plan, seed in batch]
-        for path in paths:
+        for (plan, _), path in zip(batch, paths, strict=True):
             trace = open_trace(path)
-            system = system_of(trace.header, str(path))
             self.actions |= trace_spec(trace.header, str(path)).actions.keys()
-            events = [event for _, event in trace]
-            self.coverage.add(system.reached(events) if system.reached else (), len(events))
+            reached, events = reached_by(trace)
+            self.coverage.add(reached, events)
+            self.of_plans.setdefault(plan, Coverage()).add(reached, events)
         for (plan, seed), path, found in zip(batch, paths, check_with_spark(spark, paths), strict=True):
-            judged, said = judge_cluster(plan, found)
+            judged, said = judge_cluster(plan, found, self.events)
             self.verdicts.append(judged)
             self.failed.update((plan, name) for name in found.violations)
             if judged is not Verdict.HOLDS:
@@ -101,6 +115,17 @@ class Fleet:
                 self.say("\n".join(finding_text(found.source, each) for each in found.findings))
                 self.say(f"\nwrite it: lockstep simulate --plan {plan} --seed {seed} --events {self.events} -o .\n")
             path.unlink()
+
+    def _ask(self, spark: SparkSession, clusters: Sequence[tuple[str, int]]) -> None:
+        if not self.asked:
+            return
+        self.progress("asking clusters both ways")
+        found = ask_with_spark(spark, clusters, self.events, self.asked)
+        self.both_ways = list(by_plan(clusters, found))
+        self.say(table(ASKED_HEADS, [each.row for each in self.both_ways]) + "\n")
+        for each in found:
+            if each.findings:
+                self.say("\n".join(finding_text(each.source, finding) for finding in each.findings) + "\n")
 
     def _failed(self) -> str:
         rows = [(plan, name, count) for (plan, name), count in sorted(self.failed.items())]

@@ -18,6 +18,9 @@ from lockstep.trace.json_lines import explained
 #: The variant that replaces no constant.
 AS_RECORDED = "published"
 
+#: The folder of the recordings, beside their manifest; what else is in it describes them.
+RECORDED, DESCRIPTION = "captured", ".md"
+
 
 class Leaves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a recording leaves the spec: the action, and the line of the recording."""
@@ -55,7 +58,11 @@ class RecordingsError(BadInputError):
 
 
 def load_recordings(path: Path) -> tuple[Recording, ...]:
-    """Read the manifest of recordings; raises RecordingsError naming the field where it is wrong."""
+    """Read the manifest of recordings.
+
+    Raises RecordingsError, naming the field, where it is wrong, names a file that is not there, or leaves out a
+    recording of the folder `captured` beside it.
+    """
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:  # TOMLDecodeError and UnicodeDecodeError are such
@@ -69,7 +76,23 @@ def load_recordings(path: Path) -> tuple[Recording, ...]:
         if recording.variant not in known:
             problem = f"{recording.variant!r} is none of {', '.join(sorted(known))}"
             raise RecordingsError(f"{path}: field `recording[{place}].variant`: {problem}")
+    _check_files(path, recordings)
     return recordings
+
+
+def _check_files(path: Path, recordings: tuple[Recording, ...]) -> None:
+    """Raise RecordingsError unless there is a file for every entry, and an entry for every file."""
+    if not recordings:
+        raise RecordingsError(f"{path}: field `recording`: there is no entry")
+    for place, recording in enumerate(recordings):
+        if not (path.parent / recording.file).is_file():
+            raise RecordingsError(f"{path}: field `recording[{place}].file`: there is no {recording.file}")
+    # A recording that nobody checks shows nothing, and nobody would notice that its entry is gone.
+    there = (each for each in (path.parent / RECORDED).glob("*") if each.suffix != DESCRIPTION)
+    left_out = sorted(set(there) - {path.parent / recording.file for recording in recordings})
+    if left_out:
+        names = ", ".join(each.name for each in left_out)
+        raise RecordingsError(f"{path}: field `recording`: {names}: a recording without an entry")
 
 
 def mismatches(recording: Recording, found: TraceVerdict) -> list[str]:

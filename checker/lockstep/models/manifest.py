@@ -14,7 +14,7 @@ Then one `[[model]]` table for each model:
     generated = 78072
     depth = 21
     deadlock = true             # whether a deadlock is a violation
-    budget_seconds = 60
+    budget_seconds = 60         # of processor time, for each worker
     symmetry = false            # whether the cfg uses SYMMETRY
     witness = false             # true: the "violation" shows that something is reachable
     switch = "EarlyAnswer"      # of a violated model: the flaw that is published here and
@@ -24,11 +24,12 @@ Then one `[[model]]` table for each model:
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -36,8 +37,12 @@ import msgspec
 
 from lockstep.tlc.errors import ManifestError
 from lockstep.tlc.parse import cfg_section
+from lockstep.tlc.process import Budget
 from lockstep.tlc.result import Cause, Progress, TlcResult, TlcVerdict
-from lockstep.tlc.run import Simulation, run_tlc
+from lockstep.tlc.run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
+
+#: So many generated states are worth a JVM that compiles better, and takes longer to do so.
+_LONG = 100_000
 
 _Count = Annotated[int, msgspec.Meta(ge=1)]
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
@@ -118,7 +123,7 @@ def load_manifest(path: Path) -> Manifest:
     Returns its models.
     Raises ManifestError, which names the file, the model and the field, when the file is missing or not TOML,
     on an unknown or missing field, a wrong type, a pin that the result forbids or needs, a missing module or
-    cfg, and when `symmetry` is not what the cfg says.
+    cfg, a cfg beside the manifest that no model uses, and when `symmetry` is not what the cfg says.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -144,6 +149,10 @@ def load_manifest(path: Path) -> Manifest:
     for entry in entries:
         if entry.twin is not None and not any(each.name == entry.twin and each.result == "holds" for each in entries):
             raise ManifestError(path, f"no model {entry.twin!r} that holds", model=entry.name, field="twin")
+    # A model that nobody runs proves nothing, and nobody would notice that its entry is gone.
+    unused = {file.name for file in path.parent.glob("*.cfg")} - {entry.cfg_name for entry in entries}
+    if unused:
+        raise ManifestError(path, f"{', '.join(sorted(unused))}: a cfg without an entry", field="model")
     return manifest
 
 
@@ -207,36 +216,33 @@ def _validate(manifest: Manifest, entry: ModelEntry) -> None:
 def run_model(
     manifest: Manifest,
     entry: ModelEntry,
+    options: TlcOptions = TLC_DEFAULTS,
     *,
-    coverage: bool = False,
-    java: Path | None = None,
-    jar: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> TlcResult:
-    """Run one model of a manifest as its entry says, within its budget.
+    """Run one model of a manifest as its entry says, within its budget of processor time.
 
-    Arguments: `manifest` and `entry`, the model; the others as those of run_tlc.
+    Arguments: `manifest` and `entry`, the model; the others as those of run_tlc; what the entry says replaces options.
     Returns TLC's result; `compare` tells whether it is the pinned one.
     """
     module, cfg = manifest.files(entry)
     chosen = entry.simulation
-    simulation = None if chosen is None else Simulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0)
-    return run_tlc(
-        module,
-        cfg,
+    told = replace(
+        options,
         workers=entry.workers,
         deadlock_check=entry.deadlock,
-        timeout_seconds=entry.budget_seconds,
+        budget=Budget(cpu_seconds=entry.budget_seconds * _worker_count(entry)),
         heap_mb=entry.heap_mb,
-        simulation=simulation,
-        coverage=coverage,
+        is_short=(entry.generated or 0) < _LONG,
+        simulation=None if chosen is None else Simulation(chosen.behaviours, chosen.depth, chosen.seed, aril=0),
         library=manifest.library or None,
-        java=java,
-        jar=jar,
-        on_progress=on_progress,
-        cancel=cancel,
     )
+    return run_tlc(module, cfg, told, on_progress=on_progress, cancel=cancel)
+
+
+def _worker_count(entry: ModelEntry) -> int:
+    return (os.cpu_count() or 1) if entry.workers == "auto" else entry.workers
 
 
 def compare(entry: ModelEntry, result: TlcResult) -> list[str]:
@@ -252,7 +258,7 @@ def compare(entry: ModelEntry, result: TlcResult) -> list[str]:
     found: list[tuple[str, object, object]] = []
     if entry.result == "violated":
         label = result.violation.label if result.violation is not None else None
-        length = len(result.counterexample.steps) if result.counterexample is not None else None
+        length = len(result.counterexample.steps) if result.counterexample is not None else result.depth
         found = [("property", entry.violates, label), ("depth", entry.depth, length)]
     else:
         found = [(pin, getattr(entry, pin), getattr(result, pin)) for pin in ("distinct", "generated", "depth")]

@@ -1,18 +1,17 @@
-"""The state graph of a small model, and the shortest path to a violation in it, drawn as SVG."""
+"""A shortest path to a violation of a small model, with the states that the search saw beside it, drawn as SVG."""
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
-
-import networkx as nx
-from jinja2 import Environment
+from typing import TYPE_CHECKING
 
 from lockstep.base.errors import BadInputError, GaveUpError
-from lockstep.models.manifest import Manifest, ModelEntry
-from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.spec import load_spec
-from lockstep.tla.values.kinds import Value
+from lockstep.base.extras import extra
+from lockstep.tla.explore import Exploration, Step, Violation, explore
+from lockstep.tla.spec import Spec
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _STEP, _LEFT, _WIDTH = 46, 60, 900
 
@@ -25,63 +24,68 @@ class StateLimitError(GaveUpError):
     """The search came to its limit of states before it found a violation or had seen them all."""
 
 
-def state_graph(found: Exploration) -> nx.MultiDiGraph:
-    """Make the graph of a search: a node a state with its depth, an edge a step with its label."""
-    graph = nx.MultiDiGraph()
-    graph.add_nodes_from(range(len(found.states)))
-    for edge in found.edges:
-        graph.add_edge(edge.source, edge.target, label=_label(edge.action, edge.args))
-    nx.set_node_attributes(graph, nx.single_source_shortest_path_length(graph, 0), "depth")
-    return graph
+class UncheckedError(GaveUpError):
+    """Nothing that the search checks is violated, but there are properties that it cannot check; it names them."""
 
 
-def _label(action: str, args: dict[str, Value]) -> str:
-    node = next(iter(args.values()), "")
-    return f"{action}({getattr(node, 'name', node)})"
-
-
-def draw(manifest: Manifest, model: ModelEntry, output: Path, limit: int) -> str:
-    """Draw the shortest path to a violation of a model into the SVG file `output`; return a line about it.
+def draw(
+    spec: Spec, output: str | Path, *, title: str | None = None, limit: int = 20_000, check_deadlock: bool | None = None
+) -> tuple[Violation, str]:
+    """Draw a shortest path to a violation of a spec into the SVG file `output`; return it, and a line about it.
 
     Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle.
-    Raises NothingToDrawError where there is no violation, StateLimitError where `limit` states show none.
+    Arguments: `title`, the picture's, or else the name of the spec; `limit`, how many states are explored;
+    `check_deadlock`, whether a state without successors is a violation; the configuration decides if None.
+    Raises NothingToDrawError where there is no violation, UncheckedError where there is none but not all properties
+    were checked, StateLimitError where `limit` states show none, FalseAssumptionError where an ASSUME is false.
     """
-    name = model.name
-    module, cfg = manifest.files(model)
-    found = explore(
-        load_spec(module, cfg, search_path=manifest.library), keep_edges=True, check_deadlock=False, max_states=limit
-    )
-    if found.violation is None and not found.complete:
-        raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger --limit")
-    if found.violation is None:
-        raise NothingToDrawError(f"the model {name} has no violation to draw")
-    graph = state_graph(found)
-    last = found.states.index(found.violation.trace[-1].state)
-    path: list[int] = nx.shortest_path(graph, 0, last)
-    labels = ["Init"] + [next(iter(graph.get_edge_data(a, b).values()))["label"] for a, b in itertools.pairwise(path)]
-    output.write_text(_svg(name, found.violation.name, graph, labels), encoding="utf-8")
-    return f"{output}: {found.violation.name} is violated after {len(path) - 1} steps, {len(graph)} states explored"
+    template = _template()  # first, since the search may take its time
+    name = title or spec.name
+    found = explore(spec, check_deadlock=check_deadlock, max_states=limit)
+    violation = found.violation
+    if violation is None and not found.complete:
+        raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
+    if violation is None and found.unchecked:
+        unchecked = ", ".join(found.unchecked)
+        raise UncheckedError(f"{name}: no violation was found, but only TLC checks {unchecked} (lockstep model)")
+    if violation is None:
+        raise NothingToDrawError(f"{name} has no violation to draw")
+    Path(output).write_text(_svg(template, name, found, violation), encoding="utf-8")
+    steps = len(violation.trace) - 1
+    line = f"{output}: {violation.label} is violated after {steps} steps, {found.distinct} states explored"
+    return violation, line
 
 
-def _svg(name: str, violated: str, graph: nx.MultiDiGraph, labels: list[str]) -> str:
-    sizes = [0] * (len(labels) + 1)
-    for _, depth in graph.nodes(data="depth"):
-        if depth < len(sizes):
-            sizes[depth] += 1
-    widest = max(sizes)
-    rows = [
-        {
-            "y": 70 + index * _STEP,
-            "label": label,
-            "count": sizes[index],
-            "bar": round(380 * sizes[index] / widest, 1),
-            "last": index == len(labels) - 1,
-        }
-        for index, label in enumerate(labels)
-    ]
-    template = Environment(autoescape=True).from_string(_TEMPLATE)
+def _template() -> Template:
+    with extra("draw"):
+        from jinja2 import Environment
+    return Environment(autoescape=True).from_string(_TEMPLATE)
+
+
+def _label(step: Step) -> str:
+    if step.action is None:
+        return "Init"
+    first = next(iter(step.args.values()), "")
+    return f"{step.action}({getattr(first, 'name', first)})"
+
+
+def _svg(template: Template, name: str, found: Exploration, violation: Violation) -> str:
+    widest = max(found.levels)
+    last = len(violation.trace) - 1
+    rows = []
+    for index, step in enumerate(violation.trace):
+        # The step that violates may lead out of the states that the constraints leave: its level has none then.
+        count = found.levels[index] if index < len(found.levels) else 0
+        bar = round(380 * count / widest, 1) if widest else 0
+        rows.append({"y": 70 + index * _STEP, "label": _label(step), "count": count, "bar": bar, "last": index == last})
     return template.render(
-        name=name, property=violated, rows=rows, width=_WIDTH, left=_LEFT, height=90 + len(rows) * _STEP, step=_STEP
+        name=name,
+        property=violation.label,
+        rows=rows,
+        width=_WIDTH,
+        left=_LEFT,
+        height=90 + len(rows) * _STEP,
+        step=_STEP,
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.base.verdict import Verdict
+from lockstep.models.counterexample import of_tlc
 from lockstep.models.manifest import Manifest, ModelEntry, compare, run_model
-from lockstep.tlc import TlcResult, TlcVerdict
+from lockstep.models.witnesses import alone, run_together, together
+from lockstep.tla.behaviour import Behaviour
+from lockstep.tlc import TLC_DEFAULTS, TlcOptions, TlcResult, TlcVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +49,45 @@ class ModelOutcome:
         return f"reached, as expected ({label})" if entry.witness else f"violates {label}, as expected"
 
 
+def behaviour_of(manifest: Manifest, outcome: ModelOutcome, jar: Path | None = None) -> Behaviour | None:
+    """Return the counterexample that TLC, of the tla2tools `jar`, found in a model; None where it found none."""
+    found = outcome.result.counterexample
+    return None if found is None else of_tlc(found, *manifest.files(outcome.entry), manifest.library, jar)
+
+
 def run_models(
     entries: Sequence[tuple[Manifest, ModelEntry]],
     *,
     parallel: int,
-    java: Path | None = None,
-    jar: Path | None = None,
+    options: TlcOptions = TLC_DEFAULTS,
+    share_runs: bool = False,
     on_start: Callable[[ModelEntry], None] | None = None,
-) -> Iterator[ModelOutcome]:
+) -> Generator[ModelOutcome, None, None]:
     """Run models, some at a time, and yield their outcomes in the order given.
 
-    Arguments: `entries`, each with its manifest; `parallel`, how many TLC processes at once; `java` and `jar`, the
-    tools if not the usual ones.
+    Arguments: `entries`, each with its manifest; `parallel`, how many TLC processes at once; `options`, what of them
+    an entry does not say, such as the tools; `share_runs`, whether witnesses that share their constants are reached in
+    one run, where the first of them stands, without counts and counterexamples of their own; `on_start`, told of each
+    run's first model.
     """
     cancel = threading.Event()
 
-    def run(model: tuple[Manifest, ModelEntry]) -> ModelOutcome:
-        pinned, entry = model
+    def run(group: tuple[Manifest, tuple[ModelEntry, ...]]) -> list[ModelOutcome]:
+        pinned, models = group
         if on_start is not None:
-            on_start(entry)
-        result = run_model(pinned, entry, java=java, jar=jar, cancel=cancel)
-        return ModelOutcome(entry, result, tuple(compare(entry, result)))
+            on_start(models[0])
+        if len(models) > 1:
+            results = run_together(pinned, models, options, cancel=cancel)
+        else:
+            results = [run_model(pinned, models[0], options, cancel=cancel)]
+        return [
+            ModelOutcome(entry, result, tuple(compare(entry, result)))
+            for entry, result in zip(models, results, strict=True)
+        ]
 
     with ThreadPoolExecutor(max_workers=parallel) as pool:
         try:
-            yield from pool.map(run, entries)
+            for outcomes in pool.map(run, together(entries) if share_runs else alone(entries)):
+                yield from outcomes
         finally:  # Ctrl-C, or a caller that stops asking: no TLC is left behind.
             cancel.set()

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from lockstep.base.errors import GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
+from lockstep.models.counterexample import of_search, of_tlc
+from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import load_spec
+from lockstep.tla.spec import FalseAssumptionError, load_spec
 from lockstep.tla.values.kinds import TlaError
-from lockstep.tlc import TlcResult, TlcVerdict, run_tlc
+from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
 
 
 class Engine(StrEnum):
@@ -27,8 +29,7 @@ class Engine(StrEnum):
 class SearchResult:
     """What an engine found: counts as TLC counts them, and the property that is violated.
 
-    `counterexample` names the action of each step of a shortest way there, beginning with Init; None where
-    nothing is violated.
+    `counterexample` is a shortest way there; None where nothing is violated.
     """
 
     spec: str
@@ -40,7 +41,7 @@ class SearchResult:
     depth: int | None
     seconds: float
     property: str | None = None
-    counterexample: tuple[str, ...] | None = None
+    counterexample: Behaviour | None = None
 
 
 def explore_with_tlc(
@@ -59,7 +60,8 @@ def explore_with_tlc(
     `workers`, TLC's threads; `java` and `jar`, the tools; `on_progress`, told of distinct states now and then.
     """
     tell = None if on_progress is None else lambda progress: on_progress(progress.distinct)
-    result = run_tlc(spec, cfg, workers=workers, deadlock_check=deadlock, java=java, jar=jar, on_progress=tell)
+    options = TlcOptions(workers=workers, deadlock_check=deadlock, java=java, jar=jar)
+    result = run_tlc(spec, cfg, options, on_progress=tell)
     trace = result.counterexample
     return SearchResult(
         spec=str(spec),
@@ -71,7 +73,7 @@ def explore_with_tlc(
         depth=result.depth,
         seconds=result.wall_seconds,
         property=_label(result),
-        counterexample=None if trace is None else tuple(step.action or "Init" for step in trace.steps),
+        counterexample=None if trace is None else of_tlc(trace, spec, cfg, jar=jar),
     )
 
 
@@ -95,9 +97,6 @@ def explore_compiled(
     """
     compiled = load_spec(spec, cfg, jar=jar)
     begin = time.perf_counter()
-    for place in compiled.false_assumptions():
-        reason = f"the ASSUME at {place} is false"
-        return SearchResult(str(spec), Engine.COMPILED, Verdict.VIOLATED, reason, None, None, None, 0.0)
     try:
         found = explore(
             compiled,
@@ -105,6 +104,8 @@ def explore_compiled(
             max_states=max_states,
             on_level=on_progress,
         )
+    except FalseAssumptionError as error:
+        return SearchResult(str(spec), Engine.COMPILED, Verdict.VIOLATED, str(error), None, None, None, 0.0)
     except RecursionError:
         raise GaveUpError(f"{spec}: {too_deep()}") from None
     except TlaError as error:
@@ -114,13 +115,13 @@ def explore_compiled(
     verdict, reason = Verdict.HOLDS, f"no error in {found.distinct} distinct states, depth {found.depth}"
     name, steps = None, None
     if found.violation is not None:
-        name = found.violation.name or "deadlock"
+        name = found.violation.label
         verdict, reason = Verdict.VIOLATED, " ".join(filter(None, (found.violation.kind, found.violation.name)))
-        steps = tuple(step.action or "Init" for step in found.violation.trace)
+        steps = of_search(compiled, found.violation)
     elif not found.complete:
         verdict, reason = Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
-    elif compiled.unchecked:
-        verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {', '.join(compiled.unchecked)}"
+    elif found.unchecked:
+        verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {', '.join(found.unchecked)}"
     return SearchResult(
         spec=str(spec),
         engine=Engine.COMPILED,

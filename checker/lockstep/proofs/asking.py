@@ -8,6 +8,7 @@ A proof that could not have failed proves nothing, so a lemma comes with control
 are wrong, run by the same code, each of which has to be refuted.
 """
 
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -93,10 +94,10 @@ def _ask_all(undecided: Proof, questions: Iterable[Question], timeout_ms: int) -
         # From assumptions that contradict each other everything follows, so first they must be met by
         # something. (Two solvers: one that is asked again goes without z3's preprocessing, and takes three
         # times as long.)
-        if _solver(timeout_ms, question.assumptions).check() != z3.sat:
+        if _answer(_solver(timeout_ms, question.assumptions)) != z3.sat:
             return replace(undecided, reason=f"{size}: no values are known to meet the assumptions")
         solver = _solver(timeout_ms, [*question.assumptions, z3.Not(question.claim)])
-        answer = solver.check()
+        answer = _answer(solver)
         if answer == z3.sat:
             found = {"node_count": question.node_count, **question.read(solver.model())}
             return replace(undecided, verdict=ProofVerdict.REFUTED, counterexample=found)
@@ -108,6 +109,13 @@ def _ask_all(undecided: Proof, questions: Iterable[Question], timeout_ms: int) -
         if control.verdict is not ProofVerdict.REFUTED:
             return replace(undecided, reason=f"the control {control.name} is {control.verdict}, and must be refuted")
     return replace(undecided, verdict=ProofVerdict.PROVED)
+
+
+def _answer(solver: z3.Solver) -> z3.CheckSatResult:
+    answer = solver.check()
+    if answer == z3.unknown and solver.reason_unknown() == "interrupted from keyboard":
+        signal.raise_signal(signal.SIGINT)  # while it searches, z3 takes Ctrl-C for itself
+    return answer
 
 
 def _solver(timeout_ms: int, conditions: Iterable[z3.BoolRef]) -> z3.Solver:

@@ -7,6 +7,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TypeAlias
 
+from lockstep.base.extras import extra
 from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
 
 #: Lemmas by name: the module that has a function of the lemma's name, which takes the milliseconds of one question.
@@ -42,7 +43,7 @@ def run_proofs(
 
     Raises:
         ValueError: A name is not that of a lemma, no name was given, or the time-out is not positive.
-        ImportError: z3 is not installed.
+        MissingExtraError: z3 is not installed.
     """
     chosen = tuple(lemmas) if names is None else tuple(names)
     unknown = [name for name in chosen if name not in lemmas]
@@ -52,5 +53,6 @@ def run_proofs(
 
 
 def _lemma(module: str, name: str) -> Callable[[int], Proof]:
-    found: Callable[[int], Proof] = getattr(import_module(module), name)
+    with extra("prove"):
+        found: Callable[[int], Proof] = getattr(import_module(module), name)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -28,6 +29,30 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         return "  " + "  ".join(parts).rstrip()
 
     return "\n".join([line(header), *(line(row) for row in cells)])
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table whose rows are printed as they come: its head, its width, and whether it is of numbers."""
+
+    head: str
+    width: int = 0
+    is_number: bool = False
+
+    def laid_out(self, value: object) -> str:
+        """Return a cell; one that is wider than the column moves the rest of its row."""
+        text, width = _cell(value), max(self.width, len(self.head))
+        return text.rjust(width) if self.is_number else text.ljust(width)
+
+
+def row(columns: Sequence[Column], values: Sequence[object]) -> str:
+    """Lay out one row of a table with these columns, as `table` does it."""
+    return "  " + "  ".join(column.laid_out(value) for column, value in zip(columns, values, strict=True)).rstrip()
+
+
+def heads(columns: Sequence[Column]) -> str:
+    """Lay out the first line of a table with these columns."""
+    return row(columns, [column.head for column in columns])
 
 
 def _cell(value: object) -> str:

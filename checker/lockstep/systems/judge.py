@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeAlias
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.by_tlc import Subject, check_with_tlc
-from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure, unreadable
+from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
 from lockstep.systems.opening import open_trace
 from lockstep.systems.own import check_own, load_own_spec, own_system, refuse_mapping
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.spec import Spec, parse_spec
-from lockstep.trace.format import Event, Header, TraceError
+from lockstep.trace.format import Event, Header, Trace
 from lockstep.trace.json_lines import source_name
 from lockstep.trace.mapping import read_mapping
 
-Judge: TypeAlias = Callable[[Path], TraceVerdict]
+#: What checks one trace: a file, or one that is open.
+Judge: TypeAlias = Callable[[Path | Trace], TraceVerdict]
 
 #: A passing line is shown after so many events.
 _OFTEN = 500
@@ -54,22 +56,42 @@ class _Told:
             yield line, event
 
 
+def check(
+    trace: str | Path | Trace,
+    *,
+    switches: Switches = MappingProxyType({}),
+    spec: str | Path | None = None,
+    cfg: str | Path | None = None,
+    mapping: str | Path | None = None,
+) -> TraceVerdict:
+    """Check one trace and return the verdict, as `lockstep check` does; what is malformed gets a verdict, too.
+
+    Arguments: `trace`, a file or an open trace; `switches`, constants by name that replace the header's; `spec`, where
+    the trace is of a spec of your own, whose `cfg` is the one beside it unless another is named; `mapping`, how the
+    lines of a log are steps of that spec.
+    Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
+    """
+    if spec is None:
+        if cfg is not None or mapping is not None:
+            raise BadInputError("cfg and mapping go with a spec")
+        judge = judge_known(switches)
+    else:
+        own = Path(spec)
+        judge = judge_own(own, Path(cfg or own.with_suffix(".cfg")), None if mapping is None else Path(mapping))
+    return judge(trace if isinstance(trace, Trace) else Path(trace))
+
+
 def judge_known(switches: Switches, tlc: ByTlc | None = None, say: Say = silent) -> Judge:
     """Return the check of a trace whose header names a system that lockstep knows.
 
     Arguments: `switches`, constants that replace the header's; `tlc`, where TLC takes the steps.
     """
 
-    def judge(path: Path) -> TraceVerdict:
-        source = source_name(path)
+    def judge(given: Path | Trace) -> TraceVerdict:
+        source = given.source if isinstance(given, Trace) else source_name(given)
         try:
-            trace = open_trace(path)
-        except OSError as error:
-            return unreadable(error, source)
-        except TraceError as error:
-            return failure(error, source)
-        header = trace.header
-        try:
+            trace = given if isinstance(given, Trace) else open_trace(given)
+            header = trace.header
             system = system_of(header, source)
             if tlc is None:
                 spec = compiled(system, header, source, switches)
@@ -106,10 +128,10 @@ def judge_own(own: Path, cfg: Path, mapping: Path | None, tlc: ByTlc | None = No
             raise type(error)(f"{mapping}: {error}") from error
     interface = system.interface(spec)
     if tlc is None:
-        return lambda path: check_own(path, spec, interface, mapped)
+        return lambda given: check_own(given, spec, interface, mapped)
     parsed = parse_spec(own, cfg, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
         return check_with_tlc(trace, Subject(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
 
-    return lambda path: check_own(path, spec, interface, mapped, with_tlc)
+    return lambda given: check_own(given, spec, interface, mapped, with_tlc)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+
 from lockstep.base.errors import BadInputError
 from lockstep.models.manifest import Manifest, ModelEntry, load_manifest
 from lockstep.systems.registry import SYSTEMS
 
 
 class UnknownModelError(BadInputError):
-    """There is no model of that name; the message names those there are."""
+    """There is no model of that name; the message names those like it, and the files that have all."""
 
 
 def manifests() -> list[Manifest]:
@@ -31,11 +33,15 @@ def model_names() -> list[str]:
 
 def model_named(name: str) -> tuple[Manifest, ModelEntry]:
     """Return the model of a name, with its manifest; raises UnknownModelError where there is none."""
-    for each in manifests():
+    known = manifests()
+    for each in known:
         for entry in each.models:
             if entry.name == name:
                 return each, entry
-    raise UnknownModelError(f"no model {name!r}; there are: {', '.join(model_names())}")
+    near = difflib.get_close_matches(name, [entry.name for each in known for entry in each.models], n=3)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
+    files = ", ".join(str(each.path) for each in known)
+    raise UnknownModelError(f"no model {name!r}{meant} all are in {files}, and the shell completes their names")
 
 
 def models_of_tier(tier: str) -> list[tuple[Manifest, ModelEntry]]:

@@ -14,8 +14,8 @@ from lockstep.trace.json_lines import file_lines, source_name
 def open_trace(path: Path) -> Trace:
     """Open the trace at `path`; its events are read while it is iterated.
 
-    Raises TraceError where the file is malformed, or raw input that is to be imported first; OSError where it cannot
-    be read.
+    Raises TraceError where the file is malformed, or raw input that is to be imported first; UnreadableError where it
+    cannot be read.
     """
     return opened(file_lines(path), source_name(path))
 

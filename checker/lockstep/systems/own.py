@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure, unreadable
+from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
-from lockstep.systems.specs import refuse_false_assumptions, refuse_unchecked
+from lockstep.systems.specs import refuse_unchecked
 from lockstep.systems.system import System
 from lockstep.tla.spec import Spec, load_spec
-from lockstep.trace.format import TraceError, read_trace
+from lockstep.trace.format import Trace, TraceError, read_trace
 from lockstep.trace.mapping import MappedTrace, Mapping, MappingError
 
 #: The definition that a log is compared with where its mapping names no other.
@@ -50,13 +50,13 @@ def load_own_spec(system: System) -> Spec:
     FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
     compiled = load_spec(system.module, system.trace_cfg)
-    refuse_false_assumptions(compiled)
+    compiled.refuse_false_assumptions()
     refuse_unchecked(compiled, str(system.trace_cfg))
     return compiled
 
 
 def check_own(
-    path: Path,
+    given: Path | Trace,
     spec: Spec,
     interface: Interface,
     mapping: Mapping | None = None,
@@ -64,22 +64,24 @@ def check_own(
 ) -> TraceVerdict:
     """Check one trace against a spec of the reader's own.
 
-    Arguments: `path`, a trace in our format, or with `mapping` a log of any NDJSON; `check`, the engine.
+    Arguments: `given`, a trace in our format, as a file or open, or with `mapping` a log of any NDJSON; `check`, the
+    engine.
     """
+    source = given.source if isinstance(given, Trace) else str(given)
     try:
-        return check(_opened(path, spec, mapping), spec, interface)
-    except OSError as error:
-        return unreadable(error, str(path))
-    except TraceError as error:
-        return failure(error, str(path))
+        return check(_opened(given, source, spec, mapping), spec, interface)
+    except Exception as error:  # Whatever it is, it is this trace's alone.
+        return failure(error, source)
 
 
-def _opened(path: Path, spec: Spec, mapping: Mapping | None) -> Events:
+def _opened(given: Path | Trace, source: str, spec: Spec, mapping: Mapping | None) -> Events:
     if mapping is not None:
-        return MappedTrace(path, mapping)
-    trace = read_trace(path)
+        if isinstance(given, Trace):
+            raise TraceError(source, 1, "an open trace needs no mapping")
+        return MappedTrace(given, mapping)
+    trace = given if isinstance(given, Trace) else read_trace(given)
     if trace.header.spec != spec.name:
-        raise TraceError(str(path), 1, f"field `spec`: {trace.header.spec!r} is not {spec.name!r}")
+        raise TraceError(source, 1, f"field `spec`: {trace.header.spec!r} is not {spec.name!r}")
     if trace.header.constants:
-        raise TraceError(str(path), 1, "field `constants`: those of the reader's own spec come from the cfg")
+        raise TraceError(source, 1, "field `constants`: those of the reader's own spec come from the cfg")
     return trace

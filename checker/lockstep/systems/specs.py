@@ -12,16 +12,12 @@ from lockstep.base.errors import BadInputError
 from lockstep.conformance.by_tlc import Subject
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import Choice, Choices, Constants, System
-from lockstep.tla.spec import Spec, load_spec, module_texts, parse_spec
+from lockstep.tla.spec import FalseAssumptionError, Spec, load_spec, module_texts, parse_spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.format import Header, TraceError
 
 #: Constants that replace those of a header.
 Switches: TypeAlias = Choices
-
-
-class FalseAssumptionError(BadInputError):
-    """The constants are excluded by an ASSUME of the spec."""
 
 
 class UncheckedPropertyError(BadInputError):
@@ -72,7 +68,7 @@ def compiled(system: System, header: Header, source: str, switches: Switches | N
     constants = trace_constants(system, header, source, switches)
     spec = load_spec(system.module, system.trace_cfg, constants=constants, footprints=system.footprints)
     try:
-        refuse_false_assumptions(spec)
+        spec.refuse_false_assumptions()
     except FalseAssumptionError as error:
         raise TraceError(source, 1, f"field `constants`: {error}") from error
     refuse_unchecked(spec, system.trace_cfg.name)
@@ -95,12 +91,6 @@ def trace_constants(
     """Return the constants of the spec as a trace has them; arguments and TraceError are those of trace_spec."""
     chosen = _chosen(system, header, source, switches)
     return {} if system.constants is None else system.constants.values(header.nodes, chosen)
-
-
-def refuse_false_assumptions(spec: Spec) -> None:
-    """Raise FalseAssumptionError where the constants of the spec are excluded by one of its ASSUMEs."""
-    for place in spec.false_assumptions():
-        raise FalseAssumptionError(f"the ASSUME at {place} is false")
 
 
 def refuse_unchecked(spec: Spec, cfg: str) -> None:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from lockstep.base.paths import spec_dir
 from lockstep.base.progress import Say
+from lockstep.conformance.both_ways import Run
 from lockstep.conformance.compare import Words
 from lockstep.conformance.interface import Interface, Outbox, no_location
 from lockstep.proofs.run import Lemmas
@@ -65,7 +66,7 @@ class Simulator:
 
     `plans` are the names of the plans; `verified` those that `lockstep verify` runs; in those that are `flawed` a
     property may fail, but for those that are `kept` with every flaw. `cluster` runs a plan (a name, or the file of
-    one) with a seed for so many events.
+    one) with a seed for so many events; `asked` does, too, and lets every action be tried after each step.
     """
 
     plans: tuple[str, ...]
@@ -73,6 +74,23 @@ class Simulator:
     flawed: frozenset[str]
     kept: frozenset[str]
     cluster: Callable[[str, int, int], tuple[Header, Iterator[Event]]]
+    asked: Callable[[str, int, int], tuple[Header, Run]]
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """What clusters of one plan must reach of the protocol: a check cannot see a step that is never taken.
+
+    It is stated for a fleet of so many clusters, of so many events each. `must` is what they must reach. `out_of_reach`
+    is what none can reach, `seldom` what a fleet of this size may miss, each with the reason; together they are all
+    there is, but for a floor that asks for a part only.
+    """
+
+    clusters: int
+    events: int
+    must: frozenset[Reached]
+    out_of_reach: Mapping[Reached, str]
+    seldom: Mapping[Reached, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +105,9 @@ class System:
     `names_model_values` says so. No event has an integer below `least_integer`. `codes` are those of the properties;
     `locate` tells where the reference implements an action.
 
-    What is left out is not there: raw formats to import, a simulator, what a trace reaches of the protocol, bounded
-    models (the folder of their manifest, below spec/), lemmas.
+    What is left out is not there: raw formats to import, a simulator, what a trace reaches of the protocol, the floors
+    of a plan (given its compiled spec; that of the smaller fleet first), bounded models (the folder of their manifest,
+    below spec/), lemmas.
     """
 
     spec: str
@@ -106,6 +125,7 @@ class System:
     formats: tuple[RawFormat, ...] = ()
     simulator: Simulator | None = None
     reached: Callable[[Iterable[Event]], Iterator[Reached]] | None = None
+    floors: Callable[[str, Spec], tuple[Floor, ...]] | None = None
     models: Path | None = None
     lemmas: Lemmas = field(default_factory=dict)
 

@@ -36,6 +36,11 @@ class Violation:
     name: str
     trace: tuple[Step, ...]
 
+    @property
+    def label(self) -> str:
+        """The name, or the kind of what has none."""
+        return self.name or self.kind
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -55,18 +60,22 @@ class Exploration:
         generated: the states generated: all initial states and all successors, repetitions included.
         depth: the number of levels, as TLC reports it: the initial states are the first, and the level in which a
             violation was found is the last.
-        complete: whether all reachable states were seen.
+        complete: whether all reachable states were seen; what is `unchecked` may be violated all the same.
         states: the distinct states, in the order they were found.
+        levels: how many of them each level has.
         edges: the steps, if they were asked for; parallel ones are kept.
         violation: the first violation, if any.
+        unchecked: the properties with parts that no search of states checks, such as liveness.
     """
 
     generated: int = 0
     depth: int = 0
     complete: bool = False
     states: list[State] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     violation: Violation | None = None
+    unchecked: tuple[str, ...] = ()
 
     @property
     def distinct(self) -> int:
@@ -88,7 +97,7 @@ class _Search:
         self.check_deadlock = check_deadlock
         self.max_states = max_states
         self.on_level = on_level
-        self.result = Exploration()
+        self.result = Exploration(unchecked=tuple(spec.unchecked))
         self.same = sameness(spec)
         self.numbers: dict[Value, int] = {}
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
@@ -96,12 +105,14 @@ class _Search:
     def run(self) -> Exploration:
         result = self.result
         frontier = self.start()
+        result.levels.append(len(frontier))
         while frontier and result.violation is None:
             result.depth += 1
             found: list[int] = []
-            for number in frontier:
-                if not self.expand(number, found):
-                    return result
+            goes_on = all(self.expand(number, found) for number in frontier)
+            result.levels.append(len(found))
+            if not goes_on:
+                return result
             frontier = found
             if self.on_level is not None:
                 self.on_level(result.distinct)
@@ -215,10 +226,12 @@ def explore(
         on_level: told of the number of distinct states, level by level.
 
     Returns:
-        Counts, states, edges and the violation.
+        Counts, states, edges, the violation, and the properties that were not checked.
 
     Raises:
+        FalseAssumptionError: if an ASSUME is false.
         TlaError: if evaluation fails.
     """
+    spec.refuse_false_assumptions()
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
     return _Search(spec, keep_edges, deadlock, max_states, on_level).run()

@@ -14,13 +14,15 @@ Path: TypeAlias = list[str | int | None]
 
 
 class ActionMeta(TypedDict):
-    """An action: its parameters, TLC's labels of its edges, and its functions."""
+    """An action: its parameters, TLC's labels of its edges, its functions; `never`: constants make it false."""
 
     params: list[str]
     labels: list[str]
     loc: Place
     step: str
     why: str
+    bound: str
+    never: bool
 
 
 class DefinitionMeta(TypedDict):

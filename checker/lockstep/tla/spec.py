@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import re
 import sys
-import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lockstep.base.errors import BadInputError
 from lockstep.base.paths import common_dir
 from lockstep.base.text_files import text_of
+from lockstep.tla.cache import cache_folder, read_cached, write_cached
 from lockstep.tla.compile.analysis import CompileError, Program
 from lockstep.tla.compile.generate import COMPILER_VERSION, MARKER, generate
 from lockstep.tla.explain import Explanation, Tracer
@@ -32,11 +34,13 @@ from lockstep.tla.syntax.cfg import Cfg, parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.tree import STANDARD_MODULES, Location, read_tree
 from lockstep.tla.values.kinds import ModelValue, TlaError, TlaTypeError, Value, format_value
+from lockstep.tlc.java import find_tla2tools
 
 __all__ = [
     "ActionInfo",
     "AmbiguousStep",
     "CompileError",
+    "FalseAssumptionError",
     "Parsed",
     "PropertyPart",
     "Spec",
@@ -51,6 +55,10 @@ _MOST_COMBINATIONS = 4096
 
 _RECURSION = 10_000
 """How deep Python may call: a recursive operator of TLA+ takes a few calls a level."""
+
+
+class FalseAssumptionError(BadInputError):
+    """The constants are excluded by an ASSUME of the spec."""
 
 
 class AmbiguousStep(TlaError):  # noqa: N818 - it names what happened
@@ -131,6 +139,7 @@ class Spec:
         variables: the variables, in the order of a state.
         spec_hash: identifies modules, configuration and compiler.
         actions: the actions by name.
+        never: the actions that the constants alone make false; there may be more that are never enabled.
         constants: the values of the constants.
         definitions: where each definition of the root module stands.
         property_places: where each property of the cfg is defined.
@@ -170,6 +179,8 @@ class Spec:
         self.view: str | None = meta["view"]
         self._params = {name: tuple(a["params"]) for name, a in meta["actions"].items()}
         self._step = {name: (self._module[a["step"]], tuple(a["params"])) for name, a in meta["actions"].items()}
+        self._bound = {name: self._module[a["bound"]] for name, a in meta["actions"].items()}
+        self.never = frozenset(name for name, a in meta["actions"].items() if a["never"])
         self._constraints = [self._module[py] for py in meta["constraints"]]
         self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
         self.state_class: type[State] = self._module["State"]
@@ -274,6 +285,24 @@ class Spec:
         if len(args) != len(params) or any(name not in args for name in params):
             raise TypeError(f"{action} takes ({', '.join(params)}), not ({', '.join(args)})")
         return [args[name] for name in params]
+
+    def arguments(self, state: State, action: str) -> Iterator[dict[str, Value]]:
+        """List what the quantifiers of an action bind its parameters to, whether it is enabled with that or not.
+
+        Args:
+            state: a state.
+            action: the action's name.
+
+        Yields:
+            The arguments by name, the same perhaps several times; of Nat, Int and STRING one element stands for all.
+
+        Raises:
+            KeyError: if there is no such action.
+            TlaError: if evaluation fails, or another set cannot be listed.
+        """
+        params = self.actions[action].params
+        for args in self._bound[action](state):
+            yield dict(zip(params, args, strict=True))
 
     def explain(self, state: State, action: str, args: Mapping[str, Value]) -> Explanation:
         """Say why an action is not enabled: per branch, its first false conjunct.
@@ -385,6 +414,11 @@ class Spec:
         """List the ASSUMEs that are false."""
         return [Location(*loc) for py, loc in self._meta["assumptions"] if not self._module[py](None)]
 
+    def refuse_false_assumptions(self) -> None:
+        """Raise FalseAssumptionError where the constants are excluded by one of the ASSUMEs."""
+        for place in self.false_assumptions():
+            raise FalseAssumptionError(f"the ASSUME at {place} is false")
+
     def arity(self, name: str) -> int:
         """Answer how many arguments a definition of the root module takes; raises KeyError if there is none."""
         return len(self._meta["definitions"][name]["arguments"])
@@ -459,7 +493,7 @@ def load_spec(
         tla_path: the root module's file.
         cfg_path: TLC's configuration; none if None, and then Init and Next are found by name.
         constants: values for constants, besides or instead of the configuration's.
-        cache_dir: where compiled specifications are kept; ``$XDG_CACHE_HOME/lockstep`` if None.
+        cache_dir: where compiled specifications are kept; the user's own if None, see :mod:`lockstep.tla.cache`.
         debug: refuse a CHOOSE with more than one witness.
         search_path: further directories with modules, after the root module's own and its parent, before spec/common.
         footprints: definitions whose :meth:`Spec.footprint` will be asked for, where they are there.
@@ -485,11 +519,11 @@ def load_spec(
     asked = sorted(footprints)
     spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked))
     cached = _cache_file(cache_dir, root.stem, spec_hash)
-    if cached.is_file():
-        return Spec(cached.read_text(encoding="utf-8"))
-    xml = sany.export(root, java=java, jar=jar, search_path=directories[1:])
+    if (known := _cached(cached)) is not None:
+        return known
+    xml = _exported(root, modules, directories, cached.parent, java=java, jar=jar)
     source = generate(_program(xml, cfg), modules, debug=debug, spec_hash=spec_hash, footprints=asked)
-    _write_atomically(cached, source)
+    write_cached(cached, source.encode())
     return Spec(source)
 
 
@@ -522,8 +556,33 @@ def parse_spec(
     root = Path(tla_path)
     directories = _directories(root, ())
     _, cfg = _read_cfg(cfg_path, dict(constants or {}))
-    xml = sany.export(root, jar=jar, search_path=directories[1:])
-    return Parsed(_program(xml, cfg), _project_modules(root, directories), directories)
+    modules = _project_modules(root, directories)
+    xml = _exported(root, modules, directories, cache_folder(), jar=jar)
+    return Parsed(_program(xml, cfg), modules, directories)
+
+
+def _exported(
+    root: Path,
+    modules: dict[str, str],
+    directories: list[Path],
+    folder: Path,
+    *,
+    java: str | None = None,
+    jar: str | Path | None = None,
+) -> bytes:
+    """Have SANY parse a project, once for all its configurations: what it says is kept, compressed, in a folder."""
+    tools = find_tla2tools(None if jar is None else Path(jar)).stat()
+    digest = hashlib.sha256(f"{tools.st_size} {tools.st_mtime_ns}".encode())
+    for name, text in sorted({**modules, "": root.stem}.items()):
+        digest.update(f"{len(name)}:{name}{len(text)}:{text}".encode())
+    kept = folder / f"{root.stem}-{digest.hexdigest()[:32]}.xml.z"
+    known = read_cached(kept)
+    if known is not None:
+        with suppress(zlib.error):
+            return zlib.decompress(known)
+    xml = sany.export(root, java=java, jar=jar, search_path=directories[1:])
+    write_cached(kept, zlib.compress(xml))
+    return xml
 
 
 def module_texts(tla_path: str | Path) -> dict[str, str]:
@@ -592,26 +651,17 @@ def _own_code() -> str:
     return digest.hexdigest()
 
 
-def _cache_file(cache_dir: str | Path | None, name: str, spec_hash: str) -> Path:
-    if cache_dir is None:
-        base = os.environ.get("XDG_CACHE_HOME")
-        cache_dir = (Path(base) if base else Path.home() / ".cache") / "lockstep"
-    return Path(cache_dir) / f"{name}-{spec_hash[:32]}.py"
+def _cache_file(folder: str | Path | None, name: str, spec_hash: str) -> Path:
+    return (cache_folder() if folder is None else Path(folder)) / f"{name}-{spec_hash[:32]}.py"
 
 
-def _write_atomically(path: Path, text: str) -> None:
-    """Write a file so that no reader sees a part of it; a cache that cannot be written is no error."""
+def _cached(path: Path) -> Spec | None:
+    """Load a specification from the cache; None where it is not there, or cannot be loaded for whatever reason."""
+    source = read_cached(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    except OSError:
-        return
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
+        return None if source is None else Spec(source.decode())
+    except Exception:  # It is compiled again, which tells what is wrong if it is not the file.
+        return None
 
 
 def strictly_equal(left: State, right: State) -> bool:

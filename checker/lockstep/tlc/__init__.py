@@ -7,6 +7,7 @@ TLC's own message of success was read and its exit status was 0.
 from lockstep.tlc.errors import GraphError, ManifestError, TlcError, ToolDied, ToolMissing
 from lockstep.tlc.graph import TlcEdge, TlcGraph, dump_state_graph, parse_dot
 from lockstep.tlc.java import Java, find_java, find_tla2tools
+from lockstep.tlc.process import Budget
 from lockstep.tlc.result import (
     ActionCoverage,
     Cause,
@@ -15,16 +16,18 @@ from lockstep.tlc.result import (
     PropertyKind,
     SimulationStats,
     SpecError,
-    Step,
     TlcLocation,
     TlcResult,
+    TlcStep,
     TlcVerdict,
-    Violation,
+    TlcViolation,
 )
-from lockstep.tlc.run import Simulation, run_tlc
+from lockstep.tlc.run import TLC_DEFAULTS, Simulation, TlcOptions, run_tlc
 
 __all__ = [
+    "TLC_DEFAULTS",
     "ActionCoverage",
+    "Budget",
     "Cause",
     "Counterexample",
     "GraphError",
@@ -35,16 +38,17 @@ __all__ = [
     "Simulation",
     "SimulationStats",
     "SpecError",
-    "Step",
     "TlcEdge",
     "TlcError",
     "TlcGraph",
     "TlcLocation",
+    "TlcOptions",
     "TlcResult",
+    "TlcStep",
     "TlcVerdict",
+    "TlcViolation",
     "ToolDied",
     "ToolMissing",
-    "Violation",
     "dump_state_graph",
     "find_java",
     "find_tla2tools",

@@ -7,16 +7,16 @@ takes it at its word merges the edges of two actions which join the same states.
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lockstep.base.interrupts import deferred_interrupts
+from lockstep.base.scratch import scratch
 from lockstep.tlc.errors import GraphError
 from lockstep.tlc.parse import parse_state
-from lockstep.tlc.process import deferred_interrupts
 from lockstep.tlc.result import TlcResult, TlcVerdict
-from lockstep.tlc.run import SCRATCH_PREFIX, run_tlc
+from lockstep.tlc.run import TlcOptions, run_tlc
 
 _NODE = re.compile(r'^(?P<id>-?\d+) \[label="(?P<label>(?:[^"\\]|\\.)*)"(?P<rest>[^\]]*)\];?$')
 _EDGE = re.compile(r'^(?P<source>-?\d+) -> (?P<target>-?\d+) \[label="(?P<label>(?:[^"\\]|\\.)*)"[^\]]*\];?$')
@@ -47,37 +47,24 @@ class TlcGraph:
     result: TlcResult | None = None
 
 
+_WHOLE = TlcOptions(deadlock_check=False, is_short=True)
+
+
 def dump_state_graph(
     spec_path: Path,
     cfg_path: Path,
-    *,
-    deadlock_check: bool = False,
-    timeout_seconds: float | None = None,
-    heap_mb: int | None = None,
-    library: Sequence[Path] | None = None,
-    java: Path | None = None,
-    jar: Path | None = None,
+    options: TlcOptions = _WHOLE,
 ) -> TlcGraph:
     """Have TLC explore a model with one worker and give its whole state graph.
 
-    Arguments: as those of run_tlc.
+    Arguments: as those of run_tlc; the graph is dumped wherever the options say.
     Returns the graph, with the result of the run in it.
     Raises GraphError when the model does not hold (the graph would be a part only), or when the number of
     states in the dump is not the number which TLC counted.
     """
-    with deferred_interrupts(), tempfile.TemporaryDirectory(prefix=f"{SCRATCH_PREFIX}graph-") as folder:
-        dump = Path(folder) / "graph.dot"
-        result = run_tlc(
-            spec_path,
-            cfg_path,
-            deadlock_check=deadlock_check,
-            timeout_seconds=timeout_seconds,
-            heap_mb=heap_mb,
-            library=library,
-            java=java,
-            jar=jar,
-            dump=dump,
-        )
+    with deferred_interrupts(), scratch("graph") as folder:
+        dump = folder / "graph.dot"
+        result = run_tlc(spec_path, cfg_path, replace(options, dump=dump))
         if result.verdict is not TlcVerdict.HOLDS:
             raise GraphError(f"{spec_path}: no whole state graph: {result.verdict.value}: {result.reason}")
         with dump.open(encoding="utf-8") as lines:

@@ -12,8 +12,8 @@ from lockstep.tlc.result import (
     Counterexample,
     Progress,
     SimulationStats,
-    Step,
     TlcLocation,
+    TlcStep,
 )
 
 _VARIABLE = re.compile(r"^(?:/\\ )?(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:![A-Za-z0-9_!]+)*) = ?(?P<value>.*)$")
@@ -56,7 +56,7 @@ def parse_state(text: str) -> dict[str, str]:
     return {name: " ".join(part for part in parts if part) for name, parts in values.items()}
 
 
-def parse_step(text: str) -> Step:
+def parse_step(text: str) -> TlcStep:
     """Read one printed state of a counterexample, with its header `2: <Action line ... of module M>`.
 
     Raises ValueError when the header or the state is not in TLC's form.
@@ -66,7 +66,7 @@ def parse_step(text: str) -> Step:
     if match is None:
         raise ValueError(f"not the header of a state: {header!r}")
     action, location = _action_and_location(match["what"])
-    return Step(int(match["index"]), action, location, parse_state(body), text)
+    return TlcStep(int(match["index"]), action, location, parse_state(body), text)
 
 
 def _action_and_location(what: str) -> tuple[str | None, TlcLocation | None]:
@@ -98,7 +98,7 @@ class OutputReader:
         self.errors: list[Message] = []
         self.warnings: list[str] = []
         self.positions: tuple[str, ...] = ()
-        self.steps: list[Step] = []
+        self.steps: list[TlcStep] = []
         self.unread_states: list[str] = []
         self.back_to: int | None = None
         self.back_action: str | None = None

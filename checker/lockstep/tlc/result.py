@@ -80,7 +80,7 @@ class TlcLocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TlcStep:
     """One state of a counterexample and the action that led to it.
 
     `index` counts from 1. `action` is None for the initial state, and where TLC names none. `variables` maps
@@ -103,7 +103,7 @@ class Counterexample:
     counterexample.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[TlcStep, ...]
     back_to: int | None = None
     back_action: str | None = None
     stuttering: bool = False
@@ -115,7 +115,7 @@ class Counterexample:
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class TlcViolation:
     """What was violated.
 
     `name` is the property's name in the cfg where it is known: TLC 2.15 does not say which temporal formula
@@ -202,7 +202,7 @@ class TlcResult:
     verdict: TlcVerdict
     reason: str
     cause: Cause | None = None
-    violation: Violation | None = None
+    violation: TlcViolation | None = None
     counterexample: Counterexample | None = None
     error: SpecError | None = None
     distinct: int | None = None

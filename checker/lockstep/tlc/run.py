@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -11,15 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from lockstep.base.interrupts import deferred_interrupts
 from lockstep.base.paths import common_dir
+from lockstep.base.scratch import lacks_room, scratch
 from lockstep.tlc.errors import ToolMissing
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
 from lockstep.tlc.parse import OutputReader
-from lockstep.tlc.process import deferred_interrupts, run_supervised
-from lockstep.tlc.result import Cause, Progress, SpecError, TlcResult, TlcVerdict
+from lockstep.tlc.process import NO_LIMIT, Budget, Lines, run_supervised
+from lockstep.tlc.result import Cause, Progress, PropertyKind, SpecError, TlcResult, TlcVerdict
 from lockstep.tlc.verdict import Request, judge
 
-SCRATCH_PREFIX = "lockstep-tlc-"
 _COVERAGE_INTERVAL_MINUTES = 60
 
 
@@ -37,37 +37,51 @@ class Simulation:
     aril: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlcOptions:
+    """How TLC is run.
+
+    `workers` are threads of TLC ("auto": one a processor); `deadlock_check`, whether a state without successor is a
+    violation; `simulation`, to simulate instead of check; `coverage`, to count each action; `dump`, a file (.dot) for
+    the state graph; `library`, folders for EXTENDS beside the spec's own and spec/common (None: the folder above, when
+    the spec lies in `models`). `budget` is how long it may run, the start of the JVM included; `heap_mb` and `stack_mb`
+    are the JVM's limits in MiB; `is_short` tunes the JVM to start, for a run of seconds; `java` and `jar` are tools to
+    use instead of searching.
+    """
+
+    workers: int | Literal["auto"] = 1
+    deadlock_check: bool = True
+    simulation: Simulation | None = None
+    coverage: bool = False
+    dump: Path | None = None
+    library: Sequence[Path] | None = None
+    budget: Budget = NO_LIMIT
+    heap_mb: int | None = None
+    stack_mb: int = 16
+    is_short: bool = False
+    java: Path | None = None
+    jar: Path | None = None
+
+
+TLC_DEFAULTS = TlcOptions()
+
+
 def run_tlc(
     spec_path: Path,
     cfg_path: Path,
+    options: TlcOptions = TLC_DEFAULTS,
     *,
-    workers: int | Literal["auto"] = 1,
-    deadlock_check: bool = True,
-    timeout_seconds: float | None = None,
-    heap_mb: int | None = None,
-    stack_mb: int = 16,
-    simulation: Simulation | None = None,
-    dump: Path | None = None,
-    coverage: bool = False,
-    library: Sequence[Path] | None = None,
-    java: Path | None = None,
-    jar: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     cancel: threading.Event | None = None,
 ) -> TlcResult:
     """Check or simulate one model with TLC.
 
-    Arguments: `spec_path` and `cfg_path`, the module and its configuration; `workers`, threads of TLC
-    ("auto": one a processor); `deadlock_check`, whether a state without successor is a violation;
-    `timeout_seconds`, the budget, JVM start included; `heap_mb` and `stack_mb`, the JVM's limits in MiB;
-    `simulation`, to simulate instead of check; `dump`, a file (.dot) for the state graph; `coverage`, to
-    count each action; `library`, folders for EXTENDS beside the spec's own and spec/common (None: the folder above,
-    when the spec lies in `models`); `java` and `jar`, tools to use instead of searching; `on_progress`, called with
+    Arguments: `spec_path` and `cfg_path`, the module and its configuration; `options`, how; `on_progress`, called with
     TLC's progress reports; `cancel`, an event that ends the run.
     Returns the result. Missing tools, a dead JVM and a spent budget are inconclusive results, malformed specs
     are `error` results; neither raises. No process or file of TLC's is left but the dump.
-    Raises KeyboardInterrupt on SIGINT and SystemExit on SIGTERM and SIGHUP, after the JVM is dead and its
-    files are removed (in the main thread; elsewhere use `cancel`).
+    Raises EnvironmentFailedError, or OSError, where temporary files cannot be written. Interrupts are acted on after
+    the JVM is dead and its files are removed, see deferred_interrupts (outside the main thread use `cancel`).
     """
     started = time.monotonic()
     spec, cfg = spec_path.absolute(), cfg_path.absolute()
@@ -75,35 +89,41 @@ def run_tlc(
         if not file.is_file():
             error = SpecError(str(file), None, None, "no such file")
             return TlcResult(TlcVerdict.ERROR, str(error), error=error)
+    reader = OutputReader(on_progress)
     try:
-        launcher, tools = find_java(java).path, find_tla2tools(jar)
+        with deferred_interrupts() as interrupts, scratch("tlc") as folder:
+            command = _command(spec, cfg, options, folder)
+            ended = run_supervised(
+                command,
+                cwd=folder,
+                stderr=folder / "stderr.txt",
+                on_output=Lines(reader.feed),
+                budget=options.budget,
+                should_stop=lambda: bool(interrupts) or (cancel is not None and cancel.is_set()),
+            )
+            lacking = lacks_room(folder) if ended.status != 0 else None
     except ToolMissing as problem:
         return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
-    request = Request(spec, cfg, simulation is not None, timeout_seconds)
-    reader = OutputReader(on_progress)
-    with (
-        deferred_interrupts() as interrupts,
-        tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True) as scratch_name,
-    ):
-        scratch = Path(scratch_name)
-        command = [
-            str(launcher),
-            *_jvm_options(scratch, _library(spec, library), heap_mb, stack_mb),
-            *("-cp", str(tools), "tlc2.TLC", "-tool", "-metadir", str(scratch / "meta")),
-            *_tlc_options(workers, deadlock_check, simulation, dump, coverage),
-            *(("-noGenerateSpecTE",) if jar_knows_option(tools, "-noGenerateSpecTE") else ()),
-            # TLC looks for the cfg below the spec's folder, even when its path is absolute.
-            *("-config", os.path.relpath(cfg, spec.parent), str(spec)),
-        ]
-        ended = run_supervised(
-            command,
-            cwd=scratch,
-            on_line=reader.feed,
-            timeout_seconds=timeout_seconds,
-            should_stop=lambda: bool(interrupts) or (cancel is not None and cancel.is_set()),
-        )
-    result = judge(request, reader, ended)
+    result = judge(Request(spec, cfg, options.simulation is not None), reader, ended)
+    if lacking is not None and (result.violation is None or result.violation.kind is PropertyKind.EVALUATION):
+        reason = f"TLC cannot write its temporary files: {lacking}"
+        result = replace(result, verdict=TlcVerdict.INCONCLUSIVE, cause=Cause.TOOL_FAILED, reason=reason)
+        result = replace(result, error=None, violation=None)
     return replace(result, wall_seconds=time.monotonic() - started, command=tuple(command))
+
+
+def _command(spec: Path, cfg: Path, options: TlcOptions, folder: Path) -> list[str]:
+    """Compose the command line; raises ToolMissing where there is no Java that is new enough, or no jar."""
+    launcher, tools = find_java(options.java).path, find_tla2tools(options.jar)
+    return [
+        str(launcher),
+        *_jvm_options(folder, _library(spec, options.library), options),
+        *("-cp", str(tools), "tlc2.TLC", "-tool", "-metadir", str(folder / "meta")),
+        *_tlc_options(options),
+        *(("-noGenerateSpecTE",) if jar_knows_option(tools, "-noGenerateSpecTE") else ()),
+        # TLC looks for the cfg below the spec's folder, even when its path is absolute.
+        *("-config", os.path.relpath(cfg, spec.parent), str(spec)),
+    ]
 
 
 def _library(spec: Path, library: Sequence[Path] | None) -> list[Path]:
@@ -113,52 +133,48 @@ def _library(spec: Path, library: Sequence[Path] | None) -> list[Path]:
     return [spec.parent, *more, common_dir()]
 
 
-def _jvm_options(scratch: Path, library: Sequence[Path], heap_mb: int | None, stack_mb: int) -> list[str]:
-    """The JVM's options: its limits, its temporary files in `scratch`, numbers printed the English way."""
-    temporary = scratch / "tmp"
+def _jvm_options(folder: Path, library: Sequence[Path], options: TlcOptions) -> list[str]:
+    """The JVM's options: its limits, its temporary files in `folder`, numbers printed the English way."""
+    temporary = folder / "tmp"
     temporary.mkdir()
-    heap = [] if heap_mb is None else [f"-Xmx{heap_mb}m"]
+    heap = [] if options.heap_mb is None else [f"-Xmx{options.heap_mb}m"]
     return [
         *heap,
-        f"-Xss{stack_mb}m",
-        "-XX:+UseParallelGC",
+        f"-Xss{options.stack_mb}m",
+        *(("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1") if options.is_short else ("-XX:+UseParallelGC",)),
         "-XX:+ExitOnOutOfMemoryError",
         "-XX:-UsePerfData",
-        f"-XX:ErrorFile={scratch / 'jvm-crash.log'}",
+        f"-XX:ErrorFile={folder / 'jvm-crash.log'}",
         # SANY unpacks the standard modules here; a folder that runs share is a race.
         f"-Djava.io.tmpdir={temporary}",
         "-Duser.language=en",
         "-Duser.country=US",
         "-Dfile.encoding=UTF-8",
         "-Dsun.stdout.encoding=UTF-8",
-        f"-DTLA-Library={os.pathsep.join(str(folder) for folder in library)}",
+        f"-DTLA-Library={os.pathsep.join(str(each) for each in library)}",
     ]
 
 
-def _tlc_options(
-    workers: int | Literal["auto"],
-    deadlock_check: bool,
-    simulation: Simulation | None,
-    dump: Path | None,
-    coverage: bool,
-) -> list[str]:
+def _tlc_options(options: TlcOptions) -> list[str]:
     """TLC's own options. `-deadlock` turns the check off, and 2.15 does not know `-workers auto`."""
-    count = (os.cpu_count() or 1) if workers == "auto" else workers
-    options = ["-workers", str(count)]
-    if not deadlock_check:
-        options.append("-deadlock")
-    if coverage:
-        options += ["-coverage", str(_COVERAGE_INTERVAL_MINUTES)]
-    if dump is not None:
-        options += ["-dump", "dot,actionlabels", str(dump.absolute())]
-    if simulation is None:
-        return [*options, "-fp", "0"]
-    options += ["-simulate"]
+    count = (os.cpu_count() or 1) if options.workers == "auto" else options.workers
+    words = ["-workers", str(count)]
+    if not options.deadlock_check:
+        words.append("-deadlock")
+    if options.coverage:
+        words += ["-coverage", str(_COVERAGE_INTERVAL_MINUTES)]
+    if options.dump is not None:
+        words += ["-dump", "dot,actionlabels", str(options.dump.absolute())]
+    return [*words, *(["-fp", "0"] if options.simulation is None else _simulation_options(options.simulation))]
+
+
+def _simulation_options(simulation: Simulation) -> list[str]:
+    words = ["-simulate"]
     if simulation.behaviours is not None:
-        options.append(f"num={simulation.behaviours}")
-    options += ["-depth", str(simulation.depth)]
+        words.append(f"num={simulation.behaviours}")
+    words += ["-depth", str(simulation.depth)]
     if simulation.seed is not None:
-        options += ["-seed", str(simulation.seed)]
+        words += ["-seed", str(simulation.seed)]
     if simulation.aril is not None:
-        options += ["-aril", str(simulation.aril)]
-    return options
+        words += ["-aril", str(simulation.aril)]
+    return words

@@ -8,31 +8,28 @@ exit status 0.
 from __future__ import annotations
 
 import re
-import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockstep.tlc.messages import Code, Message, Severity
 from lockstep.tlc.parse import OutputReader, cfg_properties, parse_state
-from lockstep.tlc.process import Ended, How
+from lockstep.tlc.process import Ended, How, killed_by
 from lockstep.tlc.result import (
     Cause,
     Counterexample,
     PropertyKind,
     SpecError,
-    Step,
     TlcLocation,
     TlcResult,
+    TlcStep,
     TlcVerdict,
-    Violation,
+    TlcViolation,
 )
 
 _VIOLATION_EXITS = frozenset({10, 11, 12, 13, 14})
 # 255 is how 2.15 ends when an evaluation fails inside a temporal formula or in a simulation.
 _EVALUATION_EXITS = frozenset({75, 76, 77, 255})
 _JVM_EXIT_ON_OUT_OF_MEMORY = 3
-# After these the JVM exits with 128 + number; no more of them, because 150 to 153 are TLC's own.
-_SIGNALS_THE_JVM_HANDLES = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGKILL})
 _CFG_CODES = frozenset({*range(2222, 2238), 2241, 2242, 2243, 2280, 2281, *range(5001, 5007)})
 _UNSUPPORTED_CODES = frozenset({2156, 2213, 2214, 2238, 2239, 2240, 2244, 2245, 2249, 2253, 2279, 2284})
 _SYSTEM_CODES = frozenset(
@@ -40,6 +37,7 @@ _SYSTEM_CODES = frozenset(
     | {*range(2160, 2164), 2166, 2167, 2174, 2175, 2270}
 )
 _EVALUATION_EXCEPTIONS = ("java.lang.RuntimeException", "tlc2.tool.EvalException", "TLCRuntimeException")
+_FILE_TROUBLE = re.compile(r"^(?:: )?java\.n?io\.[\w.]+: ", re.MULTILINE)
 _KINDS = {
     Code.INVARIANT_INITIAL: (PropertyKind.INVARIANT, r"Invariant (\S+) is violated"),
     Code.INVARIANT_BEHAVIOR: (PropertyKind.INVARIANT, r"Invariant (\S+) is violated"),
@@ -68,7 +66,6 @@ class Request:
     spec: Path
     cfg: Path
     is_simulation: bool
-    timeout_seconds: float | None
 
 
 def judge(request: Request, reader: OutputReader, ended: Ended) -> TlcResult:
@@ -80,7 +77,7 @@ def judge(request: Request, reader: OutputReader, ended: Ended) -> TlcResult:
     """
     partial = _with_facts(reader, ended)
     return (
-        _judge_interruption(request, ended, partial)
+        _judge_interruption(ended, partial)
         or _judge_memory(reader, ended, partial)
         or _judge_malformed(request, reader, ended, partial)
         or _judge_violation(request, reader, ended, partial)
@@ -114,20 +111,14 @@ def _inconclusive(partial: TlcResult, cause: Cause, reason: str) -> TlcResult:
     return replace(partial, verdict=TlcVerdict.INCONCLUSIVE, cause=cause, reason=reason)
 
 
-def _judge_interruption(request: Request, ended: Ended, partial: TlcResult) -> TlcResult | None:
+def _judge_interruption(ended: Ended, partial: TlcResult) -> TlcResult | None:
     """A run that did not end by itself is inconclusive, whatever it had printed."""
     if ended.how is How.TIMED_OUT:
-        return _inconclusive(
-            partial,
-            Cause.TIMED_OUT,
-            f"the budget of {request.timeout_seconds:g} s was spent before TLC finished",
-        )
+        return _inconclusive(partial, Cause.TIMED_OUT, f"the budget of {ended.spent} was spent before TLC finished")
     if ended.how is How.CANCELLED:
         return _inconclusive(partial, Cause.CANCELLED, "the run was cancelled before TLC finished")
-    number = -ended.status if ended.status < 0 else ended.status - 128
-    if ended.status < 0 or number in _SIGNALS_THE_JVM_HANDLES:
-        known = {each.value: each.name for each in signal.Signals}
-        return _inconclusive(partial, Cause.KILLED, f"the JVM was killed by {known.get(number, f'signal {number}')}")
+    if (name := killed_by(ended.status)) is not None:
+        return _inconclusive(partial, Cause.KILLED, f"the JVM was killed by {name}")
     return None
 
 
@@ -240,7 +231,7 @@ def _is_evaluation(message: Message) -> bool:
     return _KINDS[Code(message.code)][0] in (PropertyKind.EVALUATION, PropertyKind.ASSERTION)
 
 
-def _violation(message: Message, request: Request, reader: OutputReader) -> Violation | None:
+def _violation(message: Message, request: Request, reader: OutputReader) -> TlcViolation | None:
     """What a message of TLC says is violated; None when TLC itself failed instead."""
     kind, pattern = _KINDS[Code(message.code)]
     codes = set(message.codes())
@@ -256,16 +247,18 @@ def _violation(message: Message, request: Request, reader: OutputReader) -> Viol
     if kind is PropertyKind.TEMPORAL:
         candidates = cfg_properties(request.cfg)
         name = candidates[0] if len(candidates) == 1 else None
-    return Violation(kind, name, message.text, candidates, TlcLocation.parse(message.text), reader.positions)
+    return TlcViolation(kind, name, message.text, candidates, TlcLocation.parse(message.text), reader.positions)
 
 
 def _is_failure_of_tlc(message: Message) -> bool:
     """True when an exception ended TLC that no evaluation of the spec throws."""
+    if message.code == Code.GENERAL and _FILE_TROUBLE.search(message.text):
+        return True
     thrown = message.text.partition("The exception was a ")[2].partition("\n")[0]
     return bool(thrown) and not any(name in thrown for name in _EVALUATION_EXCEPTIONS)
 
 
-def _sentence(violation: Violation) -> str:
+def _sentence(violation: TlcViolation) -> str:
     """The violation in one line."""
     if violation.kind is PropertyKind.DEADLOCK:
         return "deadlock: a reachable state has no successor"
@@ -290,7 +283,7 @@ def _initial_state(text: str) -> Counterexample | None:
     """The one-state counterexample inside `Invariant I is violated by the initial state: ...`."""
     body = text.partition("initial state:\n")[2]
     variables = parse_state(body)
-    return Counterexample((Step(1, None, None, variables, body),)) if variables else None
+    return Counterexample((TlcStep(1, None, None, variables, body),)) if variables else None
 
 
 def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: TlcResult) -> TlcResult:

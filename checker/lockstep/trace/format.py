@@ -166,7 +166,7 @@ def _decode(text: bytes, source: str, number: int, least: int = MIN_INTEGER) -> 
 def read_trace(path: Path | str) -> Trace:
     """Open the trace at `path`; its events are read while it is iterated.
 
-    Raises TraceError where the file is malformed and OSError where it cannot be read.
+    Raises TraceError where the file is malformed and UnreadableError where it cannot be read.
     """
     return Trace(file_lines(Path(path)), source_name(Path(path)))
 

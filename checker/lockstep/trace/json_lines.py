@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_INTEGER = 2**63 - 1
@@ -42,28 +42,56 @@ class TraceError(BadInputError):
         self.source, self.line, self.problem = source, line, problem
 
 
+class UnreadableError(BadInputError):
+    """A file cannot be opened or read; the message names it."""
+
+    def __init__(self, source: str, error: OSError) -> None:
+        """Name the file and what the system says of it."""
+        super().__init__(f"{source}: cannot be read: {error.strerror or error}")
+        self.source = source
+
+
 def source_name(path: Path) -> str:
     """Return how messages name a file; `-` is standard input."""
     return "<stdin>" if path == STDIN else str(path)
 
 
 def file_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, `-` for standard input; raises TraceError where one is longer than MAX_LINE_BYTES."""
+    """Yield the lines of a file, `-` for standard input.
+
+    Raises TraceError where one is longer than MAX_LINE_BYTES, UnreadableError where the file cannot be read.
+    """
     if path == STDIN:
         yield from bounded_lines(sys.stdin.buffer, source_name(path))
         return
-    with path.open("rb") as file:
+    with _opened(path) as file:
         yield from bounded_lines(file, str(path))
 
 
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        if error.errno in OUT_OF_RESOURCES:
+            raise
+        raise UnreadableError(str(path), error) from error
+
+
 def bounded_lines(file: BinaryIO, source: str) -> Iterator[bytes]:
-    """Yield the lines of an open file, which `source` names; raises TraceError as file_lines does."""
+    """Yield the lines of an open file, which `source` names; raises as file_lines does."""
     number = 0
-    while line := file.readline(MAX_LINE_BYTES + 1):
+    while line := _read_line(file, source):
         number += 1
         if len(line) > MAX_LINE_BYTES:
             raise TraceError(source, number, f"a line of more than {MAX_LINE_BYTES:,} bytes")
         yield line
+
+
+def _read_line(file: BinaryIO, source: str) -> bytes:
+    try:
+        return file.readline(MAX_LINE_BYTES + 1)
+    except OSError as error:
+        raise UnreadableError(source, error) from error
 
 
 def json_object(text: bytes, source: str, number: int, noun: str) -> dict[str, Any]:

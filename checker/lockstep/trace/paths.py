@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.base.errors import BadInputError
 from lockstep.trace.json_lines import STDIN
 
 
-class NoTraceError(BadInputError):
-    """There is no file of that name, or none that it stands for."""
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A word that stands for no file, and why."""
+
+    word: str
+    reason: str
 
 
-def trace_paths(given: Sequence[str]) -> list[Path]:
-    """Return the files that the words of a command stand for, each once.
+def trace_paths(given: Sequence[str]) -> list[Path | Missing]:
+    """Return the files that the words of a command stand for, each once, and in their place the words without any.
 
     A folder stands for every `.ndjson` file in it and its folders, a pattern (`*`, `?`, `[`) for the files that match,
     `-` for standard input.
-    Raises NoTraceError where a word stands for none.
     """
-    found: dict[Path, None] = {}
+    found: dict[Path | Missing, None] = {}
     for word in given:
         paths = _paths(word)
-        if not paths:
-            raise NoTraceError(_nothing(word))
         found.update(dict.fromkeys(paths))
+        if not paths:
+            found[Missing(word or "''", _why(word))] = None
     return list(found)
 
 
@@ -44,9 +47,7 @@ def _paths(word: str) -> list[Path]:
     return []
 
 
-def _nothing(word: str) -> str:
+def _why(word: str) -> str:
     if not word:
         return "an empty word names no trace"
-    if Path(word).is_dir():
-        return f"{word}: there is no .ndjson file in this folder"
-    return f"{word}: there is no such file"
+    return "there is no .ndjson file in this folder" if Path(word).is_dir() else "there is no such file"

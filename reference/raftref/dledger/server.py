@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from raftref.action import Action, action, actions_of
@@ -179,32 +179,38 @@ class Server(LeaderElector, AppendHandler, EntryDispatcher, EntryHandler, Quorum
     def observe(self, *, with_log: bool = True) -> dict[str, Any]:
         """Return what a trace may show of this node: the spec's Observe, as JSON.
 
+        What the grain has not is left out: an election without messages, queues where nothing waits.
+
         Args:
             with_log: Whether to show the log as well, which may be long.
         """
-        state, store = self.member_state, self.ledger_store
-        shown: dict[str, Any] = {
-            "role": state.role.value,
-            "currTerm": state.curr_term,
-            "currVoteFor": state.curr_vote_for,
-            "leaderId": state.leader_id,
-            "ledgerBeginIndex": store.begin_index,
-            "ledgerEndIndex": store.end_index,
-            "ledgerEndTerm": store.end_term,
-            "committedIndex": store.committed_index,
-            "checkPoint": store.check_point,
-            "lastQuorumIndex": self.last_quorum_index,
-            "lastAppliedIndex": self.last_applied_index,
-            "futures": self.client_futures.record(),
-        }
-        if with_log:
-            shown["log"] = [HOLE_RECORD if entry is None else entry.record() for entry in store.log]
-        shown["peerWaterMarks"] = dict(self.peer_water_marks)
-        shown["dispatchers"] = {peer: each.record() for peer, each in self.dispatchers.items()}
-        if self.vote_messages:
-            shown["election"] = self.election.record()
-        return shown
+        omitted = set() if with_log else {"log"}
+        omitted |= set() if self.vote_messages else {"election"}
+        omitted |= {"writeRequestMap", "compareOrTruncateRequests"} if self.grain.atomic_receipt else set()
+        return {name: show(self) for name, show in SHOWN.items() if name not in omitted}
 
+
+#: What a trace may show of a node, by the names of the spec's Observe; what clients were told is the group's.
+SHOWN: Mapping[str, Callable[[Server], Any]] = {
+    "role": lambda node: node.member_state.role.value,
+    "currTerm": lambda node: node.member_state.curr_term,
+    "currVoteFor": lambda node: node.member_state.curr_vote_for,
+    "leaderId": lambda node: node.member_state.leader_id,
+    "ledgerBeginIndex": lambda node: node.ledger_store.begin_index,
+    "ledgerEndIndex": lambda node: node.ledger_store.end_index,
+    "ledgerEndTerm": lambda node: node.ledger_store.end_term,
+    "committedIndex": lambda node: node.ledger_store.committed_index,
+    "checkPoint": lambda node: node.ledger_store.check_point,
+    "lastQuorumIndex": lambda node: node.last_quorum_index,
+    "lastAppliedIndex": lambda node: node.last_applied_index,
+    "futures": lambda node: node.client_futures.record(),
+    "log": lambda node: [HOLE_RECORD if each is None else each.record() for each in node.ledger_store.log],
+    "peerWaterMarks": lambda node: dict(node.peer_water_marks),
+    "dispatchers": lambda node: {peer: each.record() for peer, each in node.dispatchers.items()},
+    "writeRequestMap": lambda node: {"#set": [m.record() for m in node.write_request_map.values()]},
+    "compareOrTruncateRequests": lambda node: [m.record() for m in node.compare_or_truncate_requests],
+    "election": lambda node: node.election.record(),
+}
 
 #: Every action of a node by its trace name, which is the spec's.
 ACTIONS: dict[str, Action] = actions_of(Server)

@@ -34,6 +34,10 @@ class Network(Generic[M]):
         """Put a message under way."""
         self.channels[m.src, m.dst].put(m)
 
+    def is_deliverable(self, m: M) -> bool:
+        """Tell whether a message may come next."""
+        return m in self.channels[m.src, m.dst].deliverable()
+
     def check_deliverable(self, m: M) -> None:
         """Raise LookupError unless a message may come next."""
         self.channels[m.src, m.dst].check(m)

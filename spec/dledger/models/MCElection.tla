@@ -1,14 +1,14 @@
 ----------------------------- MODULE MCElection -----------------------------
 (***************************************************************************)
-(* Bounded models of elections message by message, and what they reach.    *)
+(* Bounded models of elections message by message.  The reader learns      *)
+(* what would go wrong without a rule, which answers and conclusions of    *)
+(* ElectionRules are reached, each by a model, and which are not.          *)
 (***************************************************************************)
 EXTENDS MCDLedger
 
-\* A round begins only where it puts no more than MaxMessages of elections under way.
-Marks(c)   == IF Fifo THEN Places(c)
-                ELSE {<<m, k>> \in (DOMAIN c) \X (1..MaxMessages) : IsElection(m) /\ k <= c[m]}
-HasRoom(n)   ==
-    LET Count(p, q) == Cardinality(Marks(network[p][q])) IN
+\* A round begins only where it puts no more than MaxMessages messages of elections under way.
+HasRoom(n) ==
+    LET Count(p, q) == SizeOfLane(network[p][q], IsElection, MaxMessages) IN
     Cardinality({<<p, q, k>> \in Node \X Node \X (1..MaxMessages) : p # q /\ k <= Count(p, q)})
         + Cardinality(Peers(n)) <= MaxMessages
 
@@ -21,12 +21,12 @@ MCMayTransfer(n) == \A p \in Node : /\ HasRoom(p)
                                     /\ node[p].election.waiting = NobodyWaits
                                     /\ node[p].election.takesFrom = NoNode
 
-\* A leader of term 0 and its followers.
+\* Where models of transfers begin: a leader of term 0 and its followers.
 Led ==
     \E leader \in Node :
-    LET member(n) == [InitNode(n) EXCEPT !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
+    LET Begins(n) == [InitNode(n) EXCEPT !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
                                          !.currVoteFor = leader, !.leaderId = leader]
-    IN  /\ node = [n \in Node |-> member(n)]
+    IN  /\ node = [n \in Node |-> Begins(n)]
         /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
         /\ received = [n \in Node |-> EmptyQueues]
         /\ elected = {[term |-> 0, leader |-> leader]}
@@ -40,24 +40,94 @@ Led ==
 Unheard == {"REJECT_UNKNOWN_LEADER", "REJECT_UNEXPECTED_LEADER", "REJECT_TERM_SMALL_THAN_LEDGER",
             "UNKNOWN_MEMBER", "UNEXPECTED_MEMBER", "INTERNAL_ERROR"}
 
-\* INV NothingUnheard: no node is answered so; two leaders do not meet in a term.
+\* INV NothingUnheard: no answer has one of these codes, and no two leaders of one term meet.
 NothingUnheard ==
-    \A p \in Node : \A q \in Peers(p) : \A m \in Messages(network[p][q]) :
+    \A p \in Node : \A q \in Peers(p) : \A m \in MessagesIn(network[p][q]) :
        m.kind = "response" => /\ m.code \notin Unheard
                               /\ ~(m.type = "HEARTBEAT" /\ m.code = "INCONSISTENT_LEADER")
 
 \* INV TermReachesLedger: no node is in a lower term than its last entry.
 TermReachesLedger == \A n \in Node : EndTerm(node[n].log) <= node[n].currTerm
 
-\* INV FollowerHasLeader: who follows or leads knows whom, and its term had that leader.
+\* INV FollowerHasLeader: a node that follows or leads knows its leader, and its term had that leader.
 FollowerHasLeader ==
     \A n \in Node : node[n].role \in {"LEADER", "FOLLOWER"} =>
                        [term |-> node[n].currTerm, leader |-> node[n].leaderId] \in elected
 
 -----------------------------------------------------------------------------
-(* Reachability witnesses: TLC must violate each, or the models are vacuous. *)
+(* What would go wrong without a rule: see MCRules.                        *)
 
-Told(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in Messages(network[p][q]) :
+\* INV VotesAreOfTheirTerm: who got a vote stood for election in that term, and is in it or beyond.
+VotesAreOfTheirTerm ==
+    \A n \in Node : LET candidate == node[n].currVoteFor IN
+       candidate # NoNode => node[candidate].currTerm >= node[n].currTerm
+
+\* INV AnswersAreToTheRound: an answer under way is one that its candidate or leader still waits for.
+AnswersAreToTheRound ==
+    \A p \in Node : \A q \in Peers(p) : \A m \in MessagesIn(network[p][q]) :
+    LET round == node[q].election.round IN
+       m.kind = "response" /\ m.type \in {"VOTE", "HEARTBEAT"}
+          => round.type = m.type /\ round.answers[p] = "NONE"
+
+\* PROP TermsRiseForAReasonProp: no term is raised but after a split vote or the news of a higher term.
+TermsRiseForAReasonProp ==
+    [][\A n \in Node : node'[n].currTerm > node[n].currTerm
+                          => node[n].election.voteNext \/ node[n].election.needIncrease]_vars
+
+\* PROP AsksInNoPastTermProp: who was sent a request of a higher term asks for votes there, and not before.
+AsksInNoPastTermProp ==
+    [][\A n \in Node : node[n].election.round.type = "NONE" /\ node'[n].election.round.type = "VOTE"
+                          => ~node'[n].election.needIncrease]_vars
+
+\* n draws its conclusion from a round of votes.
+Concludes(n) == node[n].election.round.type = "VOTE" /\ node'[n].election.round.type = "NONE" /\ Runs(n)
+
+\* PROP HigherTermIsKnownProp: a candidate that is told of a higher term will go there.
+HigherTermIsKnownProp ==
+    [][\A n \in Node : LET told == node[n].election.round.maxTerm IN
+       Concludes(n) /\ told > node[n].currTerm => node'[n].election.knownMaxTerm >= told]_vars
+
+\* PROP OutrunKeepsItsTermProp: a candidate that cannot win, since too many have better logs, raises no term;
+\* it would depose a leader that they may have.
+OutrunKeepsItsTermProp ==
+    [][\A n \in Node :
+       LET round  == node[n].election.round
+           better == Gave(round.answers, {"REJECT_EXPIRED_LEDGER_TERM", "REJECT_SMALL_LEDGER_END_INDEX"})
+       IN  Concludes(n) /\ round.maxTerm <= node[n].currTerm /\ ~IsQuorum(Node \ better, Node)
+             => ~node'[n].election.voteNext]_vars
+
+\* PROP TransfereeKeepsItsVoteProp: a preferred leader that takes over votes for none that has no better log.
+TransfereeKeepsItsVoteProp ==
+    [][\A n \in PreferredLeaders :
+       LET candidate == node'[n].currVoteFor
+           takes     == StaysInTerm(n) /\ node[n].election.termToTakeLeadership = node[n].currTerm
+       IN  takes /\ candidate # n /\ candidate # node[n].currVoteFor
+             => LedgerCode(Member(candidate, node[candidate]), Candidacy(n, node[n])) # "NONE"]_vars
+
+\* PROP TakesOverFromItsLeaderProp: a node waits to take over from the leader that it follows, no other.
+TakesOverFromItsLeaderProp ==
+    [][\A n \in Node : LET waiting == node'[n].election.waiting IN
+       waiting \notin {NobodyWaits, node[n].election.waiting} => waiting.leader = node[n].leaderId]_vars
+
+\* PROP WaitsForOneProp: a transferee that waits answers whom it waits for before it waits for another.
+WaitsForOneProp ==
+    [][\A n \in Node : node[n].election.waiting # NobodyWaits
+                          => node'[n].election.waiting \in {node[n].election.waiting, NobodyWaits}]_vars
+
+\* INV TransfereeNeedsAll: a transferee takes over when it holds all that its leader does.
+TransfereeNeedsAll ==
+    \A n \in Node : LET transferee == node[n].election.transferee IN
+       transferee # NoNode =>
+         LET waiting == node[transferee].election.waiting IN
+         /\ waiting.leader = n => waiting.index = EndIndex(node[n].log)
+         /\ \A m \in MessagesIn(network[n][transferee]) :
+               IsRequest(m, "TRANSFER") => m.index = EndIndex(node[n].log)
+
+-----------------------------------------------------------------------------
+(* What is reached.  Each name below says that something never happens,    *)
+(* and TLC must violate it: see MCWitnesses.                               *)
+
+Told(type, code) == \E p \in Node : \E q \in Peers(p) : \E m \in MessagesIn(network[p][q]) :
                             IsResponse(m, type) /\ m.code = code
 NeverAnswersVote(code)     == ~Told("VOTE", code)
 NeverAnswersBeat(code)     == ~Told("HEARTBEAT", code)
@@ -82,7 +152,7 @@ NeverTransferExpired   == NeverAnswersTransfer("EXPIRED_TERM")
 NeverTransferOfAnother == NeverAnswersTransfer("INCONSISTENT_LEADER")
 NeverTransferTooLate   == NeverAnswersTransfer("INCONSISTENT_TERM")
 
-\* A candidate may draw this conclusion now; a leader that one.
+\* Of the conclusion that a candidate may draw now, and that a leader may draw now.
 NeverConcludes(outcome) ==
     \A n \in Node : LET round == node[n].election.round IN
        round.type = "VOTE" /\ round.answers[n] # "NONE"
@@ -105,10 +175,10 @@ NeverBeatQuorumNotYet  == NeverFinds("NOT_READY")
 NeverBeatHigherTerm    == NeverFinds("HIGHER_TERM")
 NeverBeatNoQuorum      == NeverFinds("NO_QUORUM")
 
-\* A candidate's own vote goes to another that was quicker.
+\* The own vote of a candidate goes to another node that was quicker.
 NeverBeatenByOther     == \A n \in Node : node[n].election.round.answers[n] # "REJECT_ALREADY_VOTED"
 
-\* What a client is told that wants a leadership handed over.
+\* A client that wants a leadership handed over is refused with this code.
 Refuses(code) ==
     \E n \in Node : \E transferee \in Peers(n) : \E term \in 0..MaxTerm :
        /\ node[n].role # "DOWN"
@@ -118,7 +188,7 @@ Refuses(code) ==
 NeverFallsBehind       == ~Refuses("FALL_BEHIND_TOO_MUCH")
 NeverTransferring      == ~Refuses("LEADER_TRANSFERRING")
 
-\* One node leads a term, leads it no more, and is elected in it again.
+\* A node leads a term, leads it no more, and is elected in it again.
 NoSecondElectionProp ==
     [][\A n \in Node : node[n].role = "CANDIDATE" /\ node'[n].role = "LEADER"
                           => [term |-> node[n].currTerm, leader |-> n] \notin elected]_vars

@@ -8,10 +8,11 @@ import pytest
 
 from dledger import check_dledger
 from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
-from lockstep.base.paths import spec_dir, traces_dir
+from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
+from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines, import_recording
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
@@ -57,11 +58,16 @@ def test_the_figure_8_recording_is_a_behaviour_of_the_spec_that_breaks_its_prope
 
 def test_a_violation_names_the_line_that_defines_its_property(figure8: Imported) -> None:
     """Of an invariant and of a property of steps alike."""
-    text = (spec_dir() / "dledger" / "DLedger.tla").read_text(encoding="utf-8").splitlines()
     found = checked(figure8).violations
     assert {"IndexOrder", "CommittedMonotonicProp"} <= found.keys()
     for name, each in found.items():
-        assert text[int(each.spec_line.split(":")[1]) - 1].startswith(f"{name} ==")
+        module, line, _ = each.spec_line.split(":")
+        assert (
+            (DLEDGER.module.parent / module)
+            .read_text(encoding="utf-8")
+            .splitlines()[int(line) - 1]
+            .startswith(f"{name} ==")
+        )
 
 
 SHIPPED = sorted({each.file for each in load_recordings(traces_dir() / "manifest.toml") if ".ndjson" in each.file})

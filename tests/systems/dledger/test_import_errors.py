@@ -8,6 +8,7 @@ import pytest
 from dledger_lines import FIGURE8, Continued, Json, encoded, ended, lines_of
 from lockstep.systems.dledger.recording import import_lines, import_recording
 from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import UnreadableError
 
 Change = Callable[[list[Json]], object]
 
@@ -198,8 +199,8 @@ def test_a_changed_value_leads_to_a_trace_or_a_refusal_and_to_nothing_else() -> 
     assert refused > 10
 
 
-def test_a_file_that_is_not_there_is_an_os_error() -> None:
-    with pytest.raises(OSError, match="missing"):
+def test_a_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(UnreadableError, match=r"^missing.ndjson: cannot be read: No such file or directory$"):
         import_recording("missing.ndjson")
 
 

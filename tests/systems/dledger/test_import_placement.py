@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from lockstep.systems.dledger.recording.placement import History, Placement, Step, place
+from lockstep.systems.dledger.recording.placement import History, PlacedStep, Placement, place
 
 
-def step(line: int, *after: Step, node: str = "n1", **fields: Any) -> Step:
-    return Step(node, f"A{line}", line, float(line), after=list(after), **fields)
+def step(line: int, *after: PlacedStep, node: str = "n1", **fields: Any) -> PlacedStep:
+    return PlacedStep(node, f"A{line}", line, float(line), after=list(after), **fields)
 
 
 def lines(placement: Placement) -> list[int]:

@@ -1,4 +1,4 @@
-"""What is noticed of a recording, field by field, and that docs/tampering.md lists what is not."""
+"""What is noticed of a recording, field by field, and that docs/measured/tampering.md lists what is not."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def test_a_changed_field_is_noticed_unless_the_page_lists_it(kind: str, path: tu
 
 @pytest.mark.nightly
 def test_the_page_lists_what_is_not_noticed() -> None:
-    """Rewrite it with `python tests/recorded_fields.py`."""
-    assert section() in (traces_dir().parent / "docs" / "tampering.md").read_text(encoding="utf-8")
+    """Rewrite it with `python tests/support/recorded_fields.py`."""
+    assert section() in (traces_dir().parent / "docs" / "measured" / "tampering.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""docs/actions.md says what the spec says."""
+"""docs/traces/actions.md says what the spec says."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from vocabulary import about, actions, page, spec
 
 
 def test_the_page_says_what_the_spec_says() -> None:
-    """Rewrite it with `python tests/vocabulary.py > docs/actions.md`."""
-    assert (traces_dir().parent / "docs" / "actions.md").read_text(encoding="utf-8") == page()
+    """Rewrite it with `python tests/support/vocabulary.py > docs/traces/actions.md`."""
+    assert (traces_dir().parent / "docs" / "traces" / "actions.md").read_text(encoding="utf-8") == page()
 
 
 def test_the_spec_says_of_every_action_what_happens() -> None:

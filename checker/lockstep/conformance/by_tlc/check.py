@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc.comparisons import count_compared
 from lockstep.conformance.by_tlc.literals import decoded
@@ -23,17 +23,19 @@ from lockstep.conformance.check import (
     failure,
     finding,
     place_of_property,
-    unreadable,
 )
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
 from lockstep.tla.spec import Parsed, Spec
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tla.values.text import parse_value
-from lockstep.tlc import TlcResult, TlcVerdict, ToolDied, run_tlc
+from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
 from lockstep.tlc.result import Cause, PropertyKind
-from lockstep.tlc.run import SCRATCH_PREFIX
 from lockstep.trace.format import Event, TraceError
+from lockstep.trace.json_lines import UnreadableError
+
+#: So many events are worth a JVM that compiles better, and takes longer to do so.
+_LONG = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,6 @@ def check_with_tlc(
     check = _Check(trace, subject, deadline, jar)
     try:
         check.run()
-    except OSError as error:
-        check.fail(unreadable(error, trace.source))
     except Exception as error:  # Whatever it is, it is this trace's alone.
         check.fail(failure(error, trace.source, check.place))
     check.result.seconds = time.monotonic() - begin
@@ -93,9 +93,12 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
     if not events:
         raise ValueError("there is no trace to check")
     module = TraceModule(subject.spec, subject.parsed, subject.interface, events)
-    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as folder:
-        spec, cfg = module.write(Path(folder), ())
-        result = run_tlc(spec, cfg, deadlock_check=False, library=subject.parsed.directories, jar=jar)
+    with scratch("trace") as folder:
+        spec, cfg = module.write(folder, ())
+        options = TlcOptions(
+            deadlock_check=False, is_short=len(events) < _LONG, library=subject.parsed.directories, jar=jar
+        )
+        result = run_tlc(spec, cfg, options)
     if result.verdict in (TlcVerdict.INCONCLUSIVE, TlcVerdict.ERROR):
         raise ToolDied(f"TLC: {result.reason}")
     # A trace of n events that is a behaviour has n + 1 states, and a None between two traces has a number, too.
@@ -111,20 +114,20 @@ class _Check:
         self.reading = Reading(trace.source, subject.spec.actions, subject.interface)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.events: list[ReadEvent] = []
-        self.malformed: TraceError | OSError | None = None
+        self.malformed: TraceError | UnreadableError | None = None
         self.violated: dict[str, int] = {}
         self.place = ""
 
     def run(self) -> None:
         self.read()
         module = self._module()
-        with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as folder:
-            result = self._run_to_the_last(module, Path(folder))
+        with scratch("trace") as folder:
+            result = self._run_to_the_last(module, folder)
             if result.verdict is TlcVerdict.VIOLATED:
                 # What is left is an error of evaluation. TLC does not always say where it was, so it is asked to
                 # tell of everything before it does it.
                 module = self._module(probing=True)
-                result = self._run_to_the_last(module, Path(folder))
+                result = self._run_to_the_last(module, folder)
         self._note_violations()
         if result.verdict is TlcVerdict.VIOLATED:
             self._judge_error(module, result)
@@ -146,7 +149,7 @@ class _Check:
                 if event.forced:
                     self.result.forced.append(line)
                 self.events.append(ReadEvent(line, event, self._arguments(line, event)))
-        except (TraceError, OSError) as error:
+        except (TraceError, UnreadableError) as error:
             self.malformed = error
 
     def _arguments(self, line: int, event: Event) -> tuple[Value, ...]:
@@ -172,14 +175,14 @@ class _Check:
         if left is not None and left <= 0:
             return TlcResult(TlcVerdict.INCONCLUSIVE, "its time is spent", Cause.TIMED_OUT)
         spec, cfg = module.write(folder, without)
-        return run_tlc(
-            spec,
-            cfg,
+        options = TlcOptions(
             deadlock_check=False,
-            timeout_seconds=left,
+            is_short=len(self.events) < _LONG,
+            budget=Budget(wall_seconds=left),
             library=self.parsed.directories,
             jar=self.jar,
         )
+        return run_tlc(spec, cfg, options)
 
     def _events_taken(self, module: TraceModule, result: TlcResult) -> int:
         """Return how many events led to the last state that TLC printed."""

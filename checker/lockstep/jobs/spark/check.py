@@ -1,11 +1,11 @@
-"""The trace check as a PySpark job: corpus -> partitions of whole traces -> verdict table."""
+"""The trace check in PySpark jobs: traces -> parts, each a table of lines -> verdict tables."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,16 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict, check_trace, failure, unreadable
+from lockstep.conformance.check import Finding, TraceVerdict, check_trace, failure
 from lockstep.jobs.spark.corpus import write_corpus
+from lockstep.jobs.spark.session import DEATHS, death
 from lockstep.systems.opening import open_trace, opened
 from lockstep.systems.specs import Switches, spec_key, system_of, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Header, TraceError
+from lockstep.trace.json_lines import UnreadableError
 
 VERDICTS = pa.schema(
     [
@@ -40,44 +43,82 @@ _DDL = (
 
 #: The compiled specs by spec_key, as source.
 Texts = dict[tuple[object, ...], str]
-#: The same, with the error in its place where compiling one ended in an error.
+#: Verdicts by trace.
+Verdicts = dict[str, TraceVerdict]
+#: The same as Texts, with the error in its place where compiling one ended in an error.
 Sources = dict[tuple[object, ...], str | Exception]
 
 
 def check_with_spark(
     spark: SparkSession, traces: Sequence[Path], switches: Switches | None = None
 ) -> list[TraceVerdict]:
-    """Check traces on a Spark cluster; the verdicts come in the order of `traces`.
+    """Check traces on a Spark cluster; the verdicts come in the order of `traces`, as those of verdicts_with_spark."""
+    return list(verdicts_with_spark(spark, traces, switches))
+
+
+def verdicts_with_spark(
+    spark: SparkSession, traces: Sequence[Path], switches: Switches | None = None
+) -> Generator[TraceVerdict, None, None]:
+    """Check traces on a Spark cluster, and yield each verdict as soon as it and those before it are there.
 
     The specs are compiled here and shipped as source, so that a worker needs no Java of its own and no spec
-    files. A trace is whole within its partition. A trace that cannot be read, or whose spec cannot be compiled,
-    has its verdict without Spark; one that comes back without a verdict is inconclusive.
+    files. The traces are cut into parts, each a Spark job of its own: a worker that dies takes the verdicts of its
+    part alone, which are inconclusive then. A trace that cannot be read, or whose spec cannot be compiled, has its
+    verdict without Spark; one that comes back without a verdict is inconclusive.
     """
     switches = switches or {}
     sources: Sources = {}
     found = {str(trace): _before_spark(trace, switches, sources) for trace in traces}
-    ready = [trace for trace in traces if found[str(trace)] is None]
-    if ready:
-        found |= _checked(spark, ready, switches, sources)
-    return [found[str(trace)] or _missing(trace) for trace in traces]
-
-
-def _checked(
-    spark: SparkSession, traces: Sequence[Path], switches: Switches, sources: Sources
-) -> dict[str, TraceVerdict]:
-    """Let Spark check traces whose specs are compiled; return the verdicts that came back."""
+    ready = [Path(source) for source, verdict in found.items() if verdict is None]
     texts = {key: compiled for key, compiled in sources.items() if isinstance(compiled, str)}
-    with tempfile.TemporaryDirectory(prefix="lockstep-corpus-") as folder:
-        corpus = Path(folder) / "corpus.parquet"
-        write_corpus(traces, corpus)
-        partitions = max(1, min(len(traces), 4 * spark.sparkContext.defaultParallelism))
-        rows = (
-            spark.read.parquet(str(corpus))
-            .repartition(partitions, "trace")
-            .sortWithinPartitions("trace", "line")
-            .mapInArrow(_checker(texts, dict(switches)), _DDL)
-            .collect()
-        )
+    slots = _slots(spark)
+    pool = ThreadPoolExecutor(max_workers=slots)
+    try:
+        jobs: dict[str, Future[Verdicts]] = {}
+        for part in _parts(ready, 4 * slots):
+            job = pool.submit(_check_part, spark, part, texts, switches)
+            jobs |= dict.fromkeys(map(str, part), job)
+        for trace in traces:
+            yield found[str(trace)] or jobs[str(trace)].result().get(str(trace)) or _missing(trace)
+    finally:  # Where the caller stops asking, the session's end is that of the jobs.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _slots(spark: SparkSession) -> int:
+    """Return how many tasks run at once; 1 where Spark is dead, which its jobs will tell."""
+    try:
+        return max(1, spark.sparkContext.defaultParallelism)
+    except DEATHS:
+        return 1
+
+
+def _parts(traces: Sequence[Path], most: int) -> Iterator[Sequence[Path]]:
+    """Cut the traces into parts of about the same number, in their order."""
+    size = max(1, -(-len(traces) // most))
+    for begin in range(0, len(traces), size):
+        yield traces[begin : begin + size]
+
+
+def _check_part(spark: SparkSession, traces: Sequence[Path], texts: Texts, switches: Switches) -> Verdicts:
+    """Let a Spark job check traces whose specs are compiled; return the verdicts that came back, by trace."""
+    try:
+        with scratch("corpus") as folder:
+            corpus = folder / "corpus.parquet"
+            write_corpus(traces, corpus)
+            rows = (
+                spark.read.parquet(str(corpus))
+                .coalesce(1)
+                .sortWithinPartitions("trace", "line")
+                .mapInArrow(_checker(texts, dict(switches)), _DDL)
+                .collect()
+            )
+    except UnreadableError as error:  # it was readable before
+        rest = [trace for trace in traces if str(trace) != error.source]
+        others = _check_part(spark, rest, texts, switches) if rest else {}
+        return others | {error.source: failure(error, error.source)}
+    except DEATHS as error:
+        reason = death(error)
+        return {str(trace): TraceVerdict(str(trace), Verdict.INCONCLUSIVE, reason) for trace in traces}
     return {row["trace"]: _verdict(row.asDict()) for row in rows}
 
 
@@ -91,9 +132,7 @@ def _before_spark(trace: Path, switches: Switches, sources: Sources) -> TraceVer
     try:
         header = open_trace(trace).header
         key = spec_key(header, source, switches)
-    except OSError as error:
-        return unreadable(error, source)
-    except TraceError as error:
+    except (TraceError, UnreadableError) as error:
         return failure(error, source)
     if key not in sources:
         sources[key] = _compiled(header, source, switches)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lockstep.trace.format import MAX_LINE_BYTES
+from lockstep.trace.json_lines import UnreadableError
 
 SCHEMA = pa.schema(
     [
@@ -27,8 +28,8 @@ _BATCH_LINES = 10_000
 def write_corpus(sources: Iterable[Path], path: Path) -> int:
     """Write the lines of the traces `sources` to the Parquet file `path`; return how many traces there are.
 
-    `line` counts from 1; the one row of an empty file has line 0 and no bytes. Raises OSError where a trace
-    cannot be read.
+    `line` counts from 1; the one row of an empty file has line 0 and no bytes. Raises UnreadableError where a trace
+    cannot be read, OSError where the table cannot be written.
     """
     count = 0
     with pq.ParquetWriter(path, SCHEMA) as writer:
@@ -42,16 +43,24 @@ def write_corpus(sources: Iterable[Path], path: Path) -> int:
 def _batches(source: Path) -> Iterator[pa.RecordBatch]:
     lines: list[bytes] = []
     first = 1
-    with source.open("rb") as file:
-        while line := file.readline(MAX_LINE_BYTES + 1):
-            lines.append(line)
-            if len(lines) == _BATCH_LINES:
-                yield _batch(source, first, lines)
-                first, lines = first + len(lines), []
+    for line in _lines(source):
+        lines.append(line)
+        if len(lines) == _BATCH_LINES:
+            yield _batch(source, first, lines)
+            first, lines = first + len(lines), []
     if lines:
         yield _batch(source, first, lines)
     elif first == 1:
         yield pa.record_batch([[str(source)], [0], [None]], schema=SCHEMA)
+
+
+def _lines(source: Path) -> Iterator[bytes]:
+    try:
+        with source.open("rb") as file:
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                yield line
+    except OSError as error:
+        raise UnreadableError(str(source), error) from error
 
 
 def _batch(source: Path, first: int, lines: list[bytes]) -> pa.RecordBatch:

@@ -1,20 +1,30 @@
 """Starting and stopping Spark, quietly and with nothing left behind."""
 
+import logging
 import os
+import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO
 
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from lockstep.base.errors import GaveUpError
+from lockstep.base.interrupts import deferred_interrupts, kept_handlers
+from lockstep.base.scratch import lasting, scratch
 
 _LOG_TAIL_BYTES = 2_000
+
+
+#: What a call of Spark raises where a worker, or Spark itself, dies of it.
+DEATHS = (Py4JError, PySparkException, ConnectionError)
 
 
 class SparkStartError(GaveUpError):
@@ -59,7 +69,7 @@ def spark_session(
     if SparkSession.getActiveSession() is not None:
         raise RuntimeError("a Spark session is already running in this process; use that one")
     is_local = master.startswith("local")
-    with tempfile.TemporaryDirectory(prefix="lockstep-spark-", ignore_cleanup_errors=True) as folder:
+    with scratch("spark") as folder:
         chosen = {
             "spark.driver.memory": driver_memory,
             "spark.sql.session.timeZone": "UTC",
@@ -70,14 +80,15 @@ def spark_session(
         if is_local:
             chosen["spark.driver.bindAddress"] = "127.0.0.1"
             chosen["spark.driver.host"] = "127.0.0.1"
-            chosen["spark.sql.warehouse.dir"] = folder
+            chosen["spark.sql.warehouse.dir"] = str(folder / "warehouse")
+            chosen["spark.local.dir"] = str(folder / "local")
         chosen |= settings or {}
-        with _workers_interpreter(is_forced=is_local):
+        with _workers_interpreter(is_forced=is_local), _killed_on_interrupt():
             session = _start(master, app, chosen)
             try:
                 yield session
             finally:
-                session.stop()
+                _stop(session)
 
 
 def _start(master: str, app: str, settings: Mapping[str, str]) -> SparkSession:
@@ -87,17 +98,86 @@ def _start(master: str, app: str, settings: Mapping[str, str]) -> SparkSession:
         try:
             # Java's own warning and Spark's greeting precede any log level, so the process is started here,
             # with its standard error in a file. A process that is there already goes on as it was started.
-            gateway = getattr(SparkContext, "_gateway", None) or launch_gateway(  # type: ignore[no-untyped-call]
-                conf, {"stderr": log}
-            )
-            context = SparkContext(conf=conf, gateway=gateway)
+            if getattr(SparkContext, "_gateway", None) is None:
+                with deferred_interrupts():  # else nobody would know which process to end
+                    gateway = launch_gateway(_for_java(conf), {"stderr": log})  # type: ignore[no-untyped-call]
+                    SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+            with kept_handlers():  # Spark would make a KeyboardInterrupt of Ctrl-C, after asking Java about it
+                context = SparkContext(conf=conf)
             context.setLogLevel("ERROR")
+            # A worker that died has sent it half of something.
+            context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
             return SparkSession(context)
         except Exception as error:
             if context is not None:
                 context.stop()
             reason = error.getMessage() if isinstance(error, PySparkException) else str(error)
             raise SparkStartError(f"Spark did not start: {reason}\n{_tail(log)}".rstrip()) from error
+
+
+def _for_java(conf: SparkConf) -> SparkConf:
+    """Return the settings that Java is started with: what it unpacks lies in a folder that goes with this process."""
+    options = conf.get("spark.driver.extraJavaOptions", "") or ""
+    own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData {options}".strip()
+    return SparkConf().setAll(conf.getAll()).set("spark.driver.extraJavaOptions", own)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep from the terminal what PySpark and Py4J log of a process that died: it comes back as an exception, too."""
+    silent = logging.NullHandler()
+    logging.getLogger().addHandler(silent)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
+            yield
+    finally:
+        logging.getLogger().removeHandler(silent)
+
+
+def _stop(session: SparkSession) -> None:
+    try:
+        session.stop()
+    except DEATHS:  # Java is dead: there is nothing to stop, and the next session needs a new one
+        _forget_java()
+
+
+@contextmanager
+def _killed_on_interrupt() -> Iterator[None]:
+    """Kill Java where an interrupt ends the block: it may be in the middle of an answer, so it is asked no more."""
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException:
+        _forget_java()
+        raise
+
+
+def _forget_java() -> None:
+    """Kill Spark's Java process, which takes its workers with it, and let the next session start another."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+
+
+def death(error: Exception) -> str:
+    """Say in a line what became of a Spark job that ended in an error."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if isinstance(error, ConnectionError | Py4JNetworkError) or (process is not None and process.poll() is not None):
+        return "Spark's Java process died"
+    text = error.getMessage() if isinstance(error, PySparkException) else str(error)
+    if "Python worker exited unexpectedly" in text or "Python worker failed" in text:
+        return "the Spark worker died"
+    # Of a Python traceback the last line that begins at the margin tells what was raised.
+    raised = re.findall(r"^[A-Za-z_][\w.]*: .*", text, re.MULTILINE) if "Traceback" in text else []
+    failed = re.findall(r"most recent failure: .*?executor \S+\): (.*)", text)
+    said = [*raised[-1:], *failed, text.strip().partition("\n")[0] or repr(error)][0]
+    return f"Spark did not finish: {said[:200]}"
 
 
 def _tail(log: IO[bytes]) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
+from lockstep.base.extras import extra
 from lockstep.base.progress import Say
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
+from lockstep.systems.dledger.floors import floors
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
 from lockstep.systems.dledger.reference import reference_location
@@ -29,13 +31,15 @@ def _is_log(path: Path, begin: bytes) -> bool:
 
 def _read_recording(path: Path, _version: str | None, _compile: Compile, say: Say) -> Imported:
     # What places the steps of a recording is slow to import, and only this needs it.
-    from lockstep.systems.dledger.recording import import_recording
+    with extra("import"):
+        from lockstep.systems.dledger.recording import import_recording
 
     return import_recording(path, say)
 
 
 def _read_log(path: Path, version: str | None, compile_: Compile, say: Say) -> Imported:
-    from lockstep.systems.dledger.log import import_log
+    with extra("import"):
+        from lockstep.systems.dledger.log import import_log
 
     return import_log(path, version or LOGGED_VERSION, compile_, say)
 
@@ -61,6 +65,7 @@ DLEDGER = System(
     ),
     simulator=SIMULATOR,
     reached=reached,
+    floors=floors,
     models=Path("dledger", "models"),
     lemmas=MappingProxyType(
         {"index_order_inductive": "lockstep.systems.dledger.lemmas.index_order_inductive"},

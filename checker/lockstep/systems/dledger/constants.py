@@ -9,9 +9,39 @@ from lockstep.tla.values.kinds import ModelValue, Value
 from lockstep.tla.values.sets import STRING
 from raftref.dledger import COARSE, GRAINS, PUBLISHED, REPAIRED, SWITCHES
 
+#: How the spec has a constant of a header: as a member of one of its sets, where the header's constant has this value.
+SET_CONSTANTS: dict[str, tuple[str, str, Choice]] = {
+    "AtomicElection": ("Features", "StepwiseElections", False),
+    "AtomicReceipt": ("Features", "RequestQueues", False),
+    "AtomicQuorumCheck": ("Features", "SplitQuorumCheck", False),
+    **{
+        name: ("Features", name, True)
+        for name in ("VoteMessages", "PendingMap", "Batches", "NotFollower", "Clients", "Applies")
+    },
+    **{name: ("Published", name, "published") for name in SWITCHES},
+}
+
 
 def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
-    return {"Node": frozenset(nodes), "Value": STRING, "NoNode": ModelValue("NoNode"), **chosen}
+    """Return the constants of the spec for those of a header: what is no constant of its own is in a set, or not."""
+    alone: dict[str, Value] = {name: value for name, value in chosen.items() if name not in SET_CONSTANTS}
+    members = [(of, member) for name, (of, member, value) in SET_CONSTANTS.items() if chosen[name] == value]
+    return {
+        "Node": frozenset(nodes),
+        "Value": STRING,
+        "NoNode": ModelValue("NoNode"),
+        **alone,
+        **{name: frozenset(member for of, member in members if of == name) for name in ("Features", "Published")},
+    }
+
+
+def told_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the constants of a spec by the names that a header has for them: the inverse of `values`."""
+    told = dict(constants)
+    for name, (of, member, value) in SET_CONSTANTS.items():
+        other = "repaired" if value == "published" else not value
+        told[name] = value if member in told[of] else other
+    return told
 
 
 _ALLOWED: dict[str, tuple[Choice, ...]] = {

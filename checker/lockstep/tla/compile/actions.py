@@ -32,7 +32,7 @@ from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Exp
 
 __all__ = ["ActionCompiler", "Assigned", "Mode"]
 
-Mode = Literal["next", "step", "init", "why"]
+Mode = Literal["next", "step", "init", "why", "bound"]
 Assigned: TypeAlias = "tuple[tuple[str, str], ...]"
 """For each variable that is (``yes``) or may be (``maybe``) assigned: its Python name, and which."""
 
@@ -79,7 +79,8 @@ class ActionCompiler:
     """Writes actions in one mode.
 
     ``next`` follows TLC step by step, so that a successor is generated as often as TLC generates it; ``step`` only
-    decides; ``init`` assigns unprimed variables; ``why`` tells a tracer each conjunct that holds or fails.
+    decides; ``init`` assigns unprimed variables; ``why`` tells a tracer each conjunct that holds or fails. ``bound``
+    stops below the quantifiers that choose an action's arguments.
     """
 
     def __init__(self, values: Compiler, mode: Mode) -> None:
@@ -425,7 +426,8 @@ class ActionCompiler:
         limits = self.values.limits(domain)
         if limits is not None:
             return self.values.iterable(domain, scope, block)
-        return f"_elements({self.values.expr(domain, scope, block)})"
+        listing = "_sampled" if self.mode == "bound" else "_elements"
+        return f"{listing}({self.values.expr(domain, scope, block)})"
 
     def write_bind(self, expr: Bind, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
         """Write a quantifier that stands as a conjunct."""

@@ -26,6 +26,7 @@ from lockstep.tla.syntax.tree import (
     Tree,
     children,
 )
+from lockstep.tla.values.kinds import Value
 
 __all__ = ["BOOLEAN_BUILTINS", "CompileError", "Facts", "Program", "outcomes"]
 
@@ -319,6 +320,40 @@ class Program(Configured):
     def is_constant(self, expr: Expr) -> bool:
         """Tell whether an expression reads no variable."""
         return self.reads(expr) == (False, False)
+
+    def truth(self, expr: Expr) -> bool | None:
+        """Answer the truth of a formula that strings in constant sets decide, as ``"x" \\in S``; None of any other."""
+        if isinstance(expr, Builtin) and expr.name in ("\\in", "\\notin"):
+            element, known = expr.args[0], self._strings(expr.args[1])
+            if not isinstance(element, String) or known is None:
+                return None
+            return (element.value in known) is (expr.name == "\\in")
+        if isinstance(expr, Builtin) and expr.name == "\\lnot":
+            inner = self.truth(expr.args[0])
+            return None if inner is None else not inner
+        definition = self._without_parameters(expr)
+        return None if definition is None else self.truth(definition.body)
+
+    def _strings(self, expr: Expr) -> frozenset[str] | None:
+        """Answer a set of strings that a constant or the text gives; None if it is none."""
+        value: Value = None
+        if isinstance(expr, Builtin) and expr.name == "$SetEnumerate":
+            value = frozenset(each.value if isinstance(each, String) else None for each in expr.args)
+        elif isinstance(expr, Builtin) and expr.name == "\\":
+            left, right = map(self._strings, expr.args)
+            value = None if left is None or right is None else left - right
+        elif isinstance(expr, Call) and self.target(expr.op) in self.values:
+            value = self.values[self.target(expr.op)]
+        elif (definition := self._without_parameters(expr)) is not None:
+            return self._strings(definition.body)
+        return value if isinstance(value, frozenset) and all(type(each) is str for each in value) else None
+
+    def _without_parameters(self, expr: Expr) -> Definition | None:
+        """Answer the definition that is used, if it takes no arguments and its body is there to be looked at."""
+        definition = self.definition(expr.op) if isinstance(expr, Call) else None
+        if definition is None or definition.params or definition.recursive or self.standard(definition):
+            return None
+        return definition
 
     def strict(self, expr: Expr) -> frozenset[int]:
         """List the parameters (and LET names) certainly evaluated whenever an expression is."""

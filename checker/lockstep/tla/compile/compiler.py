@@ -432,7 +432,10 @@ class Compiler:
     def defined_use(
         self, definition: Definition, expr: Call, scope: Context, block: Block, *, lazily: bool = False
     ) -> str:
-        """Compile the use of a definition: a call of its function."""
+        """Compile the use of a definition: a call of its function, or its truth where that is known by now."""
+        truth = self.program.truth(expr)
+        if truth is not None:
+            return str(truth)
         if self.must_inline(definition, expr, scope):
             return self.inline(definition, expr, replace(scope, env={}, at=()), scope, block, lazily=lazily)
         args = self.arguments(definition, expr, scope, block)

@@ -30,8 +30,8 @@ from lockstep.tla.compile.nextstate import Frame
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
 
 #: A step of a path: the number of a bound element, a key, or None for any.
-Step = int | str | None
-Path = tuple[str, *tuple[Step, ...]]
+_Step = int | str | None
+Path = tuple[str, *tuple[_Step, ...]]
 
 #: Paths are no longer than this: a variable and two steps into it.
 LENGTH = 3
@@ -252,7 +252,7 @@ class _Splitter:
             return None
         return self.path(definition.body, scope)
 
-    def _step(self, expr: Expr, scope: Scope) -> Step:
+    def _step(self, expr: Expr, scope: Scope) -> _Step:
         if isinstance(expr, String):
             return expr.value
         if isinstance(expr, Call) and not expr.args:

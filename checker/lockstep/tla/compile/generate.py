@@ -17,6 +17,7 @@ from lockstep.tla.compile.analysis import CompileError, Program
 from lockstep.tla.compile.compiler import NEXT, NOW, Binding, Compiler, Context, InlineBinding
 from lockstep.tla.compile.emit import Block, Names, python_name
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
+from lockstep.tla.compile.never import is_never
 from lockstep.tla.compile.nextstate import ActionPart, Frame, split_next
 from lockstep.tla.meta import EachMeta, Path, Place, empty_meta
 from lockstep.tla.syntax.tree import Bound, Builtin, Call, Definition, Expr, Location
@@ -26,7 +27,7 @@ from lockstep.tla.values.sets import INT, NAT, STRING
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "8"
+COMPILER_VERSION = "11"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
 
 
@@ -65,10 +66,10 @@ class _Generator:
         for name in ("Next", "State"):
             self.values.globals.fresh(name)
         self.modes: dict[Mode, ActionCompiler] = {
-            mode: ActionCompiler(self.values, mode) for mode in ("next", "step", "init", "why")
+            mode: ActionCompiler(self.values, mode) for mode in ("next", "step", "init", "why", "bound")
         }
         self.values.write_enabled = self.write_enabled
-        self.entries: dict[str, list[str]] = {"next": [], "step": [], "init": [], "why": []}
+        self.entries: dict[str, list[str]] = {"next": [], "step": [], "init": [], "why": [], "bound": []}
         self.meta = empty_meta(
             name=program.tree.root,
             spec_hash=spec_hash,
@@ -223,7 +224,8 @@ class _Generator:
         return [names.fresh(self.program.tree.params[uid].name) for uid in part.params()]
 
     def write_action(self, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> None:
-        keys = {mode: self.values.globals.fresh(f"_{mode}_{python_name(name)}") for mode in ("step", "why")}
+        modes = ("step", "why", "bound")
+        keys = {mode: self.values.globals.fresh(f"_{mode}_{python_name(name)}") for mode in modes}
         for mode, key in keys.items():
             self.entries[mode].append(self.entry(mode, key, name, params, parts))
         loc = parts[0].loc
@@ -233,10 +235,12 @@ class _Generator:
             "loc": _place(loc),
             "step": keys["step"],
             "why": keys["why"],
+            "bound": keys["bound"],
+            "never": all(is_never(self.program, part) for part in parts),
         }
 
     def entry(self, mode: str, key: str, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> str:
-        """Write the function that decides (step, why) an action with given arguments."""
+        """Write the function that decides (step, why) an action with given arguments, or lists these (bound)."""
         actions = self.modes[mode]  # type: ignore[index]
         given = [f"_p_{python_name(param)}" for param in params]
         body = Block()
@@ -245,7 +249,7 @@ class _Generator:
             self._descend(actions, [(part, part.frames)], [], given, {}, actions.scope(), body)
         if not any("yield" in line for line in body.lines):
             body.emit("yield from ()")
-        states = {"step": [NOW, *given], "why": ["_w", NOW, *given]}[mode]
+        states = {"bound": [NOW], "step": [NOW, *given], "why": ["_w", NOW, *given]}[mode]
         head = Block()
         head.nest(f"def {key}({', '.join(states)}):  # {parts[0].loc} {name}", body)
         return "\n".join(head.lines)
@@ -297,11 +301,12 @@ class _Generator:
         """
         part, frames = ways[0]
         if not frames:
-            if actions.mode == "next":
-                row = f"({', '.join(bound)}{',' * (len(bound) == 1)})"
-                rest = Rest(self._finish(repr(names[id(part)]), row, "State"), True)
-            else:
-                rest = Rest(self._finish("State"), True)
+            row = f"({', '.join(bound)}{',' * (len(bound) == 1)})"
+            if actions.mode == "bound":
+                block.emit(f"yield {row}")
+                return
+            chosen = (repr(names[id(part)]), row) if actions.mode == "next" else ()
+            rest = Rest(self._finish(*chosen, "State"), True)
             actions.write(part.body, scope, block, (), rest)
             return
         frame, below = frames[0], [(each, left[1:]) for each, left in ways]
@@ -313,7 +318,7 @@ class _Generator:
             go_on(block, self.values.let(frame.let, scope, block))
         elif frame.use is not None and frame.definition is not None:
             go_on(block, replace(scope, env=_inlined(frame, scope)))
-        elif frame.bound is not None and actions.mode == "next":
+        elif frame.bound is not None and actions.mode in ("next", "bound"):
             self._enumerate(actions, frame.bound, scope, block, go_on)
         elif frame.bound is not None:
             self._test_given(actions, frame.bound, bound, given, scope, block, go_on)
@@ -602,7 +607,7 @@ class _Generator:
             f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(self.values.variables.values())!r}\n\n",
             *self.constant_lines(),
             *self._texts(fast),
-            *[f"\n\n{text}" for mode in ("init", "next", "step") for text in self.entries[mode]],
+            *[f"\n\n{text}" for mode in ("init", "next", "step", "bound") for text in self.entries[mode]],
             f"\n\n{MARKER}",
             f"CONJUNCTS = {pprint.pformat(self.conjuncts(), width=110, sort_dicts=False)}",
             *self._texts(slow),

@@ -64,14 +64,33 @@ def resolve_instances(tree: Tree) -> None:
         tree: what :func:`lockstep.tla.syntax.tree.read_tree` answers.
     """
     _note_origins(tree)
-    resolver = _Resolver(tree)
+    resolver = _Resolver(tree, _make_standard(tree))
     for uid, definition in list(tree.definitions.items()):
+        if resolver.has_work(definition.body):
+            tree.definitions[uid] = resolver.resolved(definition)
+    for name, module in tree.modules.items():
+        assumed = [
+            replace(each, body=resolver.rewrite(each.body, _NOTHING)) if resolver.has_work(each.body) else each
+            for each in module.assumptions
+        ]
+        tree.modules[name] = replace(module, assumptions=tuple(assumed))
+
+
+def _make_standard(tree: Tree) -> frozenset[int]:
+    """Make the definitions that repeat a standard module's be as those are, also within a LET; return which.
+
+    The Nat of a LET keeps its own name, by which it is refused where it is used: TLC takes it for no set of numbers.
+    """
+    found = set()
+    top = {uid for module in tree.modules.values() for uid in module.symbols}
+    for uid, definition in tree.definitions.items():
         origin = _standard_origin(definition)
         if origin is not None:
-            plain = definition.name.rpartition("!")[2]
+            is_known = uid in top or definition.params or origin.loc.module == "Bags"
+            plain = definition.name.rpartition("!")[2] if is_known else definition.name
             tree.definitions[uid] = replace(definition, name=plain, body=origin, loc=origin.loc)
-        elif any(isinstance(part, Substituted) for part in walk(definition.body, tree)):
-            tree.definitions[uid] = resolver.resolved(definition)
+            found.add(uid)
+    return frozenset(found)
 
 
 def _note_origins(tree: Tree) -> None:
@@ -137,12 +156,20 @@ _NOTHING = _Scope(_Instance({}, ()), (), {})
 
 
 class _Resolver:
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, standard: frozenset[int]) -> None:
         self.tree = tree
+        self.standard = standard
         self.written = dict(tree.definitions)  # copies are made of what was written, whatever is resolved already
         self.top = {uid for module in tree.modules.values() for uid in module.symbols}
         self.instances: dict[object, _Instance] = {}
         self.mentions = _Mentions(tree)
+
+    def has_work(self, expr: Expr) -> bool:
+        """Tell whether an expression has substitutions, or a LET with what a standard module defines."""
+        return any(
+            isinstance(part, Substituted) or (isinstance(part, Let) and not self.standard.isdisjoint(part.definitions))
+            for part in walk(expr, self.tree)
+        )
 
     def resolved(self, definition: Definition) -> Definition:
         """Answer a definition of the tree with all substitutions in it carried out."""
@@ -298,7 +325,8 @@ class _Resolver:
         self.tree.definitions[fresh] = replace(definition, uid=fresh, params=params, body=body)
 
     def let(self, expr: Let, scope: _Scope) -> Let:
-        fresh = {uid: self.tree.fresh_uid() for uid in expr.definitions}
+        """Copy the definitions of a LET, save those of standard modules, which mean the same everywhere."""
+        fresh = {uid: self.tree.fresh_uid() for uid in expr.definitions if uid not in self.standard}
         inner = replace(scope, local={**scope.local, **fresh})
         for uid, copy in fresh.items():
             self.copy_local(uid, copy, inner)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError
-from lockstep.tlc.errors import ToolDied, ToolMissing
+from lockstep.base.interrupts import deferred_interrupts
+from lockstep.base.scratch import lacks_room, scratch
+from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools
+from lockstep.tlc.process import Budget, How, killed_by, run_supervised
 
 __all__ = ["SanyError", "default_jar", "export"]
 
@@ -59,7 +61,7 @@ def export(
         java: the Java launcher; that of ``$JAVA_HOME``, or else the one on ``PATH``, if None.
         jar: ``tla2tools.jar``; see :func:`default_jar` if None.
         search_path: further directories with modules; the module's own is always searched.
-        timeout: seconds until SANY is given up.
+        timeout: seconds of processor time until SANY is given up.
 
     Returns:
         The XML document SANY writes.
@@ -67,7 +69,7 @@ def export(
     Raises:
         SanyError: if there is no such file, or SANY refuses the module.
         ToolMissing: if there is no Java that is new enough, or no jar.
-        ToolDied: if SANY does not finish in its time.
+        ToolDied: if SANY does not finish in its time, or dies, or what is run is no SANY.
     """
     source = Path(path).resolve()
     if not source.is_file():
@@ -77,40 +79,80 @@ def export(
     directories = [str(source.parent), *[str(Path(d).resolve()) for d in search_path]]
     flags = [flag for directory in directories for flag in ("-I", directory)]
     # SANY writes the standard modules it reads into the temporary folder, where another SANY would remove them.
-    with tempfile.TemporaryDirectory(prefix="lockstep-sany-") as temporary:
-        launch = _launcher(java, jar, directories, temporary)
-        done = _run([*launch, "tla2sany.xml.XMLExporter", "-o", *flags, str(source)], source, timeout)
-        if done.returncode == 0 and b"*** Errors" not in done.stderr and done.stdout.lstrip().startswith(b"<?xml"):
+    with scratch("sany") as folder:
+        launch = _launcher(java, jar, directories, folder)
+        done = _run([*launch, "tla2sany.xml.XMLExporter", "-o", *flags, str(source)], source, folder, timeout)
+        if done.status == 0 and "*** Errors" not in done.stderr and done.stdout.lstrip().startswith(b"<?xml"):
             return done.stdout
-        raise _refusal(launch, source, done, timeout)
+        # The exporter drops SANY's message on a parse error, so SANY is asked again.
+        again = _run([*launch, "tla2sany.SANY", str(source)], source, folder, timeout)
+    raise _refusal(source, done, again)
 
 
-def _launcher(java: str | None, jar: str | Path | None, directories: list[str], temporary: str) -> list[str]:
+def _launcher(java: str | None, jar: str | Path | None, directories: list[str], folder: Path) -> list[str]:
     program = str(find_java(Path(java) if java is not None else None).path)
     library = os.pathsep.join(directories)
     archive = str(find_tla2tools(Path(jar) if jar is not None else None))
-    options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Djava.io.tmpdir={temporary}"]
+    options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}"]
     return [program, *options, f"-DTLA-Library={library}", "-cp", archive]
 
 
-def _run(command: list[str], source: Path, timeout: float) -> subprocess.CompletedProcess[bytes]:
-    try:
-        return subprocess.run(command, cwd=source.parent, capture_output=True, timeout=timeout, check=False)
-    except subprocess.TimeoutExpired:
-        raise ToolDied(f"{source}: SANY did not finish within {timeout} s") from None
-    except OSError as error:
-        raise ToolMissing(f"cannot run {command[0]}: {error.strerror}") from None
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What a run of SANY printed, and its exit status."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode(errors="replace") + self.stderr
+
+
+def _run(command: list[str], source: Path, folder: Path, timeout: float) -> _Done:
+    """Run SANY; raises ToolDied where it did not come to an end of its own."""
+    pieces: list[bytes] = []
+    stderr = folder / "stderr.txt"
+    with deferred_interrupts() as interrupts:
+        ended = run_supervised(
+            command,
+            cwd=source.parent,
+            stderr=stderr,
+            on_output=pieces.append,
+            budget=Budget(cpu_seconds=timeout),
+            should_stop=lambda: bool(interrupts),
+        )
+    if ended.how is How.TIMED_OUT:
+        raise ToolDied(f"{source}: SANY did not finish within {ended.spent}")
+    done = _Done(ended.status, b"".join(pieces), stderr.read_text(encoding="utf-8", errors="replace"))
+    if (problem := _failure(done, folder)) is not None:
+        raise ToolDied(f"{source}: SANY ({command[0]}) {problem}")
+    return done
+
+
+def _failure(done: _Done, folder: Path) -> str | None:
+    """Say what a run of SANY died of, if it is not the module that it objects to."""
+    if (name := killed_by(done.status)) is not None:
+        return f"was killed by {name}"
+    if (exhausted := re.search(r"java\.lang\.(OutOfMemoryError|StackOverflowError)", done.text)) is not None:
+        return f"ended with {exhausted[1]}"
+    if done.status != 0 and (lacking := lacks_room(folder)) is not None:
+        return f"cannot write its temporary files: {lacking}"
+    return None
 
 
 _NOISE = re.compile(r"(Parsing file|Semantic processing|\*{4}|Linting of).*|\s*at [\w.$]+\(.*|.*AbortException.*")
 
 
-def _refusal(launch: list[str], source: Path, done: subprocess.CompletedProcess[bytes], timeout: float) -> SanyError:
-    """Ask SANY itself for its message, which the exporter drops for parse errors."""
-    again = _run([*launch, "tla2sany.SANY", str(source)], source, timeout)
+def _refusal(source: Path, done: _Done, again: _Done) -> SanyError:
+    """Return what SANY says against a module; raises ToolDied where it was not SANY that answered."""
     text = again.stdout.decode(errors="replace")
+    if not re.search(r"SANY\d? Version", text):
+        said = next((line.strip() for line in (done.text + again.text).splitlines() if line.strip()), "nothing")
+        raise ToolDied(f"{source}: SANY did not run: java ended with status {done.status} and said {said[:200]!r}")
     if not re.search(r"error|abort|cannot find", text, re.IGNORECASE):
-        text = (done.stdout + done.stderr).decode(errors="replace")
+        text = done.text
     lines = [line.strip() for line in text.splitlines() if line.strip() and not _NOISE.fullmatch(line.strip())]
     place = re.search(r"line (\d+), col(?:umn)? \d+(?: to line \d+, col \d+ of module (\w+))?", text)
     module = place[2] if place and place[2] else None

@@ -124,6 +124,7 @@ __all__ = [
     "power",
     "put",
     "recursive_function",
+    "sampled",
     "select_seq",
     "set_filter",
     "set_to_bag",
@@ -242,6 +243,13 @@ def listed(container: Value) -> Iterable[Value]:
     if isinstance(container, LazySet):
         return container if container.finite and type(container) is not Unsorted else container.force()
     raise wrong("a bound", "a set", container)
+
+
+def sampled(container: Value) -> Iterable[Value]:
+    """List a set in its deterministic order; of Nat, Int and STRING one element stands for all."""
+    if isinstance(container, LazySet) and container.sample is not None:
+        return (container.sample,)
+    return elements(container)
 
 
 def choose(container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:

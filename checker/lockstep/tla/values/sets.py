@@ -119,6 +119,7 @@ class LazySet:
     __slots__ = ("_forced", "_rest", "_seen")
     tla_kind = "set"
     name = "a set"
+    sample: Value | None = None
 
     def __init__(self) -> None:
         """Begin unlisted."""
@@ -146,6 +147,7 @@ class LazySet:
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element: every subclass says how."""
+        # No ABCMeta here: it would slow every isinstance, of which an evaluation makes millions.
         raise NotImplementedError
 
     def items(self) -> Iterator[Value]:
@@ -230,11 +232,11 @@ class LazySet:
 
 
 class _Infinite(LazySet):
-    __slots__ = ("_kind", "_test", "name")
+    __slots__ = ("_kind", "_test", "name", "sample")
 
-    def __init__(self, name: str, kind: type, test: Callable[[Any], bool]) -> None:
+    def __init__(self, name: str, kind: type, test: Callable[[Any], bool], sample: Value) -> None:
         super().__init__()
-        self.name, self._kind, self._test = name, kind, test
+        self.name, self._kind, self._test, self.sample = name, kind, test, sample
 
     @property
     def finite(self) -> bool:
@@ -252,9 +254,9 @@ class _Infinite(LazySet):
         return {"Nat": "NAT", "Int": "INT", "STRING": "STRING"}[self.name]
 
 
-NAT = _Infinite("Nat", int, lambda value: bool(value >= 0))
-INT = _Infinite("Int", int, lambda value: True)
-STRING = _Infinite("STRING", str, lambda value: True)
+NAT = _Infinite("Nat", int, lambda value: bool(value >= 0), 0)
+INT = _Infinite("Int", int, lambda value: True, 0)
+STRING = _Infinite("STRING", str, lambda value: True, "a string")
 
 
 def is_set(value: Value) -> bool:

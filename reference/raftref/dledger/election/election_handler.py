@@ -25,7 +25,7 @@ class ElectionHandler(ElectionMember):
 
     def can_handle_vote(self, m: VoteMessage) -> bool:
         """The process is running, and votes are messages."""
-        return self.vote_messages and self.is_up and m.type is ElectionType.VOTE
+        return self.hears(m, ElectionType.VOTE)
 
     @action(when=can_handle_vote)
     def handle_vote(self, m: VoteMessage) -> Effects:
@@ -62,7 +62,7 @@ class ElectionHandler(ElectionMember):
 
     def can_handle_heart_beat(self, m: HeartBeatMessage) -> bool:
         """The process is running, and heartbeats are messages."""
-        return self.vote_messages and self.is_up and m.type is ElectionType.HEARTBEAT
+        return self.hears(m, ElectionType.HEARTBEAT)
 
     @action(when=can_handle_heart_beat)
     def handle_heart_beat(self, m: HeartBeatMessage) -> Effects:

@@ -49,6 +49,10 @@ class ElectionMember(EntryPusher):
         """Tell whether votes are messages here and the node has one of these roles."""
         return self.vote_messages and self.member_state.role in roles
 
+    def hears(self, m: ElectionMessage, type_: ElectionType) -> bool:
+        """Tell whether the process is running, and a message of this type is for it."""
+        return self.vote_messages and self.is_up and self.is_addressed(m) and m.type is type_
+
     def become_candidate(self, term: Term, *, at_once: bool = False) -> tuple[ElectionMessage, ...]:
         """Lose leader or leadership. The term is known from now on, and entered later.
 

@@ -1,4 +1,4 @@
-"""The rules of an election, message by message: spec/dledger/Election.tla in Python.
+"""The rules of an election, message by message: spec/dledger/ElectionRules.tla in Python.
 
 Each is one decision of the code, its tests in the code's order: what a voter answers, what a candidate makes of
 the answers, and the same for heartbeats and for the transfer of leadership. There is no state here.

@@ -68,7 +68,7 @@ class LeadershipTransfer(ElectionMember):
     def can_wait_to_take_leadership(self, m: TransferMessage) -> bool:
         """The process is running, and no other request waits here."""
         waits = self.election.waiting != NOBODY_WAITS
-        return self.vote_messages and self.is_up and m.type is ElectionType.TRANSFER and not waits
+        return self.hears(m, ElectionType.TRANSFER) and not waits
 
     @action(when=can_wait_to_take_leadership)
     def wait_to_take_leadership(self, m: TransferMessage) -> Effects:
@@ -128,7 +128,7 @@ class LeadershipTransfer(ElectionMember):
 
     def can_handle_transfer_response(self, m: ElectionResponse) -> bool:
         """The process is running."""
-        return self.vote_messages and self.is_up and m.type is ElectionType.TRANSFER
+        return self.hears(m, ElectionType.TRANSFER)
 
     @action(when=can_handle_transfer_response)
     def handle_transfer_response(self, m: ElectionResponse) -> Effects:

@@ -249,7 +249,7 @@ class StateMaintainer(ElectionHandler):
         return heart_beat_outcome(self.member_state.curr_term, beaten.max_term, beaten.answers)
 
     def _counts(self, m: ElectionResponse, type_: ElectionType) -> bool:
-        return self.vote_messages and m.type is type_ and self.election.round.type is type_
+        return self.hears(m, type_) and self.election.round.type is type_
 
     def _count(self, m: ElectionResponse, max_term: Term) -> Effects:
         self.election.round.answers[m.src] = m.code

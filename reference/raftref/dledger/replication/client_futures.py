@@ -38,6 +38,10 @@ class ClientFutures:
         """Begin with nobody."""
         self._futures: dict[tuple[Term, Index], Future] = {}
 
+    def __len__(self) -> int:
+        """Return how many wait."""
+        return len(self._futures)
+
     def put(self, index: Index, entry: Entry) -> None:
         """Let a client wait, in the place of one that waited for this index of the term."""
         self._futures[entry.term, index] = Future(index, entry)

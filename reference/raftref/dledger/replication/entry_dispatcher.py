@@ -336,7 +336,7 @@ class EntryDispatcher(EntryPusher):
 
     def can_handle_append_response(self, m: Response) -> bool:
         """The callback of an APPEND runs whatever the dispatcher is doing."""
-        return self.is_up and m.type is PushType.APPEND and m.dst == self.node_id
+        return self.is_up and m.type is PushType.APPEND and self.is_addressed(m)
 
     @action(when=can_handle_append_response)
     def handle_append_response(self, m: Response) -> Effects:
@@ -427,7 +427,7 @@ class EntryDispatcher(EntryPusher):
         return BatchRequest(self.node_id, peer, term, index, entries, committed)
 
     def _awaits(self, m: Response, type_: PushType) -> bool:
-        return self.is_up and m.type is type_ and m.dst == self.node_id and self.dispatchers[m.src].awaiting is type_
+        return self.is_up and m.type is type_ and self.is_addressed(m) and self.dispatchers[m.src].awaiting is type_
 
     def _to_append(self, peer: NodeId, index: Index) -> None:
         """Go to APPEND: the peer is known to store the log up to `index`.

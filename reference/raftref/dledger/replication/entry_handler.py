@@ -33,7 +33,7 @@ class EntryHandler(EntryPusher):
 
     def can_handle_push(self, m: PushRequest) -> bool:
         """The process runs, whatever its role, and its grain has queues."""
-        return not self.grain.atomic_receipt and self.is_up and m.dst == self.node_id
+        return not self.grain.atomic_receipt and self.is_up and self.is_addressed(m)
 
     @action(when=can_handle_push)
     def handle_push(self, m: PushRequest) -> Effects:
@@ -299,7 +299,7 @@ class EntryHandler(EntryPusher):
         return self.member_state.role is Role.FOLLOWER and m.type is type_ and self._has_its_turn(m)
 
     def _has_its_turn(self, m: PushRequest) -> bool:
-        return m.dst == self.node_id and (self.grain.atomic_receipt or m in self.requests())
+        return self.is_addressed(m) and (self.grain.atomic_receipt or m in self.requests())
 
     def _from_its_leader(self, m: PushRequest) -> bool:
         return m.term == self.member_state.curr_term and m.src == self.member_state.leader_id

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from raftref.dledger.election.election_state import fresh_state
 from raftref.dledger.member_state import MemberState, Role
-from raftref.dledger.messages import NONE, AppendRequest, CommitRequest, Index, NodeId, Request, Term
+from raftref.dledger.messages import NONE, AppendRequest, CommitRequest, Index, Message, NodeId, Request, Term
 from raftref.dledger.replication.client_futures import ClientFutures
 from raftref.dledger.replication.dispatcher_state import DispatcherState
 from raftref.dledger.storage.ledger_store import LedgerStore
@@ -117,6 +117,13 @@ class EntryPusher:
             published = self.switches.apply_unclamped is Variant.PUBLISHED
             told = index if published else self.ledger_store.committed_index
             self.told_index = max(self.told_index, told)
+
+    def is_addressed(self, m: Message) -> bool:
+        """Tell whether a message is for this node.
+
+        Source: DLedgerServer, its check of remoteId before each handler.
+        """
+        return m.dst == self.node_id
 
     @property
     def vote_messages(self) -> bool:

@@ -9,6 +9,7 @@ from raftref.dledger.simulation.network import Network
 from raftref.dledger.simulation.plan import FaultPlan, PlanError, load_plan, read_switches
 from raftref.dledger.simulation.scenarios import SCENARIOS, figure8, resurrected_tail, scenario_plan
 from raftref.dledger.simulation.schedule import Schedule, constants, simulate
+from raftref.dledger.simulation.trial import Trial
 
 __all__ = [
     "SCENARIOS",
@@ -18,6 +19,7 @@ __all__ = [
     "Network",
     "PlanError",
     "Schedule",
+    "Trial",
     "constants",
     "figure8",
     "load_plan",

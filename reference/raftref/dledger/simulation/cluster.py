@@ -66,15 +66,22 @@ class Cluster:
         """Tell whether a node may take an action now.
 
         Args:
-            node: The node.
-            action: The action's trace name; not Lose or Duplicate.
+            node: The node; of Lose and Duplicate, the message's destination.
+            action: The action's trace name.
             args: Its parameters, in the spec's order.
         """
+        if action in NETWORK_ACTIONS:
+            return args[0].dst == node and self.network.may_be_disturbed(args[0])
+        known = ACTIONS[action]
+        if known.messages and not isinstance(args[0], known.messages):
+            return False
+        if known.messages and not self._waits(action) and not self.network.is_deliverable(args[0]):
+            return False
         try:
             carried = self._carried(node, action, args)
         except NotEnabled:
             return False
-        return ACTIONS[action].enabled(self.servers[node], *args, **carried)
+        return known.enabled(self.servers[node], *args, **carried)
 
     def take(self, node: NodeId, action: str, *args: Any) -> Event:
         """Take an action and tell it.
@@ -91,24 +98,34 @@ class Cluster:
             NotEnabled: The node may not take it now.
             LookupError: The message cannot come next.
         """
-        log_before = self.servers[node].ledger_store.log
+        server = self.servers[node]
+        log_before, waited_before = server.ledger_store.log, len(server.client_futures)
         disturbs = action in NETWORK_ACTIONS
         effects = self._disturb(node, action, args) if disturbs else self._perform(node, action, args)
         names = ("m",) if disturbs else ACTIONS[action].parameters
-        with_log = action == "Restart" or self.servers[node].ledger_store.log is not log_before
+        with_log = action == "Restart" or server.ledger_store.log is not log_before
+        shows = server.observe(with_log=with_log)
+        # It grows like the log, and is shown where a client was told that it is safe, or should have been.
+        if effects.acknowledged or len(server.client_futures) < waited_before:
+            shows["acknowledged"] = self.told_to_clients()
         self.seq += 1
         return {
             "seq": self.seq,
             "node": node,
             "action": action,
             "args": {name: _told(value) for name, value in zip(names, args, strict=True)},
-            "shows": self.servers[node].observe(with_log=with_log),
+            "shows": shows,
             "sent": [m.record() for m in effects.sent],
         }
 
+    def told_to_clients(self) -> dict[str, Any]:
+        """Return what clients were told is safe, as the spec's set."""
+        told = sorted(self.acknowledged, key=lambda each: (each[0], each[1].term))
+        return {"#set": [{"index": index, "entry": entry.record()} for index, entry in told]}
+
     def _perform(self, node: NodeId, action: str, args: tuple[Any, ...]) -> Effects:
         carried = self._carried(node, action, args)
-        takes_message = ACTIONS[action].parameters == ("m",) and not self._waits(action)
+        takes_message = bool(ACTIONS[action].messages) and not self._waits(action)
         if takes_message:
             self.network.check_deliverable(args[0])
         effects: Effects = ACTIONS[action].perform(self.servers[node], *args, **carried)

@@ -39,7 +39,8 @@ class FaultPlan:
 
     Probabilities for each message whose turn has come: `loss`, `duplicate`, and `delay`, which holds its
     channel for up to `delay_events` events. In a channel without order any message is next with probability
-    `reorder`, and the oldest otherwise.
+    `reorder`, and the oldest otherwise; and with probability `late` a TRUNCATE is doubled besides, and passed over
+    once its caller waits for it no more, as it does after the answer to the other copy.
 
     Probabilities of being tried at each moment, together at most 1; ordinary work (delivering, pushing,
     electing, handling what waits) takes the rest: `client` appends, `client_timeout` of one that waits,
@@ -60,6 +61,7 @@ class FaultPlan:
     delay: float = 0.05
     delay_events: int = 40
     reorder: float = 0.4
+    late: float = 0.0
     client: float = 0.05
     client_timeout: float = 0.005
     quorum_check: float = 0.06
@@ -96,7 +98,7 @@ class FaultPlan:
             raise PlanError("grain", "Batches needs PendingMap: a batch is pushed again as it was pushed")
         if not isinstance(self.switches, Switches):
             raise PlanError("switches", f"{self.switches!r} is not a table of switches")
-        for name in (*MESSAGE_PROBABILITIES, "reorder", *EVENT_PROBABILITIES):
+        for name in (*MESSAGE_PROBABILITIES, "reorder", "late", *EVENT_PROBABILITIES):
             _check_probability(name, getattr(self, name))
         for names in (MESSAGE_PROBABILITIES, EVENT_PROBABILITIES):
             total = math.fsum(getattr(self, name) for name in names)

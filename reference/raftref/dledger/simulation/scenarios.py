@@ -84,6 +84,22 @@ class Script:
         self.take(node, "Restart", count)
 
 
+def figure8_to_the_third_term(play: Script) -> None:
+    """Play Figure 8 up to the point where A, leader of term 3, has its entry of term 1 on a quorum."""
+    play.elect(A, 1, [B])
+    play.take(A, "AppendAsLeader", "a")
+    play.take(A, "Crash")
+    play.elect(B, 2, [C])
+    play.take(B, "AppendAsLeader", "b")
+    play.take(B, "Crash")
+    play.restart(A)
+    play.elect(A, 3, [C])
+    play.ask(A, "DoCompare", C)
+    play.ask(A, "DoTruncate", C)
+    play.take(A, "RefreshOwnWaterMark")
+    play.take(A, "QuorumAckChecker")
+
+
 def figure8(switches: Switches = PUBLISHED, *, restart_before_loss: bool = False) -> list[Event]:
     """Play D1: an entry of an earlier term is committed by counting watermarks, and then lost.
 
@@ -97,18 +113,7 @@ def figure8(switches: Switches = PUBLISHED, *, restart_before_loss: bool = False
             has it in no checkpoint, and C did not hear of it.
     """
     play = Script(switches)
-    play.elect(A, 1, [B])
-    play.take(A, "AppendAsLeader", "a")
-    play.take(A, "Crash")
-    play.elect(B, 2, [C])
-    play.take(B, "AppendAsLeader", "b")
-    play.take(B, "Crash")
-    play.restart(A)
-    play.elect(A, 3, [C])
-    play.ask(A, "DoCompare", C)
-    play.ask(A, "DoTruncate", C)
-    play.take(A, "RefreshOwnWaterMark")
-    play.take(A, "QuorumAckChecker")
+    figure8_to_the_third_term(play)
     if not restart_before_loss:
         play.tell_commit(A, C)
     play.take(A, "Crash")

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from raftref.dledger import Grain, HeartBeat, Message, NodeId, Request, Response, Role
+from raftref.dledger import Grain, HeartBeat, Message, NodeId, PushType, Request, Response, Role
 from raftref.dledger.replication.append_handler import REQUEST_WITH_EMPTY_BODYS
 from raftref.dledger.replication.quorum import is_quorum
 from raftref.dledger.simulation.cluster import Cluster, Event
@@ -26,7 +26,8 @@ WORK = 0.2
 
 #: Nobody sends into a channel that holds so many messages.
 CHANNEL_FULL = 12
-#: Clients wait while a leader has so many uncommitted entries.
+#: Clients wait while a leader has so many uncommitted entries of its own term. Those of earlier terms do not count:
+#: where they commit only with one of its own, clients that waited for them would wait for ever.
 PENDING_FULL = 6
 #: A message across a partition or to a node that is down is lost at this rate when its turn comes.
 CUT_LOSS = 0.3
@@ -79,10 +80,34 @@ class Schedule:
         self.held_until: dict[tuple[NodeId, NodeId], int] = {}
         rates = [getattr(plan, name) for name in EVENT_PROBABILITIES]
         rest = max(0.0, 1 - sum(rates))
-        tries: list[Callable[[], Event | None]] = [getattr(self, f"try_{name}") for name in EVENT_PROBABILITIES]
-        self._tries = [*tries, self.try_deliver, self.try_dispatch, self.try_elect, self.try_work]
+        tries = self.tries()
+        ordinary = [self.try_deliver, self.try_dispatch, self.try_elect, self.try_work]
+        self._tries = [*(tries[name] for name in EVENT_PROBABILITIES), *ordinary]
         work = 0 if plan.grain == Grain() else rest * WORK
         self._rates = [*rates, *((rest - work) * share for share in (DELIVER, DISPATCH, ELECT)), work]
+
+    def tries(self) -> dict[str, Callable[[], Event | None]]:
+        """Return what is tried at each rate of the plan, by the rate's name."""
+        return {
+            "client": self.try_client,
+            "client_timeout": self.try_client_timeout,
+            "quorum_check": self.try_quorum_check,
+            "refresh": self.try_refresh,
+            "resend": self.try_resend,
+            "commit": self.try_commit,
+            "push_timeout": self.try_push_timeout,
+            "step_down": self.try_step_down,
+            "check_point": self.try_check_point,
+            "crash": self.try_crash,
+            "crash_in_persist": self.try_crash_in_persist,
+            "power_loss": self.try_power_loss,
+            "shutdown": self.try_shutdown,
+            "flush": self.try_flush,
+            "restart": self.try_restart,
+            "partition": self.try_partition,
+            "heal": self.try_heal,
+            "transfer": self.try_transfer,
+        }
 
     def next_event(self) -> Event | None:
         """Take the next action and tell it; None where nothing is possible any more."""
@@ -143,6 +168,8 @@ class Schedule:
         link = self.random.choice(open_links)
         deliverable = network.channels[link].deliverable()
         m = self.random.choice(deliverable) if self.chance(self.plan.reorder) else deliverable[0]
+        if self.comes_late(m):
+            return self.cluster.take(m.dst, "Duplicate", m) if isinstance(m, Request) and m.awaited else None
         if not self.reaches(*link):
             lost = self.chance(CUT_LOSS) and network.may_be_disturbed(m)
             return self.cluster.take(m.dst, "Lose", m) if lost else None
@@ -157,6 +184,12 @@ class Schedule:
             self.held_until[link] = seq + self.random.randint(1, plan.delay_events)
             return None
         return self.deliver(m)
+
+    def comes_late(self, m: Message) -> bool:
+        """Tell whether a message is a TRUNCATE of which a copy is to come late, or such a copy."""
+        if not self.plan.late or self.plan.fifo or not isinstance(m, Request) or m.type is not PushType.TRUNCATE:
+            return False
+        return self.chance(self.plan.late)
 
     def deliver(self, m: Message) -> Event | None:
         """Let its receiver handle a message, or clear it from its queue if it cannot."""
@@ -267,12 +300,18 @@ class Schedule:
         node = self.one_of(self.in_role(Role.LEADER))
         if node is None:
             return None
-        store = self.cluster.servers[node].ledger_store
-        if store.end_index - store.committed_index >= PENDING_FULL:
+        if self.pending_count(node) >= PENDING_FULL:
             return None
         self.value_count += 1
         more = self.plan.grain.batches and self.chance(IN_BATCH)
         return self.attempt(node, "AppendInBatch" if more else "AppendAsLeader", f"v{self.value_count}")
+
+    def pending_count(self, leader: NodeId) -> int:
+        """Count the entries of a leader's own term that are not committed."""
+        server = self.cluster.servers[leader]
+        store, term = server.ledger_store, server.member_state.curr_term
+        behind = store.log[store.committed_index + 1 :]
+        return sum(entry is not None and entry.term == term for entry in behind)
 
     def refuse(self) -> Event | None:
         """Let a node tell a client why it takes nothing; a leader that would take it, that its batch is empty."""

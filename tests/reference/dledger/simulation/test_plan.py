@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from raftref.dledger import COARSE, PUBLISHED, VOTES, Switches, Variant
-from raftref.dledger.simulation import FaultPlan, PlanError, constants, load_plan
+from raftref.dledger.simulation import FaultPlan, PlanError, Schedule, constants, load_plan
+from raftref.dledger.simulation.plan import EVENT_PROBABILITIES
 
 
 def test_what_a_plan_does_not_name_has_its_default() -> None:
@@ -85,3 +86,7 @@ def test_the_constants_of_a_plan_are_the_specs() -> None:
         **PUBLISHED.constants(),
         "PriorTermCommit": "repaired",
     }
+
+
+def test_a_schedule_tries_something_at_each_rate_of_a_plan_and_at_no_other() -> None:
+    assert set(Schedule(1, FaultPlan()).tries()) == set(EVENT_PROBABILITIES)

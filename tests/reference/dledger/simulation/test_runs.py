@@ -93,7 +93,14 @@ BATCHES = {"AppendInBatch", "DoBatchAppend", "DoCheckBatchAppendResponse", "Hand
 SINGLES = {"DoAppend", "DoCheckAppendResponse", "HandleDoAppend"}
 
 
-@pytest.fixture(scope="module", params=list(PLANS))
+#: Plans that every run of the tests takes; the others are for `make nightly`.
+SAMPLE = ("fifo", "votes", "applied")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[name if name in SAMPLE else pytest.param(name, marks=pytest.mark.nightly) for name in PLANS],
+)
 def plan(request: pytest.FixtureRequest) -> FaultPlan:
     return PLANS[request.param]
 

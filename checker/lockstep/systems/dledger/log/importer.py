@@ -31,7 +31,7 @@ def import_log(path: Path, version: str, compile_: Compile, say: Say = silent) -
     """Explain the log at `path`, of a DLedger of this version.
 
     Raises TraceError, naming file and line, where it is no log of a group from its begin; UnexplainedError where no
-    explanation was found; OSError where it cannot be read.
+    explanation was found; UnreadableError where it cannot be read.
     """
     if version not in VERSIONS:
         raise BadInputError(f"{path}: the version {version!r} is none of {', '.join(VERSIONS)}")

@@ -5,7 +5,7 @@ takes effect at the store's line; one that changes no log takes effect where it 
 """
 
 from lockstep.systems.dledger.recording.lines import Handler, Line, RecvPush, RespPush, Store
-from lockstep.systems.dledger.recording.placement import Step
+from lockstep.systems.dledger.recording.placement import PlacedStep
 from lockstep.systems.dledger.recording.wire import Message, Rpc, answer_record, request_body
 from lockstep.systems.dledger.recording.world import (
     OF_LOG,
@@ -58,14 +58,14 @@ def _take(world: World, line: Handler, rpc: Rpc) -> None:
         node.handling = Handling(rpc)
 
 
-def _handle(world: World, line: Line, node: Node, rpc: Rpc, action: str) -> tuple[Step, Message | None]:
+def _handle(world: World, line: Line, node: Node, rpc: Rpc, action: str) -> tuple[PlacedStep, Message | None]:
     """Begin the step in which the follower handles `rpc`, and its answer if the spec sends one."""
     step, answer = _begin(world, line, node, rpc, action)
     node.role.read(step, lambda now: now.role == "FOLLOWER")
     return step, answer
 
 
-def _begin(world: World, line: Line, node: Node, rpc: Rpc, action: str) -> tuple[Step, Message | None]:
+def _begin(world: World, line: Line, node: Node, rpc: Rpc, action: str) -> tuple[PlacedStep, Message | None]:
     """Begin the step in which the EntryHandler deals with `rpc`, and its answer if the spec sends one."""
     request = rpc.request(queued=True)
     step = world.step(line, node, action, thread=THREAD, m=request)
@@ -179,7 +179,7 @@ def _answer_queued(world: World, line: RespPush, node: Node, rpc: Rpc) -> None:
         rpc.answered_early = True
 
 
-def _send(step: Step, answer: Message | None, rpc: Rpc, line: RespPush) -> None:
+def _send(step: PlacedStep, answer: Message | None, rpc: Rpc, line: RespPush) -> None:
     if answer is not None:
         answer.update(answer_record(rpc, line))
         step.sent = [dict(answer)]

@@ -1,8 +1,8 @@
 """Importing a recording of DLedger: from its lines to a trace of the spec's actions.
 
 `import_recording` reads a recording and returns a header, the events and a summary. Each line is the effect
-of an action, an observation within one, or noise; spec/README.md has the table. The spec is taken at the
-grain of the recording: AtomicElection and Fifo are off, the flaws are published, and batches are pushed where
+of an action, an observation within one, or noise; spec/dledger/README.md has the table. The spec is taken at
+the grain of the recording: AtomicElection and Fifo are off, the flaws are published, and batches are pushed where
 its config says so.
 """
 
@@ -16,16 +16,16 @@ from lockstep.systems.dledger.recording import follower, leader
 from lockstep.systems.dledger.recording.lines import (
     Checkpoint,
     Crash,
-    Dispatcher,
+    DispatcherLine,
     Dropped,
     Duplicated,
     Final,
     Handler,
-    Header,
     Line,
     NetError,
     NodeLine,
     NodeState,
+    RecordingHeader,
     Recovered,
     RecvPush,
     RecvRespPush,
@@ -38,7 +38,7 @@ from lockstep.systems.dledger.recording.lines import (
     parse_lines,
     read_recording,
 )
-from lockstep.systems.dledger.recording.placement import Placement, Step, place
+from lockstep.systems.dledger.recording.placement import PlacedStep, Placement, place
 from lockstep.systems.dledger.recording.world import OF_LOG, OF_ROLE, MarksNow, Node, RoleNow, World, shown_of_node
 from lockstep.trace import format as trace
 from lockstep.trace.format import OBSERVE, Event
@@ -66,7 +66,7 @@ def import_recording(path: Path | str, say: Say = silent) -> Imported:
     """Import the recording at `path`.
 
     Raises TraceError, naming file, line and field, where it is no whole recording or has what the spec does
-    not model; OSError where it cannot be read.
+    not model; UnreadableError where it cannot be read.
     """
     header, lines = read_recording(path)
     return _imported(header, lines, str(path), say)
@@ -78,7 +78,7 @@ def import_lines(raw: Iterator[bytes], source: str) -> Imported:
     return _imported(header, lines, source)
 
 
-def _imported(header: Header, lines: Iterator[Line], source: str, say: Say = silent) -> Imported:
+def _imported(header: RecordingHeader, lines: Iterator[Line], source: str, say: Say = silent) -> Imported:
     constants = _constants(header, source)
     world = World(
         source,
@@ -126,7 +126,7 @@ def _check_state(world: World, line: Line) -> None:
 _SHOWN_BY_STEPS = (Recovered, SendPush, Crash, Stop, Final)
 
 
-def _constants(header: Header, source: str) -> dict[str, bool | str | int]:
+def _constants(header: RecordingHeader, source: str) -> dict[str, bool | str | int]:
     """Return the constants of the spec that tell of this version with this config."""
     if header.version not in VERSIONS:
         problem = f"field `version`: {header.version!r} is none of {', '.join(VERSIONS)}"
@@ -135,13 +135,13 @@ def _constants(header: Header, source: str) -> dict[str, bool | str | int]:
     return {**CONSTANTS, **VERSIONS[header.version], "PendingMap": batches, "Batches": batches}
 
 
-def _event(seq: int, step: Step, *, forced: bool) -> Event:
+def _event(seq: int, step: PlacedStep, *, forced: bool) -> Event:
     sent = None if step.sent is None else tuple(step.sent)
     told = (step.action, step.args, step.shows, sent)
     return Event(seq, step.node, *told, t_ms=step.t_ms, line=step.line, forced=forced)
 
 
-def _trace_header(header: Header, constants: dict[str, bool | str | int]) -> trace.Header:
+def _trace_header(header: RecordingHeader, constants: dict[str, bool | str | int]) -> trace.Header:
     return trace.Header(
         format=trace.FORMAT,
         system="dledger",
@@ -212,14 +212,14 @@ def _named(world: World, line: RoleLine, name: str) -> str:
     return str(value)
 
 
-def _reads_of_a_vote(world: World, node: Node, line: RoleLine, step: Step) -> None:
+def _reads_of_a_vote(world: World, node: Node, line: RoleLine, step: PlacedStep) -> None:
     """A vote reaches a candidate that still is one in this term, though its line may come later."""
     term = line.term
     node.role.read(step, lambda now: now.term == term)
     world.nodes[step.args["candidate"]].role.read(step, lambda now: now == RoleNow("CANDIDATE", term))
 
 
-def _read_of_a_term(world: World, node: Node, line: RoleLine, step: Step) -> None:
+def _read_of_a_term(world: World, node: Node, line: RoleLine, step: PlacedStep) -> None:
     """A term beyond the next one was heard from a node that was in it."""
     if line.term == node.role.now.term + 1:
         return
@@ -283,7 +283,7 @@ def _crash(world: World, line: Crash | Stop) -> None:
         history.forget()
 
 
-def _forget_what_was_cut_off(node: Node, step: Step) -> None:
+def _forget_what_was_cut_off(node: Node, step: PlacedStep) -> None:
     """The process died between a write to the log and the committed index: the spec has both in one step."""
     handling = node.handling
     writes = handling and handling.rpc.type in ("APPEND", "TRUNCATE")
@@ -358,7 +358,7 @@ _READERS: dict[type[Line], Callable[[World, Any], None]] = {
     Store: _store,
     SendPush: leader.send_push,
     RecvRespPush: leader.recv_resp_push,
-    Dispatcher: leader.change_state,
+    DispatcherLine: leader.change_state,
     Watermark: leader.watermark,
     RecvPush: follower.recv_push,
     Handler: follower.handler,

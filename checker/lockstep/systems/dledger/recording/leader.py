@@ -7,9 +7,8 @@ dispatcher's own runs the callback of an APPEND's answer; QuorumAckChecker commi
 from collections.abc import Callable
 from typing import Any
 
-from lockstep.systems.dledger.recording.lines import Dispatcher as DispatcherLine
-from lockstep.systems.dledger.recording.lines import Line, RecvRespPush, SendPush, Store, Watermark
-from lockstep.systems.dledger.recording.placement import Step
+from lockstep.systems.dledger.recording.lines import DispatcherLine, Line, RecvRespPush, SendPush, Store, Watermark
+from lockstep.systems.dledger.recording.placement import PlacedStep
 from lockstep.systems.dledger.recording.wire import Rpc
 from lockstep.systems.dledger.recording.world import (
     OF_LOG,
@@ -112,7 +111,7 @@ def _action(world: World, line: SendPush, dispatcher: Dispatcher) -> str:
     return "DoAppend" if line.index == line.disp.writeIndex else "DoCheckAppendResponse"
 
 
-def _shown_after_push(line: SendPush, step: Step, *, batches: bool) -> dict[str, Any]:
+def _shown_after_push(line: SendPush, step: PlacedStep, *, batches: bool) -> dict[str, Any]:
     """Return what `disp` shows: it is from before the push, and its type may have changed since it began."""
     after: dict[str, Any] = {"awaiting": line.type if line.type in ("COMPARE", "TRUNCATE") else "NOTHING"}
     after["type"] = "APPEND" if line.type == "COMMIT" else line.type
@@ -123,7 +122,7 @@ def _shown_after_push(line: SendPush, step: Step, *, batches: bool) -> dict[str,
     return shown_of_dispatcher(line.disp, line.remoteId, gathers=gathers, **after)
 
 
-def _reads_of_a_push(node: Node, dispatcher: Dispatcher, line: SendPush, step: Step) -> None:
+def _reads_of_a_push(node: Node, dispatcher: Dispatcher, line: SendPush, step: PlacedStep) -> None:
     index, last, write_index = line.index, line.last_index, line.disp.writeIndex
     repeats = step.action in ("DoCheckAppendResponse", "DoCheckBatchAppendResponse")
     node.committed.read(step, lambda committed: committed == line.commitIndex)
@@ -174,7 +173,7 @@ def recv_resp_push(world: World, line: RecvRespPush) -> None:
         world.lose_answer(line, rpc, answer.message)
 
 
-def _handle_append(world: World, node: Node, answer: Answer, line: Line) -> Step:
+def _handle_append(world: World, node: Node, answer: Answer, line: Line) -> PlacedStep:
     step = world.step(line, node, "HandleAppendResponse", m=answer.message)
     answer.rpc.remove(answer.message, step)
     if answer in node.append_answers:
@@ -182,7 +181,7 @@ def _handle_append(world: World, node: Node, answer: Answer, line: Line) -> Step
     return step
 
 
-def _handle_awaited(world: World, node: Node, answer: Answer, line: Line) -> Step:
+def _handle_awaited(world: World, node: Node, answer: Answer, line: Line) -> PlacedStep:
     """HandleCompareResponse, HandleTruncateResponse; for a refusal that the spec never sends, PushTimeOut."""
     peer = answer.rpc.follower
     dispatcher = node.dispatchers[peer]
@@ -197,7 +196,7 @@ def _handle_awaited(world: World, node: Node, answer: Answer, line: Line) -> Ste
     return step
 
 
-def _push_time_out(world: World, node: Node, rpc: Rpc, line: Line) -> Step:
+def _push_time_out(world: World, node: Node, rpc: Rpc, line: Line) -> PlacedStep:
     peer = rpc.follower
     step = world.step(line, node, "PushTimeOut", thread=peer, peer=peer)
     world.wire.abandon(step, node.name, peer, rpc.type)
@@ -271,7 +270,7 @@ def _to_append(world: World, node: Node, dispatcher: Dispatcher, line: Dispatche
         _enter_append(world, node, line, line)
 
 
-def _enter_append(world: World, node: Node, change: DispatcherLine, line: Line) -> Step:
+def _enter_append(world: World, node: Node, change: DispatcherLine, line: Line) -> PlacedStep:
     dispatcher = node.dispatchers[change.peer]
     assert dispatcher.answer
     step = _handle_awaited(world, node, dispatcher.answer, line)
@@ -342,14 +341,14 @@ def _mark_of_peer(world: World, node: Node, line: Watermark, peer: str, index: i
             _handle_append(world, node, answer, line)  # raises nothing any more
 
 
-def _write_mark(node: Node, step: Step, term: int, peer: str, index: int) -> None:
+def _write_mark(node: Node, step: PlacedStep, term: int, peer: str, index: int) -> None:
     now = node.marks.now
     if term == now.term and now.marks[peer] < index:
         node.marks.write(step, MarksNow(term, {**now.marks, peer: index}))
     step.changes = step.changes | {f"peerWaterMarks.{peer}"}
 
 
-def _show_mark(node: Node, step: Step, line: Watermark, peer: str) -> None:
+def _show_mark(node: Node, step: PlacedStep, line: Watermark, peer: str) -> None:
     if line.term == node.marks.now.term:
         unsure = {node.name} if node.unmarked else set()
         shown = {name: mark for name, mark in line.marks.items() if name == peer or name not in unsure}

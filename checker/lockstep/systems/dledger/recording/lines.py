@@ -92,7 +92,7 @@ class NodeLine(Line, kw_only=True):
     inc: Annotated[int, Meta(ge=1)]
 
 
-class Header(Line, tag="header", kw_only=True):
+class RecordingHeader(Line, tag="header", kw_only=True):
     """The first line: what was recorded, and how."""
 
     format: str
@@ -227,7 +227,7 @@ class RecvRespPush(Response, tag="recv_resp_push", kw_only=True):
     copy: Count | None = None
 
 
-class Dispatcher(NodeLine, tag="dispatcher", kw_only=True):
+class DispatcherLine(NodeLine, tag="dispatcher", kw_only=True):
     """A dispatcher is about to change its state; `disp` is from before."""
 
     op: Literal["changeState"]
@@ -376,7 +376,7 @@ class Final(NodeLine, tag="final", kw_only=True):
     log: tuple[LogEntry, ...]
 
 
-class End(Line, tag="end", kw_only=True):
+class RecordingEnd(Line, tag="end", kw_only=True):
     """The last line: how many lines of each kind stand before it."""
 
     counts: dict[str, Count]
@@ -523,8 +523,8 @@ class Quiesced(Line, tag="quiesced", kw_only=True):
 
 
 AnyLine = (
-    Header | Start | Recovered | Final | End | Crash | Stopping | Stop
-    | SendPush | RecvPush | Handler | RespPush | RecvRespPush | Dispatcher | Watermark
+    RecordingHeader | Start | Recovered | Final | RecordingEnd | Crash | Stopping | Stop
+    | SendPush | RecvPush | Handler | RespPush | RecvRespPush | DispatcherLine | Watermark
     | Store | Checkpoint | RoleLine | Dropped | Duplicated | Held | NetError
     | SendVote | RecvVote | RespVote | RecvRespVote | VoteParse
     | SendHeartbeat | RecvHeartbeat | RespHeartbeat | RecvRespHeartbeat
@@ -532,7 +532,7 @@ AnyLine = (
 )  # fmt: skip
 
 
-def read_recording(path: Path | str) -> tuple[Header, Iterator[Line]]:
+def read_recording(path: Path | str) -> tuple[RecordingHeader, Iterator[Line]]:
     """Open a recording; return its header and an iterator of the lines between it and the end line.
 
     Raises TraceError, at once or while it is iterated, where the file is not a whole recording, and OSError
@@ -541,7 +541,7 @@ def read_recording(path: Path | str) -> tuple[Header, Iterator[Line]]:
     return parse_lines(file_lines(Path(path)), str(path))
 
 
-def parse_lines(raw: Iterable[bytes], source: str) -> tuple[Header, Iterator[Line]]:
+def parse_lines(raw: Iterable[bytes], source: str) -> tuple[RecordingHeader, Iterator[Line]]:
     """Do the same for lines that were read already; `source` names them in messages."""
     raw = iter(raw)
     first = next(raw, b"")
@@ -551,7 +551,7 @@ def parse_lines(raw: Iterable[bytes], source: str) -> tuple[Header, Iterator[Lin
     header = next(lines, None)
     if header is None:
         raise TraceError(source, 1, "the file is empty: a recording starts with a header line")
-    if not isinstance(header, Header):
+    if not isinstance(header, RecordingHeader):
         raise TraceError(source, 1, "field `kind`: the first line must be a header")
     if header.format != CAPTURE_FORMAT:
         raise TraceError(source, 1, f"field `format`: {header.format!r} is not {CAPTURE_FORMAT!r}")
@@ -560,18 +560,18 @@ def parse_lines(raw: Iterable[bytes], source: str) -> tuple[Header, Iterator[Lin
     return header, _body(header, lines, source)
 
 
-def _body(header: Header, lines: Iterator[Line], source: str) -> Iterator[Line]:
+def _body(header: RecordingHeader, lines: Iterator[Line], source: str) -> Iterator[Line]:
     counts = Counter({"header": 1})
     number, before = 1, header.t_ms
     lives: Counter[str] = Counter()
     for line in lines:
         number = line.number
-        if isinstance(line, Header):
+        if isinstance(line, RecordingHeader):
             raise TraceError(source, number, "field `kind`: a second header")
         if not line.t_ms >= before:
             raise TraceError(source, number, f"field `t_ms`: {line.t_ms} is less than {before}, in the line above")
         before = line.t_ms
-        if isinstance(line, End):
+        if isinstance(line, RecordingEnd):
             _check_end(line, counts, source)
             extra = next(lines, None)
             if extra is not None:
@@ -595,7 +595,7 @@ def _check_life(line: Line, lives: Counter[str], source: str) -> None:
         raise TraceError(source, line.number, f"field `inc`: {line.inc}, but {line.node} is in life {lives[line.node]}")
 
 
-def _check_end(end: End, counts: Counter[str], source: str) -> None:
+def _check_end(end: RecordingEnd, counts: Counter[str], source: str) -> None:
     for kind in sorted(counts.keys() | end.counts.keys()):
         if counts[kind] != end.counts.get(kind, 0):
             problem = f"the end line counts {end.counts.get(kind, 0)}, the file has {counts[kind]}"

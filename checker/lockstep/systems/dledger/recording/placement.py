@@ -32,7 +32,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(eq=False)
-class Step:
+class PlacedStep:
     """A step of the spec, while it is being told by lines.
 
     `line` is that of its effect. `changes` names the parts of `shows` that it may change, `peerWaterMarks.n1`
@@ -48,7 +48,7 @@ class Step:
     args: dict[str, Any] = field(default_factory=dict)
     shows: dict[str, Any] = field(default_factory=dict)
     sent: list[dict[str, Any]] | None = None
-    after: list["Step"] = field(default_factory=list)
+    after: list["PlacedStep"] = field(default_factory=list)
     changes: set[str] = field(default_factory=set)
     late: set[str] = field(default_factory=set)
     settled: int = 0
@@ -62,8 +62,8 @@ class History(Generic[Value]):
     def __init__(self, initial: Value) -> None:
         """Start with a value that no step gave."""
         self._values = [initial]
-        self._writers: list[Step | None] = [None]
-        self._reads: list[tuple[Step, Callable[[Value], bool], int, bool]] = []
+        self._writers: list[PlacedStep | None] = [None]
+        self._reads: list[tuple[PlacedStep, Callable[[Value], bool], int, bool]] = []
         self._begin = 0
 
     @property
@@ -71,7 +71,7 @@ class History(Generic[Value]):
         """The value at the line that is being read."""
         return self._values[-1]
 
-    def write(self, step: Step, value: Value) -> None:
+    def write(self, step: PlacedStep, value: Value) -> None:
         """Record that `step` gave `value`."""
         self._values.append(value)
         self._writers.append(step)
@@ -80,7 +80,7 @@ class History(Generic[Value]):
         """Let no later step read what was before the last value: the process has died."""
         self._begin = len(self._values) - 1
 
-    def read(self, step: Step, holds: Callable[[Value], bool], *, ends: bool = True) -> bool:
+    def read(self, step: PlacedStep, holds: Callable[[Value], bool], *, ends: bool = True) -> bool:
         """Record that `step` saw a value for which `holds`; return whether there was one.
 
         With `ends` off, it does not matter when it ceased to hold.
@@ -100,7 +100,7 @@ class History(Generic[Value]):
         """Tell whether `value` is one that the variable had before."""
         return value != self.now and self.has_been(value)
 
-    def edges(self) -> Iterable[tuple[Step, Step]]:
+    def edges(self) -> Iterable[tuple[PlacedStep, PlacedStep]]:
         """Yield (earlier, later): the writers in order, each read after and before the writers around it."""
         writers = [writer for writer in self._writers if writer is not None]
         yield from ((earlier, later) for earlier, later in pairwise(writers) if earlier is not later)
@@ -126,16 +126,16 @@ class History(Generic[Value]):
 class Placement:
     """Steps in the order of their effects; those moved up, and those that no order explains."""
 
-    steps: list[Step]
-    moved: list[Step]
-    forced: list[Step]
+    steps: list[PlacedStep]
+    moved: list[PlacedStep]
+    forced: list[PlacedStep]
 
 
-def place(steps: list[Step], histories: Iterable[History[Any]]) -> Placement:
+def place(steps: list[PlacedStep], histories: Iterable[History[Any]]) -> Placement:
     """Put `steps`, given in any order, in the order of their effects, and correct what they show."""
     recorded = sorted(steps, key=lambda step: step.line)
     position = {step: index for index, step in enumerate(recorded)}
-    before: dict[Step, set[Step]] = {step: {s for s in step.after if s in position} for step in recorded}
+    before: dict[PlacedStep, set[PlacedStep]] = {step: {s for s in step.after if s in position} for step in recorded}
     for history in histories:
         for earlier, later in history.edges():
             before[later].add(earlier)
@@ -148,10 +148,10 @@ def place(steps: list[Step], histories: Iterable[History[Any]]) -> Placement:
     return Placement(order, [order[i] for i in moved], [step for step in recorded if step in forced])
 
 
-def _break_rings(position: dict[Step, int], before: dict[Step, set[Step]]) -> set[Step]:
+def _break_rings(position: dict[PlacedStep, int], before: dict[PlacedStep, set[PlacedStep]]) -> set[PlacedStep]:
     """Remove the edges against the order of lines from each ring; return the steps that they would move."""
     graph = nx.DiGraph((earlier, later) for later, all_before in before.items() for earlier in all_before)
-    forced: set[Step] = set()
+    forced: set[PlacedStep] = set()
     for ring in nx.strongly_connected_components(graph):
         for later in ring if len(ring) > 1 else ():
             against = {step for step in before[later] & ring if position[step] > position[later]}
@@ -160,7 +160,9 @@ def _break_rings(position: dict[Step, int], before: dict[Step, set[Step]]) -> se
     return forced
 
 
-def _latest_order(recorded: list[Step], position: dict[Step, int], before: dict[Step, set[Step]]) -> list[Step]:
+def _latest_order(
+    recorded: list[PlacedStep], position: dict[PlacedStep, int], before: dict[PlacedStep, set[PlacedStep]]
+) -> list[PlacedStep]:
     """Order the steps from the last to the first, always the highest line that nothing left must follow."""
     followers = dict.fromkeys(recorded, 0)
     for all_before in before.values():
@@ -168,7 +170,7 @@ def _latest_order(recorded: list[Step], position: dict[Step, int], before: dict[
             followers[earlier] += 1
     ready = [-position[step] for step in recorded if not followers[step]]
     heapq.heapify(ready)
-    order: list[Step] = []
+    order: list[PlacedStep] = []
     while ready:
         step = recorded[-heapq.heappop(ready)]
         order.append(step)
@@ -190,7 +192,7 @@ def _lowest_from(numbers: list[int]) -> list[int]:
     return lowest
 
 
-def _hide_what_became_untrue(order: list[Step], recorded: list[Step]) -> None:
+def _hide_what_became_untrue(order: list[PlacedStep], recorded: list[PlacedStep]) -> None:
     """Remove what a line showed where the node's steps stand in another order than their lines.
 
     Of a step and one placed after it: the later one's line did not show the earlier one's changes if it was

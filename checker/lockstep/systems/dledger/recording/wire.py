@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.systems.dledger.recording.lines import Push, RecvRespPush, Response, SendPush, Store
-from lockstep.systems.dledger.recording.placement import Step
+from lockstep.systems.dledger.recording.placement import PlacedStep
 
 Message = dict[str, Any]
 
@@ -23,8 +23,8 @@ class Rpc:
     mid: int
     body: Message
     awaited: bool
-    sending: Step
-    touched: list[Step] = field(default_factory=list)
+    sending: PlacedStep
+    touched: list[PlacedStep] = field(default_factory=list)
     copies: int = 1
     queued: bool = False
     answered_early: bool = False
@@ -87,19 +87,19 @@ class Rpc:
         told = {"code": line.code, "beginIndex": line.beginIndex, "endIndex": line.endIndex}
         return next((answer for answer in self.answers if told.items() <= answer.items()), None)
 
-    def remove(self, answer: Message | None, step: Step) -> None:
+    def remove(self, answer: Message | None, step: PlacedStep) -> None:
         """Let `step` remove an answer from the network, unless it is gone."""
         self.answers = [other for other in self.answers if other is not answer]
         self.touch(step)
 
-    def touch(self, step: Step) -> None:
+    def touch(self, step: PlacedStep) -> None:
         """Let `step` stand after the one that touched this message before."""
         if self.touched and self.touched[-1] is step:
             return
         step.after.append(self.touched[-1] if self.touched else self.sending)
         self.touched.append(step)
 
-    def duplicate(self, step: Step) -> None:
+    def duplicate(self, step: PlacedStep) -> None:
         """Let `step` add a copy; where none is left to be copied, it did so when the request was sent."""
         if self.copies:
             self.touch(step)
@@ -122,14 +122,14 @@ class Wire:
         """Return the push `mid`, if one was sent."""
         return None if mid is None else self._rpcs.get(mid)
 
-    def send(self, line: SendPush, step: Step) -> Rpc:
+    def send(self, line: SendPush, step: PlacedStep) -> Rpc:
         """Put a request under way."""
         body = request_body(line)
         rpc = Rpc(line.mid, body, awaited=line.type != "COMMIT", sending=step)
         self._rpcs[line.mid] = rpc
         return rpc
 
-    def abandon(self, step: Step, caller: str, peer: str | None = None, kind: str | None = None) -> None:
+    def abandon(self, step: PlacedStep, caller: str, peer: str | None = None, kind: str | None = None) -> None:
         """Let `caller` take no more answers: of one kind from one peer, or of any."""
         for rpc in self._of(caller, peer, kind):
             if (rpc.copies and rpc.awaited) or rpc.answers:

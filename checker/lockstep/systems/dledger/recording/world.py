@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lockstep.systems.dledger.recording.lines import Dispatcher as DispatcherLine
 from lockstep.systems.dledger.recording.lines import (
+    DispatcherLine,
     DispatcherState,
     Line,
     NodeLine,
@@ -14,7 +14,7 @@ from lockstep.systems.dledger.recording.lines import (
     Store,
     StoreState,
 )
-from lockstep.systems.dledger.recording.placement import History, Step
+from lockstep.systems.dledger.recording.placement import History, PlacedStep
 from lockstep.systems.dledger.recording.wire import Message, Rpc, Wire
 from lockstep.trace.format import TraceError
 
@@ -71,7 +71,7 @@ class Handling:
     """A request that the EntryHandler took; its step and its answer (to be filled) once it had an effect."""
 
     rpc: Rpc
-    step: Step | None = None
+    step: PlacedStep | None = None
     answer: Message | None = None
     failed_at: Line | None = None
     answered: bool = False
@@ -90,12 +90,12 @@ class Node:
         self.end = History(-1)
         self.marks = History(MarksNow(0, self.no_marks))
         self.dispatchers: dict[str, Dispatcher] = {}
-        self.barrier: Step | None = None
-        self.threads: dict[str, Step] = {}
-        self.since_barrier: list[Step] = []
+        self.barrier: PlacedStep | None = None
+        self.threads: dict[str, PlacedStep] = {}
+        self.since_barrier: list[PlacedStep] = []
         self.reset(None)
 
-    def reset(self, died: Step | None) -> None:
+    def reset(self, died: PlacedStep | None) -> None:
         """Forget what a process knows, at its death."""
         for peer in self.peers:
             history = self.dispatchers[peer].type if peer in self.dispatchers else History("COMPARE")
@@ -104,7 +104,7 @@ class Node:
                 history.forget()
             self.dispatchers[peer] = Dispatcher(history)
         self.handling: Handling | None = None
-        self.unmarked: dict[int, Step] = {}
+        self.unmarked: dict[int, PlacedStep] = {}
         self.append_answers: list[Answer] = []
         self.marks_by_term: dict[int, dict[str, int]] = {}
 
@@ -127,12 +127,12 @@ class World:
     batches: bool = False
     not_follower: bool = False
     wire: Wire = field(default_factory=Wire)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[PlacedStep] = field(default_factory=list)
     observed: set[int] = field(default_factory=set)
 
-    def step(self, line: Line, node: Node, action: str, *, thread: str = "", **args: Any) -> Step:
+    def step(self, line: Line, node: Node, action: str, *, thread: str = "", **args: Any) -> PlacedStep:
         """Begin a step at `line`, after the one before it in its thread."""
-        step = Step(node.name, action, line.number, line.t_ms, args)
+        step = PlacedStep(node.name, action, line.number, line.t_ms, args)
         before = node.threads.get(thread, node.barrier)
         if before:
             step.after.append(before)
@@ -142,7 +142,7 @@ class World:
         self.steps.append(step)
         return step
 
-    def take(self, rpc: Rpc, step: Step) -> None:
+    def take(self, rpc: Rpc, step: PlacedStep) -> None:
         """Let `step` remove one copy of a request from the network."""
         rpc.copies -= 1
         rpc.touch(step)
@@ -190,7 +190,7 @@ class World:
         self.observed.add(line.number)
 
 
-def write_committed(node: Node, step: Step, line: Store) -> None:
+def write_committed(node: Node, step: PlacedStep, line: Store) -> None:
     """Record that a call of the store moved the committed index, if it did; whether it may, the spec says."""
     if line.st.committed != line.pre.committed:
         step.changes.add("committedIndex")

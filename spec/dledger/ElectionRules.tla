@@ -1,39 +1,57 @@
------------------------------- MODULE Election ------------------------------
+--------------------------- MODULE ElectionRules ----------------------------
 (***************************************************************************)
-(* The rules of an election in DLedger 0.2.7, message by message: what a   *)
-(* voter answers, what a candidate makes of the answers, and the same for  *)
-(* heartbeats and for the transfer of leadership.                          *)
+(* The decisions of an election: what a voter answers a candidate, what    *)
+(* the candidate makes of the answers, and the same for heartbeats and for *)
+(* the transfer of leadership.                                             *)
 (*                                                                         *)
 (* There is no state here and no network: each operator is one decision of *)
-(* the code, its tests in the code's order.  DLedger.tla says when a node  *)
-(* decides, what it knows then, and what becomes of it.                    *)
+(* the code, with its tests in the code's order.  When a node decides,     *)
+(* what it knows then, and what becomes of it, MessageElections and        *)
+(* Transfer tell.                                                          *)
 (*                                                                         *)
-(* There is no pre-vote message.  A candidate asks again and again in the  *)
-(* term it is in, and raises it only when the answers say so.              *)
+(* DLedger has no pre-vote message.  A candidate asks again and again in   *)
+(* the term it is in, and raises its term only when the answers say so.    *)
+(*                                                                         *)
+(* A voter, or member, is given as a record of what the rules look at (see *)
+(* Member in RoleElections); m is the request that it answers.             *)
 (***************************************************************************)
 EXTENDS Quorum
 
-\* Of [member -> answer]: who gave one of these.  "NONE": no answer yet, or never.
+\* answers: [member -> the code of its answer], "NONE" where there is no answer yet.
 Gave(answers, codes) == {p \in DOMAIN answers : answers[p] \in codes}
 Answerers(answers)   == {p \in DOMAIN answers : answers[p] # "NONE"}
 
 -----------------------------------------------------------------------------
-(* Votes.                                                                  *)
+(* Votes.  A code says why a vote is refused:                              *)
+(*   EXPIRED_LEDGER_TERM, SMALL_LEDGER_END_INDEX: the voter has a better   *)
+(*       log; its last entry is of a later term, or its log is longer      *)
+(*   EXPIRED_VOTE_TERM, TERM_NOT_READY: the voter is in a later, or in an  *)
+(*       earlier, term than the candidate                                  *)
+(*   ALREADY_HAS_LEADER, ALREADY_VOTED: the voter voted for another node   *)
+(*       in this term, and knows that term's leader, or does not           *)
+(*   TERM_SMALL_THAN_LEDGER: the candidate's term is earlier than that of  *)
+(*       the voter's last entry                                            *)
+(*   TAKING_LEADERSHIP: the voter is about to take over the leadership     *)
+(*   UNKNOWN_LEADER, UNEXPECTED_LEADER: the candidate is a stranger, or    *)
+(*       says that it is the voter                                         *)
 
 VoteCodes == {"ACCEPT", "REJECT_UNKNOWN_LEADER", "REJECT_UNEXPECTED_LEADER",
               "REJECT_EXPIRED_LEDGER_TERM", "REJECT_SMALL_LEDGER_END_INDEX",
               "REJECT_EXPIRED_VOTE_TERM", "REJECT_ALREADY_HAS_LEADER", "REJECT_ALREADY_VOTED",
               "REJECT_TERM_NOT_READY", "REJECT_TERM_SMALL_THAN_LEDGER", "REJECT_TAKING_LEADERSHIP"}
 
-\* The log rule of handleVote: how the log that m tells of falls short of the voter's, or "NONE".
+\* The log rule of handleVote: in what the candidate's log is worse than the voter's; "NONE": in nothing.
+\* Example: the voter's log ends with index 4 of term 2.  A candidate whose log ends with index 9 of term 1
+\* is refused with EXPIRED_LEDGER_TERM, one with index 3 of term 2 with SMALL_LEDGER_END_INDEX, and one with
+\* index 0 of term 3 is not.
 LedgerCode(voter, m) ==
     IF m.ledgerEndTerm < voter.ledgerEndTerm THEN "REJECT_EXPIRED_LEDGER_TERM"
     ELSE IF m.ledgerEndTerm = voter.ledgerEndTerm /\ m.ledgerEndIndex < voter.ledgerEndIndex
     THEN "REJECT_SMALL_LEDGER_END_INDEX"
     ELSE "NONE"
 
-\* DLedgerLeaderElector.handleVote.  The logs are compared before the terms, and what role the voter
-\* has is not asked.  `self`: the candidate asks itself.
+\* DLedgerLeaderElector.handleVote.  The logs are compared before the terms, and the voter's role is not
+\* asked.  `self`: the candidate asks itself.
 VoteCode(voter, m, members, self) ==
     IF m.src \notin members THEN "REJECT_UNKNOWN_LEADER"
     ELSE IF ~self /\ m.src = voter.id THEN "REJECT_UNEXPECTED_LEADER"
@@ -49,10 +67,11 @@ VoteCode(voter, m, members, self) ==
     THEN "REJECT_TAKING_LEADERSHIP"
     ELSE "ACCEPT"
 
-\* The answers that tell of a term the candidate may have to go to.
+\* The answers that carry a term which the candidate may have to go to.
 TellsTerm == {"REJECT_EXPIRED_VOTE_TERM", "REJECT_TERM_SMALL_THAN_LEDGER"}
 
-\* What the answers to a round come to: the tests of maintainAsCandidate, by what they find.
+\* What the answers to a round of vote requests come to: the tests of maintainAsCandidate, each named by what
+\* it finds.  maxTerm is the highest term that an answer carried.
 VoteOutcome(term, maxTerm, answers) ==
     LET members  == DOMAIN answers
         valid    == Answerers(answers)
@@ -67,7 +86,8 @@ VoteOutcome(term, maxTerm, answers) ==
         ELSE IF IsQuorum(accepted \cup notReady, members) THEN "NOT_READY"
         ELSE "SPLIT"
 
-\* DLedgerLeaderElector.maintainAsCandidate: what the candidate does next.
+\* DLedgerLeaderElector.maintainAsCandidate: what the candidate does next.  It raises its term before its
+\* next round only after WAIT_TO_VOTE_NEXT.
 ParseResult(outcome) ==
     CASE outcome \in {"HIGHER_TERM", "SPLIT"} -> "WAIT_TO_VOTE_NEXT"
       [] outcome \in {"HAS_LEADER", "NO_QUORUM", "BIGGER_LEDGERS"} -> "WAIT_TO_REVOTE"
@@ -89,8 +109,8 @@ HeartBeatCode(member, m, members) ==
     ELSE IF member.hasLeader /\ member.leaderId # m.src THEN "INCONSISTENT_LEADER"
     ELSE "SUCCESS"
 
-\* What a round of heartbeats comes to: the tests of sendHeartbeats.  A higher term counts only
-\* where the round lacked a quorum, and where those that are on their way to it make none either.
+\* What the answers to a round of heartbeats come to: the tests of sendHeartbeats.  A higher term counts only
+\* where those that follow are no quorum, even together with those that are on their way to this term.
 HeartBeatOutcome(term, maxTerm, answers) ==
     LET members  == DOMAIN answers
         success  == Gave(answers, {"SUCCESS"})
@@ -107,8 +127,8 @@ HeartBeatOutcome(term, maxTerm, answers) ==
 TransferCodes == {"SUCCESS", "INCONSISTENT_LEADER", "INCONSISTENT_TERM", "EXPIRED_TERM",
                   "TAKE_LEADERSHIP_FAILED", "INTERNAL_ERROR"}
 
-\* DLedgerServer.handleLeadershipTransfer at the leader, then DLedgerLeaderElector's: what a client
-\* is told that wants the leader of `term` to hand over to a peer, which is `fallBehind` entries short.
+\* DLedgerServer.handleLeadershipTransfer at the leader, then DLedgerLeaderElector's: the answer to a client
+\* that wants the leader of `term` to hand over to a peer whose log lacks `fallBehind` entries.
 TransferCommandCode(member, term, fallBehind, maxWaitIndex) ==
     IF member.currTerm # term THEN "INCONSISTENT_TERM"
     ELSE IF ~member.isLeader THEN "NOT_LEADER"
@@ -116,8 +136,8 @@ TransferCommandCode(member, term, fallBehind, maxWaitIndex) ==
     ELSE IF member.hasTransferee THEN "LEADER_TRANSFERRING"
     ELSE "SUCCESS"
 
-\* TakeLeadershipTask.check: what the old leader is told when the transferee, which is to lead
-\* `toTake`, changes to `role` in `term`.  "NONE": nothing yet, or nobody waits.
+\* TakeLeadershipTask.check: what a transferee, which is to lead the term `toTake`, tells the old leader when
+\* its role becomes `role` in `term`.  "NONE": nothing yet, or nobody waits for it.
 TakeLeadershipCode(toTake, term, role) ==
     IF toTake = -1 THEN "NONE"
     ELSE IF term > toTake THEN "EXPIRED_TERM"

@@ -1,0 +1,52 @@
+"""How many mutants of the reference conformance notices: `python bench/mutants.py [COUNT [SEED]]`.
+
+Prints a line for each, and the sums; docs/measured/mutants.md has those of one run.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+from lockstep.systems.dledger.plans import PLANS
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from mutants import Mutant, mutants, noticed, sample, spec_of
+
+#: A mutant that takes longer never comes to an end; that is noticed, too.
+SECONDS = 600
+
+
+def judge(mutant: Mutant) -> tuple[str, str, str]:
+    """Return a mutant, what notices it, and how."""
+    signal.alarm(SECONDS)
+    try:
+        return (str(mutant), *noticed(mutant))
+    finally:
+        signal.alarm(0)
+
+
+def _timed_out(*_: object) -> None:
+    raise TimeoutError(f"no end after {SECONDS} s")
+
+
+def main(count: int = 110, seed: int = 1) -> None:
+    """Judge a sample, each mutant in a process of its own."""
+    signal.signal(signal.SIGALRM, _timed_out)
+    for plan in PLANS:
+        spec_of(plan)
+    drawn, sums = sample(count, seed), Counter[str]()
+    with multiprocessing.get_context("fork").Pool(min(2, os.cpu_count() or 1), maxtasksperchild=1) as pool:
+        for name, by, how in pool.imap(judge, drawn):
+            sums[by or "survives"] += 1
+            print(f"{by or 'SURVIVES':9} {name}  [{how[:160]}]", flush=True)
+    print(f"of {len(mutants()):,} mutants {count} drawn with seed {seed}: {dict(sums)}")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,40 @@
+"""Packages that only some commands need, and what to install where one of them is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from lockstep.base.errors import GaveUpError
+
+#: The extras of the distribution, each with the modules that it brings.
+EXTRAS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "spark": frozenset({"pyspark", "py4j", "pyarrow", "pandas"}),
+        "prove": frozenset({"z3"}),
+        "import": frozenset({"networkx"}),
+        "draw": frozenset({"jinja2"}),
+    }
+)
+
+
+class MissingExtraError(GaveUpError):
+    """A package is not installed that this command needs; the message says how to install it."""
+
+    def __init__(self, module: str, extra: str) -> None:
+        """Compose the one-line message."""
+        install = f"pip install 'lockstep-raft[{extra}]' (in a checkout: make install)"
+        super().__init__(f"this needs the Python package {module}, which is missing; {install}")
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Within it, import what the extra `name` brings; a module of it that is missing raises MissingExtraError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in EXTRAS[name]:
+            raise
+        raise MissingExtraError(module, name) from error

@@ -1,0 +1,103 @@
+"""Counterexamples, step by step: for people, as records for programs, and in Apalache's Informal Trace Format (ITF)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lockstep.tla.behaviour import Behaviour, Taken
+from lockstep.tla.values.itf import to_itf
+from lockstep.tla.values.kinds import format_value
+
+_ITF = "https://apalache-mc.org/docs/adr/015adr-trace.html"
+
+
+def steps_text(behaviour: Behaviour, *, full: bool = False) -> str:
+    """Say of every step its action, arguments, where it is defined, and what it changed, the old value and the new one.
+
+    Of the initial state, and with `full` of every state, every variable is shown.
+    """
+    return "\n".join(_lines(behaviour, full))
+
+
+def _lines(behaviour: Behaviour, full: bool) -> Iterator[str]:
+    for index, step in enumerate(behaviour.steps):
+        yield f"  {index + 1:3d}  {_title(step)}"
+        changed = behaviour.changed(index)
+        for change in changed:
+            yield f"         {change.path}: {format_value(change.old)} -> {format_value(change.new)}"
+        if index and not changed:
+            yield "         no variable changes"
+        if full or index == 0:
+            yield from (f"         {name} = {format_value(value)}" for name, value in step.state.items())
+    if behaviour.back_to is not None:
+        stays = behaviour.back_to == len(behaviour.steps) - 1
+        yield (
+            "       and stays in this state for ever"
+            if stays
+            else f"       and from step {behaviour.back_to + 1} on again"
+        )
+
+
+def _title(step: Taken) -> str:
+    name = step.action or "a step that TLC does not name"
+    args = ", ".join(f"{arg} = {format_value(value)}" for arg, value in (step.args or {}).items())
+    place = f"  {step.place}" if step.place else ""
+    return f"{name}({args}){place}" if args else f"{name}{place}"
+
+
+def steps_records(behaviour: Behaviour, *, full: bool = False) -> list[dict[str, Any]]:
+    """Return a record of each step as JSON can hold it, values in ITF's encoding.
+
+    `args` is null where they are not known; `state` is that of the initial state, and with `full` of every one.
+    """
+    return [
+        {
+            "step": index + 1,
+            "action": step.action,
+            "args": None if step.args is None else {name: to_itf(value) for name, value in step.args.items()},
+            "place": step.place,
+            "changed": [
+                {"path": change.path, "old": to_itf(change.old), "new": to_itf(change.new)}
+                for change in behaviour.changed(index)
+            ],
+            **({"state": _variables(step)} if full or index == 0 else {}),
+        }
+        for index, step in enumerate(behaviour.steps)
+    ]
+
+
+def counterexample_record(behaviour: Behaviour | None, *, full: bool = False) -> dict[str, Any]:
+    """Return what a report in JSON says of a counterexample: its steps, and the one to which it goes back for ever.
+
+    Both are null where there is none; a behaviour that comes to a stop goes back to its last step.
+    """
+    if behaviour is None:
+        return {"counterexample": None, "back_to": None}
+    back_to = None if behaviour.back_to is None else behaviour.back_to + 1
+    return {"counterexample": steps_records(behaviour, full=full), "back_to": back_to}
+
+
+def _variables(step: Taken) -> dict[str, Any]:
+    return {name: to_itf(value) for name, value in step.state.items()}
+
+
+def write_itf(behaviour: Behaviour, path: Path, source: str, violated: str) -> None:
+    """Write a behaviour in ITF; action and arguments stand in the `#meta` of the state that a step leads to.
+
+    Arguments: `source`, the spec's file; `violated`, what the behaviour violates.
+    """
+    path.write_text(json.dumps(itf(behaviour, source, violated), indent=1) + "\n", encoding="utf-8")
+
+
+def itf(behaviour: Behaviour, source: str, violated: str) -> dict[str, Any]:
+    """Return a behaviour as the tree of an ITF file; arguments are those of write_itf."""
+    meta = {"format": "ITF", "format-description": _ITF, "source": source, "status": "violation", "violates": violated}
+    loop = {} if behaviour.back_to is None else {"loop": behaviour.back_to}
+    states = [
+        {"#meta": {"index": index, "action": told["action"], "args": told["args"]}, **_variables(step)}
+        for index, (step, told) in enumerate(zip(behaviour.steps, steps_records(behaviour), strict=True))
+    ]
+    return {"#meta": meta, "vars": list(behaviour.steps[0].state), "states": states, **loop}

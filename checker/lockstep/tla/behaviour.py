@@ -1,0 +1,95 @@
+"""A behaviour of a specification, whatever found it: its steps with their arguments, and what each of them changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lockstep.tla.values.equality import compare
+from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
+
+__all__ = ["Behaviour", "Change", "Taken", "changes"]
+
+_FIELD = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A step, and the state that it leads to.
+
+    Attributes:
+        action: its name; ``Init`` for the initial state, None where nobody tells.
+        args: its arguments by name, None where nobody tells.
+        place: where the action is defined; empty where nobody tells.
+        state: the variables of the state by name.
+    """
+
+    action: str | None
+    args: Mapping[str, Value] | None
+    place: str
+    state: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """The steps from an initial state on.
+
+    Attributes:
+        steps: the steps.
+        back_to: of a behaviour without end, the index of the step to which it goes back; the last where it stays there.
+    """
+
+    steps: tuple[Taken, ...]
+    back_to: int | None = None
+
+    def changed(self, index: int) -> tuple[Change, ...]:
+        """List what a step changed; nothing for the initial state."""
+        return () if index == 0 else tuple(changes(self.steps[index - 1].state, self.steps[index].state))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a step changed.
+
+    Attributes:
+        path: the path to a value, as TLA+ writes it: ``node[n1].term``.
+        old: the value before the step.
+        new: the value after it.
+    """
+
+    path: str
+    old: Value
+    new: Value
+
+
+def changes(before: Mapping[str, Value], after: Mapping[str, Value]) -> Iterator[Change]:
+    """List what differs between two states: of a function with the same domain, the values that do."""
+    for name, new in after.items():
+        if name in before:
+            yield from _changes(name, before[name], new)
+
+
+def _changes(path: str, old: Value, new: Value) -> Iterator[Change]:
+    if compare(old, new):
+        return
+    parts = _parts(old, new)
+    if parts is None:
+        yield Change(path, old, new)
+        return
+    for place, old_part, new_part in parts:
+        yield from _changes(path + place, old_part, new_part)
+
+
+def _parts(old: Value, new: Value) -> list[tuple[str, Value, Value]] | None:
+    """Pair the values of two functions with one domain, each with its place; None if there is no such pairing."""
+    if type(old) is tuple and type(new) is tuple and len(old) == len(new):
+        return [(f"[{at}]", *pair) for at, pair in enumerate(zip(old, new, strict=True), start=1)]
+    if type(old) is Fcn and type(new) is Fcn and compare(frozenset(old.d), frozenset(new.d)):
+        return [(_place(key), old.d[key], new.d[key]) for key in sorted(old.d, key=sort_key)]
+    return None
+
+
+def _place(key: Value) -> str:
+    is_field = type(key) is str and _FIELD.fullmatch(key) is not None
+    return f".{key}" if is_field else f"[{format_value(key)}]"

@@ -1,0 +1,141 @@
+------------------------------ MODULE Choices -------------------------------
+(***************************************************************************)
+(* What a model, or the header of a trace, may choose.  The reader learns  *)
+(* the names of the choices; the other chapters show what each one does.   *)
+(*                                                                         *)
+(*   Features     how fine the steps are, and what is modelled at all      *)
+(*   Published    which flaws of the released DLedger are in the spec      *)
+(*   Environment  what happens to the group besides what its nodes do      *)
+(*                                                                         *)
+(* Each is a set of names.  With empty sets the steps are the coarsest,    *)
+(* every flaw is repaired, and nothing goes wrong.  A feature that splits  *)
+(* a step brings no rules of its own: the coarse action is made of the     *)
+(* same operators as the fine ones that take its place.                    *)
+(*                                                                         *)
+(* A trace is checked with the whole of Environment.  Its header chooses   *)
+(* features and flaws by constants of its own: "PriorTermCommit":          *)
+(* "published" puts that flaw into Published.  Three features have another *)
+(* name in a header; it is given below.                                    *)
+(***************************************************************************)
+
+CONSTANTS Features, Published, Environment
+
+-----------------------------------------------------------------------------
+(* Features.                                                               *)
+
+FeatureNames == {"StepwiseElections", "VoteMessages", "RequestQueues", "SplitQuorumCheck",
+                 "PendingMap", "Batches", "NotFollower", "Clients", "Applies"}
+
+\* An election takes a step for each raised term, vote and change of role; without it, ElectLeader is one
+\* step.  In a header: "AtomicElection": false.
+StepwiseElections == "StepwiseElections" \in Features
+
+\* Vote requests, heartbeats and transfers of leadership are messages; needs StepwiseElections.
+VoteMessages      == "VoteMessages" \in Features
+
+\* A request waits in a queue of the follower until it is handled; without it, it is handled when it is
+\* received.  In a header: "AtomicReceipt": false.
+RequestQueues     == "RequestQueues" \in Features
+
+\* A pass of the QuorumAckChecker reads the watermarks in one step and acts on them in another.
+\* In a header: "AtomicQuorumCheck": false.
+SplitQuorumCheck  == "SplitQuorumCheck" \in Features
+
+\* A dispatcher remembers what it has pushed and has no answer to.
+PendingMap        == "PendingMap" \in Features
+
+\* A client may append, and an APPEND push, several entries at once; needs PendingMap.
+Batches           == "Batches" \in Features
+
+\* A node that does not follow refuses COMPARE, TRUNCATE and COMMIT, as from 0.3.0 on; without it, they wait
+\* until it follows, as in 0.2.7.
+NotFollower       == "NotFollower" \in Features
+
+\* Clients wait for the entries they appended, and are answered.
+Clients           == "Clients" \in Features
+
+\* A state machine is told what is committed, and answers the clients.
+Applies           == "Applies" \in Features
+
+-----------------------------------------------------------------------------
+(* Flaws.  Each definition is true where the code is as it was published,  *)
+(* and false where this spec repairs it.                                   *)
+
+FlawNames == {"PriorTermCommit", "TruncatedTail", "PushTermCheck", "LateTruncate", "CommitPastEnd",
+              "AsyncFlush", "VoteFile", "LedgerEndTerm", "ApplyUnclamped", "AckByQuorumIndex",
+              "StaleCompareIndex"}
+
+\* Entries of earlier terms commit by counting watermarks.
+CommitsPriorTerms  == "PriorTermCommit" \in Published
+
+\* What TRUNCATE cuts stays in the file, and comes back after a restart.
+KeepsTruncatedTail == "TruncatedTail" \in Published
+
+\* COMPARE and COMMIT are obeyed whatever their term and leader.
+ObeysAnyTerm       == "PushTermCheck" \in Published
+
+\* A TRUNCATE that is late cuts what its leader appended meanwhile.
+ObeysLateTruncate  == "LateTruncate" \in Published
+
+\* A TRUNCATE cuts below committedIndex.
+TruncatesCommitted == "CommitPastEnd" \in Published
+
+\* An entry is acknowledged before it is on the disk.
+AcksBeforeFlush    == "AsyncFlush" \in Published
+
+\* The file of term and vote is removed before the new one has its name; so is the checkpoint.
+RemovesFileFirst   == "VoteFile" \in Published
+
+\* Votes look at the term in which the last entry was stored, not at the entry's own; so in 0.1 alone.
+EndTermIsCurrTerm  == "LedgerEndTerm" \in Published
+
+\* The state machine is told an index that the store did not commit.
+AppliesUnclamped   == "ApplyUnclamped" \in Published
+
+\* Clients are answered by the quorum index, committed or not.
+AcksByQuorumIndex  == "AckByQuorumIndex" \in Published
+
+\* A dispatcher of a new leadership compares from where one of an earlier leadership stopped.
+KeepsCompareIndex  == "StaleCompareIndex" \in Published
+
+-----------------------------------------------------------------------------
+(* The environment.                                                        *)
+
+EventNames == {"StepDowns", "Transfers", "Loss", "Duplication", "TimeOuts", "ClientTimeOuts",
+               "Crashes", "Shutdowns", "PowerLoss", "CheckPoints"}
+
+StepDowns      == "StepDowns" \in Environment       \* a node loses its leader, or its leadership, by time
+Transfers      == "Transfers" \in Environment       \* a leader is told to hand over its leadership
+Loss           == "Loss" \in Environment            \* messages are lost
+Duplication    == "Duplication" \in Environment     \* messages are delivered twice
+TimeOuts       == "TimeOuts" \in Environment        \* an RPC gets no answer in time
+ClientTimeOuts == "ClientTimeOuts" \in Environment  \* a client has waited too long
+Crashes        == "Crashes" \in Environment         \* a process dies
+Shutdowns      == "Shutdowns" \in Environment       \* a process is stopped in good order
+PowerLoss      == "PowerLoss" \in Environment       \* a machine loses what is not on its disk
+CheckPoints    == "CheckPoints" \in Environment     \* committedIndex is written to its file
+
+ASSUME /\ Features \subseteq FeatureNames
+       /\ VoteMessages => StepwiseElections
+       /\ Batches => PendingMap
+       /\ Published \subseteq FlawNames
+       /\ Environment \subseteq EventNames
+
+-----------------------------------------------------------------------------
+(* Bounds.  The spec has none: these are TRUE.  A model replaces them, so  *)
+(* that it has an end.                                                     *)
+
+MayElect(n)         == TRUE  \* n may raise its term
+MayVote(n)          == TRUE  \* n may send a round of vote requests
+MayBeat(n)          == TRUE  \* n may send a round of heartbeats
+MayTransfer(n)      == TRUE  \* n may be told to hand over
+MayAppend(n)        == TRUE  \* a client may append at n
+MaySend(n, peer)    == TRUE  \* n may push one more request
+MayLose(n, m)       == TRUE  \* the message m to n may be lost
+MayDuplicate(n)     == TRUE  \* a message to n may be delivered twice
+MayTimeOut(n, peer) == TRUE  \* an RPC of n to peer may time out
+MayFlush(n)         == TRUE  \* n may force its file to the disk
+MayCheckPoint(n)    == TRUE  \* n may write its checkpoint
+MayDie(n)           == TRUE  \* n may go down
+
+=============================================================================

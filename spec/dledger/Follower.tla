@@ -1,0 +1,180 @@
+------------------------------ MODULE Follower ------------------------------
+(***************************************************************************)
+(* The follower's EntryHandler.  The reader learns what a follower checks  *)
+(* before it obeys, and what it does not.                                  *)
+(*                                                                         *)
+(* A request is received by HandlePush, which looks at neither its term    *)
+(* nor its sender, and waits in a queue.  One thread takes requests from   *)
+(* the queues while the node follows: COMPARE, TRUNCATE and COMMIT first,  *)
+(* then the APPEND of the next index.  Without RequestQueues the network   *)
+(* is the queue.                                                           *)
+(***************************************************************************)
+EXTENDS Commit
+
+-----------------------------------------------------------------------------
+(* Receiving.                                                              *)
+
+\* The queues with the request m.  A COMPARE or TRUNCATE clears the APPENDs that wait.
+Queued(before, m) ==
+    IF m.type = "APPEND" THEN [before EXCEPT !.writeRequestMap = @ \cup {m}]
+    ELSE [writeRequestMap |-> IF m.type = "COMMIT" THEN before.writeRequestMap ELSE {},
+          compareOrTruncateRequests |-> Append(before.compareOrTruncateRequests, m)]
+
+\* An APPEND with this index waits already.
+IsRepeated(queues, m) == m.type = "APPEND" /\ \E x \in queues.writeRequestMap : x.index = m.index
+
+\* ACTION HandlePush: a request is put where it waits for the EntryHandler.  A COMPARE or TRUNCATE clears
+\* the APPENDs that wait; of two APPENDs at one index the second is told REPEATED_PUSH.
+\* Source: EntryHandler.handlePush.
+HandlePush(n) ==
+    \E m \in Inbox(n) :
+    LET repeated == IsRepeated(received[n], m)
+        out      == IF repeated THEN Reply(n, m, node[n], "REPEATED_PUSH") ELSE << >>
+    IN  /\ RequestQueues
+        /\ m.kind = "request" /\ ~IsElection(m)
+        /\ node[n].role # "DOWN"
+        /\ received' = [received EXCEPT ![n] = IF repeated THEN @ ELSE Queued(@, m)]
+        /\ network' = SentAll(Received(network, m), out)
+        /\ UNCHANGED <<node, elected, history>>
+
+\* ACTION ClearCompareOrTruncateRequests: who does not follow refuses what until 0.2.7 waits for it to follow.
+\* Source: EntryHandler.clearCompareOrTruncateRequestsIfNeed, of 0.3.0 and later.
+ClearCompareOrTruncateRequests(n) ==
+    \E m \in Requests(n) :
+    /\ NotFollower
+    /\ node[n].role \notin {"FOLLOWER", "DOWN"}
+    /\ m.kind = "request" /\ m.type \in {"COMPARE", "TRUNCATE", "COMMIT"}
+    /\ Handle(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], "NOT_FOLLOWER")])
+
+-----------------------------------------------------------------------------
+(* What every request is tested for.                                       *)
+
+Handles(n, m, type) == node[n].role = "FOLLOWER" /\ IsRequest(m, type)
+
+FromItsLeader(state, m) == m.term = state.currTerm /\ m.src = state.leaderId
+
+\* Of a COMPARE or COMMIT: as published, it is obeyed whatever its term and leader.
+Obeys(state, m) == ObeysAnyTerm \/ FromItsLeader(state, m)
+
+HoldsEntryOf(state, m) == HasEntry(state.log, m.index) /\ Entry(state.log, m.index) = m.entry
+
+\* DLedgerEntryPusher.updateCommittedIndex: the store first, then the state machine.
+LearnCommitted(before, m) == Tell(UpdateCommittedIndex(before, m.term, m.commitIndex), m.commitIndex)
+
+-----------------------------------------------------------------------------
+(* COMPARE and TRUNCATE.                                                   *)
+
+CompareHandled(n, before, m) ==
+    LET code == CASE ~Obeys(before, m) -> "INCONSISTENT_TERM"
+                  [] Obeys(before, m) /\ HoldsEntryOf(before, m) -> "SUCCESS"
+                  [] Obeys(before, m) /\ ~HoldsEntryOf(before, m) -> "INCONSISTENT_STATE"
+    IN  [node |-> before, out |-> Reply(n, m, before, code)]
+
+\* ACTION HandleDoCompare: does the follower hold this entry?
+\* Source: EntryHandler.handleDoCompare.
+HandleDoCompare(n) ==
+    \E m \in Requests(n) :
+    /\ Handles(n, m, "COMPARE")
+    /\ Handle(n, m, CompareHandled(n, node[n], m))
+
+\* A TRUNCATE is late if the log holds its entry and ends with an entry of its term: what is behind the entry
+\* came from this leader, after the COMPARE that the TRUNCATE follows from.  Repaired, nothing is cut then.
+IsLateTruncate(state, m) ==
+    /\ ~ObeysLateTruncate
+    /\ HoldsEntryOf(state, m)
+    /\ EndTerm(state.log) = m.term
+
+\* As published, committedIndex does not matter.  Repaired, nothing that is committed is cut.
+MayTruncate(state, m) ==
+    /\ FromItsLeader(state, m)
+    /\ TruncatesCommitted \/ m.index >= CommittedEnd(state) \/ IsLateTruncate(state, m)
+
+TruncateHandled(n, before, m) ==
+    LET cut == IF IsLateTruncate(before, m) THEN before ELSE TruncateStore(before, m.index, m.entry)
+    IN  IF MayTruncate(before, m)
+        THEN [node |-> LearnCommitted(cut, m), out |-> Reply(n, m, cut, "SUCCESS")]
+        ELSE [node |-> before, out |-> Reply(n, m, before, "INCONSISTENT_STATE")]
+
+\* ACTION HandleDoTruncate: the follower's log ends at this entry from now on.
+\* Source: EntryHandler.handleDoTruncate, DLedgerMmapFileStore.truncate; an index beyond the end passes.
+HandleDoTruncate(n) ==
+    \E m \in Requests(n) :
+    /\ Handles(n, m, "TRUNCATE")
+    /\ Handle(n, m, TruncateHandled(n, node[n], m))
+
+-----------------------------------------------------------------------------
+(* APPEND.                                                                 *)
+
+AppendHandled(n, before, m) ==
+    LET stored == StoreEntries(before, EntriesOf(m))
+    IN  IF FromItsLeader(before, m)
+        THEN [node |-> LearnCommitted(stored, m), out |-> Reply(n, m, stored, "SUCCESS")]
+        ELSE [node |-> before, out |-> Reply(n, m, before, "INCONSISTENT_STATE")]
+
+\* The first entry of m comes next.  What the log ends with is not compared with anything.
+AppendsNext(n, m) ==
+    /\ Handles(n, m, "APPEND")
+    /\ m.index = EndIndex(node[n].log) + 1
+    /\ Handle(n, m, AppendHandled(n, node[n], m))
+
+\* ACTION HandleDoAppend: the follower stores the next entry.  The entry before is not checked.
+\* Source: EntryHandler.handleDoAppend, DLedgerMmapFileStore.appendAsFollower.
+HandleDoAppend(n) ==
+    \E m \in Requests(n) :
+    /\ ~Batches
+    /\ AppendsNext(n, m)
+
+\* ACTION HandleDoBatchAppend: the follower stores the next entries.
+\* Source: EntryHandler.handleDoBatchAppend.
+HandleDoBatchAppend(n) ==
+    \E m \in Requests(n) :
+    /\ Batches
+    /\ AppendsNext(n, m)
+
+\* The log holds every entry of the APPEND m.
+HoldsEntriesOf(state, m) ==
+    \A i \in m.index..LastIndex(m) :
+       HasEntry(state.log, i) /\ Entry(state.log, i) = EntriesOf(m)[i - m.index + 1]
+
+\* The APPEND m is answered, and waits on; nobody waits for another answer to it.
+AnswersAndKeeps(n, m) ==
+    LET waiting == [m EXCEPT !.awaited = FALSE]
+        answer  == Response(n, m, node[n], "INCONSISTENT_STATE")
+    IN  /\ network' = IF RequestQueues THEN Sent(network, answer)
+                      ELSE SentAll(Received(network, m), <<answer, waiting>>)
+        /\ received' = IF ~RequestQueues THEN received
+                       ELSE [received EXCEPT ![n].writeRequestMap = (@ \ {m}) \cup {waiting}]
+        /\ UNCHANGED <<node, elected, history>>
+
+\* ACTION CheckAppendFuture: an APPEND is not the next one.  One that is stored already is compared (fall
+\* behind); of one beyond a gap the leader is told to compare (fast forward), and the APPEND stays in the
+\* queue, its answer given.  Of a batch the last entry decides; it may begin before the end.
+\* Source: EntryHandler.checkAppendFuture.
+CheckAppendFuture(n) ==
+    \E m \in Requests(n) :
+    LET end  == EndIndex(node[n].log)
+        code == IF HoldsEntriesOf(node[n], m) THEN "SUCCESS" ELSE "INCONSISTENT_STATE"
+    IN  /\ Handles(n, m, "APPEND")
+        /\ \A x \in received[n].writeRequestMap : x.index # end + 1
+        /\ \/ /\ LastIndex(m) <= end
+              /\ Handle(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], code)])
+           \/ /\ LastIndex(m) > end
+              /\ m.index # end + 1
+              /\ m.awaited
+              /\ AnswersAndKeeps(n, m)
+
+-----------------------------------------------------------------------------
+(* COMMIT.                                                                 *)
+
+CommitHandled(n, before, m) ==
+    [node |-> IF Obeys(before, m) THEN LearnCommitted(before, m) ELSE before,
+     out |-> Reply(n, m, before, "SUCCESS")]
+
+\* ACTION HandleDoCommit: the follower learns the leader's committed index.
+\* Source: EntryHandler.handleDoCommit.
+HandleDoCommit(n) ==
+    \E m \in Requests(n) :
+    /\ Handles(n, m, "COMMIT")
+    /\ Handle(n, m, CommitHandled(n, node[n], m))
+
+=============================================================================

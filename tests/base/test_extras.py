@@ -1,0 +1,77 @@
+"""What happens where a package is not installed that only some commands need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.extras import EXTRAS
+from lockstep.base.paths import traces_dir
+from places import ROOT
+
+#: The command, in a Python that has not the modules named first; they end at `--`.
+BLOCKED = """
+import sys
+end = sys.argv.index("--")
+for name in sys.argv[1:end]:
+    sys.modules[name] = None
+sys.argv = ["lockstep", *sys.argv[end + 1:]]
+from lockstep.cli import main
+main()
+"""
+
+RECORDING = traces_dir() / "captured" / "dledger-0.2.7-figure8.ndjson"
+
+
+def without(modules: frozenset[str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command where importing these modules fails."""
+    command = [sys.executable, "-c", BLOCKED, *modules, "--", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ("spark", ("verify",)),
+        ("spark", ("fleet", "--seeds", "1")),
+        ("prove", ("prove", "quorums_intersect")),
+        ("import", ("import", str(RECORDING), "-o", "t.ndjson")),
+        ("import", ("import", str(RECORDING.with_suffix(".log")), "-o", "t.ndjson")),
+        ("draw", ("graph", "late_truncate_bug", "-o", "g.svg")),
+    ],
+)
+def test_a_command_without_its_extra_is_inconclusive_and_says_in_a_line_what_to_install(
+    extra: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = without(EXTRAS[extra], tmp_path, *words)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (3, "", 1)
+    assert done.stderr.endswith(
+        f", which is missing; pip install 'lockstep-raft[{extra}]' (in a checkout: make install)\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_simulating_checking_and_exploring_need_no_extra(tmp_path: Path) -> None:
+    every = frozenset[str]().union(*EXTRAS.values())
+    service = ROOT / "docs" / "lock_service" / "LockService.tla"
+    assert without(every, tmp_path, "simulate", "--events", "30").returncode == 0
+    held = without(every, tmp_path, "check", "ordered-1.trace.ndjson")
+    assert (held.returncode, ": holds: " in held.stdout) == (0, True)
+    assert without(every, tmp_path, "explain", "DL105").returncode == 0
+    assert without(every, tmp_path, "model", "--spec", str(service), "--engine", "compiled").returncode == 0
+
+
+def test_another_missing_module_is_no_missing_extra(tmp_path: Path) -> None:
+    done = without(frozenset({"msgspec"}), tmp_path, "check", "t.ndjson")
+    assert (done.returncode, "pip install" in done.stderr) == (4, False)
+
+
+def test_every_extra_that_a_command_asks_for_is_declared_and_dev_has_all_of_them() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(declared) == {*EXTRAS, "all", "dev"}
+    assert declared["all"] == [f"lockstep-raft[{','.join(EXTRAS)}]"]
+    assert "lockstep-raft[all]" in declared["dev"]

@@ -1,0 +1,84 @@
+"""Ctrl-C, wherever it meets a command: one line, exit code 130, and nothing left of what the command had started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from processes import kill, marked, wait_until
+
+#: A command that gets Ctrl-C as soon as it imports a module.
+AT_AN_IMPORT = """
+import os, signal, sys
+wanted = sys.argv.pop(1)
+
+class Met:
+    def find_spec(self, name, path=None, target=None):
+        if name == wanted:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Met())
+from lockstep.__main__ import main
+main()
+"""
+
+
+def hear() -> None:
+    """Take Ctrl-C as one started from a terminal does: a shell lets its background jobs ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("click", ("models",)),
+        ("lockstep.cli.options", ("check", "none.ndjson")),
+        ("pyspark", ("fleet", "--seeds", "1")),
+        ("pyarrow", ("verify", "--seeds", "1")),
+        ("z3", ("prove", "quorums_intersect")),
+        ("lockstep.tla.explore", ("graph", "late_truncate_bug", "-o", "g.svg")),
+    ],
+)
+def test_ctrl_c_while_modules_are_imported_is_told_in_a_line(
+    module: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", AT_AN_IMPORT, module, *words]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120, preexec_fn=hear
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize("delay_seconds", [0.0, 5.0], ids=["as_spark_starts", "as_spark_works"])
+def test_ctrl_c_in_a_fleet_is_told_in_a_line_and_leaves_nothing(delay_seconds: float, tmp_path: Path) -> None:
+    """As a terminal does it: the whole group of processes gets the signal, Spark's Java and workers among them."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    mark = f"LOCKSTEP_TEST={tmp_path}"
+    child = subprocess.Popen(
+        [sys.executable, "-m", "lockstep", "fleet", "--seeds", "200"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(scratch), "LOCKSTEP_TEST": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=hear,
+    )
+    try:
+        assert wait_until(lambda: len(marked(mark)) > 1), "the command started no Java"
+        time.sleep(delay_seconds)
+        os.killpg(child.pid, signal.SIGINT)
+        stdout, stderr = child.communicate(timeout=60)
+        assert wait_until(lambda: not marked(mark), 20)
+    finally:
+        child.kill()
+        kill(marked(mark))
+    assert (child.returncode, stdout, stderr) == (130, "", "interrupted\n")
+    assert list(scratch.iterdir()) == []

@@ -1,0 +1,199 @@
+"""What the reference would do, beside all that the spec allows: guards too strict and too lax are noticed, both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import pytest
+
+import mutants
+from dledger import interface
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.both_ways import BothWays, check_both_ways
+from lockstep.conformance.compare import to_tree, to_value
+from lockstep.jobs.both_ways import ask_cluster, by_plan
+from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
+from mutants import Mutant, by_asking, by_floors, by_traces, planted, spec_of
+from raftref.action import NotEnabled
+from raftref.dledger import ACTIONS
+from raftref.dledger.records import message_of
+from raftref.dledger.server import Server
+from raftref.dledger.simulation import Schedule, Trial, simulate
+from raftref.dledger.storage.ledger_store import LedgerStore
+
+
+def asked(plan: str, steps: int = 4, seed: int = 1, events: int = 400) -> BothWays:
+    return ask_cluster(plan, seed, events, steps, spec_of(plan))
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_cluster_takes_what_the_spec_allows_and_nothing_else(plan: str) -> None:
+    """There is no exception: not one action, nor one argument, is left out."""
+    found = asked(plan)
+    assert (found.verdict, found.findings, found.steps) == (Verdict.HOLDS, [], 4)
+    assert min(found.taken, found.refused) > 50
+
+
+# ---- Too strict ----
+
+
+def never(monkeypatch: pytest.MonkeyPatch, action: str, when: Callable[[Server], bool] = lambda _: True) -> None:
+    """Let no node take an action, or none of which `when` holds, whatever its own guard says."""
+    own = ACTIONS[action]
+
+    def enabled(server: Server, *args: Any, **carried: Any) -> bool:
+        return not when(server) and own.enabled(server, *args, **carried)
+
+    def perform(server: Server, *args: Any, **carried: Any) -> Any:
+        if when(server):
+            raise NotEnabled(action)
+        return own.perform(server, *args, **carried)
+
+    monkeypatch.setitem(ACTIONS, action, replace(own, enabled=enabled, perform=perform))
+
+
+#: A plan in which an action can be taken, where it is not `whole`.
+ELSEWHERE = {
+    **dict.fromkeys(("ChangeToCandidate", "NextTerm", "SetCurrVoteFor"), "fine"),
+    **dict.fromkeys(("ChangeToLeader", "ChangeToFollower"), "fine"),
+    **dict.fromkeys(("AppendInBatch", "DoBatchAppend", "HandleDoBatchAppend", "DoCheckBatchAppendResponse"), "batches"),
+    "CrashInPersistTerm": "fine_published",
+    "CrashInPersistCheckPoint": "fine_published",
+    "DoCommitted": "applied",
+    "ClearCompareOrTruncateRequests": "not_follower",
+}
+
+#: No plan elects a leader in one step.
+TAKEN = sorted(ACTIONS.keys() - {"ElectLeader"})
+#: Of each part of the protocol some; the others at night.
+SOME = (
+    *("AppendAsLeader", "ActOnQuorumIndex", "ChangeToFollower", "DoAppend", "DoBatchAppend"),
+    *(
+        "DoCommit",
+        "DoCommitted",
+        "HandleDoCompare",
+        "HandleDoTruncate",
+        "HandleHeartBeat",
+        "HandlePush",
+        "HandleVote",
+        "NextTerm",
+    ),
+    *("ParseVoteResponses", "QuorumAckChecker", "Restart"),
+)
+
+
+def refused(action: str) -> bool:
+    """Whether asking says that the action is refused, in one of some clusters."""
+    plan = ELSEWHERE.get(action, "whole")
+    found = (asked(plan, steps=12, seed=seed) for seed in range(1, 7))
+    return any(each.kind == "refused" and each.name == action for one in found for each in one.findings)
+
+
+@pytest.mark.parametrize("action", SOME)
+def test_an_action_that_no_node_takes_is_noticed(action: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    never(monkeypatch, action)
+    assert refused(action)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("action", sorted({*TAKEN} - {*SOME}))
+def test_an_action_that_no_node_takes_is_noticed_whichever_it_is(action: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    never(monkeypatch, action)
+    assert refused(action)
+
+
+def test_an_action_that_one_node_alone_never_takes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    never(monkeypatch, "RefuseAppend", lambda server: server.node_id == "n2")
+    found = asked("fine")
+    assert {(each.kind, each.name, each.node) for each in found.findings} == {("refused", "RefuseAppend", "n2")}
+    assert by_traces(["fine"]) == ""
+
+
+def the_first(function: str, before: str, after: str) -> Mutant:
+    return next(m for m in mutants.mutants() if (m.function, m.before, m.after) == (function, before, after))
+
+
+def test_a_leader_that_never_pushes_leaves_no_trace_and_is_noticed_by_asking_and_by_the_floor() -> None:
+    """`0 < index` in has_entry: the first entry can never be read, so nothing is ever pushed."""
+    mutant = the_first("has_entry", "0 <= index < len(self.log)", "0 < index < len(self.log)")
+    with planted(mutant):
+        assert by_traces(["ordered"]) == ""
+        assert by_asking(["ordered"]).startswith("ordered 1: refused ")
+        floor = by_floors(["ordered"])
+    assert floor.startswith("ordered: missing ")
+    assert {"DoAppend", "HandleDoAppend", "entries committed"} <= set(
+        floor.removeprefix("ordered: missing ").split(", ")
+    )
+    assert by_asking(["ordered"]) == ""
+
+
+# ---- Too lax, or with another result ----
+
+
+def test_a_guard_that_refuses_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ACTIONS["RefuseAppend"]
+    monkeypatch.setitem(ACTIONS, "RefuseAppend", replace(own, enabled=lambda *_: True))
+    found = asked("fine")
+    assert found.verdict is not Verdict.HOLDS
+
+
+def test_what_is_tried_must_come_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LedgerStore, "persist_check_point", lambda self: setattr(self, "check_point", 7))
+    found = asked("fine", steps=2)
+    assert ("shows", "checkPoint") in {(each.kind, each.name) for each in found.findings}
+
+
+# ---- Asking ----
+
+
+def test_a_run_that_is_asked_is_event_for_event_one_that_is_not() -> None:
+    plan = fault_plan("whole", 200)
+    header, run = SIMULATOR.asked("whole", 3, 200)
+    seen = []
+    for event, trial in run:
+        seen.append((event.seq, event.node, event.action))
+        if event.seq % 40 == 0:
+            assert [trial.take(*offer) for offer in islice(trial.offers(), 300)]
+    assert seen == [(each["seq"], each["node"], each["action"]) for each in simulate(3, plan)]
+    assert header.constants == SIMULATOR.cluster("whole", 3, 200)[0].constants
+
+
+def test_a_run_of_which_nothing_is_asked_is_no_pass() -> None:
+    header, run = SIMULATOR.asked("ordered", 1, 30)
+    spec = spec_of("ordered")
+    found = check_both_ways(header, run, spec, interface(spec), (), "t")
+    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, "nothing was tried")
+    (plan,) = by_plan([("ordered", 1)], [found])
+    assert plan.verdict is Verdict.INCONCLUSIVE
+
+
+def test_an_action_that_the_reference_has_not_is_refused() -> None:
+    schedule = Schedule(1, fault_plan("ordered", 10))
+    assert schedule.next_event()
+    assert Trial(schedule.cluster).take("n1", "Unheard", {}) is None
+
+
+def messages(plan: str, seed: int) -> Iterator[dict[str, Any]]:
+    for event in simulate(seed, fault_plan(plan, 300)):
+        yield from event["sent"]
+
+
+@pytest.mark.parametrize("plan", ["ordered", "batches", "handover"])
+def test_a_message_is_read_as_it_was_written(plan: str) -> None:
+    written = list(messages(plan, 2))
+    assert len({(each["kind"], each["type"]) for each in written}) >= 6
+    assert [message_of(each).record() for each in written] == written
+
+
+def test_a_value_of_the_spec_is_written_as_a_trace_has_it() -> None:
+    spec = spec_of("whole")
+    words = interface(spec).words
+    (state,) = spec.initial_states()
+    given = [value for action in spec.actions for args in spec.arguments(state, action) for value in args.values()]
+    given += [spec.evaluate("Observe", state, node) for node in ("n1", "n2", "n3")]
+    assert len(given) > 50
+    for value in given:
+        assert to_value(to_tree(value, words), words) == value

@@ -1,0 +1,134 @@
+"""What clusters of each plan must reach: they do, and nothing is excused that needs no excuse."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from lockstep.base.verdict import Verdict
+from lockstep.jobs.floors import judge_floor
+from lockstep.systems.dledger import DLEDGER
+from lockstep.systems.dledger.beyond import OUT_OF_REACH, SELDOM, actions, out_of_reach, seldom
+from lockstep.systems.dledger.constants import told_constants
+from lockstep.systems.dledger.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, floors, universe
+from lockstep.systems.dledger.plans import PLANS, SIMULATOR, VERIFIED
+from lockstep.systems.dledger.reached import reached
+from lockstep.systems.models import manifest
+from lockstep.systems.system import Reached
+from mutants import spec_of
+
+#: More of the clusters than this is not too seldom.
+SELDOM_SHARE = 1 / 3
+
+#: Plans whose whole floor every run of the tests holds: the plainest, and those that must reach a case of their own.
+SAMPLE = ("ordered", "four", "late_truncate", "commit_past_end")
+
+#: What is too seldom in every plan that could reach it, and the model that reaches it.
+SHOWN_BY = {
+    ("answer", "TRANSFER INCONSISTENT_TERM"): "witness_transfer_too_late",
+    ("log", "cut entries back"): "resurrected_tail_bug",
+}
+#: What no model shows either: none has both `VoteMessages` and `VoteFile`. A larger fleet did.
+SHOWN_BY_NOTHING = {("answer", "VOTE REJECT_TERM_SMALL_THAN_LEDGER"), ("answer", "HEARTBEAT INCONSISTENT_LEADER")}
+
+
+@functools.cache
+def everything(plan: str) -> frozenset[Reached]:
+    return universe(spec_of(plan))
+
+
+def fleet(plan: str, clusters: int, events: int) -> Counter[Reached]:
+    """How many clusters of a plan reach each thing."""
+    counts: Counter[Reached] = Counter()
+    for seed in range(1, clusters + 1):
+        run = list(SIMULATOR.cluster(plan, seed, events)[1])
+        assert len(run) == events
+        counts.update(set(reached(run)))
+    return counts
+
+
+@pytest.mark.parametrize("plan", VERIFIED)
+def test_the_clusters_that_verify_runs_reach_their_floor(plan: str) -> None:
+    found = fleet(plan, FEW_CLUSTERS, FEW_EVENTS)
+    judged = judge_floor(plan, floors(plan, spec_of(plan)), found, FEW_CLUSTERS, FEW_EVENTS)
+    assert (judged.verdict, judged.result) == (Verdict.HOLDS, "holds")
+    assert judged.required >= 25
+
+
+@pytest.mark.parametrize(
+    "plan", [plan if plan in SAMPLE else pytest.param(plan, marks=pytest.mark.nightly) for plan in PLANS]
+)
+def test_a_fleet_reaches_all_that_is_not_excused_and_nothing_excused_is_common(plan: str) -> None:
+    found = fleet(plan, CLUSTERS, EVENTS)
+    whole = floors(plan, spec_of(plan))[-1]
+    judged = judge_floor(plan, (whole,), found, CLUSTERS, EVENTS)
+    assert (judged.verdict, judged.result) == (Verdict.HOLDS, "holds")
+    assert {what for what in whole.seldom if found[what] > CLUSTERS * SELDOM_SHARE} == set()
+    assert found.keys() <= everything(plan), "what the spec has not"
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_plan_must_reach_all_that_the_spec_has_but_for_its_excuses(plan: str) -> None:
+    whole = floors(plan, spec_of(plan))[-1]
+    assert whole.must | whole.out_of_reach.keys() | whole.seldom.keys() == everything(plan)
+    assert whole.must.isdisjoint({*whole.out_of_reach, *whole.seldom})
+    assert whole.must >= floors(plan, spec_of(plan))[0].must
+
+
+def test_between_them_the_plans_must_reach_all_but_what_is_out_of_reach_of_all_or_known_to_be_missed() -> None:
+    beyond = [out_of_reach(spec_of(plan)) for plan in PLANS]
+    required = frozenset().union(*(floors(plan, spec_of(plan))[-1].must for plan in PLANS))
+    left = {what for what in everything("ordered") - required if not all(what in each for each in beyond)}
+    assert left == SHOWN_BY.keys() | SHOWN_BY_NOTHING
+    assert {manifest().model(name).result for name in SHOWN_BY.values()} == {"violated"}
+
+
+# ---- No stale excuse ----
+
+
+@pytest.mark.parametrize("argument", OUT_OF_REACH, ids=lambda argument: argument.why)
+def test_without_this_argument_a_plan_would_have_to_reach_more(argument: object) -> None:
+    """Each thing it speaks of: the spec has it, the constants alone do not rule it out, nor does another argument."""
+    (own,) = (each for each in OUT_OF_REACH if each is argument)
+    others = [each for each in OUT_OF_REACH if each is not argument]
+    for what in own.what:
+        assert any(
+            what in everything(plan)
+            and what not in actions(*spec_of(plan).never)
+            and not any(what in each.what and each.where(told_constants(spec_of(plan).constants)) for each in others)
+            for plan in PLANS
+            if own.where(told_constants(spec_of(plan).constants))
+        ), what
+
+
+@pytest.mark.parametrize("each", SELDOM, ids=lambda each: each.why)
+def test_without_this_excuse_every_plan_of_it_would_have_to_reach_more(each: object) -> None:
+    (own,) = (one for one in SELDOM if one is each)
+    needless = {
+        (plan, what)
+        for plan in own.plans
+        for what in own.what
+        if what not in everything(plan) - out_of_reach(spec_of(plan)).keys()
+    }
+    assert needless == set()
+
+
+def test_an_excuse_is_given_once() -> None:
+    given = Counter((plan, what) for each in SELDOM for plan in each.plans for what in each.what)
+    assert [what for what, times in given.items() if times > 1] == []
+
+
+def test_a_fleet_without_its_excuses_is_below_its_floor() -> None:
+    found = fleet("four", CLUSTERS, EVENTS)
+    whole = floors("four", spec_of("four"))[-1]
+    for excuse in (*whole.out_of_reach, *(what for what in seldom("four") if found[what] == 0)):
+        stricter = replace(whole, must=whole.must | {excuse}, out_of_reach={})
+        judged = judge_floor("four", (stricter,), found, CLUSTERS, EVENTS)
+        assert (judged.verdict, judged.missing) == (Verdict.VIOLATED, (excuse,))
+
+
+def test_a_system_states_its_floors_where_it_has_a_simulator() -> None:
+    assert DLEDGER.floors is floors

@@ -1,0 +1,63 @@
+"""Small mistakes in the reference: here a few are noticed, at night a sample; docs/measured/mutants.md has more."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from mutants import SOURCES, Mutant, by_asking, by_traces, mutants, noticed, planted, sample
+from raftref.dledger.replication.quorum import is_quorum
+from raftref.dledger.storage.ledger_store import LedgerStore
+
+#: Function, what is there, what is planted, the plan that notices, and whether a trace does or asking alone.
+FEW = (
+    ("is_quorum", "count >= members_count // 2 + 1", "count < members_count // 2 + 1", "published", "traces"),
+    ("_after_compare", "if m.end_index == compared:", "if False:", "published", "traces"),
+    ("append_as_leader", "self.client_futures.put(index, entry)", "pass", "applied", "traces"),
+    ("would_accept", "m.src == self.node_id", "m.src != self.node_id", "published", "asking"),
+    (
+        "can_do_committed",
+        "self.told_index > self.last_applied_index",
+        "self.told_index < self.last_applied_index",
+        "applied",
+        "asking",
+    ),
+)
+
+
+def the(function: str, before: str, after: str) -> Mutant:
+    (found,) = (m for m in mutants() if (m.function, m.before, m.after) == (function, before, after))
+    return found
+
+
+@pytest.mark.parametrize(("function", "before", "after", "plan", "by"), FEW, ids=lambda each: each)
+def test_a_mistake_is_noticed(function: str, before: str, after: str, plan: str, by: str) -> None:
+    with planted(the(function, before, after)):
+        assert (by_traces([plan]) != "") == (by == "traces")
+        assert by_asking([plan]) != ""
+
+
+def test_a_mistake_is_planted_where_the_method_runs_and_taken_out_again() -> None:
+    assert is_quorum(2, 3)
+    with planted(the("is_quorum", "count >= members_count // 2 + 1", "count < members_count // 2 + 1")):
+        assert not is_quorum(2, 3)
+    assert is_quorum(2, 3)
+
+
+def test_every_file_of_the_rooms_and_every_kind_of_mistake_is_among_the_mutants() -> None:
+    all_of_them = mutants()
+    silent = {"__init__.py"}
+    assert {m.path for m in all_of_them} >= {path for path in SOURCES if path.name not in silent}
+    assert len(all_of_them) > 1000
+    assert len({str(m) + str(m.nth) + str(m.change) for m in all_of_them}) == len(all_of_them)
+    assert {"pass", "False", "True"} <= {m.after for m in all_of_them}
+    has_entry = {m.after for m in all_of_them if m.function == LedgerStore.has_entry.__name__}
+    assert {"0 < index < len(self.log)", "0 <= index <= len(self.log)"} <= has_entry
+    assert "0 <= index < len(self.log)" in inspect.getsource(LedgerStore.has_entry)
+
+
+@pytest.mark.nightly
+def test_of_a_hundred_mistakes_ninety_are_noticed() -> None:
+    missed = [str(mutant) for mutant in sample(100, seed=2) if not noticed(mutant)[0]]
+    assert len(missed) <= 10, missed
