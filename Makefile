@@ -12,6 +12,10 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 DEPS := $(VENV)/.dependencies-installed
 READY := $(VENV)/.project-installed
 
+# One process more than there are processors: tests that start Java or Spark wait as long as they work.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))' 2>/dev/null)
+PYTEST := $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2) --dist loadfile
+
 # What building the source distributions in the lock (pyspark) takes; installed first, from the same lock.
 BUILD_TOOLS := packaging|setuptools|wheel
 
@@ -29,10 +33,10 @@ deep: java $(READY) ## The slower models alone.
 	@$(BIN)/lockstep verify --tier deep $(ARGS)
 
 test: java $(READY) ## Run the test-suite.
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 nightly: java $(READY) ## The tests that take longer: larger graphs beside TLC, thousands of terms.
-	@$(BIN)/python -m pytest -m nightly $(ARGS)
+	@$(PYTEST) -m nightly $(ARGS)
 
 lint: $(READY) ## Check style, formatting and types.
 	@$(BIN)/ruff check .

@@ -211,7 +211,7 @@ def fuzz(examples: int, folder: Path) -> None:
 
 
 def test_no_reader_crashes_on_changed_input(tmp_path: Path) -> None:
-    fuzz(60, tmp_path)
+    fuzz(30, tmp_path)
 
 
 @pytest.mark.nightly

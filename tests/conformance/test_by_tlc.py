@@ -416,7 +416,7 @@ def test_several_traces_are_checked_in_one_run_and_one_that_fails_fails_them_all
     assert hold_with_tlc([opened(head, each) for each in traces], subject)
     wrong = msgspec.structs.replace(traces[1][40], shows={"currTerm": 99})
     broken = [*traces[1][:40], wrong, *traces[1][41:]]
-    for place in range(3):
+    for place in (0, 2):
         several = [*traces[:place], broken, *traces[place:]]
         assert not hold_with_tlc([opened(head, each) for each in several], subject)
     forced = [msgspec.structs.replace(traces[1][0], forced=True), *traces[1][1:]]

@@ -93,7 +93,7 @@ def whole(trace: Tampered, tampering: Tampering) -> Trace:
 @pytest.mark.parametrize("name", ["simulated", "recorded"])
 def test_the_outcome_is_that_of_a_check_of_the_whole_tampered_trace(name: str) -> None:
     trace = subject(name)
-    some = [each for each in judged(name) if each.tampering.kind is not Kind.SEQUENCE][::29]
+    some = [each for each in judged(name) if each.tampering.kind is not Kind.SEQUENCE][::47]
     for each in some:
         found = check_dledger(whole(trace, each.tampering), trace.spec)
         if each.outcome is Outcome.ALLOWED:
@@ -128,20 +128,9 @@ def agrees_with_tlc(name: str, each: Judged) -> None:
         assert found.deviation.line == each.index + 2
 
 
-def sample(name: str, outcome: Outcome) -> list[Judged]:
-    """One of each of some kinds."""
-    found: dict[Kind, Judged] = {}
-    for each in of_each(name, outcome):
-        found.setdefault(each.tampering.kind, each)
-    return list(found.values())[:2]
-
-
 @pytest.mark.parametrize(("name", "outcome"), [("simulated", Outcome.LATER), ("recorded", Outcome.ALLOWED)])
 def test_tlc_allows_what_is_allowed_and_refuses_what_is_refused_later(name: str, outcome: Outcome) -> None:
-    some = sample(name, outcome)
-    assert len(some) == 2
-    for each in some:
-        agrees_with_tlc(name, each)
+    agrees_with_tlc(name, of_each(name, outcome)[0])
 
 
 @pytest.mark.nightly

@@ -361,8 +361,9 @@ def search(machine: type[InStep], examples: int, steps: int) -> None:
     )
 
 
-def test_the_repaired_reference_stays_in_step_with_the_repaired_spec() -> None:
-    search(InStep, examples=40, steps=40)
+@pytest.mark.parametrize("examples", [25, pytest.param(400, marks=pytest.mark.nightly)])
+def test_the_repaired_reference_stays_in_step_with_the_repaired_spec(examples: int) -> None:
+    search(InStep, examples=examples, steps=40)
 
 
 def push(play: Script, leader: NodeId, action: str, peer: NodeId) -> None:
@@ -431,13 +432,22 @@ class Whole(InStep):
     grain = replace(FINE, vote_messages=True)
 
 
-#: What the larger machines have as well.
-FURTHER = [pytest.param(each, marks=pytest.mark.nightly) for each in (InFineStep, InLaterVersion, ByMessages)]
+#: Two of the larger machines with few examples, and at night all of them with more.
+MACHINES = [
+    (InBatches, 10),
+    (Whole, 15),
+    *(
+        pytest.param(each, 100, marks=pytest.mark.nightly)
+        for each in (InBatches, InAppliedStep, Whole, InFineStep, InLaterVersion, ByMessages)
+    ),
+]
 
 
-@pytest.mark.parametrize("machine", [InBatches, InAppliedStep, Whole, *FURTHER])
-def test_the_repaired_reference_stays_in_step_with_the_spec_at_the_fine_grain(machine: type[InStep]) -> None:
-    search(machine, examples=25, steps=40)
+@pytest.mark.parametrize(("machine", "examples"), MACHINES)
+def test_the_repaired_reference_stays_in_step_with_the_spec_at_the_fine_grain(
+    machine: type[InStep], examples: int
+) -> None:
+    search(machine, examples=examples, steps=40)
 
 
 def before_the_fourth_term(play: Script) -> None:
