@@ -15,9 +15,11 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.cfg import parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
+from lockstep.tla.syntax.interning import interned
 from lockstep.tla.syntax.tree import Builtin, read_tree
 from lockstep.tla.values import runtime, sets
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
+from lockstep.tla.values.names import Names
 from places import SPECS
 from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc
 from tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_module
@@ -37,9 +39,10 @@ class Parsed:
     sources: dict[str, str]
 
     def compiled(self) -> Spec:
-        tree = read_tree(self.xml)
+        tree, cfg = read_tree(self.xml), parse_cfg(self.cfg)
+        names = interned(tree, lambda name: self.sources.get(name) or sany.standard_module(name), cfg.names)
         resolve_instances(tree)
-        return Spec.from_source(generate.generate(Program(tree, parse_cfg(self.cfg)), self.sources))
+        return Spec.from_source(generate.generate(Program(tree, cfg), self.sources, names=names))
 
 
 def parsed(module: Path, cfg: Path) -> Parsed:
@@ -113,15 +116,15 @@ def division_rounds_toward_zero(patch: pytest.MonkeyPatch) -> None:
 
 def choose_takes_the_last_witness(patch: pytest.MonkeyPatch) -> None:
     """CHOOSE goes through the set backwards."""
-    right = runtime.choose
+    right = Names.choose
 
-    def choose(container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
+    def choose(names: Names, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
         if type(container) is not frozenset:
-            return right(container, holds, unique, place)
-        taken = [value for value in runtime.elements(container) if holds(value)]
-        return taken[-1] if taken else right(container, holds, unique, place)
+            return right(names, container, holds, unique, place)
+        taken = [value for value in names.elements(container) if holds(value)]
+        return taken[-1] if taken else right(names, container, holds, unique, place)
 
-    patch.setattr(runtime, "choose", choose)
+    patch.setattr(Names, "choose", choose)
 
 
 def unchanged_forgets_a_variable(patch: pytest.MonkeyPatch) -> None:

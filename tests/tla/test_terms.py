@@ -53,7 +53,6 @@ def check(folder: Path, made: Sequence[Term]) -> Comparison:
 def test_a_few_made_up_terms_are_worth_what_tlc_says(tmp_path: Path) -> None:
     outcome = check(tmp_path, made_up(FEW))
     assert 0.1 * FEW < outcome.failing < 0.5 * FEW, "too few terms fail in TLC, or too many"
-    assert outcome.undecided <= 0.02 * FEW
 
 
 @pytest.mark.nightly
@@ -62,7 +61,6 @@ def test_thousands_of_made_up_terms_are_worth_what_tlc_says(tmp_path: Path) -> N
     for start in range(0, MANY, BATCH):
         outcome = check(tmp_path / str(start), made[start : start + BATCH])
         assert 0.1 * BATCH < outcome.failing < 0.5 * BATCH
-        assert outcome.undecided <= 0.02 * BATCH
 
 
 #: What the language and its standard modules have; each must occur in some term.

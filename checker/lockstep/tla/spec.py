@@ -32,8 +32,10 @@ from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.cfg import Cfg, parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
-from lockstep.tla.syntax.tree import STANDARD_MODULES, Location, read_tree
-from lockstep.tla.values.kinds import ModelValue, TlaError, TlaTypeError, Value, format_value
+from lockstep.tla.syntax.interning import interned
+from lockstep.tla.syntax.tree import STANDARD_MODULES, Location, Tree, read_tree
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, TlaTypeError, Value, format_value, sort_key
+from lockstep.tla.values.names import Names
 from lockstep.tlc.java import find_tla2tools
 
 __all__ = [
@@ -172,6 +174,7 @@ class Spec:
         self.constants: dict[str, Value] = {name: self._module[py] for name, py in meta["constants"].items()}
         self.definitions = {name: Location(*entry["loc"]) for name, entry in meta["definitions"].items()}
         self.property_places = {name: Location(*loc) for name, loc in meta["property_places"].items()}
+        self.names: Names = self._module["_names"]
         self.model_values: dict[str, ModelValue] = {name: ModelValue(name) for name in meta["model_values"]}
         self.unchecked: dict[str, list[str]] = meta["unchecked"]
         self.check_deadlock: bool = meta["check_deadlock"]
@@ -522,7 +525,10 @@ def load_spec(
     if (known := _cached(cached)) is not None:
         return known
     xml = _exported(root, modules, directories, cached.parent, java=java, jar=jar)
-    source = generate(_program(xml, cfg), modules, debug=debug, spec_hash=spec_hash, footprints=asked)
+    tree = read_tree(xml)
+    names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
+    program = _program(tree, cfg)
+    source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
     write_cached(cached, source.encode())
     return Spec(source)
 
@@ -558,7 +564,7 @@ def parse_spec(
     _, cfg = _read_cfg(cfg_path, dict(constants or {}))
     modules = _project_modules(root, directories)
     xml = _exported(root, modules, directories, cache_folder(), jar=jar)
-    return Parsed(_program(xml, cfg), modules, directories)
+    return Parsed(_program(read_tree(xml), cfg), modules, directories)
 
 
 def _exported(
@@ -609,10 +615,33 @@ def _read_cfg(cfg_path: str | Path | None, given: dict[str, Value]) -> tuple[str
     return text, cfg
 
 
-def _program(xml: bytes, cfg: Cfg) -> Program:
-    tree = read_tree(xml)
+def _program(tree: Tree, cfg: Cfg) -> Program:
     resolve_instances(tree)
     return Program(tree, cfg)
+
+
+def _text_of(modules: dict[str, str], jar: str | Path | None) -> Callable[[str], str | None]:
+    """Return what answers the text of a module, of the project or a standard one."""
+
+    def text_of(name: str) -> str | None:
+        return modules[name] if name in modules else sany.standard_module(name, jar)
+
+    return text_of
+
+
+def _names_in(values: Iterable[Value]) -> Iterator[str]:
+    """Yield the model values and strings in values, as a configuration would list them."""
+    for value in values:
+        if isinstance(value, ModelValue):
+            yield value.name
+        elif isinstance(value, str):
+            yield value
+        elif isinstance(value, frozenset):
+            yield from _names_in(sorted(value, key=sort_key))
+        elif isinstance(value, tuple):
+            yield from _names_in(value)
+        elif isinstance(value, Fcn):
+            yield from _names_in(itertools.chain(value.d, value.d.values()))
 
 
 def _project_modules(root: Path, directories: list[Path]) -> dict[str, str]:

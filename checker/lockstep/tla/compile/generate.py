@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import pprint
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -27,7 +27,7 @@ from lockstep.tla.values.sets import INT, NAT, STRING
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
-COMPILER_VERSION = "11"
+COMPILER_VERSION = "12"
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
 
 
@@ -56,9 +56,16 @@ class _Formula:
 
 class _Generator:
     def __init__(
-        self, program: Program, sources: dict[str, str], debug: bool, spec_hash: str, asked: Iterable[str] = ()
+        self,
+        program: Program,
+        sources: dict[str, str],
+        debug: bool,
+        spec_hash: str,
+        asked: Iterable[str] = (),
+        names: Mapping[str, int] | None = None,
     ) -> None:
         self.program = program
+        self.names = dict(names or {})
         self.asked = tuple(asked)
         self.sources = sources
         self.spec_hash = spec_hash
@@ -602,9 +609,11 @@ class _Generator:
             *[f"    {name} as _{name.rstrip('_')}," for name in runtime.__all__ if name != "NextState"],
             ")",
             "from lockstep.tla.state import state_class as _state_class",
+            "from lockstep.tla.values.names import Names as _Names",
             f"\nMETA = {pprint.pformat(meta, width=110, sort_dicts=False)}",
             f"\nState = _state_class({tuple(meta['variables'])!r})",
             f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(self.values.variables.values())!r}\n\n",
+            f"_names = _Names({self.names!r})\n_choose, _elements = _names.choose, _names.elements\n",
             *self.constant_lines(),
             *self._texts(fast),
             *[f"\n\n{text}" for mode in ("init", "next", "step", "bound") for text in self.entries[mode]],
@@ -713,6 +722,7 @@ def generate(
     debug: bool = False,
     spec_hash: str = "",
     footprints: Iterable[str] = (),
+    names: Mapping[str, int] | None = None,
 ) -> str:
     """Compile a program to the text of a Python module.
 
@@ -722,6 +732,7 @@ def generate(
         debug: whether a CHOOSE must have one witness only.
         spec_hash: what identifies the specification.
         footprints: definitions whose footprints are asked for; one that is not there has none.
+        names: the numbers by which strings and model values are ordered, see :mod:`lockstep.tla.syntax.interning`.
 
     Returns:
         The Python source.
@@ -729,4 +740,4 @@ def generate(
     Raises:
         CompileError: if something needed is outside the supported language.
     """
-    return _Generator(program, sources, debug, spec_hash, footprints).run()
+    return _Generator(program, sources, debug, spec_hash, footprints, names).run()

@@ -38,6 +38,7 @@ class Cfg:
         symmetry: name of the symmetry set, if any.
         view: name of the view, if any.
         check_deadlock: whether deadlock is an error.
+        names: the model values and strings in these values, in the order of the text.
         file: its name in error messages.
     """
 
@@ -55,6 +56,7 @@ class Cfg:
     symmetry: str | None = None
     view: str | None = None
     check_deadlock: bool = True
+    names: list[str] = field(default_factory=list)
     file: str = "the configuration"
 
 
@@ -219,12 +221,16 @@ class _Parser:
                 raise self.fail("a number of more than 32 bits is not supported: TLC has none", token)
             return int(token.text)
         if token.kind == "string":
-            return unescape(token.text[1:-1])
+            return self.named(unescape(token.text[1:-1]))
         if token.kind == "word" and token.text not in _KEYWORDS:
-            return token.text == "TRUE" if token.text in ("TRUE", "FALSE") else ModelValue(token.text)
+            return token.text == "TRUE" if token.text in ("TRUE", "FALSE") else ModelValue(self.named(token.text))
         if token.text == "{":
             return self.set_value(token, depth)
         raise self.fail(f"expected a value, found {token.text!r}", token)
+
+    def named(self, name: str) -> str:
+        self.cfg.names.append(name)
+        return name
 
     def set_value(self, opening: _Token, depth: int) -> Value:
         elements: list[Value] = []

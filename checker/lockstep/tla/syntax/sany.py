@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools
 from lockstep.tlc.process import Budget, How, killed_by, run_supervised
 
-__all__ = ["SanyError", "default_jar", "export"]
+__all__ = ["SanyError", "default_jar", "export", "standard_module"]
 
 
 _MODULE = re.compile(rb"-{4,}[ \t]*MODULE[ \t]+\w+[ \t]*-{4,}")
@@ -44,6 +45,19 @@ def default_jar() -> Path:
         ToolMissing: if there is none.
     """
     return find_tla2tools()
+
+
+def standard_module(name: str, jar: str | Path | None = None) -> str | None:
+    """Answer the text of a standard module of ``tla2tools.jar``; None if it has none of that name.
+
+    Raises:
+        ToolMissing: if there is no jar.
+    """
+    with zipfile.ZipFile(find_tla2tools(None if jar is None else Path(jar))) as tools:
+        try:
+            return tools.read(f"tla2sany/StandardModules/{name}.tla").decode("utf-8", errors="replace")
+        except KeyError:
+            return None
 
 
 def export(

@@ -265,6 +265,10 @@ _BUILTIN_NAMES = {
 }
 
 
+#: An ASSUME or a THEOREM with a name, which stands for what it says wherever it is used.
+_NAMED = ("AssumeDef", "TheoremDefNode")
+
+
 class _Reader:
     def __init__(self, root: ElementTree.Element) -> None:
         self.tree = Tree(root=_text(root, "RootModule"))
@@ -286,6 +290,8 @@ class _Reader:
         for uid, node in self.entries.items():
             if node.tag == "UserDefinedOpKind":
                 self.tree.definitions[uid] = self.definition(uid, node)
+            elif node.tag in _NAMED:
+                self.tree.definitions[uid] = self.named(uid, node)
         for node in self.entries.values():
             if node.tag == "ModuleNode":
                 module = self.module(node)
@@ -305,6 +311,11 @@ class _Reader:
         self.here = loc
         recursive = node.find("recursive") is not None
         return Definition(uid, _text(node, "uniquename"), params, self.expr(body[0]), recursive, loc)
+
+    def named(self, uid: int, node: ElementTree.Element) -> Definition:
+        body = node.find("body")
+        said = self.expr(node[-1] if body is None else body[0])
+        return Definition(uid, _text(node, "uniquename"), (), said, False, self.location(node))
 
     def module(self, node: ElementTree.Element) -> Module:
         symbols, assumptions = [], []
@@ -353,7 +364,7 @@ class _Reader:
             return At(loc)
         if tag == "OpArgNode":
             return self.operator_arg(node, loc)
-        if tag == "SubstInNode":
+        if tag in ("SubstInNode", "APSubstInNode"):
             return self.substituted(node, loc)
         if tag == "LabelNode":
             body = node.find("body")

@@ -222,28 +222,34 @@ def forced(value: Value) -> Value:
 _RANK = {ModelValue: 0, bool: 1, int: 2, str: 3, frozenset: 4, tuple: 5, Fcn: 5}
 
 
-def sort_key(value: Value) -> tuple[Any, ...]:
+def _by_alphabet(name: str) -> Any:
+    return name
+
+
+def sort_key(value: Value, number: Callable[[str], Any] = _by_alphabet) -> tuple[Any, ...]:
     """Answer a key that sorts values as TLC does: by size, then element by element.
 
-    Where TLC's order is its own secret (that of strings, and of model values) the alphabet decides.
+    Arguments: `number`, what orders names, which are strings and model values; the alphabet if not given.
     """
     kind = type(value)
     rank = _RANK.get(kind)
     if rank is None:
-        return sort_key(forced(value))
+        return sort_key(forced(value), number)
     if kind is ModelValue:
-        return (rank, value.name)
+        return (rank, number(value.name))
+    if kind is str:
+        return (rank, number(value))
     if rank < 4:
         return (rank, value)
     if kind is frozenset:
-        return (rank, len(value), *sorted(map(sort_key, value)))
+        return (rank, len(value), *sorted(sort_key(each, number) for each in value))
     key: list[Any] = [rank, len(value) if kind is tuple else len(value.d)]
     if kind is tuple:
         for index, element in enumerate(value, 1):
-            key += ((2, index), sort_key(element))
+            key += ((2, index), sort_key(element, number))
         return tuple(key)
-    for argument, argument_key in sorted([(k, sort_key(k)) for k in value.d], key=itemgetter(1)):
-        key += (argument_key, sort_key(value.d[argument]))
+    for argument, argument_key in sorted([(k, sort_key(k, number)) for k in value.d], key=itemgetter(1)):
+        key += (argument_key, sort_key(value.d[argument], number))
     return tuple(key)
 
 

@@ -86,14 +86,12 @@ __all__ = [
     "build_set",
     "cap",
     "cardinality",
-    "choose",
     "choose_next",
     "concatenate",
     "copies_in",
     "cup",
     "div",
     "domain_of",
-    "elements",
     "eq",
     "except_",
     "frozen",
@@ -250,28 +248,6 @@ def sampled(container: Value) -> Iterable[Value]:
     if isinstance(container, LazySet) and container.sample is not None:
         return (container.sample,)
     return elements(container)
-
-
-def choose(container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
-    """Decide ``CHOOSE x \\in container : holds(x)``: the first witness in the deterministic order.
-
-    Raises:
-        TlaError: if there is no witness, or if ``unique`` is asked for and there are two.
-    """
-    if isinstance(container, LazySet) and type(container) is not PowerSet:
-        container = container.force()
-    found: list[Value] = []
-    for value in elements(container) if type(container) is not range else container:
-        if holds(value):
-            if not unique:
-                return value
-            found.append(value)
-            if len(found) == 2:
-                pair = " and ".join(map(format_value, found))
-                raise TlaError(f"CHOOSE at {place} has more than one witness: {pair}")
-    if not found:
-        raise TlaError(f"CHOOSE at {place} has no witness")
-    return found[0]
 
 
 def untuple(value: Value, size: int) -> tuple[Value, ...]:

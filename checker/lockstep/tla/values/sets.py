@@ -415,7 +415,10 @@ class PowerSet(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        elements = list(in_order(self.base))
+        return self.subsets(list(in_order(self.base)))
+
+    def subsets(self, elements: list[Value]) -> Iterator[Value]:
+        """List the elements, each once, by size and by the order of the elements of the base."""
         for size in range(len(elements) + 1):
             yield from map(frozenset, itertools.combinations(elements, size))
 

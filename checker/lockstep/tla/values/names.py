@@ -1,0 +1,100 @@
+"""Sets in TLC's order, which depends on the order in which TLC reads names.
+
+TLC orders strings, model values and the fields of records by numbers that it gives names as it reads them
+(:mod:`lockstep.tla.syntax.interning`). Two things follow from that order: which of several witnesses a CHOOSE takes,
+and which of several next states comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from lockstep.tla.values.equality import ordered
+from lockstep.tla.values.kinds import ModelValue, TlaError, Value, format_value, sort_key
+from lockstep.tla.values.runtime import listed
+from lockstep.tla.values.sets import LazySet, PowerSet, in_order
+
+__all__ = ["Names"]
+
+#: The most orders of sets of names that are remembered: constants, mostly.
+_MOST_ORDERS = 4096
+
+
+class Names:
+    """The order of a project's names, and of sets by it."""
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        """Take the number of each name."""
+        self._number = numbers.__getitem__
+        self._orders: dict[frozenset[Value], list[Value]] = {}
+
+    def sorted(self, elements: Collection[Value]) -> list[Value] | None:
+        """List elements in TLC's order; None where a name is not known, and with it the order."""
+        kinds = set(map(type, elements))
+        number = self._number
+        try:
+            if kinds <= {int} or kinds <= {bool}:
+                return sorted(elements)
+            if kinds <= {str}:
+                return sorted(elements, key=number)
+            if kinds <= {ModelValue}:
+                return sorted(elements, key=lambda value: number(value.name))
+            return sorted(elements, key=lambda value: sort_key(value, number))
+        except KeyError:
+            return None
+
+    def elements(self, container: Value) -> Iterable[Value]:
+        """List a set in TLC's order, as far as it is known.
+
+        Raises:
+            TlaError: if it cannot be listed, even if nobody wants an element.
+        """
+        if type(container) is not frozenset:
+            return listed(container)
+        if len(container) < 2:
+            return container
+        known = self._orders.get(container)
+        if known is not None:
+            return known
+        found = self.sorted(container)
+        if found is None:
+            return ordered(container)
+        if all(type(element) is ModelValue or type(element) is str for element in found):
+            if len(self._orders) == _MOST_ORDERS:
+                self._orders.clear()
+            self._orders[container] = found
+        return found
+
+    def choose(self, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
+        """Decide ``CHOOSE x \\in container : holds(x)``: the first witness in TLC's order.
+
+        Raises:
+            TlaError: if there is no witness, or if there are two where one was asked for, or their order is not known.
+        """
+        candidates, is_known = self._candidates(container)
+        found: list[Value] = []
+        for value in candidates:
+            if holds(value):
+                if is_known and not unique:
+                    return value
+                found.append(value)
+                if len(found) == 2:
+                    pair = " and ".join(map(format_value, found))
+                    why = "" if is_known else ", and a name among them that no module has: TLC's choice is not known"
+                    raise TlaError(f"CHOOSE at {place} has more than one witness: {pair}{why}")
+        if not found:
+            raise TlaError(f"CHOOSE at {place} has no witness")
+        return found[0]
+
+    def _candidates(self, container: Value) -> tuple[Iterable[Value], bool]:
+        """List a set in TLC's order, and tell whether that is known."""
+        if type(container) is range:
+            return container, True
+        if isinstance(container, PowerSet):
+            base = self.sorted(list(in_order(container.base)))
+            return (container.items(), False) if base is None else (container.subsets(base), True)
+        elements = container.force() if isinstance(container, LazySet) else container
+        if type(elements) is not frozenset:
+            return listed(elements), True
+        found = self.sorted(elements)
+        return (ordered(elements), False) if found is None else (found, True)

@@ -1,0 +1,119 @@
+"""Strings, model values and the fields of records come in TLC's order, that in which it reads them first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.values.kinds import TlaError
+from lockstep.tla.values.names import Names
+from lockstep.tla.values.text import parse_value
+from lockstep.tlc import TlcOptions, run_tlc
+from tla_projects import order_by_tlc, write_project
+
+
+def order_by_compiled(module: Path) -> list[str]:
+    spec = load_spec(module, module.with_suffix(".cfg"), cache_dir=module.parent / "cache")
+    words = spec.evaluate("Words")
+    return [str(word) for word in spec.names.elements(words)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_words_of_a_made_up_project_come_in_the_order_of_tlc(seed: int, tmp_path: Path) -> None:
+    module = write_project(tmp_path, seed)
+    assert order_by_compiled(module) == order_by_tlc(module)
+
+
+@pytest.mark.nightly
+def test_the_words_of_hundreds_of_made_up_projects_come_in_the_order_of_tlc(tmp_path: Path) -> None:
+    by_the_alphabet = 0
+    for seed in range(4, 304):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        module = write_project(folder, seed)
+        found = order_by_compiled(module)
+        assert found == order_by_tlc(module), seed
+        by_the_alphabet += found == sorted(found)
+    assert by_the_alphabet < 3
+
+
+# ---- What follows from the order ----
+
+HEAD = """---- MODULE Small ----
+EXTENDS Integers, TLC
+CONSTANTS Server, Value
+VARIABLE x
+"""
+SERVERS = ("s1", "s2", "s3")
+CFG = 'CONSTANTS\n  Server = {s2, s1, s3}\n  Value = {"zebra", "ant"}\nINIT Init\nNEXT Next\nINVARIANT Never\n'
+FIRST = 'Far == <<"zulu", [kind |-> 1, id |-> 2], "alpha">>\nPower == SUBSET {"alpha", "zulu"}\n'
+
+CHOICES = {
+    "a string": 'CHOOSE v \\in {"alpha", "zulu"} : TRUE',
+    "a model value": "CHOOSE s \\in Server : TRUE",
+    "a model value but for the first": "CHOOSE s \\in Server : s # CHOOSE t \\in Server : TRUE",
+    "a string of the configuration": "CHOOSE v \\in Value : TRUE",
+    "a string of the configuration or of the module": 'CHOOSE v \\in {"alpha"} \\cup Value : v # "zebra"',
+    "a record by its first field": "CHOOSE r \\in {[id |-> 1, kind |-> 2], [id |-> 2, kind |-> 1]} : TRUE",
+    "a record by a string in it": 'CHOOSE r \\in [id : {1}, kind : {"alpha", "zulu"}] : TRUE',
+    "a set": 'CHOOSE S \\in SUBSET {"alpha", "zulu"} : S # {}',
+    "a function of model values": "CHOOSE f \\in [Server -> {1, 2}] : \\E s \\in Server : f[s] = 2",
+    "a tuple": 'CHOOSE t \\in {"alpha", "zulu"} \\X Server : TRUE',
+}
+
+
+def small(folder: Path, definitions: str) -> tuple[Path, Path]:
+    module = folder / "Small.tla"
+    module.write_text(f"{HEAD}{FIRST}{definitions}\n====\n")
+    module.with_suffix(".cfg").write_text(CFG)
+    return module, module.with_suffix(".cfg")
+
+
+def loaded(folder: Path, definitions: str) -> Spec:
+    return load_spec(*small(folder, definitions), cache_dir=folder / "cache")
+
+
+def test_of_several_witnesses_choose_takes_that_of_tlc(tmp_path: Path) -> None:
+    """All choices are the fields of one initial state, which violates an invariant, so that TLC shows it."""
+    fields = ", ".join(f"c{number} |-> ({choice})" for number, choice in enumerate(CHOICES.values()))
+    definitions = f"Init == x = [{fields}]\nNext == UNCHANGED x\nNever == DOMAIN x = {{}}"
+    (state,) = loaded(tmp_path, definitions).initial_states()
+    result = run_tlc(*small(tmp_path, definitions), TlcOptions(is_short=True))
+    assert result.counterexample is not None
+    shown = parse_value(result.counterexample.steps[0].variables["x"], SERVERS)
+    ours = {name: state.x.d[f"c{number}"] for number, name in enumerate(CHOICES)}
+    assert ours == {name: shown.d[f"c{number}"] for number, name in enumerate(CHOICES)}
+
+
+@pytest.mark.parametrize(
+    "domain", ["Server", "Value", '{"alpha", "zulu"}', "{[id |-> 2, kind |-> 1], [id |-> 1, kind |-> 2]}"]
+)
+def test_the_successors_come_in_the_order_of_tlc(domain: str, tmp_path: Path) -> None:
+    """The first successor is the one that is told."""
+    definitions = f"Init == x = 0\nNext == \\E v \\in {domain} : x = 0 /\\ x' = v\nNever == x = 0"
+    spec = loaded(tmp_path, definitions)
+    (initial,) = spec.initial_states()
+    _, _, first = next(iter(spec.successors(initial)))
+    result = run_tlc(*small(tmp_path, definitions), TlcOptions(is_short=True))
+    assert result.counterexample is not None
+    assert parse_value(result.counterexample.steps[-1].variables["x"], SERVERS) == first.x
+
+
+def test_a_choice_among_strings_that_no_module_has_is_refused(tmp_path: Path) -> None:
+    spec = loaded(
+        tmp_path,
+        "Init == x = 0\nNext == UNCHANGED x\nNever == TRUE\n"
+        'One == CHOOSE s \\in {ToString(i) : i \\in 70..71} : s # "71"\n'
+        "Several == CHOOSE s \\in {ToString(i) : i \\in 80..81} : TRUE",
+    )
+    assert spec.evaluate("One") == "70"
+    with pytest.raises(
+        TlaError, match='more than one witness: "80" and "81", and a name among them that no module has'
+    ):
+        spec.evaluate("Several")
+
+
+def test_sets_of_numbers_need_no_names() -> None:
+    assert Names({}).choose(frozenset({3, 1, 2}), lambda v: v > 1, False, "here") == 2
