@@ -13,7 +13,7 @@ from lockstep.tlc import find_java, find_tla2tools
 STANDARD = ("Naturals", "Sequences", "FiniteSets", "TLC", "Integers", "Bags")
 #: Strings; some are identifiers of standard modules, keywords, numbers, or no identifiers at all.
 WORDS = tuple(f"w{number}" for number in range(12))
-OTHER_WORDS = ("a", "b", "x", "s", "val", "out", "ok", "n", "N", "IN", "UNION", "1", "0", "done two", "msg-1")
+OTHER_WORDS = ("a", "b", "x", "s", "val", "out", "ok", "n", "N", "IN", "UNION", "done two", "msg-1")
 
 
 @dataclass

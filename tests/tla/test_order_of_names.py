@@ -110,9 +110,25 @@ def test_a_choice_among_strings_that_no_module_has_is_refused(tmp_path: Path) ->
     )
     assert spec.evaluate("One") == "70"
     with pytest.raises(
-        TlaError, match='more than one witness: "80" and "81", and a name among them that no module has'
+        TlaError, match='more than one witness: "80" and "81", and TLC\'s choice among them is not known'
     ):
         spec.evaluate("Several")
+
+
+def test_a_choice_among_strings_whose_place_is_not_known_is_refused(tmp_path: Path) -> None:
+    """SANY knows operators before it reads a module, and analyses INSTANCE ... WITH and theorems where they stand."""
+    (tmp_path / "Given.tla").write_text("---- MODULE Given ----\nCONSTANT c\nIs == c\n====\n")
+    choices = ('{"alpha", "+"}', '{"alpha", "7"}', '{"late", "alpha"}', '{"proved", "alpha"}', '{"after", "alpha"}')
+    spec = loaded(
+        tmp_path,
+        'Init == x = 0\nNext == UNCHANGED x\nNever == TRUE\nI == INSTANCE Given WITH c <- "late"\n'
+        'THEOREM "proved" # "zulu"\nAfter == "after"\n'
+        + "\n".join(f"C{number} == CHOOSE v \\in {choice} : TRUE" for number, choice in enumerate(choices)),
+    )
+    for number in range(4):
+        with pytest.raises(TlaError, match="choice among them is not known"):
+            spec.evaluate(f"C{number}")
+    assert spec.evaluate("C4") == "alpha"
 
 
 def test_sets_of_numbers_need_no_names() -> None:

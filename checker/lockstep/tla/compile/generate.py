@@ -44,6 +44,12 @@ def _first_frame(way: _Way) -> object:
     return tuple(id(each) for each in (frame.bound, frame.let, frame.use))
 
 
+def _alike(ways: Iterable[_Way]) -> Iterator[list[_Way]]:
+    """Yield the ways to actions, together where they begin with the same quantifier, LET or use."""
+    for _, group in itertools.groupby(ways, key=_first_frame):
+        yield list(group)
+
+
 @dataclass
 class _Formula:
     """The parts of a temporal formula ``Init /\\ [][Next]_v /\\ ...``."""
@@ -271,25 +277,12 @@ class _Generator:
         actions, body, head = self.modes["next"], Block(), Block()
         body.emit(f"{NEXT} = Next()")
         ways: list[_Way] = [(part, part.frames) for part in split]
-        self._descend_all(actions, ways, [], [], names, actions.scope(), body)
+        for group in _alike(ways):
+            self._descend(actions, group, [], [], names, actions.scope(), body)
         if not any("yield" in line for line in body.lines):
             body.emit("yield from ()")
         head.nest(f"def {key}({NOW}):", body)
         self.entries["next"].append("\n".join(head.lines))
-
-    def _descend_all(
-        self,
-        actions: ActionCompiler,
-        ways: list[_Way],
-        bound: list[str],
-        given: list[str],
-        names: dict[int, str],
-        scope: Context,
-        block: Block,
-    ) -> None:
-        """Write the ways to several actions; what begins with the same quantifier, LET or use is written together."""
-        for _, group in itertools.groupby(ways, key=_first_frame):
-            self._descend(actions, list(group), bound, given, names, scope, block)
 
     def _descend(
         self,
@@ -319,7 +312,8 @@ class _Generator:
         frame, below = frames[0], [(each, left[1:]) for each, left in ways]
 
         def go_on(inner: Block, inside: Context, more: Iterable[str] = ()) -> None:
-            self._descend_all(actions, below, [*bound, *more], given, names, inside, inner)
+            for group in _alike(below):
+                self._descend(actions, group, [*bound, *more], given, names, inside, inner)
 
         if frame.let is not None:
             go_on(block, self.values.let(frame.let, scope, block))

@@ -10,12 +10,17 @@ the records that a quantifier takes one by one, come in an order that depends on
    module that is instanced, all that this one extends, and so on;
 4. the strings of each module, as it is analysed: a module comes after those that it extends or instances.
 
+What this cannot tell is left out, and a choice that depends on it is refused: strings that are spelled like a number or
+an operator, which SANY has read before or splits otherwise, and strings that the text has and the syntax tree lacks, as
+in ``INSTANCE ... WITH`` and in theorems without a name.
+
 Source: util.UniqueString, tlc2.tool.impl.ModelConfig, tla2sany.modanalyzer.SpecObj of TLC.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -26,6 +31,9 @@ __all__ = ["interned"]
 
 #: What SANY knows before it reads a module, as far as a string can be alike.
 _BUILT_IN = ("ENABLED", "UNCHANGED", "SUBSET", "UNION", "DOMAIN", "STRING", "FALSE", "TRUE", "BOOLEAN")
+
+#: Strings that are spelled like a token that is no word, or like a number.
+_LIKE_A_SIGN = re.compile(r"\d+|\\\w+|[^\w\s]+")
 
 _TOKEN = re.compile(
     r"""(?P<header>-{4,}[ \t]*MODULE[ \t]+(?P<module>\w+)[ \t]*-{4,})
@@ -174,36 +182,40 @@ def interned(tree: Tree, text_of: Callable[[str], str | None], configured: Itera
 
     Returns:
         A number for each model value and string, those first that TLC reads first. What is not there is made while
-        TLC runs.
+        TLC runs, or stands where the order is not known.
     """
     reading = _Reading(tree.root, text_of)
     names = dict.fromkeys(configured)
-    wanted = {*names}
+    wanted, unknown = {*names}, set[str]()
     names.update(dict.fromkeys((*_BUILT_IN, tree.root)))
     for module in reading.parsed.values():
         names.update(dict.fromkeys(module.words))
     names["LAMBDA"] = None
     analysed = _strings(tree)
     for name in reading.analysed(tree.root, {}):
-        strings = [*analysed.get(name, ()), *reading.parsed[name].strings]  # of theorems the tree has none
-        names.update(dict.fromkeys(strings))
-        wanted.update(strings)
-    return {name: number for number, name in enumerate(each for each in names if each in wanted)}
+        strings = analysed.get(name, [])
+        places = Counter(string.value for string in {*strings})
+        elsewhere = Counter(reading.parsed[name].strings) - places
+        unknown.update(each for each in elsewhere if each not in names)
+        names.update(dict.fromkeys(string.value for string in strings))
+        wanted.update(places)
+    unknown.update(each for each in names if _LIKE_A_SIGN.fullmatch(each))
+    return {name: number for number, name in enumerate(each for each in names if each in wanted - unknown)}
 
 
-def _strings(tree: Tree) -> dict[str, list[str]]:
+def _strings(tree: Tree) -> dict[str, list[String]]:
     """List the strings of each module as SANY analyses them: the set of a bound variable before what it is bound in."""
     roots: list[tuple[Location, Expr]] = [(each.loc, each.body) for each in tree.definitions.values()]
     roots += [(each.loc, each.body) for module in tree.modules.values() for each in module.assumptions]
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[String]] = {}
     for loc, body in sorted(roots, key=lambda root: (root[0].module, root[0].line, root[0].column, -root[0].end_line)):
         found.setdefault(loc.module, []).extend(_strings_within(tree, body))
     return found
 
 
-def _strings_within(tree: Tree, expr: Expr) -> Iterator[str]:
+def _strings_within(tree: Tree, expr: Expr) -> Iterator[String]:
     if isinstance(expr, String):
-        yield expr.value
+        yield expr
     elif isinstance(expr, Let):
         for uid in expr.definitions:
             yield from _strings_within(tree, tree.definitions[uid].body)

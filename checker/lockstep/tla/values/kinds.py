@@ -227,7 +227,7 @@ def _by_alphabet(name: str) -> Any:
 
 
 def sort_key(value: Value, number: Callable[[str], Any] = _by_alphabet) -> tuple[Any, ...]:
-    """Answer a key that sorts values as TLC does: by size, then element by element.
+    """Answer a key that sorts values as TLC 2.15 does: by size, then element by element.
 
     Arguments: `number`, what orders names, which are strings and model values; the alphabet if not given.
     """

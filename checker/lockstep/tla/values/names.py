@@ -80,7 +80,7 @@ class Names:
                 found.append(value)
                 if len(found) == 2:
                     pair = " and ".join(map(format_value, found))
-                    why = "" if is_known else ", and a name among them that no module has: TLC's choice is not known"
+                    why = "" if is_known else ", and TLC's choice among them is not known"
                     raise TlaError(f"CHOOSE at {place} has more than one witness: {pair}{why}")
         if not found:
             raise TlaError(f"CHOOSE at {place} has no witness")
