@@ -14,7 +14,7 @@ READY := $(VENV)/.project-installed
 
 # One process more than there are processors: tests that start Java or Spark wait as long as they work.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))' 2>/dev/null)
-PYTEST := $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2) --dist loadfile
+PYTEST := $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2)
 
 # What building the source distributions in the lock (pyspark) takes; installed first, from the same lock.
 BUILD_TOOLS := packaging|setuptools|wheel
@@ -29,14 +29,14 @@ help: ## Show this list.
 verify: java $(READY) ## Check the specification, the proofs and the reference implementation (the main job).
 	@$(BIN)/lockstep verify $(ARGS)
 
-deep: java $(READY) ## The slower models alone.
+deep: java $(READY) ## Check the slower models alone.
 	@$(BIN)/lockstep verify --tier deep $(ARGS)
 
 test: java $(READY) ## Run the test-suite.
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) --dist loadfile $(ARGS)
 
-nightly: java $(READY) ## The tests that take longer: larger graphs beside TLC, thousands of terms.
-	@$(PYTEST) -m nightly $(ARGS)
+nightly: java $(READY) ## Run the tests that take longer: larger graphs beside TLC, thousands of terms.
+	@$(PYTEST) --dist loadgroup -m nightly $(ARGS)
 
 lint: $(READY) ## Check style, formatting and types.
 	@$(BIN)/ruff check .

@@ -68,7 +68,11 @@ def in_every_run(entry: ModelEntry) -> bool:
 
 VIOLATED = [pytest.param(each.name, marks=[] if in_every_run(each) else [pytest.mark.nightly]) for each in FLAWED]
 SMALL_MODELS = tuple(name for name in COMPARED if name != "quorum")
-ALL = [*COMPARED, *(pytest.param(name, marks=pytest.mark.nightly) for name in LARGE)]
+#: At night the tests of a model share a process, which searches it once.
+ALL = [
+    *COMPARED,
+    *(pytest.param(name, marks=[pytest.mark.nightly, pytest.mark.xdist_group(name)]) for name in LARGE),
+]
 
 
 def files(name: str) -> tuple[Path, Path]:
@@ -143,7 +147,7 @@ def test_every_action_of_the_spec_has_an_edge_in_a_compared_graph_or_in_one_at_n
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", AT_NIGHT)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in AT_NIGHT])
 def test_the_graphs_at_night_have_the_edges_that_are_left_to_them(name: str) -> None:
     assert taken(name) >= set(AT_NIGHT[name])
 

@@ -152,3 +152,12 @@ def test_a_reported_violation_needs_a_fitting_end(tmp_path: Path, status: int, f
     report = "@!@!@STARTMSG 2110:1 @!@!@\nInvariant I is violated.\n@!@!@ENDMSG 2110 @!@!@\n"
     result = run_tlc(*HOLDS, TlcOptions(java=fake_java(tmp_path, output=report + finished, status=status)))
     assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TOOL_FAILED)
+
+
+def test_a_launcher_is_asked_for_its_version_once_as_long_as_it_is_the_same_file(tmp_path: Path) -> None:
+    launcher, asked = tmp_path / "java", tmp_path / "asked"
+    for version in ("17.0.1", "21.0.10"):
+        launcher.write_text(f"#!/bin/sh\necho x >> '{asked}'\necho 'openjdk version \"{version}\"'\n")
+        launcher.chmod(0o755)
+        assert [find_java(launcher).version for _ in range(3)] == [version] * 3
+    assert asked.read_text() == "x\nx\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import re
@@ -17,6 +18,7 @@ from lockstep.tlc.errors import ToolMissing
 MINIMUM_JAVA_MAJOR = 17
 _VERSION_TIMEOUT_SECONDS = 30.0
 _VERSION = re.compile(r'version "(?P<version>(?P<first>\d+)(?:\.(?P<second>\d+))?[^"]*)"')
+_REQUIRED = f"Java {MINIMUM_JAVA_MAJOR} or newer is required"
 _INSTALL = f"install a JDK {MINIMUM_JAVA_MAJOR} (Debian: openjdk-{MINIMUM_JAVA_MAJOR}-jre-headless) or set JAVA_HOME"
 
 
@@ -43,10 +45,10 @@ def find_java(explicit: Path | None = None, environ: Mapping[str, str] | None = 
     if path is None:
         home = environment.get("JAVA_HOME")
         looked = f"JAVA_HOME ({home}) and PATH" if home else "PATH (JAVA_HOME is not set)"
-        raise ToolMissing(f"Java {MINIMUM_JAVA_MAJOR} or newer is required; none found on {looked}; {_INSTALL}")
+        raise ToolMissing(f"{_REQUIRED}; none found on {looked}; {_INSTALL}")
     version, major = _java_version(path)
     if major < MINIMUM_JAVA_MAJOR:
-        raise ToolMissing(f"Java {MINIMUM_JAVA_MAJOR} or newer is required; found {version} at {path}; {_INSTALL}")
+        raise ToolMissing(f"{_REQUIRED}; found {version} at {path}; {_INSTALL}")
     return Java(path=path, version=version, major=major)
 
 
@@ -62,8 +64,17 @@ def _search_java(environment: Mapping[str, str]) -> Path | None:
 
 
 def _java_version(path: Path) -> tuple[str, int]:
-    """Ask a launcher for its version; returns the full text and the major number (8 for 1.8)."""
-    required = f"Java {MINIMUM_JAVA_MAJOR} or newer is required"
+    """The version of a launcher: the full text and the major number (8 for 1.8)."""
+    try:
+        found = path.stat()
+    except OSError as problem:
+        raise ToolMissing(f"{_REQUIRED}; {path} does not run ({problem}); {_INSTALL}") from problem
+    return _ask_version(path, (found.st_ino, found.st_size, found.st_mtime_ns))
+
+
+@functools.cache
+def _ask_version(path: Path, file: tuple[int, ...]) -> tuple[str, int]:
+    """Ask a launcher for its version, once as long as it is the same `file`."""
     try:
         answer = subprocess.run(
             [str(path), "-version"],
@@ -74,12 +85,12 @@ def _java_version(path: Path) -> tuple[str, int]:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as problem:
-        raise ToolMissing(f"{required}; {path} does not run ({problem}); {_INSTALL}") from problem
+        raise ToolMissing(f"{_REQUIRED}; {path} does not run ({problem}); {_INSTALL}") from problem
     match = _VERSION.search(answer.stderr) or _VERSION.search(answer.stdout)
     if answer.returncode != 0 or match is None:
         said = (answer.stderr + answer.stdout).strip().partition("\n")[0] or "nothing"
         raise ToolMissing(
-            f"{required}; {path} -version ended with status {answer.returncode} and said {said!r}; {_INSTALL}"
+            f"{_REQUIRED}; {path} -version ended with status {answer.returncode} and said {said!r}; {_INSTALL}"
         )
     first = int(match["first"])
     major = int(match["second"] or 0) if first == 1 else first
