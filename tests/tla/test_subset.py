@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -49,13 +50,20 @@ EXPRESSIONS = {
 }
 
 
+@pytest.fixture(scope="module")
+def expressions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for a module that has an action, of three lines, for each of the expressions."""
+    return tmp_path_factory.mktemp("expressions")
+
+
 @pytest.mark.parametrize(("expression", "said"), EXPRESSIONS.items(), ids=list(EXPRESSIONS))
 def test_an_expression_outside_the_subset_is_refused_by_module_and_line(
-    expression: str, said: str, tmp_path: Path
+    expression: str, said: str, expressions: Path
 ) -> None:
-    definitions = f"CONSTANTS Given, Op(_)\nFine == 1\nNext ==\n  /\\ y' = y\n  /\\ x' = {expression}"
-    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST + 4}: .*{said}"):
-        load(tmp_path, definitions, "INIT Init\nNEXT Next")
+    actions = [f"Next{number} ==\n  /\\ y' = y\n  /\\ x' = {each}" for number, each in enumerate(EXPRESSIONS)]
+    number = list(EXPRESSIONS).index(expression)
+    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST + 3 + 3 * number}: .*{said}"):
+        load(expressions, "\n".join(["CONSTANTS Given, Op(_)", *actions]), f"INIT Init\nNEXT Next{number}")
 
 
 def test_an_expression_outside_the_subset_that_nothing_needs_does_no_harm(tmp_path: Path) -> None:
@@ -69,38 +77,55 @@ def test_an_expression_outside_the_subset_that_nothing_needs_does_no_harm(tmp_pa
 
 # ---- Actions and formulas ----
 
+#: A definition, whose name ends in ``0``, and those it uses; the cfg; and what is said.
 FORMULAS = {
-    ("Next == Step \\cdot Step", "INIT Init\nNEXT Next"): r"\\cdot is not supported",
-    ("Next == TLCSet(1, 2) /\\ Step", "INIT Init\nNEXT Next"): "TLCSet of the module TLC",
-    ("Next == \\E v : x' = v /\\ y' = y", "INIT Init\nNEXT Next"): "UnboundedExists",
-    ("Start == x' = 0 /\\ y = 0", "INIT Start\nNEXT Step"): "a prime where there is no next state",
-    ("Spec == \\EE z : Init /\\ [][Step]_vars", "SPECIFICATION Spec"): r"Spec should be Init /\\ \[\]\[Next\]_vars",
-    ("Spec == [][Step]_vars", "SPECIFICATION Spec"): r"Spec should be Init /\\ \[\]\[Next\]_vars",
-    ("P == <>(x = 1)", BEHAVIOUR + "INVARIANT P"): "<> is not supported",
-    ("P == [](x = 1)", BEHAVIOUR + "INVARIANT P"): r"\[\] is not supported",
-    ("P == (x = 0) ~> (x = 1)", BEHAVIOUR + "INVARIANT P"): "~> is not supported",
-    ("P == WF_vars(Step)", BEHAVIOUR + "INVARIANT P"): "WF is not supported",
-    ("P == \\AA z : z = x", BEHAVIOUR + "INVARIANT P"): "TemporalForall is not supported",
-    ("P == x' = x", BEHAVIOUR + "INVARIANT P"): "the INVARIANT P speaks of the next state",
-    ("Q(F(_)) == F(x) P == [][Q(LAMBDA v : v') = x]_x", BEHAVIOUR + "PROPERTY P"): "primes its parameter",
-    ("Q(F(_)) == F(x) f(v) == v' # v Next == Step /\\ Q(f)", "INIT Init\nNEXT Next"): "primes its parameter",
-    ("Q(F(_)) == F(x) Next == Step /\\ LET f(v) == v' # v IN Q(f)", "INIT Init\nNEXT Next"): "primes its parameter",
-    ("Q(F(_)) == F(x) P == Q(LAMBDA v : v') = x", BEHAVIOUR + "INVARIANT P"): "primes its parameter",
-    ("P == x' = x", BEHAVIOUR + "CONSTRAINT P"): "the CONSTRAINT P speaks of the next state",
-    ("P == x'", BEHAVIOUR + "VIEW P"): "the VIEW P speaks of the next state",
-    ("P == x' = x", BEHAVIOUR + "PROPERTY P"): "the PROPERTY P asks of the first state speaks of the next state",
-    ("P == <>(x = 1)", BEHAVIOUR + "ACTION_CONSTRAINT P"): "<> is not supported",
-    ("ASSUME \\A v : v = v", BEHAVIOUR): "UnboundedForall",
+    ("Next0 == Step \\cdot Step", "INIT Init\nNEXT Next0"): r"\\cdot is not supported",
+    ("Next0 == TLCSet(1, 2) /\\ Step", "INIT Init\nNEXT Next0"): "TLCSet of the module TLC",
+    ("Next0 == \\E v : x' = v /\\ y' = y", "INIT Init\nNEXT Next0"): "UnboundedExists",
+    ("Start0 == x' = 0 /\\ y = 0", "INIT Start0\nNEXT Step"): "a prime where there is no next state",
+    ("Spec0 == \\EE z : Init /\\ [][Step]_vars", "SPECIFICATION Spec0"): r"Spec0 should be Init /\\ \[\]\[Next\]_vars",
+    ("Spec0 == [][Step]_vars", "SPECIFICATION Spec0"): r"Spec0 should be Init /\\ \[\]\[Next\]_vars",
+    ("P0 == <>(x = 1)", BEHAVIOUR + "INVARIANT P0"): "<> is not supported",
+    ("P0 == [](x = 1)", BEHAVIOUR + "INVARIANT P0"): r"\[\] is not supported",
+    ("P0 == (x = 0) ~> (x = 1)", BEHAVIOUR + "INVARIANT P0"): "~> is not supported",
+    ("P0 == WF_vars(Step)", BEHAVIOUR + "INVARIANT P0"): "WF is not supported",
+    ("P0 == \\AA z : z = x", BEHAVIOUR + "INVARIANT P0"): "TemporalForall is not supported",
+    ("P0 == x' = x", BEHAVIOUR + "INVARIANT P0"): "the INVARIANT P0 speaks of the next state",
+    ("P0 == [][Q(LAMBDA v : v') = x]_x", BEHAVIOUR + "PROPERTY P0"): "primes its parameter",
+    ("f0(v) == v' # v Next0 == Step /\\ Q(f0)", "INIT Init\nNEXT Next0"): "primes its parameter",
+    ("Next0 == Step /\\ LET f(v) == v' # v IN Q(f)", "INIT Init\nNEXT Next0"): "primes its parameter",
+    ("P0 == Q(LAMBDA v : v') = x", BEHAVIOUR + "INVARIANT P0"): "primes its parameter",
+    ("P0 == x' = x", BEHAVIOUR + "CONSTRAINT P0"): "the CONSTRAINT P0 speaks of the next state",
+    ("P0 == x'", BEHAVIOUR + "VIEW P0"): "the VIEW P0 speaks of the next state",
+    ("P0 == x' = x", BEHAVIOUR + "PROPERTY P0"): "the PROPERTY P0 asks of the first state speaks of the next state",
+    ("P0 == <>(x = 1)", BEHAVIOUR + "ACTION_CONSTRAINT P0"): "<> is not supported",
 }
+HIGHER_ORDER = "Q(F(_)) == F(x)"
+
+
+@pytest.fixture(scope="module")
+def formulas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for a module that has each of the formulas, in lines of their own."""
+    return tmp_path_factory.mktemp("formulas")
 
 
 @pytest.mark.parametrize(("written", "said"), FORMULAS.items(), ids=[written[0] for written in FORMULAS])
 def test_a_formula_outside_the_subset_is_refused_by_module_and_line(
-    written: tuple[str, str], said: str, tmp_path: Path
+    written: tuple[str, str], said: str, formulas: Path
 ) -> None:
-    definitions, cfg = written
-    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST}: .*{said}"):
-        load(tmp_path, definitions, cfg)
+    def named(text: str, number: int) -> str:
+        return re.sub(r"\b([A-Za-z]+)0\b", rf"\g<1>{number}", text)
+
+    lines = [HIGHER_ORDER, *(named(definition, 10 + number) for number, (definition, _) in enumerate(FORMULAS))]
+    number = list(FORMULAS).index(written)
+    line, said = FIRST + 1 + number, named(said, 10 + number)
+    with pytest.raises(CompileError, match=rf"Small\.tla:{line}: .*{said}"):
+        load(formulas, "\n".join(lines), named(written[1], 10 + number))
+
+
+def test_an_assumption_outside_the_subset_is_refused_by_module_and_line(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST}: .*UnboundedForall"):
+        load(tmp_path, "ASSUME \\A v : v = v")
 
 
 def test_what_is_refused_in_another_module_is_named_by_that_module(tmp_path: Path) -> None:
@@ -138,14 +163,24 @@ TEMPORAL = (
 )
 
 
+@pytest.fixture(scope="module")
+def properties(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for a module that has a property, of three lines, for each of the temporal formulas."""
+    return tmp_path_factory.mktemp("properties")
+
+
 @pytest.mark.parametrize("formula", TEMPORAL)
-def test_a_temporal_property_that_is_not_checked_says_so_with_module_and_line(formula: str, tmp_path: Path) -> None:
-    definitions = f"Later == <>(y = 1)\nP == /\\ x = 0\n     /\\ [](y = 0)\n     /\\ {formula}"
-    spec = load(tmp_path, definitions, BEHAVIOUR + "PROPERTY P")
-    (place,) = spec.unchecked["P"]
-    line = FIRST if formula == "Later" else FIRST + 3
+def test_a_temporal_property_that_is_not_checked_says_so_with_module_and_line(formula: str, properties: Path) -> None:
+    conjunctions = [
+        f"P{number} == /\\ x = 0\n       /\\ [](y = 0)\n       /\\ {each}" for number, each in enumerate(TEMPORAL, 10)
+    ]
+    number = TEMPORAL.index(formula)
+    name = f"P{number + 10}"
+    spec = load(properties, "\n".join(["Later == <>(y = 1)", *conjunctions]), BEHAVIOUR + f"PROPERTY {name}")
+    (place,) = spec.unchecked[name]
+    line = FIRST if formula == "Later" else FIRST + 3 + 3 * number
     assert place.startswith(f"Small.tla:{line}:")
-    assert (list(spec.initial_properties), list(spec.invariants)) == (["P"], ["P"])
+    assert (list(spec.initial_properties), list(spec.invariants)) == ([name], [name])
 
 
 def test_fairness_in_the_specification_is_no_property_and_needs_no_check(tmp_path: Path) -> None:
