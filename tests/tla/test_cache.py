@@ -61,6 +61,25 @@ def test_a_whole_file_is_what_is_loaded(cached: tuple[Path, bytes, str], monkeyp
     assert load(cached[0].parent).source == cached[2]
 
 
+def test_the_code_of_a_spec_is_kept_beside_it_and_made_again_where_it_is_damaged(
+    cached: tuple[Path, bytes, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = cached[0].parent
+    load(folder)
+    (file,) = folder.glob("*.code")
+    content = file.read_bytes()
+    for damaged in (b"", content[:-100], content.replace(b"TypeOK", b"TypeKO")):
+        assert damaged != content
+        file.write_bytes(damaged)
+        assert load(folder).evaluate("TypeOK", load(folder).state({"big": 0, "small": 0})) is True
+        assert file.read_bytes() == content
+    write_cached(file, b"no code")
+    assert load(folder).source == cached[2]
+    assert file.read_bytes() == content
+    monkeypatch.setattr(module, "_code_of", lambda _: pytest.fail("translated again"))
+    load(folder)
+
+
 def test_a_project_is_parsed_once_for_all_its_configurations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load(tmp_path)
     other = tmp_path / "Other.cfg"

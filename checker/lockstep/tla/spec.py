@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import marshal
 import re
 import sys
 import zlib
@@ -16,7 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from lockstep.base.errors import BadInputError
@@ -152,16 +155,18 @@ class Spec:
         view: the configuration's VIEW, which a search applies.
     """
 
-    def __init__(self, source: str) -> None:
-        """Make a specification of its generated source; see :func:`load_spec` and :meth:`from_source`."""
+    def __init__(self, source: str, code: CodeType | None = None) -> None:
+        """Make a specification of its generated source; see :func:`load_spec` and :meth:`from_source`.
+
+        Args:
+            source: the text.
+            code: what :func:`_code_of` answers for it, where that is known.
+        """
         self.source = source
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
-        fast, marker, slow = source.partition(MARKER)
-        if not marker:
-            raise ValueError("this is not the source of a compiled specification")
-        self._slow_text = slow
+        self._slow_text = source.partition(MARKER)[2]
         self._module: dict[str, Any] = {"__name__": "lockstep_compiled_spec"}
-        exec(compile(fast, "<compiled TLA+>", "exec"), self._module)
+        exec(_code_of(source) if code is None else code, self._module)
         meta: Meta = self._module["META"]
         self._meta = meta
         self.name: str = meta["name"]
@@ -460,6 +465,18 @@ class Spec:
         return value
 
 
+def _code_of(source: str) -> CodeType:
+    """Answer the code of the part of a generated source that is not for explanations alone.
+
+    Raises:
+        ValueError: if it is no generated source.
+    """
+    fast, marker, _ = source.partition(MARKER)
+    if not marker:
+        raise ValueError("this is not the source of a compiled specification")
+    return compile(fast, "<compiled TLA+>", "exec")
+
+
 def _passed(kind: str, arg: Any) -> Any:
     """Make an argument what the compiled definition wants: a value, a function that answers it, or an operator."""
     if kind == "l":
@@ -649,15 +666,13 @@ def _project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
 
     A word too many does no harm: this decides only what the hash covers, and whose text explanations can quote.
     """
+    files = {file.stem: file for folder in reversed(directories) for file in folder.glob("*.tla") if file.is_file()}
     texts = {root.stem: text_of(root)}
     pending = [root.stem]
     while pending:
-        for word in sorted(set(re.findall(r"\b\w+\b", texts[pending.pop()]))):
-            if word in texts or word in STANDARD_MODULES:
-                continue
-            found = next((d / f"{word}.tla" for d in directories if (d / f"{word}.tla").is_file()), None)
-            if found is not None:
-                texts[word] = text_of(found)
+        for word in sorted(files.keys() & set(re.findall(r"\b\w+\b", texts[pending.pop()]))):
+            if word not in texts and word not in STANDARD_MODULES:
+                texts[word] = text_of(files[word])
                 pending.append(word)
     return texts
 
@@ -686,11 +701,26 @@ def _cache_file(folder: str | Path | None, name: str, spec_hash: str) -> Path:
 
 def _cached(path: Path) -> Spec | None:
     """Load a specification from the cache; None where it is not there, or cannot be loaded for whatever reason."""
-    source = read_cached(path)
+    kept = read_cached(path)
+    if kept is None:
+        return None
     try:
-        return None if source is None else Spec(source.decode())
+        source = kept.decode()
+        return Spec(source, _cached_code(path, source))
     except Exception:  # It is compiled again, which tells what is wrong if it is not the file.
         return None
+
+
+def _cached_code(path: Path, source: str) -> CodeType:
+    """Answer the code of a cached source, kept beside it in the form that this Python understands."""
+    beside = path.with_suffix(f".{MAGIC_NUMBER.hex()}.code")
+    if (kept := read_cached(beside)) is not None:
+        with suppress(EOFError, TypeError, ValueError):
+            known: CodeType = marshal.loads(kept)
+            return known
+    code = _code_of(source)
+    write_cached(beside, marshal.dumps(code))
+    return code
 
 
 def strictly_equal(left: State, right: State) -> bool:
