@@ -35,7 +35,7 @@ def malformed(verdict: TraceVerdict, index: int, path: str) -> None:
 
 @pytest.mark.parametrize("tree", MALFORMED_ITF.values(), ids=MALFORMED_ITF)
 def test_a_value_that_is_none_is_malformed_wherever_it_stands(tree: Any) -> None:
-    index = last(lambda event: event.action == "HandleDoAppend")
+    index = first_of("HandleDoAppend")
     message = simulated()[1][index].args["m"]
     malformed(check(tampered(index, args={"m": tree})), index, "args.m")
     malformed(check(tampered(index, args={"m": {**message, "index": tree}})), index, "args.m")

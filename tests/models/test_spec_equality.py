@@ -22,8 +22,8 @@ from spec_book import chapters
 LARGEST = 50_000
 #: Those with more are compared by `make nightly` alone,
 QUICK = 1_000
-#: except for these, without which no election, in one step or message by message, would be.
-FURTHER = ("votes_small", "vote_messages_transfer")
+#: except for this one, without which no election would be.
+FURTHER = ("votes_small",)
 #: The actions that are taken in no graph so small, and the models whose graphs show them at night.
 AT_NIGHT = {
     "apply_unclamped": ["DoCommitted"],
@@ -39,6 +39,10 @@ AT_NIGHT = {
     "not_follower": ["ClearCompareOrTruncateRequests"],
     "refines_coarse": ["ActOnQuorumIndex", "CheckLeak", "HandlePush"],
     "vote_messages_small": ["HeartBeatTimeOut"],
+    "vote_messages_transfer": [
+        *("IncreaseTerm", "VoteForQuorumResponses", "HandleOwnVote", "HandleVote", "HandleVoteResponse"),
+        "ParseVoteResponses",
+    ],
 }
 GREEN = {each.name: each.distinct for each in manifest().models if each.distinct and each.distinct < LARGEST}
 COMPARED = tuple(name for name, distinct in GREEN.items() if distinct < QUICK or name in FURTHER)
@@ -58,7 +62,7 @@ FLAWED = [
     }
 ]
 #: Those of the deep tier are for `make nightly`, too, these, which take longest, and all witnesses but one.
-LONG = {"ledger_end_term_bug", "vote_file_bug"}
+LONG = {"ack_by_quorum_index_bug", "async_flush_bug", "commit_past_end_bug", "ledger_end_term_bug", "vote_file_bug"}
 A_WITNESS = "witness_truncation"
 
 

@@ -12,7 +12,7 @@ from lockstep.tla.syntax.sany import SanyError
 from lockstep.tla.values.kinds import format_value
 from tla_instances import Maker, told_by_tlc, told_by_us
 
-SAMPLE, MANY = 6, 300
+SAMPLE, MANY = 4, 300
 
 INNER = """---- MODULE C ----
 EXTENDS Naturals

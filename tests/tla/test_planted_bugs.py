@@ -26,7 +26,7 @@ from tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_
 
 pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.runtime.ExceptWarning")
 
-TERMS = 800
+TERMS = 500
 MODELS = (SPECS / "systems" / "BagQueue", SPECS / "systems" / "ReadersWriters", SPECS / "tla" / "Registers")
 
 
@@ -251,7 +251,7 @@ def test_without_a_bug_nothing_differs(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     "plant",
-    [plant if number % 5 == 0 else pytest.param(plant, marks=pytest.mark.nightly) for number, plant in enumerate(BUGS)],
+    [plant if number % 7 == 0 else pytest.param(plant, marks=pytest.mark.nightly) for number, plant in enumerate(BUGS)],
     ids=lambda plant: plant.__name__,
 )
 def test_a_planted_bug_is_reported(plant: Plant, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

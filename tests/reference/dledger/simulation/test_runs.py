@@ -130,8 +130,9 @@ def test_in_most_runs_leaders_change_and_entries_commit_and_in_many_logs_diverge
 
 
 def test_what_truncate_cut_comes_back_in_some_runs_unless_repaired() -> None:
-    assert any(happened(seed, PLANS["bag"])["resurrected"] for seed in SEEDS)
-    assert not any(happened(seed, PLANS["repaired"])["resurrected"] for seed in SEEDS)
+    seeds = SEEDS[:12]
+    assert any(happened(seed, PLANS["bag"])["resurrected"] for seed in seeds)
+    assert not any(happened(seed, PLANS["repaired"])["resurrected"] for seed in seeds)
 
 
 def test_a_seed_gives_one_run_whatever_the_process() -> None:
