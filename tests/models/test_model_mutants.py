@@ -564,6 +564,7 @@ def test_tlc_agrees_that_a_rule_taken_out_breaks_a_named_property(mutant: Mutant
     assert not mutant.reached or (result.violation is not None and result.violation.label == mutant.violates)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutant", UNSEEN, ids=lambda each: each.name)
 def test_a_rule_that_no_property_sees_changes_nothing_in_a_model(mutant: Unseen, tmp_path: Path) -> None:
     copy = mutated(mutant, tmp_path)

@@ -378,7 +378,7 @@ def test_a_second_load_needs_no_java(tmp_path: Path) -> None:
         MODULES / "Registers.tla", MODULES / "Registers.cfg", cache_dir=tmp_path, java=str(tmp_path / "no-java")
     )
     assert again.source == first.source
-    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".py", ".z"]
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".code", ".py", ".z"]
 
 
 def test_a_change_in_any_module_or_in_the_configuration_is_noticed(tmp_path: Path) -> None:

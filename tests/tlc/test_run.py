@@ -29,7 +29,9 @@ MODULES = SPECS / "tlc"
 
 
 def run(module: str, cfg: str | None = None, **options: Any) -> TlcResult:
-    return run_tlc(MODULES / f"{module}.tla", MODULES / f"{cfg or module}.cfg", TlcOptions(**options))
+    return run_tlc(
+        MODULES / f"{module}.tla", MODULES / f"{cfg or module}.cfg", TlcOptions(**{"is_short": True, **options})
+    )
 
 
 def copied(module: str, folder: Path) -> tuple[Path, Path]:
@@ -243,12 +245,12 @@ def test_a_model_without_initial_states_never_holds() -> None:
 
 def test_a_spent_budget_is_inconclusive_with_the_progress_made() -> None:
     seen: list[Progress] = []
-    options = TlcOptions(budget=Budget(wall_seconds=6))
+    options = TlcOptions(is_short=True, budget=Budget(wall_seconds=8))
     result = run_tlc(MODULES / "Endless.tla", MODULES / "Endless.cfg", options, on_progress=seen.append)
     assert (result.verdict, result.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TIMED_OUT)
-    assert "6 s" in result.reason
+    assert "8 s" in result.reason
     assert seen and result.generated == seen[-1].generated > 1000
-    assert 6 <= result.wall_seconds < 12
+    assert 8 <= result.wall_seconds < 20
 
 
 def test_a_full_heap_is_inconclusive_and_says_so() -> None:

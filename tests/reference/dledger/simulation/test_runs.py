@@ -94,7 +94,7 @@ SINGLES = {"DoAppend", "DoCheckAppendResponse", "HandleDoAppend"}
 
 
 #: Plans that every run of the tests takes; the others are for `make nightly`.
-SAMPLE = ("fifo", "votes")
+SAMPLE = ("votes",)
 
 
 @pytest.fixture(
