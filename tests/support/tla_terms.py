@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from lockstep.tla.spec import Spec, load_spec
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.kinds import TlaError, Value, format_value
-from lockstep.tla.values.sets import frozen
+from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.text import parse_value
 from lockstep.tlc import find_java, find_tla2tools
 

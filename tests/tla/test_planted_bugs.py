@@ -17,14 +17,15 @@ from lockstep.tla.syntax.cfg import parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.interning import interned
 from lockstep.tla.syntax.tree import Builtin, read_tree
-from lockstep.tla.values import runtime, sets
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
+from lockstep.tla.values.lazy.constructed import PowerSet
 from lockstep.tla.values.names import Names
+from lockstep.tla.values.operators import functions, numbers, sequences, sets
 from places import SPECS
 from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc
 from tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_module
 
-pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.runtime.ExceptWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.operators.functions.ExceptWarning")
 
 TERMS = 800
 MODELS = (SPECS / "systems" / "BagQueue", SPECS / "systems" / "ReadersWriters", SPECS / "tla" / "Registers")
@@ -98,20 +99,20 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def at_is_the_whole_function(patch: pytest.MonkeyPatch) -> None:
     """EXCEPT: ``@`` is not the old value."""
-    right = runtime.except_
-    patch.setattr(runtime, "except_", lambda f, path, update: right(f, path, lambda _old: update(f)))
+    right = functions.except_
+    patch.setattr(functions, "except_", lambda f, path, update: right(f, path, lambda _old: update(f)))
 
 
 def division_rounds_toward_zero(patch: pytest.MonkeyPatch) -> None:
     """``-7 \\div 2`` is -3."""
-    right = runtime.div
+    right = numbers.div
 
     def div(a: Value, b: Value) -> int:
         if type(a) is not int or type(b) is not int or (a < 0) == (b < 0):
             return right(a, b)
         return -right(abs(a), abs(b))
 
-    patch.setattr(runtime, "div", div)
+    patch.setattr(numbers, "div", div)
 
 
 def choose_takes_the_last_witness(patch: pytest.MonkeyPatch) -> None:
@@ -171,23 +172,23 @@ def case_takes_its_first_branch(patch: pytest.MonkeyPatch) -> None:
 
 def a_difference_is_swapped(patch: pytest.MonkeyPatch) -> None:
     """``S \\ T`` is ``T \\ S``."""
-    right = runtime.minus
-    patch.setattr(runtime, "minus", lambda left, other: right(other, left))
+    right = sets.minus
+    patch.setattr(sets, "minus", lambda left, other: right(other, left))
 
 
 def append_puts_the_element_first(patch: pytest.MonkeyPatch) -> None:
     """``Append(<<1>>, 2)`` is ``<<2, 1>>``."""
-    patch.setattr(runtime, "append", lambda sequence, element: (element, *sequence))
+    patch.setattr(sequences, "append", lambda sequence, element: (element, *sequence))
 
 
 def a_function_on_1_to_n_is_no_sequence(patch: pytest.MonkeyPatch) -> None:
     """``[i \\in 1..2 |-> i]`` differs from ``<<1, 2>>``."""
-    right = runtime.function
+    right = functions.function
 
     def function(domain: Value, body: Callable[[Value], Value]) -> Value:
         return Fcn({i: body(i) for i in domain}) if type(domain) is range and domain else right(domain, body)
 
-    patch.setattr(runtime, "function", function)
+    patch.setattr(functions, "function", function)
 
 
 def two_bound_variables_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
@@ -216,8 +217,8 @@ def arguments_are_always_computed(patch: pytest.MonkeyPatch) -> None:
 
 def the_largest_subset_is_left_out(patch: pytest.MonkeyPatch) -> None:
     """``SUBSET S`` lacks S."""
-    right = sets.PowerSet.items
-    patch.setattr(sets.PowerSet, "items", lambda self: iter(list(right(self))[:-1]))
+    right = PowerSet.items
+    patch.setattr(PowerSet, "items", lambda self: iter(list(right(self))[:-1]))
 
 
 def a_disjunct_of_next_is_lost(patch: pytest.MonkeyPatch) -> None:

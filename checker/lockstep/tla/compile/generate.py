@@ -10,6 +10,7 @@ import itertools
 import pprint
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from lockstep.tla.compile.actions import YIELD, ActionCompiler, Mode, Rest
@@ -21,9 +22,12 @@ from lockstep.tla.compile.never import is_never
 from lockstep.tla.compile.nextstate import ActionPart, Frame, split_next
 from lockstep.tla.meta import EachMeta, Path, Place, empty_meta
 from lockstep.tla.syntax.tree import Bound, Builtin, Call, Definition, Expr, Location
-from lockstep.tla.values import runtime
+from lockstep.tla.values import equality, kinds
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value
-from lockstep.tla.values.sets import INT, NAT, STRING
+from lockstep.tla.values.lazy import constructed, kept, sets
+from lockstep.tla.values.lazy.constructed import INT, NAT, STRING
+from lockstep.tla.values.operators import bags, bounds, functions, logic, next_state, numbers, sequences, tlc
+from lockstep.tla.values.operators import sets as set_operators
 
 __all__ = ["COMPILER_VERSION", "MARKER", "behaviour", "generate"]
 
@@ -597,11 +601,7 @@ class _Generator:
         slow = [f for key, f in self.values.functions.items() if _is_why(key)]
         parts = [
             f'"""Compiled from {meta["name"]}.tla; do not edit."""',
-            "from lockstep.tla.values import sets as _sets",
-            "from lockstep.tla.values.runtime import NextState as _NextState",
-            "from lockstep.tla.values.runtime import (",
-            *[f"    {name} as _{name.rstrip('_')}," for name in runtime.__all__ if name != "NextState"],
-            ")",
+            *_imports(),
             "from lockstep.tla.state import state_class as _state_class",
             "from lockstep.tla.values.names import Names as _Names",
             f"\nMETA = {pprint.pformat(meta, width=110, sort_dicts=False)}",
@@ -667,6 +667,28 @@ def _inlined(frame: Frame, scope: Context) -> dict[int, Binding]:
 _TEMPORAL = frozenset({"[]", "<>", "~>", "$WF", "$SF", "$SquareAct", "$AngleAct", "-+->", "$TemporalExists"})
 
 
+_CALLED: tuple[tuple[ModuleType, Iterable[str]], ...] = (
+    (kinds, ("Fcn", "ModelValue", "as_fcn", "domain_of")),
+    (equality, ("build_set", "eq")),
+    (kept, ("frozen",)),
+    (sets, ("member",)),
+    (constructed, constructed.__all__),
+    *(
+        (module, module.__all__)
+        for module in (logic, next_state, bounds, numbers, set_operators, functions, sequences, bags, tlc)
+    ),
+)
+"""The modules of what generated code calls, each with the names that it imports."""
+
+
+def _imports() -> Iterator[str]:
+    """Write the imports of what generated code calls: each name with an underscore before it."""
+    for module, names in _CALLED:
+        yield f"from {module.__name__} import ("
+        yield from (f"    {name} as _{name.rstrip('_')}," for name in names)
+        yield ")"
+
+
 def _is_why(key: object) -> bool:
     return isinstance(key, tuple) and key[0] == "why"
 
@@ -688,7 +710,7 @@ def _literal(value: Value) -> str:
     if isinstance(value, (bool, int, str)):
         return repr(value)
     if value is NAT or value is INT or value is STRING:
-        return f"_sets.{value.__reduce__()}"
+        return f"_{value.__reduce__()}"
     raise CompileError(f"a constant cannot be {format_value(value)}")
 
 
