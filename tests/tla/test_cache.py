@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla import spec as module
-from lockstep.tla.cache import cache_folder, read_cached, write_cached
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading import project as module
+from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from places import SPECS
 
 MODULES = SPECS / "tla"

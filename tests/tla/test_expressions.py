@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.kinds import TlaError

@@ -15,7 +15,8 @@ from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
 from lockstep.tla.values import equality, growing, growth
 from lockstep.tla.values.equality import eq

@@ -17,7 +17,8 @@ from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
 from lockstep.tla.compile.analysis import CompileError, Program
 from lockstep.tla.compile.generate import behaviour
-from lockstep.tla.spec import Parsed, Spec
+from lockstep.tla.loading.project import Parsed
+from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.tree import Builtin, Call, Expr
 from lockstep.tla.values.kinds import ModelValue, Value
 from lockstep.trace.format import Event, TraceError
