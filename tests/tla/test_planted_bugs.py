@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.compile import actions, analysis, compiler, generate, nextstate
+from lockstep.tla.compile import actions, analysis, generate, nextstate
 from lockstep.tla.compile.analysis import CompileError, Program
+from lockstep.tla.compile.expressions import compiler, language, logic, quantifiers
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.cfg import parse_cfg
@@ -145,29 +146,29 @@ def a_conjunction_computes_all_its_parts(patch: pytest.MonkeyPatch) -> None:
     def conjunction(self: Any, expr: Builtin, scope: Any, block: Any) -> str:
         return f"all([{', '.join(self.test(arg, scope, block) for arg in expr.args)}])"
 
-    patch.setitem(compiler._SPECIAL, "\\land", conjunction)
+    patch.setitem(language.SPECIAL, "\\land", conjunction)
 
 
 def nothing_holds_of_an_empty_set(patch: pytest.MonkeyPatch) -> None:
     """``\\A x \\in {} : p`` is FALSE."""
-    right = compiler.Compiler.quantifier
+    right = quantifiers.quantifier
 
     def quantifier(self: Any, expr: Any, scope: Any, block: Any) -> str:
         code = right(self, expr, scope, block)
         return f"(lambda _r: bool(_r) and all(_r))([{code[4:-1]}])" if code.startswith("all(") else code
 
-    patch.setitem(compiler._BINDERS, "$BoundedForall", quantifier)
+    patch.setitem(language.BINDERS, "$BoundedForall", quantifier)
 
 
 def case_takes_its_first_branch(patch: pytest.MonkeyPatch) -> None:
     """CASE does not look at its guards."""
 
-    def case_as_if(self: Any, expr: Builtin) -> Any:
+    def case_as_if(expr: Builtin) -> Any:
         first = expr.args[0]
         assert isinstance(first, Builtin)
         return first.args[1]
 
-    patch.setattr(compiler.Compiler, "case_as_if", case_as_if)
+    patch.setattr(logic, "case_as_if", case_as_if)
 
 
 def a_difference_is_swapped(patch: pytest.MonkeyPatch) -> None:
@@ -207,7 +208,7 @@ def two_bound_variables_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
 
 def a_prime_is_not_seen(patch: pytest.MonkeyPatch) -> None:
     """``x'`` in an expression is x."""
-    patch.setitem(compiler._SPECIAL, "'", lambda self, expr, scope, block: self.expr(expr.args[0], scope, block))
+    patch.setitem(language.SPECIAL, "'", lambda self, expr, scope, block: self.expr(expr.args[0], scope, block))
 
 
 def arguments_are_always_computed(patch: pytest.MonkeyPatch) -> None:

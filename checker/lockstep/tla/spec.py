@@ -76,7 +76,7 @@ class Spec:
     """
 
     def __init__(self, source: str) -> None:
-        """Make a specification of its generated source; see :func:`lockstep.tla.loading.load.load_spec` and :meth:`from_source`."""
+        """Make a specification of its generated source; see :mod:`lockstep.tla.loading` and :meth:`from_source`."""
         self.source = source
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
         fast, marker, slow = source.partition(MARKER)
@@ -288,7 +288,7 @@ class Spec:
         return {name: [part_of(self._module, each) for each in told] for name, told in self._meta["parts"].items()}
 
     def footprint(self, name: str) -> list[PathOf]:
-        """List the paths into the state that a definition reads, 0 being its parameter; see :func:`lockstep.tla.loading.load.load_spec`.
+        """List the paths into the state that a definition reads, if it was asked for on loading; 0 is its parameter.
 
         Raises:
             KeyError: if there is no such definition, or it was not asked for when the specification was loaded.

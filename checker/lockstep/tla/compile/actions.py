@@ -15,19 +15,15 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from lockstep.tla.compile.analysis import CompileError
-from lockstep.tla.compile.compiler import (
-    NEXT,
-    NOW,
-    Compiler,
-    Context,
-    Function,
-    InlineBinding,
-    LetBinding,
-    ValueBinding,
-    changed,
-    unchanged,
-)
 from lockstep.tla.compile.emit import Block
+from lockstep.tla.compile.expressions.arguments import arguments
+from lockstep.tla.compile.expressions.compiler import Compiler, Function
+from lockstep.tla.compile.expressions.constructors import kept
+from lockstep.tla.compile.expressions.context import NEXT, NOW, Context, InlineBinding, LetBinding, ValueBinding
+from lockstep.tla.compile.expressions.in_context import is_rigid_but_for_states, limits_of, must_inline
+from lockstep.tla.compile.expressions.logic import case_as_if, changed, unchanged
+from lockstep.tla.compile.expressions.quantifiers import iterable, loops
+from lockstep.tla.compile.expressions.uses import let
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, OperatorArg
 
 __all__ = ["ActionCompiler", "Assigned", "Mode"]
@@ -151,7 +147,7 @@ class ActionCompiler:
             return True
         if self.mode in ("next", "init") and self.program.branches(expr):
             return True
-        if not self.values.is_rigid_but_for_states(expr, scope):
+        if not is_rigid_but_for_states(self.program, expr, scope):
             return True
         now, nxt = self.program.reads(expr)
         if self.mode == "init":
@@ -201,7 +197,7 @@ class ActionCompiler:
         elif not self.is_action(expr, scope, assigned):
             self.guard(expr, scope, block, assigned, rest)
         elif isinstance(expr, Let):
-            self.write(expr.body, self.values.let(expr, scope, block), block, assigned, rest)
+            self.write(expr.body, let(self.values, expr, scope, block), block, assigned, rest)
         elif isinstance(expr, Bind):
             self.write_bind(expr, scope, block, assigned, rest)
         elif isinstance(expr, Call):
@@ -228,7 +224,7 @@ class ActionCompiler:
             holds = Builtin("TRUE", (), expr.loc)
             self.conditional(Builtin("$IfThenElse", (*expr.args, holds), expr.loc), scope, block, assigned, rest)
         elif name == "$Case":
-            self.write(self.values.case_as_if(expr), scope, block, assigned, rest)
+            self.write(case_as_if(expr), scope, block, assigned, rest)
         elif name == "UNCHANGED":
             self.unchanged(expr, scope, block, assigned, rest)
         elif name in ("=", "\\in") and self.variable(expr.args[0], scope) is not None:
@@ -341,7 +337,7 @@ class ActionCompiler:
 
     def kept(self, expr: Expr, scope: Context, block: Block) -> str:
         """Compile a value that a state will keep."""
-        return self.values.kept(expr, scope, block)
+        return kept(self.values, expr, scope, block)
 
     def assign(
         self, variable: str, code: str, status: str, scope: Context, block: Block, assigned: Assigned, rest: Rest
@@ -423,9 +419,9 @@ class ActionCompiler:
 
     def ordered(self, domain: Expr, scope: Context, block: Block) -> str:
         """Compile a domain for iterating over it in its deterministic order."""
-        limits = self.values.limits(domain)
+        limits = limits_of(self.program, domain)
         if limits is not None:
-            return self.values.iterable(domain, scope, block)
+            return iterable(self.values, domain, scope, block)
         listing = "_sampled" if self.mode == "bound" else "_elements"
         return f"{listing}({self.values.expr(domain, scope, block)})"
 
@@ -489,7 +485,7 @@ class ActionCompiler:
 
     def forall(self, expr: Bind, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
         """Write ``\\A x \\in S : A`` as the conjunction of A over all x, as TLC does."""
-        inner_scope, clauses, names = self.values.loops(expr.bounds, scope, block)
+        inner_scope, clauses, names = loops(self.values, expr.bounds, scope, block)
         row = f"({', '.join(names)},)"
         rows, each, index = (scope.names.fresh(wanted) for wanted in ("_rows", "_each", "_i"))
         block.emit(f"{rows} = [{row} {clauses}]")
@@ -568,7 +564,7 @@ class ActionCompiler:
         if self.needs_inlining(definition, expr, scope):
             self.inline(definition, expr, replace(scope, env={}, at=()), scope, block, assigned, rest)
             return
-        args = self.values.arguments(definition, expr, scope, block)
+        args = arguments(self.values, definition, expr, scope, block)
         name = self.function(definition, assigned)
         states = [str(scope.now) if state == NOW else state for state in self.states()]
         after = self.exit_of(definition, assigned)
@@ -582,7 +578,7 @@ class ActionCompiler:
 
     def needs_inlining(self, definition: Definition, expr: Call, scope: Context) -> bool:
         """Tell whether an argument must reach the body unevaluated: it is an action or a variable to be assigned."""
-        if self.values.must_inline(definition, expr, scope):
+        if must_inline(self.program, definition, expr, scope):
             return True
         for arg in expr.args:
             if self.mode == "init" and self.plain_variable(arg, scope) is not None:

@@ -15,8 +15,12 @@ from typing import Any, TypeAlias
 
 from lockstep.tla.compile.actions import YIELD, ActionCompiler, Mode, Rest
 from lockstep.tla.compile.analysis import CompileError, Program
-from lockstep.tla.compile.compiler import NEXT, NOW, Binding, Compiler, Context, InlineBinding
 from lockstep.tla.compile.emit import Block, Names, python_name
+from lockstep.tla.compile.expressions.compiler import Compiler
+from lockstep.tla.compile.expressions.context import NEXT, NOW, Binding, Context, InlineBinding
+from lockstep.tla.compile.expressions.language import ExpressionCompiler
+from lockstep.tla.compile.expressions.logic import given_of, member_of
+from lockstep.tla.compile.expressions.uses import let
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
 from lockstep.tla.compile.never import is_never
 from lockstep.tla.compile.nextstate import ActionPart, Frame, split_next
@@ -79,7 +83,7 @@ class _Generator:
         self.asked = tuple(asked)
         self.sources = sources
         self.spec_hash = spec_hash
-        self.values = Compiler(program, debug)
+        self.values: Compiler = ExpressionCompiler(program, debug)
         for name in ("Next", "State"):
             self.values.globals.fresh(name)
         self.modes: dict[Mode, ActionCompiler] = {
@@ -320,7 +324,7 @@ class _Generator:
                 self._descend(actions, group, [*bound, *more], given, names, inside, inner)
 
         if frame.let is not None:
-            go_on(block, self.values.let(frame.let, scope, block))
+            go_on(block, let(self.values, frame.let, scope, block))
         elif frame.use is not None and frame.definition is not None:
             go_on(block, replace(scope, env=_inlined(frame, scope)))
         elif frame.bound is not None and actions.mode in ("next", "bound"):
@@ -373,12 +377,12 @@ class _Generator:
         self._membership(actions, domain, tests[1:], scope, inner, write)
         value, shown = tests[0]
         if actions.mode == "why":
-            code = self.values.member_of(value, domain, scope, block)
+            code = member_of(self.values, value, domain, scope, block)
             number = self.values.conjunct(domain.loc, f"{shown} \\in ")
             container = self.values.expr(domain, scope, block)
             actions.held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
         else:
-            code = self.values.given_of(shown, value, domain, scope, block)
+            code = given_of(self.values, shown, value, domain, scope, block)
             block.nest(f"if {code}:", inner)
 
     def write_enabled(self, expr: Expr, scope: Context, block: Block) -> str:
