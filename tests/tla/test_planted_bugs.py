@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from lockstep.tla.compile import actions, analysis, generate, nextstate
-from lockstep.tla.compile.analysis import CompileError, Program
+from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.expressions import compiler, language, logic, quantifiers
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.cfg import parse_cfg

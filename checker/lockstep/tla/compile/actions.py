@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from lockstep.tla.compile.analysis import CompileError
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.arguments import arguments
 from lockstep.tla.compile.expressions.compiler import Compiler, Function
@@ -24,6 +23,7 @@ from lockstep.tla.compile.expressions.in_context import is_rigid_but_for_states,
 from lockstep.tla.compile.expressions.logic import case_as_if, changed, unchanged
 from lockstep.tla.compile.expressions.quantifiers import iterable, loops
 from lockstep.tla.compile.expressions.uses import let
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, OperatorArg
 
 __all__ = ["ActionCompiler", "Assigned", "Mode"]

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from lockstep.tla.compile.actions import YIELD, ActionCompiler, Mode, Rest
-from lockstep.tla.compile.analysis import CompileError, Program
+from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.emit import Block, Names, python_name
 from lockstep.tla.compile.expressions.compiler import Compiler
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Binding, Context, InlineBinding
@@ -24,6 +24,7 @@ from lockstep.tla.compile.expressions.uses import let
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
 from lockstep.tla.compile.never import is_never
 from lockstep.tla.compile.nextstate import ActionPart, Frame, split_next
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.meta import EachMeta, Path, Place, empty_meta
 from lockstep.tla.syntax.tree import Bound, Builtin, Call, Definition, Expr, Location
 from lockstep.tla.values import equality, kinds

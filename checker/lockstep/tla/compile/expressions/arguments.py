@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lockstep.tla.compile.analysis import CompileError
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.compiler import Compiler, Write
 from lockstep.tla.compile.expressions.context import (
@@ -17,6 +16,7 @@ from lockstep.tla.compile.expressions.context import (
     ValueBinding,
 )
 from lockstep.tla.compile.expressions.in_context import is_given_soft, unstable
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Builtin, Call, Definition, Expr, Location, OperatorArg
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from lockstep.tla.compile.analysis import CompileError, Program
+from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.emit import Block, Names, python_name
 from lockstep.tla.compile.expressions.context import (
     NEXT,
@@ -19,6 +19,7 @@ from lockstep.tla.compile.expressions.context import (
     ValueBinding,
 )
 from lockstep.tla.compile.expressions.in_context import is_boolean
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Definition, Expr, Location
 
 __all__ = ["Compiler", "Function", "Write"]

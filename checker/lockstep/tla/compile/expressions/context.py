@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lockstep.tla.compile.analysis import CompileError
 from lockstep.tla.compile.emit import Names
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Definition, Expr, Location
 
 __all__ = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockstep.tla.compile.analysis import CompileError
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.compiler import Compiler, Write
 from lockstep.tla.compile.expressions.context import Context
@@ -17,6 +16,7 @@ from lockstep.tla.compile.expressions.quantifiers import (
     location_of,
     loops,
 )
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Expr
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from lockstep.tla.compile.analysis import Program, outcomes
+from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.expressions.context import NEXT, Context, InlineBinding, LetBinding, ValueBinding
+from lockstep.tla.compile.shapes import outcomes
 from lockstep.tla.syntax.instances import walk
 from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Definition, Expr, Let, Number, OperatorArg
 

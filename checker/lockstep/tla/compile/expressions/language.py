@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lockstep.tla.compile.analysis import CompileError
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.compiler import Compiler
 from lockstep.tla.compile.expressions.constructors import except_, record, record_set, set_enumeration, tuple_, union
@@ -42,6 +41,7 @@ from lockstep.tla.compile.expressions.logic import (
 )
 from lockstep.tla.compile.expressions.quantifiers import choose, quantifier, set_filter, set_map
 from lockstep.tla.compile.expressions.uses import call, let
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Expr, Let, Number, String
 
 __all__ = ["ExpressionCompiler"]

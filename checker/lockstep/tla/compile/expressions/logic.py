@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lockstep.tla.compile.analysis import CompileError
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.compiler import Compiler, Write
 from lockstep.tla.compile.expressions.context import Context
 from lockstep.tla.compile.expressions.in_context import limits_of
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Builtin, Expr, String
 
 

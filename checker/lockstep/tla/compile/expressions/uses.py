@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.tla.compile.analysis import CompileError
 from lockstep.tla.compile.emit import Block, python_name
 from lockstep.tla.compile.expressions.arguments import arguments, operator, thunk
 from lockstep.tla.compile.expressions.compiler import Compiler
@@ -17,6 +16,7 @@ from lockstep.tla.compile.expressions.context import (
     ThunkBinding,
 )
 from lockstep.tla.compile.expressions.in_context import is_given_soft, is_integer, is_small, must_inline
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.standard import STANDARD, STANDARD_VALUES
 from lockstep.tla.syntax.tree import Builtin, Call, Declaration, Definition, Expr, Let, Location, OperatorArg
 
