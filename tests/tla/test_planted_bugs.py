@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.compile import actions, analysis, generate, nextstate
+from lockstep.tla.compile import actions, analysis, nextstate
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.expressions import compiler, language, logic, quantifiers
+from lockstep.tla.compile.module import behaviour
+from lockstep.tla.compile.module.text import generate
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
@@ -45,7 +47,7 @@ class Parsed:
         tree, cfg = read_tree(self.xml), parse_cfg(self.cfg)
         names = interned(tree, lambda name: self.sources.get(name) or sany.standard_module(name), cfg.names)
         resolve_instances(tree)
-        return Spec.from_source(generate.generate(Program(tree, cfg), self.sources, names=names))
+        return Spec.from_source(generate(Program(tree, cfg), self.sources, names=names))
 
 
 def parsed(module: Path, cfg: Path) -> Parsed:
@@ -226,7 +228,7 @@ def the_largest_subset_is_left_out(patch: pytest.MonkeyPatch) -> None:
 def a_disjunct_of_next_is_lost(patch: pytest.MonkeyPatch) -> None:
     """The last action of Next never happens."""
     right = nextstate.split_next
-    patch.setattr(generate, "split_next", lambda program, definition: right(program, definition)[:-1])
+    patch.setattr(behaviour, "split_next", lambda program, definition: right(program, definition)[:-1])
 
 
 BUGS: tuple[Plant, ...] = (

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from lockstep.base.errors import BadInputError
-from lockstep.tla.compile.generate import MARKER
+from lockstep.tla.compile.module.text import MARKER
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.explain import Explanation, Tracer
 from lockstep.tla.meta import Meta

@@ -16,7 +16,7 @@ from lockstep.conformance.check import INIT
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
 from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.generate import behaviour
+from lockstep.tla.compile.module.behaviour import behaviour
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.loading.project import Parsed
 from lockstep.tla.spec import Spec

@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lockstep.tla.compile.generate import COMPILER_VERSION, generate
+from lockstep.tla.compile.module.module import COMPILER_VERSION
+from lockstep.tla.compile.module.text import generate
 from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
 from lockstep.tla.loading.project import directories_of, exported, program_of, project_modules, read_cfg
 from lockstep.tla.spec import Spec
