@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.compile import actions, analysis, nextstate
+from lockstep.tla.compile import analysis, nextstate
+from lockstep.tla.compile.actions import assignments
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.expressions import compiler, language, logic, quantifiers
 from lockstep.tla.compile.module import behaviour
@@ -134,13 +135,13 @@ def choose_takes_the_last_witness(patch: pytest.MonkeyPatch) -> None:
 
 def unchanged_forgets_a_variable(patch: pytest.MonkeyPatch) -> None:
     """``UNCHANGED <<x, y>>`` says nothing of y."""
-    right = actions.ActionCompiler.flattened
+    right = assignments.flattened
 
-    def flattened(self: Any, expr: Any, scope: Any) -> list[str] | None:
-        names = right(self, expr, scope)
+    def flattened(compiler: Any, expr: Any, scope: Any) -> list[str] | None:
+        names = right(compiler, expr, scope)
         return names[:-1] if names and len(names) > 1 else names
 
-    patch.setattr(actions.ActionCompiler, "flattened", flattened)
+    patch.setattr(assignments, "flattened", flattened)
 
 
 def a_conjunction_computes_all_its_parts(patch: pytest.MonkeyPatch) -> None:

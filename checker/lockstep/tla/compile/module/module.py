@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from lockstep.tla.compile.actions import ActionCompiler, Mode
+from lockstep.tla.compile.actions.assigned import Mode
+from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.language import ActionCompiler
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.expressions.compiler import Compiler
 from lockstep.tla.compile.expressions.context import Binding, Context, InlineBinding
@@ -49,7 +51,7 @@ class Module:
         self.values: Compiler = ExpressionCompiler(program, debug)
         for name in ("Next", "State"):
             self.values.globals.fresh(name)
-        self.modes: dict[Mode, ActionCompiler] = {
+        self.modes: dict[Mode, Actions] = {
             mode: ActionCompiler(self.values, mode) for mode in ("next", "step", "init", "why", "bound")
         }
         self.entries: dict[str, list[str]] = {"next": [], "step": [], "init": [], "why": [], "bound": []}

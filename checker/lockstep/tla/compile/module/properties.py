@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from lockstep.tla.compile.actions.quantifiers import loop
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Context, InlineBinding
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
@@ -188,7 +189,7 @@ def _write_loops(module: Module, frames: list[Frame], names: list[str], scope: C
         more = [inside.env[uid].code for uid in frame.bound.params]  # type: ignore[union-attr]  # a bound value
         _write_loops(module, below, [*names, *more], inside, inner)
 
-    module.modes["next"].loop(frame.bound, scope, block, write)
+    loop(module.modes["next"], frame.bound, scope, block, write)
 
 
 def assumptions(module: Module) -> list[tuple[str, Place]]:

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from lockstep.tla.compile.actions import YIELD, ActionCompiler, Rest
+from lockstep.tla.compile.actions.assigned import YIELD, Rest
+from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.guards import held
+from lockstep.tla.compile.actions.quantifiers import loop
 from lockstep.tla.compile.emit import Block, python_name
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Context
 from lockstep.tla.compile.expressions.logic import given_of, member_of
@@ -129,7 +132,7 @@ def write_successors(module: Module, split: list[ActionPart], names: dict[int, s
 
 def _descend(
     module: Module,
-    actions: ActionCompiler,
+    actions: Actions,
     ways: list[_Way],
     bound: list[str],
     given: list[str],
@@ -169,17 +172,17 @@ def _descend(
 
 
 def _enumerate(
-    module: Module, actions: ActionCompiler, bound: Bound, scope: Context, block: Block, go_on: Callable[..., None]
+    module: Module, actions: Actions, bound: Bound, scope: Context, block: Block, go_on: Callable[..., None]
 ) -> None:
     def write(inner: Block, inside: Context) -> None:
         go_on(inner, inside, [inside.env[uid].code for uid in bound.params])  # type: ignore[union-attr]
 
-    actions.loop(bound, scope, block, write)
+    loop(actions, bound, scope, block, write)
 
 
 def _test_given(
     module: Module,
-    actions: ActionCompiler,
+    actions: Actions,
     bound: Bound,
     names: list[str],
     given: list[str],
@@ -201,7 +204,7 @@ def _test_given(
 
 def _membership(
     module: Module,
-    actions: ActionCompiler,
+    actions: Actions,
     domain: Expr,
     tests: list[tuple[str, str]],
     scope: Context,
@@ -218,7 +221,7 @@ def _membership(
         code = member_of(module.values, value, domain, scope, block)
         number = module.values.conjunct(domain.loc, f"{shown} \\in ")
         container = module.values.expr(domain, scope, block)
-        actions.held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
+        held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
     else:
         code = given_of(module.values, shown, value, domain, scope, block)
         block.nest(f"if {code}:", inner)
