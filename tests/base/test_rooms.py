@@ -13,7 +13,7 @@ import pytest
 
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.constants import CONSTANTS
-from lockstep.tla.spec import load_spec
+from lockstep.tla.loading.load import load_spec
 from lockstep.tla.values.kinds import Value
 from places import ROOT, TESTS
 from raftref.dledger import ACTIONS

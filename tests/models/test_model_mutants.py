@@ -20,7 +20,7 @@ from lockstep.models.manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.models import manifest
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.spec import load_spec
+from lockstep.tla.loading.load import load_spec
 from lockstep.tlc import TlcVerdict
 from lockstep.tlc.parse import cfg_section
 

@@ -12,7 +12,8 @@ from lockstep.models.manifest import ModelEntry
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.models import manifest
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.values.text import parse_value
 from lockstep.tlc import TlcGraph, dump_state_graph

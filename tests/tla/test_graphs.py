@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.text import parse_value

@@ -15,9 +15,10 @@ from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.values import equality, growing, growth, sets
+from lockstep.tla.values import equality, growing, growth
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.growing import GrowingSeq, GrowingSet
 from lockstep.tla.values.growth import added_to, made_of
@@ -31,22 +32,22 @@ from lockstep.tla.values.kinds import (
     domain_of,
     format_value,
 )
-from lockstep.tla.values.runtime import (
+from lockstep.tla.values.lazy import constructed, kept
+from lockstep.tla.values.lazy.constructed import NAT, FcnSet, SeqSet
+from lockstep.tla.values.lazy.kept import frozen
+from lockstep.tla.values.lazy.sets import member
+from lockstep.tla.values.operators.functions import apply, except_, merge
+from lockstep.tla.values.operators.sequences import (
     append,
-    apply,
     concatenate,
-    cup,
-    except_,
     head,
     length,
-    merge,
-    minus,
     select_seq,
     sort_seq,
     sub_seq,
     tail,
 )
-from lockstep.tla.values.sets import NAT, FcnSet, SeqSet, frozen, member
+from lockstep.tla.values.operators.sets import cup, minus
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 from raftref.dledger.simulation import simulate
 from simulated_traces import as_event, header
@@ -66,12 +67,11 @@ def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for kind in (GrowingSet, GrowingSeq):
         plus = kind.plus
         monkeypatch.setattr(kind, "plus", lambda self, more, plus=plus: made.add(type(self)) or plus(self, more))
-    for module in (growth, equality):
+    for module in (growth, equality, kept, constructed):
         monkeypatch.setattr(module, "LONG", 1)
-    monkeypatch.setattr(sets, "_LONG", 1)
     yield
     assert made == {GrowingSet, GrowingSeq}
-    for known in (growth._grown, equality._uniform, sets._long):
+    for known in (growth._grown, equality._uniform, kept._long):
         known.clear()
 
 

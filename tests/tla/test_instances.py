@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.models.search import explore_compiled, explore_with_tlc
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.sany import SanyError
 from lockstep.tla.values.kinds import format_value
 from tla_instances import Maker, told_by_tlc, told_by_us

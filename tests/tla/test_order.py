@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import load_spec
+from lockstep.tla.loading.load import load_spec
 from lockstep.tlc import TlcOptions, run_tlc
 
 # Each is a module's body, its invariants, and what TLC finds violated in it ("" for a deadlock).

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tla.values.names import Names
 from lockstep.tla.values.text import parse_value

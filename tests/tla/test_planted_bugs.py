@@ -9,22 +9,28 @@ from typing import Any
 
 import pytest
 
-from lockstep.tla.compile import actions, analysis, compiler, generate, nextstate
-from lockstep.tla.compile.analysis import CompileError, Program
+from lockstep.tla.compile import analysis, nextstate
+from lockstep.tla.compile.actions import assignments
+from lockstep.tla.compile.analysis import Program
+from lockstep.tla.compile.expressions import compiler, language, logic, quantifiers
+from lockstep.tla.compile.module import behaviour
+from lockstep.tla.compile.module.text import generate
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.cfg import parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.interning import interned
 from lockstep.tla.syntax.tree import Builtin, read_tree
-from lockstep.tla.values import runtime, sets
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
+from lockstep.tla.values.lazy.constructed import PowerSet
 from lockstep.tla.values.names import Names
+from lockstep.tla.values.operators import functions, numbers, sequences, sets
 from places import SPECS
 from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc
 from tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_module
 
-pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.runtime.ExceptWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.operators.functions.ExceptWarning")
 
 TERMS = 500
 MODELS = (SPECS / "systems" / "BagQueue", SPECS / "systems" / "ReadersWriters", SPECS / "tla" / "Registers")
@@ -42,7 +48,7 @@ class Parsed:
         tree, cfg = read_tree(self.xml), parse_cfg(self.cfg)
         names = interned(tree, lambda name: self.sources.get(name) or sany.standard_module(name), cfg.names)
         resolve_instances(tree)
-        return Spec.from_source(generate.generate(Program(tree, cfg), self.sources, names=names))
+        return Spec.from_source(generate(Program(tree, cfg), self.sources, names=names))
 
 
 def parsed(module: Path, cfg: Path) -> Parsed:
@@ -98,20 +104,20 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 def at_is_the_whole_function(patch: pytest.MonkeyPatch) -> None:
     """EXCEPT: ``@`` is not the old value."""
-    right = runtime.except_
-    patch.setattr(runtime, "except_", lambda f, path, update: right(f, path, lambda _old: update(f)))
+    right = functions.except_
+    patch.setattr(functions, "except_", lambda f, path, update: right(f, path, lambda _old: update(f)))
 
 
 def division_rounds_toward_zero(patch: pytest.MonkeyPatch) -> None:
     """``-7 \\div 2`` is -3."""
-    right = runtime.div
+    right = numbers.div
 
     def div(a: Value, b: Value) -> int:
         if type(a) is not int or type(b) is not int or (a < 0) == (b < 0):
             return right(a, b)
         return -right(abs(a), abs(b))
 
-    patch.setattr(runtime, "div", div)
+    patch.setattr(numbers, "div", div)
 
 
 def choose_takes_the_last_witness(patch: pytest.MonkeyPatch) -> None:
@@ -129,13 +135,13 @@ def choose_takes_the_last_witness(patch: pytest.MonkeyPatch) -> None:
 
 def unchanged_forgets_a_variable(patch: pytest.MonkeyPatch) -> None:
     """``UNCHANGED <<x, y>>`` says nothing of y."""
-    right = actions.ActionCompiler.flattened
+    right = assignments.flattened
 
-    def flattened(self: Any, expr: Any, scope: Any) -> list[str] | None:
-        names = right(self, expr, scope)
+    def flattened(compiler: Any, expr: Any, scope: Any) -> list[str] | None:
+        names = right(compiler, expr, scope)
         return names[:-1] if names and len(names) > 1 else names
 
-    patch.setattr(actions.ActionCompiler, "flattened", flattened)
+    patch.setattr(assignments, "flattened", flattened)
 
 
 def a_conjunction_computes_all_its_parts(patch: pytest.MonkeyPatch) -> None:
@@ -144,50 +150,50 @@ def a_conjunction_computes_all_its_parts(patch: pytest.MonkeyPatch) -> None:
     def conjunction(self: Any, expr: Builtin, scope: Any, block: Any) -> str:
         return f"all([{', '.join(self.test(arg, scope, block) for arg in expr.args)}])"
 
-    patch.setitem(compiler._SPECIAL, "\\land", conjunction)
+    patch.setitem(language.SPECIAL, "\\land", conjunction)
 
 
 def nothing_holds_of_an_empty_set(patch: pytest.MonkeyPatch) -> None:
     """``\\A x \\in {} : p`` is FALSE."""
-    right = compiler.Compiler.quantifier
+    right = quantifiers.quantifier
 
     def quantifier(self: Any, expr: Any, scope: Any, block: Any) -> str:
         code = right(self, expr, scope, block)
         return f"(lambda _r: bool(_r) and all(_r))([{code[4:-1]}])" if code.startswith("all(") else code
 
-    patch.setitem(compiler._BINDERS, "$BoundedForall", quantifier)
+    patch.setitem(language.BINDERS, "$BoundedForall", quantifier)
 
 
 def case_takes_its_first_branch(patch: pytest.MonkeyPatch) -> None:
     """CASE does not look at its guards."""
 
-    def case_as_if(self: Any, expr: Builtin) -> Any:
+    def case_as_if(expr: Builtin) -> Any:
         first = expr.args[0]
         assert isinstance(first, Builtin)
         return first.args[1]
 
-    patch.setattr(compiler.Compiler, "case_as_if", case_as_if)
+    patch.setattr(logic, "case_as_if", case_as_if)
 
 
 def a_difference_is_swapped(patch: pytest.MonkeyPatch) -> None:
     """``S \\ T`` is ``T \\ S``."""
-    right = runtime.minus
-    patch.setattr(runtime, "minus", lambda left, other: right(other, left))
+    right = sets.minus
+    patch.setattr(sets, "minus", lambda left, other: right(other, left))
 
 
 def append_puts_the_element_first(patch: pytest.MonkeyPatch) -> None:
     """``Append(<<1>>, 2)`` is ``<<2, 1>>``."""
-    patch.setattr(runtime, "append", lambda sequence, element: (element, *sequence))
+    patch.setattr(sequences, "append", lambda sequence, element: (element, *sequence))
 
 
 def a_function_on_1_to_n_is_no_sequence(patch: pytest.MonkeyPatch) -> None:
     """``[i \\in 1..2 |-> i]`` differs from ``<<1, 2>>``."""
-    right = runtime.function
+    right = functions.function
 
     def function(domain: Value, body: Callable[[Value], Value]) -> Value:
         return Fcn({i: body(i) for i in domain}) if type(domain) is range and domain else right(domain, body)
 
-    patch.setattr(runtime, "function", function)
+    patch.setattr(functions, "function", function)
 
 
 def two_bound_variables_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
@@ -206,7 +212,7 @@ def two_bound_variables_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
 
 def a_prime_is_not_seen(patch: pytest.MonkeyPatch) -> None:
     """``x'`` in an expression is x."""
-    patch.setitem(compiler._SPECIAL, "'", lambda self, expr, scope, block: self.expr(expr.args[0], scope, block))
+    patch.setitem(language.SPECIAL, "'", lambda self, expr, scope, block: self.expr(expr.args[0], scope, block))
 
 
 def arguments_are_always_computed(patch: pytest.MonkeyPatch) -> None:
@@ -216,14 +222,14 @@ def arguments_are_always_computed(patch: pytest.MonkeyPatch) -> None:
 
 def the_largest_subset_is_left_out(patch: pytest.MonkeyPatch) -> None:
     """``SUBSET S`` lacks S."""
-    right = sets.PowerSet.items
-    patch.setattr(sets.PowerSet, "items", lambda self: iter(list(right(self))[:-1]))
+    right = PowerSet.items
+    patch.setattr(PowerSet, "items", lambda self: iter(list(right(self))[:-1]))
 
 
 def a_disjunct_of_next_is_lost(patch: pytest.MonkeyPatch) -> None:
     """The last action of Next never happens."""
     right = nextstate.split_next
-    patch.setattr(generate, "split_next", lambda program, definition: right(program, definition)[:-1])
+    patch.setattr(behaviour, "split_next", lambda program, definition: right(program, definition)[:-1])
 
 
 BUGS: tuple[Plant, ...] = (

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaError
 from places import SPECS

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.spec import CompileError, Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import CompileError, Spec
 from lockstep.tla.syntax.sany import SanyError
 
 HEAD = """EXTENDS Reals, TLC, Sequences

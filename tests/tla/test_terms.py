@@ -26,7 +26,7 @@ from tla_terms import (
     reduced,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.runtime.ExceptWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.operators.functions.ExceptWarning")
 
 FEW, MANY, BATCH = 150, 5_000, 500
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockstep.tla.values import equality as tla_values
-from lockstep.tla.values import sets
 from lockstep.tla.values.equality import build_set, eq, lookup
 from lockstep.tla.values.itf import from_itf, to_itf
 from lockstep.tla.values.kinds import (
@@ -25,8 +24,12 @@ from lockstep.tla.values.kinds import (
     format_value,
     sort_key,
 )
-from lockstep.tla.values.runtime import apply, cup, except_, put
-from lockstep.tla.values.sets import NAT, FcnSet, Filtered, LazySet, PowerSet, Product, RcdSet, SeqSet, member
+from lockstep.tla.values.lazy import sets
+from lockstep.tla.values.lazy.algebra import Filtered
+from lockstep.tla.values.lazy.constructed import NAT, FcnSet, PowerSet, Product, RcdSet, SeqSet
+from lockstep.tla.values.lazy.sets import LazySet, member
+from lockstep.tla.values.operators.functions import apply, except_, put
+from lockstep.tla.values.operators.sets import cup
 from lockstep.tla.values.text import parse_value
 
 NAMES = ["n1", "n2", "nil"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import load_spec
+from lockstep.tla.loading.load import load_spec
 from lockstep.tlc import TlcOptions, run_tlc
 
 

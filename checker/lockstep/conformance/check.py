@@ -26,7 +26,8 @@ from lockstep.conformance.compare import copies, equal_count
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
-from lockstep.tla.spec import PathOf, Spec
+from lockstep.tla.parts import PathOf
+from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
 from lockstep.tlc.errors import ToolDied, ToolMissing

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lockstep.conformance.concern import Change, Concern, States, at_elements, meet
-from lockstep.tla.spec import PropertyPart, Spec
+from lockstep.tla.parts import PropertyPart
+from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.explore import Violation
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.text import parse_value
 from lockstep.tlc.result import Counterexample, TlcStep

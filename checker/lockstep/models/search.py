@@ -13,7 +13,8 @@ from lockstep.base.verdict import Verdict
 from lockstep.models.counterexample import of_search, of_tlc
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.explore import explore
-from lockstep.tla.spec import FalseAssumptionError, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import FalseAssumptionError
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
 

@@ -17,7 +17,8 @@ from lockstep.conformance.interface import Interface
 from lockstep.systems.opening import open_trace
 from lockstep.systems.own import check_own, load_own_spec, own_system, refuse_mapping
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
-from lockstep.tla.spec import Spec, parse_spec
+from lockstep.tla.loading.project import parse_spec
+from lockstep.tla.spec import Spec
 from lockstep.trace.format import Event, Header, Trace
 from lockstep.trace.json_lines import source_name
 from lockstep.trace.mapping import read_mapping

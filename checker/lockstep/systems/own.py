@@ -9,7 +9,8 @@ from lockstep.conformance.check import Events, TraceVerdict, check_trace, failur
 from lockstep.conformance.interface import Interface
 from lockstep.systems.specs import refuse_unchecked
 from lockstep.systems.system import System
-from lockstep.tla.spec import Spec, load_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
 from lockstep.trace.format import Trace, TraceError, read_trace
 from lockstep.trace.mapping import MappedTrace, Mapping, MappingError
 

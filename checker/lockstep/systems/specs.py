@@ -12,7 +12,9 @@ from lockstep.base.errors import BadInputError
 from lockstep.conformance.by_tlc import Subject
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import Choice, Choices, Constants, System
-from lockstep.tla.spec import FalseAssumptionError, Spec, load_spec, module_texts, parse_spec
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.project import module_texts, parse_spec
+from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.format import Header, TraceError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lockstep.tla.spec import Spec, strictly_equal
-from lockstep.tla.state import State
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State, strictly_equal
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.values.kinds import Value
 

@@ -45,7 +45,7 @@ class ThresholdMeta(TypedDict):
 
 
 class EachMeta(TypedDict):
-    """What a part says of every element of a set or range of the state; see lockstep.tla.spec.EachPart."""
+    """What a part says of every element of a set or range of the state; see lockstep.tla.parts.EachPart."""
 
     holds: str
     domain: str | None
@@ -58,7 +58,7 @@ class EachMeta(TypedDict):
 
 
 class PartMeta(TypedDict):
-    """A part of a property; see lockstep.tla.spec.PropertyPart."""
+    """A part of a property; see lockstep.tla.parts.PropertyPart."""
 
     holds: str
     elements: str

@@ -7,9 +7,10 @@ from operator import itemgetter
 from typing import Any
 
 from lockstep.tla.compile.emit import python_name
-from lockstep.tla.values.kinds import Value, format_value
+from lockstep.tla.values.equality import same_kind
+from lockstep.tla.values.kinds import TlaTypeError, Value, format_value
 
-__all__ = ["State", "state_class"]
+__all__ = ["State", "state_class", "strictly_equal"]
 
 
 class State(tuple[Value, ...]):
@@ -96,3 +97,14 @@ def state_of(variables: Sequence[str], values: Mapping[str, Value]) -> State:
         if name not in variables:
             raise KeyError(name)
     return state_class(variables)(tuple(values[name] for name in variables))
+
+
+def strictly_equal(left: State, right: State) -> bool:
+    """Tell whether two states that Python holds equal are equal in TLA+.
+
+    Raises:
+        TlaTypeError: if they cannot be compared.
+    """
+    if not all(map(same_kind, left, right)):
+        raise TlaTypeError(f"two states differ in kind only:\n{left}\nand\n{right}")
+    return left == right

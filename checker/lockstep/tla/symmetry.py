@@ -13,7 +13,8 @@ from lockstep.tla.values.kinds import (
     Value,
     as_fcn,
 )
-from lockstep.tla.values.sets import LazyFcn, LazySet
+from lockstep.tla.values.lazy.functions import LazyFcn
+from lockstep.tla.values.lazy.sets import LazySet
 
 __all__ = ["Images", "Permutation", "Sameness", "sameness"]
 

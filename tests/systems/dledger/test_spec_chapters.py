@@ -12,7 +12,7 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.constants import CONSTANTS, SET_CONSTANTS
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_constants, trace_spec
-from lockstep.tla.spec import parse_spec
+from lockstep.tla.loading.project import parse_spec
 from simulated_traces import header
 from spec_book import chapters
 

@@ -26,7 +26,8 @@ from lockstep.conformance.check import (
 )
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
-from lockstep.tla.spec import Parsed, Spec
+from lockstep.tla.loading.project import Parsed
+from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tla.values.text import parse_value
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc

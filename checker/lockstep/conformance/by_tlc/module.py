@@ -15,9 +15,11 @@ from lockstep.conformance.by_tlc.source import Source
 from lockstep.conformance.check import INIT
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
-from lockstep.tla.compile.analysis import CompileError, Program
-from lockstep.tla.compile.generate import behaviour
-from lockstep.tla.spec import Parsed, Spec
+from lockstep.tla.compile.analysis import Program
+from lockstep.tla.compile.module.behaviour import behaviour
+from lockstep.tla.compile.program import CompileError
+from lockstep.tla.loading.project import Parsed
+from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.tree import Builtin, Call, Expr
 from lockstep.tla.values.kinds import ModelValue, Value
 from lockstep.trace.format import Event, TraceError

@@ -14,7 +14,8 @@ from lockstep.systems.dledger.reached import ELECTIONS, LOGS, PARSED, TOLD, kind
 from lockstep.systems.system import Floor, Reached
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.sets import RcdSet, Union2
+from lockstep.tla.values.lazy.algebra import Union2
+from lockstep.tla.values.lazy.constructed import RcdSet
 
 #: A fleet of this size has a floor for every plan: so many clusters, of so many events each.
 CLUSTERS, EVENTS = 20, 900

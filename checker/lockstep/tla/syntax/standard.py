@@ -1,6 +1,6 @@
 """The operators of the standard modules, by (module, name).
 
-Each names its function in :mod:`lockstep.tla.values.runtime` (as generated code imports it), says of each argument
+Each names its function in :mod:`lockstep.tla.values.operators` (as generated code imports it), says of each argument
 whether it is a value (``v``) or an operator (``o``), and may give Python's own operator for arguments known to be
 integers (small ones, where the result is one, too).
 """

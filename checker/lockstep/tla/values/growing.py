@@ -12,7 +12,9 @@ from typing import Any, TypeAlias
 
 from lockstep.tla.values.equality import compare, lookup, ordered, sample_of_uniform
 from lockstep.tla.values.kinds import TlaError, Value, outside, same_shape
-from lockstep.tla.values.sets import LazyFcn, LazySet, frozen
+from lockstep.tla.values.lazy.functions import LazyFcn
+from lockstep.tla.values.lazy.kept import frozen
+from lockstep.tla.values.lazy.sets import LazySet
 
 __all__ = ["GrowingSeq", "GrowingSet", "Sequence", "join", "unite"]
 

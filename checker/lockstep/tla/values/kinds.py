@@ -7,7 +7,7 @@ integer                ``int`` (never ``bool``)
 boolean                ``bool``
 string                 ``str``
 model value            :class:`ModelValue`, interned, equal to itself alone
-set                    ``frozenset``, or a :class:`lockstep.tla.values.sets.LazySet`
+set                    ``frozenset``, or a :class:`lockstep.tla.values.lazy.sets.LazySet`
 function on ``1..n``   ``tuple`` (sequences and tuples, and the function on the empty set)
 any other function     :class:`Fcn` (a record is a function on strings)
 =====================  =====================================================================

@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from lockstep.tla.values.equality import ordered
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value, format_value, sort_key
-from lockstep.tla.values.runtime import listed
-from lockstep.tla.values.sets import LazySet, PowerSet, in_order
+from lockstep.tla.values.lazy.constructed import PowerSet
+from lockstep.tla.values.lazy.sets import LazySet, in_order
+from lockstep.tla.values.operators.bounds import listed
 
 __all__ = ["Names"]
 

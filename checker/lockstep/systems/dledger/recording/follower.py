@@ -4,7 +4,8 @@ What it does with one request is several lines (take, store, answer, committed i
 takes effect at the store's line; one that changes no log takes effect where it is answered.
 """
 
-from lockstep.systems.dledger.recording.lines import Handler, Line, RecvPush, RespPush, Store
+from lockstep.systems.dledger.recording.lines.line import Line
+from lockstep.systems.dledger.recording.lines.replication import Handler, RecvPush, RespPush, Store
 from lockstep.systems.dledger.recording.placement import PlacedStep
 from lockstep.systems.dledger.recording.wire import Message, Rpc, answer_record, request_body
 from lockstep.systems.dledger.recording.world import (

@@ -13,31 +13,22 @@ from typing import Any
 
 from lockstep.base.progress import EVERY, Say, silent
 from lockstep.systems.dledger.recording import follower, leader
-from lockstep.systems.dledger.recording.lines import (
+from lockstep.systems.dledger.recording.lines.election import RoleLine
+from lockstep.systems.dledger.recording.lines.life import Crash, Final, RecordingHeader, Recovered, Stop
+from lockstep.systems.dledger.recording.lines.line import Line, NodeLine, NodeState
+from lockstep.systems.dledger.recording.lines.reading import parse_lines, read_recording
+from lockstep.systems.dledger.recording.lines.replication import (
     Checkpoint,
-    Crash,
     DispatcherLine,
-    Dropped,
-    Duplicated,
-    Final,
     Handler,
-    Line,
-    NetError,
-    NodeLine,
-    NodeState,
-    RecordingHeader,
-    Recovered,
     RecvPush,
     RecvRespPush,
     RespPush,
-    RoleLine,
     SendPush,
-    Stop,
     Store,
     Watermark,
-    parse_lines,
-    read_recording,
 )
+from lockstep.systems.dledger.recording.lines.surroundings import Dropped, Duplicated, NetError
 from lockstep.systems.dledger.recording.placement import PlacedStep, Placement, place
 from lockstep.systems.dledger.recording.world import OF_LOG, OF_ROLE, MarksNow, Node, RoleNow, World, shown_of_node
 from lockstep.trace import format as trace

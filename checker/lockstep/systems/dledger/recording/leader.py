@@ -7,7 +7,14 @@ dispatcher's own runs the callback of an APPEND's answer; QuorumAckChecker commi
 from collections.abc import Callable
 from typing import Any
 
-from lockstep.systems.dledger.recording.lines import DispatcherLine, Line, RecvRespPush, SendPush, Store, Watermark
+from lockstep.systems.dledger.recording.lines.line import Line
+from lockstep.systems.dledger.recording.lines.replication import (
+    DispatcherLine,
+    RecvRespPush,
+    SendPush,
+    Store,
+    Watermark,
+)
 from lockstep.systems.dledger.recording.placement import PlacedStep
 from lockstep.systems.dledger.recording.wire import Rpc
 from lockstep.systems.dledger.recording.world import (

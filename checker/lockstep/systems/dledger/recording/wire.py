@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.systems.dledger.recording.lines import Push, RecvRespPush, Response, SendPush, Store
+from lockstep.systems.dledger.recording.lines.replication import Push, RecvRespPush, Response, SendPush, Store
 from lockstep.systems.dledger.recording.placement import PlacedStep
 
 Message = dict[str, Any]

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lockstep.systems.dledger.recording.lines import (
+from lockstep.systems.dledger.recording.lines.line import Line, NodeLine, NodeState
+from lockstep.systems.dledger.recording.lines.replication import (
     DispatcherLine,
     DispatcherState,
-    Line,
-    NodeLine,
-    NodeState,
     RecvRespPush,
     Store,
     StoreState,

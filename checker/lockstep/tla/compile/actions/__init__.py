@@ -1,0 +1,1 @@
+"""Actions of TLA+ to Python generators over a next state under construction."""

@@ -1,0 +1,127 @@
+"""What is known of a conjunct of an action: whether it acts, what it would assign, what it compares."""
+
+from __future__ import annotations
+
+from lockstep.tla.compile.actions.assigned import Assigned, status_of
+from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.expressions.context import Context, InlineBinding, LetBinding
+from lockstep.tla.compile.expressions.in_context import is_rigid_but_for_states, must_inline
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Let, OperatorArg
+
+_ORDERS = {("Naturals", name) for name in ("<", ">", "\\leq", "\\geq")}
+
+
+def is_action(actions: Actions, expr: Expr, scope: Context, assigned: Assigned) -> bool:
+    """Tell whether a conjunct must be written as an action, not tested as a formula."""
+    if actions.mode == "why" and has_structure(actions, expr, scope):
+        return True
+    if actions.mode in ("next", "init") and actions.program.branches(expr):
+        return True
+    if not is_rigid_but_for_states(actions.program, expr, scope):
+        return True
+    now, nxt = actions.program.reads(expr)
+    if actions.mode == "init":
+        full = all(status_of(assigned, name) == "yes" for name in actions.values.variables.values())
+        return now and not full
+    return nxt
+
+
+def assigns(actions: Actions, expr: Expr) -> bool:
+    """Tell whether a conjunct must be taken apart even where explanations would show it whole."""
+    return actions.mode != "why" or actions.program.reads(expr)[1]
+
+
+def has_structure(actions: Actions, expr: Expr, scope: Context) -> bool:
+    """Tell whether a conjunct has conjuncts within, for explanations."""
+    if isinstance(expr, Builtin):
+        return expr.name in (
+            "\\land",
+            "\\lor",
+            "$IfThenElse",
+            "$Case",
+            "UNCHANGED",
+            "$SquareAct",
+            "$AngleAct",
+            "=",
+            "\\in",
+            "TRUE",
+            "FALSE",
+        )
+    if isinstance(expr, Bind):
+        return expr.name == "$BoundedExists"
+    if isinstance(expr, Let):
+        return True
+    if isinstance(expr, Call):
+        if isinstance(scope.env.get(expr.op), (InlineBinding, LetBinding)):
+            return True
+        definition = actions.program.definition(expr.op)
+        if definition is None or actions.program.standard(definition) or definition.recursive:
+            return False
+        return actions.program.facts[definition.uid].boolean and expr.op not in scope.env
+    return False
+
+
+def variable_of(actions: Actions, expr: Expr, scope: Context) -> str | None:
+    """Answer the variable that ``expr = e`` would assign: ``x'``, or ``x`` in an initial predicate."""
+    if actions.mode != "init":
+        if isinstance(expr, Builtin) and expr.name == "'":
+            return plain_variable(actions, expr.args[0], scope)
+        if isinstance(expr, Call) and isinstance(inline := scope.env.get(expr.op), InlineBinding):
+            return variable_of(actions, inline.expr, inline.scope)
+        return None
+    return plain_variable(actions, expr, scope)
+
+
+def plain_variable(actions: Actions, expr: Expr, scope: Context) -> str | None:
+    """Answer the Python name of the variable that an expression is."""
+    if not isinstance(expr, Call):
+        return None
+    binding = scope.env.get(expr.op)
+    if isinstance(binding, InlineBinding):
+        return plain_variable(actions, binding.expr, binding.scope)
+    return actions.values.variables.get(actions.program.target(expr.op))
+
+
+def flattened(actions: Actions, expr: Expr, scope: Context) -> list[str] | None:
+    """List the variables of a tuple of variables, definitions such as ``vars`` included."""
+    variable = plain_variable(actions, expr, scope)
+    if variable is not None:
+        return [variable]
+    if isinstance(expr, Builtin) and expr.name == "$Tuple":
+        parts = [flattened(actions, arg, scope) for arg in expr.args]
+        if any(part is None for part in parts):
+            return None
+        return [name for part in parts if part is not None for name in part]
+    if isinstance(expr, Call):
+        binding = scope.env.get(expr.op)
+        if isinstance(binding, InlineBinding):
+            return flattened(actions, binding.expr, binding.scope)
+        definition = binding.definition if isinstance(binding, LetBinding) else actions.program.definition(expr.op)
+        if definition is not None and not definition.params:
+            return flattened(actions, definition.body, scope)
+    return None
+
+
+def needs_inlining(actions: Actions, definition: Definition, expr: Call, scope: Context) -> bool:
+    """Tell whether an argument must reach the body unevaluated: it is an action or a variable to be assigned."""
+    if must_inline(actions.program, definition, expr, scope):
+        return True
+    for arg in expr.args:
+        if actions.mode == "init" and plain_variable(actions, arg, scope) is not None:
+            return True
+        if actions.program.reads(arg)[1] and not definition.recursive:
+            return True
+        if isinstance(arg, (Call, OperatorArg)) and isinstance(scope.env.get(arg.op), InlineBinding):
+            return True
+    return False
+
+
+def sides(actions: Actions, expr: Expr) -> tuple[Expr, Expr] | None:
+    """Answer both sides of a comparison."""
+    if isinstance(expr, Builtin) and expr.name in ("=", "#", "\\in", "\\notin", "\\subseteq"):
+        return expr.args[0], expr.args[1]
+    if isinstance(expr, Call) and len(expr.args) == 2:
+        definition = actions.program.definition(expr.op)
+        if definition is not None and actions.program.standard(definition) in _ORDERS:
+            return expr.args[0], expr.args[1]
+    return None

@@ -1,0 +1,108 @@
+"""Quantifiers that stand as conjuncts: loops over the elements of their sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lockstep.tla.compile.actions.assigned import Assigned, Rest
+from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.conjuncts import assigns
+from lockstep.tla.compile.actions.guards import guard
+from lockstep.tla.compile.emit import Block
+from lockstep.tla.compile.expressions.context import Context
+from lockstep.tla.compile.expressions.in_context import limits_of
+from lockstep.tla.compile.expressions.quantifiers import iterable, loops
+from lockstep.tla.compile.program import CompileError
+from lockstep.tla.syntax.tree import Bind, Bound, Expr
+
+
+def ordered(actions: Actions, domain: Expr, scope: Context, block: Block) -> str:
+    """Compile a domain for iterating over it in its deterministic order."""
+    limits = limits_of(actions.program, domain)
+    if limits is not None:
+        return iterable(actions.values, domain, scope, block)
+    listing = "_sampled" if actions.mode == "bound" else "_elements"
+    return f"{listing}({actions.values.expr(domain, scope, block)})"
+
+
+def write_bind(actions: Actions, expr: Bind, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+    """Write a quantifier that stands as a conjunct."""
+    if expr.name == "$BoundedExists":
+        exists(actions, expr.bounds, expr.body, scope, block, assigned, rest)
+    elif expr.name == "$BoundedForall" and assigns(actions, expr):
+        forall(actions, expr, scope, block, assigned, rest)
+    else:
+        guard(actions, expr, scope, block, assigned, rest)
+
+
+def exists(
+    actions: Actions,
+    bounds: tuple[Bound, ...],
+    body: Expr,
+    scope: Context,
+    block: Block,
+    assigned: Assigned,
+    rest: Rest,
+) -> None:
+    """Write ``\\E``: a loop for each bound, and the body within."""
+    if not bounds:
+        actions.write(body, scope, block, assigned, rest)
+        return
+    loop(actions, bounds[0], scope, block, lambda b, inner: exists(actions, bounds[1:], body, inner, b, assigned, rest))
+
+
+def loop(actions: Actions, bound: Bound, scope: Context, block: Block, write: Callable[[Block, Context], None]) -> None:
+    """Write a loop over a bound, and its body."""
+    if bound.domain is None:
+        raise CompileError("an unbounded quantifier is not supported")
+    domain = ordered(actions, bound.domain, scope, block)
+    if actions.mode == "why":
+        shown = ", ".join(actions.program.tree.params[uid].name for uid in bound.params)
+        number = actions.values.conjunct(bound.domain.loc, f"\\E {shown} \\in ")
+        domain = f"_w.domain({number}, {domain})"
+    inner_scope, names = actions.values.bind_values(bound.params, scope)
+    heads = [f"for {name} in {domain}:" for name in names]
+    if bound.is_tuple:
+        heads = [f"for {', '.join(names)}{',' * (len(names) == 1)} in _tuples({domain}, {len(names)}):"]
+    _nested(actions, heads, names, inner_scope, block, write)
+
+
+def _nested(
+    actions: Actions,
+    heads: list[str],
+    names: list[str],
+    scope: Context,
+    block: Block,
+    write: Callable[[Block, Context], None],
+) -> None:
+    inner = Block()
+    if len(heads) > 1:
+        _nested(actions, heads[1:], names, scope, inner, write)
+    else:
+        if actions.mode == "why":
+            inner.emit(f"_w.bind({', '.join(f'{name}={name}' for name in names)})")
+        write(inner, scope)
+        if actions.mode == "why":
+            inner.emit("_w.release()")
+    block.nest(heads[0], inner)
+
+
+def forall(actions: Actions, expr: Bind, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+    """Write ``\\A x \\in S : A`` as the conjunction of A over all x, as TLC does."""
+    inner_scope, clauses, names = loops(actions.values, expr.bounds, scope, block)
+    row = f"({', '.join(names)},)"
+    rows, each, index = (scope.names.fresh(wanted) for wanted in ("_rows", "_each", "_i"))
+    block.emit(f"{rows} = [{row} {clauses}]")
+    inside = tuple(sorted({**dict.fromkeys(actions.values.variables.values(), "maybe"), **dict(assigned)}.items()))
+    if not actions.program.reads(expr.body)[1] and actions.mode != "init":
+        inside = assigned
+    local, done, body = Block(), Block(), Block()
+    done.emit("yield")
+    done.emit("return")
+    local.nest(f"if {index} == len({rows}):", done)
+    local.emit(f"{', '.join(names)}, = {rows}[{index}]")
+    again = Rest(lambda b, a, s: b.emit(f"yield from {each}({index} + 1)"), True)
+    actions.write(expr.body, inner_scope, local, inside, again)
+    block.nest(f"def {each}({index}):", local)
+    rest.write(body, inside, scope)
+    block.nest(f"for _ in {each}(0):", body)

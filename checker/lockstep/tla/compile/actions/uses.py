@@ -1,0 +1,89 @@
+"""Uses of definitions and parameters as actions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lockstep.tla.compile.actions.assigned import Assigned, Rest
+from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.conjuncts import needs_inlining
+from lockstep.tla.compile.actions.guards import guard
+from lockstep.tla.compile.emit import Block
+from lockstep.tla.compile.expressions.arguments import arguments
+from lockstep.tla.compile.expressions.context import NOW, Context, InlineBinding, LetBinding
+from lockstep.tla.compile.program import CompileError
+from lockstep.tla.syntax.tree import Call, Definition, OperatorArg
+
+
+def write_call(actions: Actions, expr: Call, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+    """Write the use of a name that stands as a conjunct."""
+    binding = scope.env.get(expr.op)
+    if isinstance(binding, InlineBinding):
+        inline_argument(actions, expr, binding, scope, block, assigned, rest)
+    elif isinstance(binding, LetBinding):
+        inside = binding.scope.of_states(scope)
+        inline(actions, binding.definition, expr, inside, scope, block, assigned, rest)
+    elif binding is not None:
+        guard(actions, expr, scope, block, assigned, rest)
+    else:
+        call_definition(actions, expr, scope, block, assigned, rest)
+
+
+def inline_argument(
+    actions: Actions, expr: Call, binding: InlineBinding, scope: Context, block: Block, assigned: Assigned, rest: Rest
+) -> None:
+    """Write an argument, itself an action, in place of the parameter."""
+    outer = binding.scope.of_states(scope)
+    if not isinstance(binding.expr, OperatorArg):
+        actions.write(binding.expr, outer, block, assigned, _back(actions, scope, rest))
+        return
+    definition = actions.program.definition(binding.expr.op)
+    local = outer.env.get(binding.expr.op)
+    if isinstance(local, InlineBinding):
+        inline_argument(actions, expr, local, scope, block, assigned, rest)
+    elif definition is None:
+        raise CompileError("this operator cannot be used as an action", expr.loc)
+    else:
+        inline(actions, definition, expr, outer, scope, block, assigned, rest)
+
+
+def _back(actions: Actions, scope: Context, rest: Rest) -> Rest:
+    return Rest(lambda b, a, _inner: rest.write(b, a, scope), rest.is_small)
+
+
+def inline(
+    actions: Actions,
+    definition: Definition,
+    expr: Call,
+    inside: Context,
+    scope: Context,
+    block: Block,
+    assigned: Assigned,
+    rest: Rest,
+) -> None:
+    """Write a definition's body in place of its use."""
+    with actions.values.inlined(definition, expr.loc):
+        bound = inside.bind({p: InlineBinding(arg, scope) for p, arg in zip(definition.params, expr.args, strict=True)})
+        actions.write(definition.body, bound, block, assigned, _back(actions, scope, rest))
+
+
+def call_definition(actions: Actions, expr: Call, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
+    """Write the use of a definition: a loop over its generator's ends."""
+    definition = actions.program.definition(expr.op)
+    if definition is None or actions.program.standard(definition) is not None:
+        guard(actions, expr, scope, block, assigned, rest)
+        return
+    if needs_inlining(actions, definition, expr, scope):
+        inline(actions, definition, expr, replace(scope, env={}, at=()), scope, block, assigned, rest)
+        return
+    args = arguments(actions.values, definition, expr, scope, block)
+    name = actions.function(definition, assigned)
+    states = [str(scope.now) if state == NOW else state for state in actions.states()]
+    after = actions.exit_of(definition, assigned)
+    inner = Block()
+    rest.write(inner, after, scope)
+    use = f"{name}({', '.join([*states, *args])})"
+    if inner.lines == ["yield"]:
+        block.emit(f"yield from {use}")
+    else:
+        block.nest(f"for _ in {use}:", inner)

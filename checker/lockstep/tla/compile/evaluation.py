@@ -1,0 +1,217 @@
+"""When an expression is evaluated, and of which state: what it reads, what it certainly needs, what is primed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lockstep.tla.compile.program import Configured
+from lockstep.tla.syntax.cfg import Cfg
+from lockstep.tla.syntax.tree import (
+    At,
+    Bind,
+    Builtin,
+    Call,
+    Expr,
+    Let,
+    Number,
+    OperatorArg,
+    String,
+    Tree,
+)
+
+__all__ = ["Evaluation", "Facts"]
+
+_LAZY_AFTER_FIRST = frozenset({"\\land", "\\lor", "=>", "$Case"})
+
+
+@dataclass
+class Facts:
+    """What is known of one definition.
+
+    Attributes:
+        reads_now: it mentions variables of the current state.
+        reads_next: it mentions variables of the next state.
+        strict: the parameters certainly evaluated whenever the body is.
+        primed: the parameters that occur under a prime (or UNCHANGED, ENABLED), here or in what is called.
+        boolean: its value is TRUE or FALSE, if it has one.
+        branches: as a conjunct of an action it may hold in several ways (it has a disjunction or an exists).
+        lazy: its value may have something unlisted in it: a set such as ``SUBSET S``, or a function computed on demand.
+        listed: its value is a set with its elements listed, if it has one.
+        makes_function: its value is a function that it writes out, ``[x \\in S |-> e]``.
+    """
+
+    reads_now: bool = False
+    reads_next: bool = False
+    strict: frozenset[int] = frozenset()
+    primed: frozenset[int] = frozenset()
+    boolean: bool = True
+    branches: bool = False
+    lazy: bool = False
+    listed: bool = False
+    makes_function: bool = False
+
+
+class Evaluation(Configured):
+    """A tree together with a configuration, and when its expressions are evaluated, given the facts of definitions.
+
+    Attributes:
+        facts: per definition.
+    """
+
+    def __init__(self, tree: Tree, cfg: Cfg) -> None:
+        """Apply the configuration; the facts are still to be found."""
+        super().__init__(tree, cfg)
+        self.facts: dict[int, Facts] = {}
+
+    def reads(self, expr: Expr, primed: bool = False) -> tuple[bool, bool]:
+        """Tell whether an expression reads variables of the current state, and of the next."""
+        if isinstance(expr, (Call, OperatorArg)):
+            now, nxt = self._symbol_reads(expr.op, primed)
+            args = expr.args if isinstance(expr, Call) else ()
+            nxt = nxt or self._primes_argument(expr)
+        elif isinstance(expr, Builtin):
+            now = nxt = expr.name in ("UNCHANGED", "$SquareAct", "$AngleAct")
+            if expr.name == "ENABLED":
+                return self.reads(expr.args[0])[0] or self.reads(expr.args[0])[1], False
+            primed = primed or expr.name == "'"
+            args = expr.args
+        else:
+            now = nxt = False
+            args = tuple(self._parts(expr))
+            if isinstance(expr, Let):  # what is never used is written all the same
+                args += tuple(self.tree.definitions[uid].body for uid in expr.definitions)
+        for arg in args:
+            if now and nxt:
+                break
+            more_now, more_next = self.reads(arg, primed)
+            now, nxt = now or more_now, nxt or more_next
+        return now, nxt
+
+    def _primes_argument(self, expr: Call | OperatorArg) -> bool:
+        """Tell whether a definition primes an argument that reads the state."""
+        definition = self.definition(expr.op)
+        if definition is None or not isinstance(expr, Call):
+            return False
+        primed = self.facts[definition.uid].primed
+        return any(
+            param in primed and not self.is_constant(arg)
+            for param, arg in zip(definition.params, expr.args, strict=True)
+        )
+
+    def _symbol_reads(self, uid: int, primed: bool) -> tuple[bool, bool]:
+        uid = self.target(uid)
+        declared = self.tree.declarations.get(uid)
+        if declared is not None:
+            return (declared.is_variable and not primed, declared.is_variable and primed)
+        facts = self.facts.get(uid)
+        if facts is None or uid in self.values:
+            return False, False
+        if primed:
+            return False, facts.reads_now or facts.reads_next
+        return facts.reads_now, facts.reads_next
+
+    def _parts(self, expr: Expr) -> Iterable[Expr]:
+        if isinstance(expr, Bind):
+            for bound in expr.bounds:
+                if bound.domain is not None:
+                    yield bound.domain
+            yield expr.body
+        elif isinstance(expr, Let):
+            yield expr.body
+        elif isinstance(expr, (Call, Builtin)):
+            yield from expr.args
+
+    def is_constant(self, expr: Expr) -> bool:
+        """Tell whether an expression reads no variable."""
+        return self.reads(expr) == (False, False)
+
+    def strict(self, expr: Expr) -> frozenset[int]:
+        """List the parameters (and LET names) certainly evaluated whenever an expression is."""
+        none: frozenset[int] = frozenset()
+        if isinstance(expr, Call):
+            return self._strict_call(expr)
+        if isinstance(expr, Builtin):
+            return self._strict_builtin(expr)
+        if isinstance(expr, Bind):
+            domain = expr.bounds[0].domain
+            return none if domain is None else self.strict(domain)
+        if isinstance(expr, Let):
+            inner = self.strict(expr.body)
+            for uid in reversed(expr.definitions):
+                definition = self.tree.definitions[uid]
+                if uid in inner and not definition.params:
+                    inner |= self.strict(definition.body)
+            return inner
+        return none
+
+    def _strict_call(self, expr: Call) -> frozenset[int]:
+        definition = self.definition(expr.op)
+        if definition is None:
+            return frozenset({expr.op}) if expr.op in self.tree.params else frozenset()
+        if self.standard(definition) is not None:
+            return frozenset[int]().union(*map(self.strict, expr.args))
+        result = frozenset({expr.op})
+        facts = self.facts[definition.uid]
+        for param, arg in zip(definition.params, expr.args, strict=True):
+            if param in facts.strict:
+                result |= self.strict(arg)
+        return result
+
+    def _strict_builtin(self, expr: Builtin) -> frozenset[int]:
+        none: frozenset[int] = frozenset()
+        args = expr.args
+        if expr.name in _LAZY_AFTER_FIRST:
+            return self.strict(args[0]) if args else none
+        if expr.name == "$Pair":  # a CASE arm: only its guard
+            return self.strict(args[0])
+        if expr.name == "$IfThenElse":
+            return self.strict(args[0]) | (self.strict(args[1]) & self.strict(args[2]))
+        if expr.name in ("$RcdConstructor", "$SetOfRcds"):
+            pairs = [arg.args[1] for arg in args if isinstance(arg, Builtin)]
+            return none.union(*map(self.strict, pairs))
+        if expr.name == "$Except":
+            return self.strict(args[0])
+        if expr.name in ("ENABLED", "UNCHANGED", "'", "[]", "<>", "$SquareAct", "$AngleAct", "$WF", "$SF"):
+            return none
+        return none.union(*map(self.strict, args))
+
+    def primed(self, expr: Expr, under: bool = False) -> frozenset[int]:
+        """List the parameters that occur under a prime."""
+        found: frozenset[int] = frozenset()
+        if isinstance(expr, (Call, OperatorArg)):
+            if under and expr.op in self.tree.params:
+                found |= {expr.op}
+            if isinstance(expr, Call):
+                found |= self._primed_call(expr, under)
+            return found
+        if isinstance(expr, Builtin):
+            under = under or expr.name in ("'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct")
+        if isinstance(expr, Let):
+            for uid in expr.definitions:
+                found |= self.primed(self.tree.definitions[uid].body, under)
+        for part in self._parts(expr):
+            found |= self.primed(part, under)
+        return found
+
+    def _primed_call(self, expr: Call, under: bool) -> frozenset[int]:
+        found: frozenset[int] = frozenset()
+        definition = self.definition(expr.op)
+        inside = self.facts[definition.uid].primed if definition is not None else frozenset()
+        for index, arg in enumerate(expr.args):
+            flagged = definition is not None and definition.params[index] in inside
+            found |= self.primed(arg, under or flagged)
+        return found
+
+    def is_atomic(self, expr: Expr) -> bool:
+        """Tell whether evaluating an expression can neither fail nor cost much."""
+        if isinstance(expr, (Number, String)):
+            return True
+        if isinstance(expr, Call) and not expr.args:
+            uid = self.target(expr.op)
+            return uid in self.values or uid in self.tree.declarations or uid in self.tree.params
+        if isinstance(expr, Builtin):
+            return expr.name in ("TRUE", "FALSE", "BOOLEAN") or (
+                expr.name in ("$Tuple", "$SetEnumerate") and not expr.args
+            )
+        return isinstance(expr, At)

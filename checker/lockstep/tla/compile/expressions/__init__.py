@@ -1,0 +1,1 @@
+"""Expressions of TLA+ to expressions of Python."""

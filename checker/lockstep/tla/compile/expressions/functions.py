@@ -1,0 +1,110 @@
+"""Functions that are written out, ``[x \\in S |-> e]``, and their applications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.tla.compile.emit import Block
+from lockstep.tla.compile.expressions.compiler import Compiler, Write
+from lockstep.tla.compile.expressions.context import Context
+from lockstep.tla.compile.expressions.in_context import limits_of, may_be_soft
+from lockstep.tla.compile.expressions.quantifiers import (
+    body_call,
+    function_of_bound,
+    iterable,
+    kept_aside,
+    location_of,
+    loops,
+)
+from lockstep.tla.compile.program import CompileError
+from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Expr
+
+
+def application(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+    """Compile ``f[x]``."""
+    code = compiler.lazily(expr, scope, block)
+    return f"_whole({code})" if may_be_soft(compiler.program, expr, scope) else code
+
+
+def function(compiler: Compiler, expr: Bind, scope: Context, block: Block, *, soft: bool = False) -> str:
+    """Compile ``[x \\in S |-> e]``; with several variables the arguments are tuples."""
+    bounds = expr.bounds
+    domains = [bound.domain for bound in bounds if bound.domain is not None]
+    write = compiler.lazily if soft else compiler.expr
+    if len(bounds) == 1 and (bounds[0].is_tuple or len(bounds[0].params) == 1):
+        if soft:
+            code = compiler.expr(domains[0], scope, block)
+            body = function_of_bound(compiler, bounds[0], expr.body, scope, block, write=write)
+            return f"_soft_function({code}, {body})"
+        if limits_of(compiler.program, domains[0]) is not None or not compiler.program.is_listed(domains[0]):
+            limits = limits_of(compiler.program, domains[0])
+            code = iterable(compiler, domains[0], scope, block) if limits else compiler.expr(domains[0], scope, block)
+            return f"_function({code}, {function_of_bound(compiler, bounds[0], expr.body, scope, block)})"
+    elif soft or not all(map(compiler.program.is_listed, domains)):
+        codes = argument_domains(compiler, bounds, scope, block)
+        body = function_of_tuple(compiler, bounds, expr.body, scope, block, write)
+        return f"_function_of(({', '.join(codes)},), {body}, {soft})"
+    inner, clauses, names = loops(compiler, bounds, scope, block)
+    body = body_call(compiler, expr.body, inner, names, block, test=False)
+    return f"_as_fcn({{{_pattern(bounds, names)}: {body} {clauses}}})"
+
+
+def argument_domains(compiler: Compiler, bounds: Sequence[Bound], scope: Context, block: Block) -> list[str]:
+    """Compile the domain of each argument of a function of several."""
+    codes = []
+    for bound in bounds:
+        if bound.domain is None:
+            raise CompileError("a bound without a set is not supported", location_of(bounds))
+        code = compiler.expr(bound.domain, scope, block)
+        count = 1 if bound.is_tuple else len(bound.params)
+        codes += [code] if count == 1 else [kept_aside(compiler, code, scope, block)] * count
+    return codes
+
+
+def function_of_tuple(
+    compiler: Compiler,
+    bounds: Sequence[Bound],
+    body: Expr,
+    scope: Context,
+    block: Block,
+    write: Write | None = None,
+    own: str = "",
+) -> str:
+    """Compile the body of a function of several arguments as a Python function of their tuple."""
+    inner, names = compiler.bind_values([uid for bound in bounds for uid in bound.params], scope)
+    params = ", ".join([own] * bool(own) + names)
+    code = compiler.delayed(body, inner, block, params, write=write)
+    given, place = [own and "_g"] * bool(own), 0
+    for bound in bounds:
+        if bound.is_tuple:
+            given.append(f"*_untuple(_x[{place}], {len(bound.params)})")
+            place += 1
+        else:
+            given += [f"_x[{place + index}]" for index in range(len(bound.params))]
+            place += len(bound.params)
+    return f"(lambda {'_g, ' * bool(own)}_x, _b={code}: _b({', '.join(given)}))"
+
+
+def recursive_function(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile ``f[x \\in S] == e`` where e mentions f."""
+    inner, (own,) = compiler.bind_values(expr.bounds[0].params, scope)
+    bounds = expr.bounds[1:]
+    codes = argument_domains(compiler, bounds, scope, block)
+    if len(codes) == 1 and not bounds[0].is_tuple:
+        inner, names = compiler.bind_values(bounds[0].params, inner)
+        body = compiler.delayed(expr.body, inner, block, f"{own}, {names[0]}")
+        return f"_recursive_function({codes[0]}, {body})"
+    domain = codes[0] if len(codes) == 1 else f"_Product({', '.join(codes)})"
+    body = function_of_tuple(compiler, bounds, expr.body, inner, block, own=own)
+    if len(codes) == 1:
+        body = f"(lambda _g, _x, _t={body}: _t(_g, (_x,)))"
+    return f"_recursive_function({domain}, {body})"
+
+
+def _pattern(bounds: Sequence[Bound], names: list[str]) -> str:
+    """Write the argument that a function's variables make together: one value, or a tuple."""
+    parts, left = [], list(names)
+    for bound in bounds:
+        own, left = left[: len(bound.params)], left[len(bound.params) :]
+        parts += [f"({', '.join(own)}{',' * (len(own) == 1)})"] if bound.is_tuple else own
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"

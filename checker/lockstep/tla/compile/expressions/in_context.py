@@ -1,0 +1,122 @@
+"""What is known of an expression where it stands."""
+
+from __future__ import annotations
+
+from lockstep.tla.compile.analysis import Program
+from lockstep.tla.compile.expressions.context import NEXT, Context, InlineBinding, LetBinding, ValueBinding
+from lockstep.tla.compile.shapes import outcomes
+from lockstep.tla.syntax.instances import walk
+from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Definition, Expr, Let, Number, OperatorArg
+
+
+def may_be_soft(program: Program, expr: Expr, scope: Context) -> bool:
+    """Tell whether what :meth:`lazily` writes may answer a function that TLC would compute as a whole elsewhere."""
+    if isinstance(expr, Bind):
+        return program.makes_function(expr)
+    if isinstance(expr, Let):
+        return may_be_soft(program, expr.body, scope)
+    if isinstance(expr, Builtin):
+        return any(may_be_soft(program, part, scope) for part in outcomes(expr))
+    return isinstance(expr, Call) and call_may_be_soft(program, expr, scope)
+
+
+def call_may_be_soft(program: Program, expr: Call, scope: Context) -> bool:
+    """Tell the same of the use of a symbol."""
+    binding = scope.env.get(expr.op)
+    if isinstance(binding, InlineBinding):
+        return isinstance(binding.expr, OperatorArg) or may_be_soft(program, binding.expr, binding.scope)
+    if isinstance(binding, LetBinding):
+        return binding.soft
+    if binding is not None:
+        return is_given_soft(program, expr.op)
+    definition = program.definition(expr.op)
+    return definition is not None and program.facts[definition.uid].makes_function
+
+
+def is_boolean(program: Program, expr: Expr, scope: Context) -> bool:
+    """Tell whether an expression is known to be TRUE or FALSE."""
+    if isinstance(expr, Call) and isinstance(scope.env.get(expr.op), InlineBinding):
+        return False
+    return program.is_boolean(expr)
+
+
+def is_given_soft(program: Program, uid: int) -> bool:
+    """Tell whether a parameter is given functions (or operators that make some) computed on demand."""
+    param = program.tree.params.get(uid)
+    return uid in (program.applied if param is not None and param.arity else program.soft)
+
+
+def must_inline(program: Program, definition: Definition, expr: Call, scope: Context) -> bool:
+    """Tell whether a use cannot be a function call: a prime inside reaches into an argument."""
+    primed = program.facts[definition.uid].primed
+    return bool(primed) and any(
+        param in primed and not is_rigid(program, arg, scope)
+        for param, arg in zip(definition.params, expr.args, strict=True)
+    )
+
+
+def is_rigid(program: Program, expr: Expr, scope: Context) -> bool:
+    """Tell whether a prime around an expression changes nothing."""
+    return program.is_constant(expr) and is_rigid_but_for_states(program, expr, scope)
+
+
+def is_rigid_but_for_states(program: Program, expr: Expr, scope: Context) -> bool:
+    """Tell whether no inlined argument within an expression reads a state."""
+    for part in walk(expr, program.tree):
+        if isinstance(part, (Call, OperatorArg)):
+            binding = scope.env.get(part.op)
+            if isinstance(binding, InlineBinding) and not is_rigid(program, binding.expr, binding.scope):
+                return False
+    return True
+
+
+def unstable(program: Program, expr: Expr, scope: Context) -> bool:
+    """Tell whether a value may change during an evaluation: it reads a state under construction."""
+    now, nxt = program.reads(expr)
+    if (now and scope.now == NEXT) or (nxt and scope.next == NEXT):
+        return True
+    return any(isinstance(binding, InlineBinding) for binding in scope.env.values())
+
+
+def is_computed(program: Program, expr: Expr, scope: Context) -> bool:
+    """Tell whether an expression names a value that is there already, so that it cannot fail."""
+    binding = scope.env.get(expr.op) if isinstance(expr, Call) else None
+    known = binding is None or isinstance(binding, ValueBinding)
+    return known and program.is_atomic(expr) and not isinstance(expr, At)
+
+
+def limits_of(program: Program, domain: Expr) -> tuple[Expr, ...] | None:
+    """Answer a and b of a domain ``a..b``."""
+    if isinstance(domain, Call) and len(domain.args) == 2:
+        definition = program.definition(domain.op)
+        if definition is not None and program.standard(definition) == ("Naturals", ".."):
+            return domain.args
+    return None
+
+
+def is_integer(program: Program, expr: Expr) -> bool:
+    """Tell whether an expression is known to be an integer, if it has a value."""
+    if isinstance(expr, Number):
+        return True
+    if isinstance(expr, Call):
+        definition = program.definition(expr.op)
+        if definition is None:
+            return type(program.values.get(program.target(expr.op))) is int
+        known = program.standard(definition)
+        if known is not None:
+            return known[1] in ("+", "-", "*", "\\div", "%", "^", "-.", "Len", "Cardinality")
+    return False
+
+
+def is_small(program: Program, expr: Expr) -> bool:
+    """Tell whether an expression is known to be an integer whose sum with another such has 32 bits."""
+    if isinstance(expr, Number):
+        return abs(expr.value) < 2**30
+    if isinstance(expr, Call):
+        definition = program.definition(expr.op)
+        if definition is None:
+            given = program.values.get(program.target(expr.op))
+            return type(given) is int and abs(given) < 2**30
+        known = program.standard(definition)
+        return known is not None and known[1] in ("Len", "Cardinality")
+    return False

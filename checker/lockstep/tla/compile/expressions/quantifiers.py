@@ -1,0 +1,129 @@
+"""Quantifiers and comprehensions: what binds variables to the elements of a set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lockstep.tla.compile.emit import Block
+from lockstep.tla.compile.expressions.compiler import Compiler, Write
+from lockstep.tla.compile.expressions.context import Context
+from lockstep.tla.compile.expressions.in_context import limits_of
+from lockstep.tla.compile.program import CompileError
+from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Expr, Location
+
+
+def loops(
+    compiler: Compiler, bounds: Sequence[Bound], scope: Context, block: Block, *, in_order: bool = False
+) -> tuple[Context, str, list[str]]:
+    """Compile bounds as the ``for`` clauses of a comprehension; answer the variables too.
+
+    All domains are computed before; then, as in TLC, the first variable changes fastest.
+    """
+    clauses, inner = [], scope
+    names: list[str] = []
+    single = len(bounds) == 1 and (bounds[0].is_tuple or len(bounds[0].params) == 1)
+    for bound in bounds:
+        if bound.domain is None:
+            raise CompileError("a quantifier without a bound is not supported", location_of(bounds))
+        domain = iterable(compiler, bound.domain, scope, block, in_order=in_order)
+        if not single:
+            domain = kept_aside(compiler, domain, scope, block)
+        inner, fresh = compiler.bind_values(bound.params, inner)
+        names.extend(fresh)
+        if bound.is_tuple:
+            clauses.append(f"for {', '.join(fresh)}{',' * (len(fresh) == 1)} in _tuples({domain}, {len(fresh)})")
+        else:
+            clauses.extend(f"for {name} in {domain}" for name in fresh)
+    return inner, " ".join(reversed(clauses)), names
+
+
+def kept_aside(compiler: Compiler, code: str, scope: Context, block: Block) -> str:
+    """Write the computation of something that is needed several times; answer its name."""
+    name = scope.names.fresh("_d")
+    block.emit(f"{name} = {code}")
+    return name
+
+
+def iterable(compiler: Compiler, domain: Expr, scope: Context, block: Block, *, in_order: bool = False) -> str:
+    """Compile a domain for iterating over it, in its order or in any."""
+    limits = limits_of(compiler.program, domain)
+    if limits is not None:
+        low, high = (compiler.expr(limit, scope, block) for limit in limits)
+        return f"_span({low}, {high})"
+    code = compiler.expr(domain, scope, block)
+    if in_order:
+        return f"_elements({code})"
+    if isinstance(domain, Builtin) and domain.name == "$SetEnumerate" and len(domain.args) < 2:
+        return code
+    return f"_listed({code})"
+
+
+def body_call(compiler: Compiler, expr: Expr, scope: Context, names: list[str], block: Block, *, test: bool) -> str:
+    """Compile the body of a comprehension; one that needs statements becomes a local function."""
+    inner = Block()
+    code = compiler.test(expr, scope, inner) if test else compiler.expr(expr, scope, inner)
+    if not inner.lines:
+        return code
+    inner.emit(f"return {code}")
+    name = scope.names.fresh("_f")
+    block.nest(f"def {name}({', '.join(names)}):", inner)
+    return f"{name}({', '.join(names)})"
+
+
+def quantifier(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile ``\\A`` and ``\\E`` over bounds."""
+    inner, clauses, names = loops(compiler, expr.bounds, scope, block, in_order=True)
+    body = body_call(compiler, expr.body, inner, names, block, test=True)
+    return f"{'any' if expr.name == '$BoundedExists' else 'all'}({body} {clauses})"
+
+
+def set_map(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile ``{e : x \\in S}``."""
+    inner, clauses, names = loops(compiler, expr.bounds, scope, block)
+    body = body_call(compiler, expr.body, inner, names, block, test=False)
+    return f"_make_set([{body} {clauses}]{', True' * compiler.program.may_be_lazy(expr.body)})"
+
+
+def set_filter(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile ``{x \\in S : p}``."""
+    bound = expr.bounds[0]
+    assert bound.domain is not None
+    if not compiler.program.is_listed(bound.domain):
+        domain = compiler.expr(bound.domain, scope, block)
+        return f"_set_filter({domain}, {function_of_bound(compiler, bound, expr.body, scope, block, test=True)})"
+    inner, clauses, names = loops(compiler, expr.bounds, scope, block)
+    body = body_call(compiler, expr.body, inner, names, block, test=True)
+    element = f"({', '.join(names)}{',' * (len(names) == 1)})" if bound.is_tuple else names[0]
+    return f"frozenset([{element} {clauses} if {body}])"
+
+
+def function_of_bound(
+    compiler: Compiler,
+    bound: Bound,
+    body: Expr,
+    scope: Context,
+    block: Block,
+    *,
+    test: bool = False,
+    write: Write | None = None,
+) -> str:
+    """Compile the body of a construct with one bound as a Python function of an element."""
+    inner, names = compiler.bind_values(bound.params, scope)
+    code = compiler.delayed(body, inner, block, ", ".join(names), test=test, write=write)
+    return f"lambda _x, _b={code}: _b(*_untuple(_x, {len(names)}))" if bound.is_tuple else code
+
+
+def choose(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
+    """Compile CHOOSE over a bound."""
+    bound = expr.bounds[0]
+    if bound.domain is None:
+        raise CompileError("CHOOSE without a bound is not supported: replace it in the configuration", expr.loc)
+    limits = limits_of(compiler.program, bound.domain)
+    domain = iterable(compiler, bound.domain, scope, block) if limits else compiler.expr(bound.domain, scope, block)
+    test = function_of_bound(compiler, bound, expr.body, scope, block, test=True)
+    return f"_choose({domain}, {test}, {compiler.debug}, {str(expr.loc)!r})"
+
+
+def location_of(bounds: Sequence[Bound]) -> Location | None:
+    """Answer where bounds stand, if one has a set."""
+    return next((bound.domain.loc for bound in bounds if bound.domain is not None), None)

@@ -1,0 +1,208 @@
+"""Uses of names: variables, constants, parameters, definitions, and those of LET and of the standard modules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lockstep.tla.compile.emit import Block, python_name
+from lockstep.tla.compile.expressions.arguments import arguments, operator, thunk
+from lockstep.tla.compile.expressions.compiler import Compiler
+from lockstep.tla.compile.expressions.context import (
+    Binding,
+    Context,
+    InlineBinding,
+    LetBinding,
+    OperatorBinding,
+    ThunkBinding,
+)
+from lockstep.tla.compile.expressions.in_context import is_given_soft, is_integer, is_small, must_inline
+from lockstep.tla.compile.program import CompileError
+from lockstep.tla.syntax.standard import STANDARD, STANDARD_VALUES
+from lockstep.tla.syntax.tree import Builtin, Call, Declaration, Definition, Expr, Let, Location, OperatorArg
+
+
+def call(compiler: Compiler, expr: Call, scope: Context, block: Block, *, lazily: bool = False) -> str:
+    """Compile the use of a symbol."""
+    binding = scope.env.get(expr.op)
+    if binding is not None:
+        return bound_use(compiler, expr, binding, scope, block, lazily=lazily)
+    uid = compiler.program.target(expr.op)
+    if uid in compiler.program.values:
+        return compiler.constant(uid)
+    declared = compiler.program.tree.declarations.get(uid)
+    if declared is not None:
+        return declared_use(compiler, declared, expr, scope)
+    definition = compiler.program.tree.definitions.get(uid)
+    if definition is None:
+        raise CompileError(f"{compiler.program.tree.name_of(uid)} is not bound here", expr.loc)
+    known = compiler.program.standard(definition)
+    if known is not None and (known in STANDARD or known in STANDARD_VALUES):
+        return standard_use(compiler, known, expr, scope, block)
+    if known is not None and known[0] != "Bags":
+        raise CompileError(f"{known[1]} of the module {known[0]} is not supported", expr.loc)
+    return defined_use(compiler, definition, expr, scope, block, lazily=lazily)
+
+
+def declared_use(compiler: Compiler, declared: Declaration, expr: Expr, scope: Context) -> str:
+    """Compile the use of a variable."""
+    if not declared.is_variable:
+        raise CompileError(f"the constant {declared.name} has no value", expr.loc)
+    if declared.uid not in compiler.variables:
+        raise CompileError(f"{declared.name} is a variable of a module that is not instanced here", expr.loc)
+    if scope.now is None:
+        raise CompileError(f"the variable {declared.name} where there is no state", expr.loc)
+    return f"{scope.now}.{compiler.variables[declared.uid]}"
+
+
+def bound_use(
+    compiler: Compiler, expr: Call, binding: Binding, scope: Context, block: Block, *, lazily: bool = False
+) -> str:
+    """Compile the use of a parameter, a bound variable or a LET definition."""
+    if isinstance(binding, InlineBinding):
+        if isinstance(binding.expr, OperatorArg):
+            return inline_operator(compiler, binding.expr, expr, scope, binding.scope, block)
+        write = compiler.lazily if lazily else compiler.expr
+        return write(binding.expr, inline_scope(compiler, binding, scope), block)
+    if isinstance(binding, LetBinding):
+        code = let_use(compiler, expr, binding, scope, block, lazily=lazily)
+        return f"_whole({code})" if binding.soft and not lazily else code
+    if isinstance(binding, OperatorBinding):
+        args = [thunk(compiler, arg, scope, block, compiler.lazily) for arg in expr.args]
+        code = f"{binding.code}({', '.join(args)})"
+    else:
+        code = f"{binding.code}()" if isinstance(binding, ThunkBinding) else binding.code
+    return code if lazily or not is_given_soft(compiler.program, expr.op) else f"_whole({code})"
+
+
+def inline_scope(compiler: Compiler, binding: InlineBinding, scope: Context) -> Context:
+    """Answer the context for an inlined argument; a prime around the parameter reaches into it."""
+    return binding.scope.of_states(scope)
+
+
+def inline_operator(
+    compiler: Compiler, operator: OperatorArg, expr: Call, scope: Context, outer: Context, block: Block
+) -> str:
+    """Compile the use of an operator parameter whose argument is inlined."""
+    if operator.builtin is not None:
+        return compiler.expr(Builtin(operator.builtin, expr.args, expr.loc), scope, block)
+    inline: dict[int, Binding] = {}
+    definition = compiler.program.definition(operator.op)
+    if operator.op not in outer.env and definition is not None and definition.name == "LAMBDA":
+        for param, arg in zip(definition.params, expr.args, strict=True):
+            inline[param] = InlineBinding(arg, scope)
+        return compiler.expr(definition.body, outer.of_states(scope).bind(inline), block)
+    if operator.op in outer.env:
+        return bound_use(compiler, expr, outer.env[operator.op], scope, block)
+    return call(compiler, replace(expr, op=operator.op), scope, block)
+
+
+def let_use(
+    compiler: Compiler, expr: Call, binding: LetBinding, scope: Context, block: Block, *, lazily: bool = False
+) -> str:
+    """Compile the use of a LET definition."""
+    definition = binding.definition
+    flexible = any(compiler.program.reads(definition.body))
+    if flexible and (scope.now, scope.next) != (binding.scope.now, binding.scope.next):
+        return inline(compiler, definition, expr, binding.scope.of_states(scope), scope, block, lazily=lazily)
+    if must_inline(compiler.program, definition, expr, scope):
+        return inline(compiler, definition, expr, binding.scope, scope, block, lazily=lazily)
+    if not definition.params:
+        return f"{binding.code}()" if binding.called else binding.code
+    args = arguments(compiler, definition, expr, scope, block)
+    return f"{binding.code}({', '.join(args)})"
+
+
+def defined_use(
+    compiler: Compiler, definition: Definition, expr: Call, scope: Context, block: Block, *, lazily: bool = False
+) -> str:
+    """Compile the use of a definition: a call of its function, or its truth where that is known by now."""
+    truth = compiler.program.truth(expr)
+    if truth is not None:
+        return str(truth)
+    if must_inline(compiler.program, definition, expr, scope):
+        return inline(compiler, definition, expr, replace(scope, env={}, at=()), scope, block, lazily=lazily)
+    args = arguments(compiler, definition, expr, scope, block)
+    name = compiler.value_function(definition, lazily=lazily and compiler.program.facts[definition.uid].makes_function)
+    return f"{name}({', '.join([*states(compiler, definition, scope, expr.loc), *args])})"
+
+
+def states(compiler: Compiler, definition: Definition, scope: Context, loc: Location) -> list[str]:
+    """Answer the states that a definition's function wants, as they are called here."""
+    facts = compiler.program.facts[definition.uid]
+    found = []
+    for wanted, state in ((facts.reads_now, scope.now), (facts.reads_next, scope.next)):
+        if wanted:
+            if state is None:
+                raise CompileError(f"{definition.name} needs a state that there is not here", loc)
+            found.append(state)
+    return found
+
+
+def inline(
+    compiler: Compiler,
+    definition: Definition,
+    expr: Call,
+    inside: Context,
+    scope: Context,
+    block: Block,
+    *,
+    lazily: bool = False,
+) -> str:
+    """Compile a definition's body in place of its use."""
+    with compiler.inlined(definition, expr.loc):
+        bindings: dict[int, Binding] = {
+            param: InlineBinding(arg, scope) for param, arg in zip(definition.params, expr.args, strict=True)
+        }
+        write = compiler.lazily if lazily else compiler.expr
+        return write(definition.body, inside.bind(bindings), block)
+
+
+def let(compiler: Compiler, expr: Let, scope: Context, block: Block) -> Context:
+    """Compile the definitions of a LET into a block; answer the context of its body."""
+    needed = compiler.program.strict(expr.body)
+    for uid in reversed(expr.definitions):
+        definition = compiler.program.tree.definitions[uid]
+        if uid in needed and not definition.params:
+            needed |= compiler.program.strict(definition.body)
+    env = dict(scope.env)
+    inner = replace(scope, env=env)
+    for uid in expr.definitions:
+        definition = compiler.program.tree.definitions[uid]
+        name = scope.names.fresh(python_name(definition.name.rpartition("!")[2]))
+        eager = uid in needed and not definition.params and not definition.recursive
+        called = not eager and not definition.params
+        soft = uid in compiler.program.applied and compiler.program.facts[uid].makes_function
+        env[uid] = LetBinding(name, called, definition, inner, soft)
+        let_definition(compiler, definition, name, eager, soft, inner, block)
+    return inner
+
+
+def let_definition(
+    compiler: Compiler, definition: Definition, name: str, eager: bool, soft: bool, scope: Context, block: Block
+) -> None:
+    """Write one LET definition."""
+    write = compiler.lazily if soft else compiler.expr
+    if definition.params:
+        inner, params = compiler.bind_params(definition, scope)
+        body = Block()
+        body.emit(f"return {write(definition.body, inner, body)}")
+        block.nest(f"def {name}({', '.join(params)}):", body)
+    elif eager:
+        block.emit(f"{name} = {write(definition.body, scope, block)}")
+    else:
+        block.emit(f"{name} = {thunk(compiler, definition.body, scope, block, write)}")
+
+
+def standard_use(compiler: Compiler, known: tuple[str, str], expr: Call, scope: Context, block: Block) -> str:
+    """Compile the use of a standard module's operator."""
+    if known in STANDARD_VALUES:
+        return STANDARD_VALUES[known]
+    function, how, inline = STANDARD[known]
+    args = [
+        operator(compiler, arg, scope, block, of_values=True) if kind == "o" else compiler.expr(arg, scope, block)
+        for kind, arg in zip(how, expr.args, strict=True)
+    ]
+    fits = is_small if inline in "+-" else is_integer
+    if inline and all(fits(compiler.program, arg) for arg in expr.args):
+        return f"({args[0]} {inline} {args[1]})"
+    return f"{function}({', '.join(args)})"

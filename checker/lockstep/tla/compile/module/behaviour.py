@@ -1,0 +1,142 @@
+"""What the configuration names: Init, Next and the actions of Next, and the conjuncts of a temporal formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockstep.tla.compile.analysis import Program
+from lockstep.tla.compile.emit import Names
+from lockstep.tla.compile.nextstate import ActionPart, split_next
+from lockstep.tla.compile.program import CompileError
+from lockstep.tla.syntax.instances import walk
+from lockstep.tla.syntax.tree import Builtin, Call, Definition, Expr
+
+_TEMPORAL = frozenset({"[]", "<>", "~>", "$WF", "$SF", "$SquareAct", "$AngleAct", "-+->", "$TemporalExists"})
+
+
+@dataclass
+class Formula:
+    """The parts of a temporal formula ``Init /\\ [][Next]_v /\\ ...``."""
+
+    initial: list[Expr]
+    steps: list[Builtin]
+    invariants: list[Expr]
+    unchecked: list[Expr]
+
+
+def named(program: Program, name: str, what: str) -> Definition:
+    """Answer a definition that the configuration names; what it is there is for the error."""
+    uid = program.top.get(name)
+    definition = program.definition(uid) if uid is not None else None
+    if definition is None:
+        raise CompileError(f"{program.cfg.file}: {what} {name} is not defined in {program.tree.root}")
+    return definition
+
+
+def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
+    """Find Init and Next: as the configuration names them, or by their usual names."""
+    cfg = program.cfg
+    if cfg.specification is not None:
+        definition = named(program, cfg.specification, "SPECIFICATION")
+        formula = sorted_formula(program, definition.body)
+        if len(formula.steps) != 1 or not formula.initial:
+            raise CompileError(f"{cfg.specification} should be Init /\\ [][Next]_vars", definition.loc)
+        initial = formula.initial
+        whole = initial[0] if len(initial) == 1 else Builtin("\\land", tuple(initial), initial[0].loc)
+        return whole, formula.steps[0].args[0]
+    init = cfg.init or ("Init" if "Init" in program.top else None)
+    nxt = cfg.next or ("Next" if "Next" in program.top else None)
+    return _use(program, init, "INIT"), _use(program, nxt, "NEXT")
+
+
+def _use(program: Program, name: str | None, what: str) -> Expr | None:
+    if name is None:
+        return None
+    definition = named(program, name, what)
+    return Call(program.top[name], (), definition.loc)
+
+
+def sorted_formula(program: Program, expr: Expr) -> Formula:
+    """Sort the conjuncts of a temporal formula."""
+    found = Formula([], [], [], [])
+    _sort(program, expr, found)
+    return found
+
+
+def _sort(program: Program, expr: Expr, found: Formula) -> None:
+    if isinstance(expr, Builtin) and expr.name == "\\land":
+        for arg in expr.args:
+            _sort(program, arg, found)
+    elif isinstance(expr, Builtin) and expr.name == "[]":
+        _sort_always(program, expr.args[0], found)
+    elif _is_temporal(program, expr):
+        definition = program.definition(expr.op) if isinstance(expr, Call) else None
+        if definition is not None and not definition.params:
+            _sort(program, definition.body, found)
+        else:
+            found.unchecked.append(expr)
+    else:
+        found.initial.append(expr)
+
+
+def _sort_always(program: Program, expr: Expr, found: Formula) -> None:
+    if isinstance(expr, Builtin) and expr.name == "$SquareAct":
+        found.steps.append(expr)
+    elif _is_temporal(program, expr) or program.reads(expr)[1]:
+        found.unchecked.append(expr)
+    else:
+        found.invariants.append(expr)
+
+
+def _is_temporal(program: Program, expr: Expr, seen: frozenset[int] = frozenset()) -> bool:
+    for part in walk(expr, program.tree):
+        if isinstance(part, Builtin) and part.name in _TEMPORAL:
+            return True
+        if isinstance(part, Call) and part.op not in seen:
+            definition = program.definition(part.op)
+            if definition is not None and program.standard(definition) is None:
+                seen |= {part.op}
+                if _is_temporal(program, definition.body, seen):
+                    return True
+    return False
+
+
+def actions_of(program: Program, split: list[ActionPart]) -> dict[str, tuple[tuple[str, ...], list[ActionPart]]]:
+    """Find the actions by name, each with its parameters and its alternatives."""
+    grouped: dict[tuple[str, tuple[str, ...]], list[ActionPart]] = {}
+    for part in split:
+        grouped.setdefault((part.name, tuple(param_names(program, part))), []).append(part)
+    taken = Names()
+    return {taken.fresh(name): (params, parts) for (name, params), parts in grouped.items()}
+
+
+def split_of(program: Program, nxt: Expr) -> list[ActionPart]:
+    """Split Next into the parts of its actions."""
+    if isinstance(nxt, Call):
+        definition = program.definition(nxt.op)
+        if definition is not None and not definition.params:
+            return split_next(program, definition)
+    holder = Definition(program.tree.fresh_uid(), "Next", (), nxt, False, nxt.loc)
+    return split_next(program, holder)
+
+
+def param_names(program: Program, part: ActionPart) -> list[str]:
+    """List the names of an action's parameters, each once."""
+    names = Names()
+    return [names.fresh(program.tree.params[uid].name) for uid in part.params()]
+
+
+def behaviour(program: Program) -> tuple[Expr | None, dict[str, tuple[tuple[str, ...], list[ActionPart]]]]:
+    """Find what a compiled specification is made of.
+
+    Args:
+        program: the tree, with INSTANCEs resolved, and the configuration.
+
+    Returns:
+        Init, and each action with its parameters and its alternatives, by the names the compiled specification has.
+
+    Raises:
+        CompileError: if the configuration names what is not there.
+    """
+    init, nxt = init_and_next(program)
+    return init, {} if nxt is None else actions_of(program, split_of(program, nxt))

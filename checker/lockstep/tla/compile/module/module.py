@@ -1,0 +1,78 @@
+"""A module under way: what is written so far, and what its META says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lockstep.tla.compile.actions.assigned import Mode
+from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.language import ActionCompiler
+from lockstep.tla.compile.analysis import Program
+from lockstep.tla.compile.expressions.compiler import Compiler
+from lockstep.tla.compile.expressions.context import Binding, Context, InlineBinding
+from lockstep.tla.compile.expressions.language import ExpressionCompiler
+from lockstep.tla.compile.nextstate import Frame
+from lockstep.tla.meta import Place, empty_meta
+from lockstep.tla.syntax.tree import Location
+
+__all__ = ["COMPILER_VERSION", "Module", "inlined", "place_of"]
+
+COMPILER_VERSION = "12"
+
+
+class Module:
+    """A module under way.
+
+    Attributes:
+        program: what is compiled.
+        sources: the text of each module of the project, by name.
+        values: what compiles expressions.
+        modes: what compiles actions, in each mode.
+        entries: the functions that are called from outside, by mode.
+        meta: what META will say.
+        asked: the definitions whose footprints are asked for.
+        names: the numbers by which names are ordered.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        sources: dict[str, str],
+        debug: bool,
+        spec_hash: str,
+        asked: Iterable[str] = (),
+        names: Mapping[str, int] | None = None,
+    ) -> None:
+        """Begin a module; the arguments are those of :func:`lockstep.tla.compile.module.text.generate`."""
+        self.program = program
+        self.names = dict(names or {})
+        self.asked = tuple(asked)
+        self.sources = sources
+        self.values: Compiler = ExpressionCompiler(program, debug)
+        for name in ("Next", "State"):
+            self.values.globals.fresh(name)
+        self.modes: dict[Mode, Actions] = {
+            mode: ActionCompiler(self.values, mode) for mode in ("next", "step", "init", "why", "bound")
+        }
+        self.entries: dict[str, list[str]] = {"next": [], "step": [], "init": [], "why": [], "bound": []}
+        self.meta = empty_meta(
+            name=program.tree.root,
+            spec_hash=spec_hash,
+            compiler=COMPILER_VERSION,
+            debug=debug,
+            variables=[d.name for d in program.variables()],
+            modules=sorted(sources),
+        )
+
+
+def inlined(frame: Frame, scope: Context) -> dict[int, Binding]:
+    """Return what the parameters of a definition stand for where it is used."""
+    assert frame.use is not None
+    assert frame.definition is not None
+    pairs = zip(frame.definition.params, frame.use.args, strict=True)
+    return {uid: InlineBinding(arg, scope) for uid, arg in pairs}
+
+
+def place_of(loc: Location) -> Place:
+    """Return a location as META has it."""
+    return (loc.module, loc.line, loc.column, loc.end_line, loc.end_column)

@@ -1,0 +1,222 @@
+"""The functions that test states and steps: invariants, properties and their parts, constraints, ASSUMEs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lockstep.tla.compile.actions.quantifiers import loop
+from lockstep.tla.compile.emit import Block
+from lockstep.tla.compile.expressions.context import NEXT, NOW, Context, InlineBinding
+from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
+from lockstep.tla.compile.module.behaviour import named, sorted_formula
+from lockstep.tla.compile.module.module import Module, inlined, place_of
+from lockstep.tla.compile.nextstate import Frame
+from lockstep.tla.compile.program import CompileError
+from lockstep.tla.meta import EachMeta, Path, Place
+from lockstep.tla.syntax.tree import Expr, Location
+
+
+def write_predicates(module: Module) -> None:
+    """Write what the configuration names besides Init and Next, and the ASSUMEs."""
+    cfg, meta = module.program.cfg, module.meta
+    asked = [(name, "INVARIANT") for name in cfg.invariants] + [(name, "PROPERTY") for name in cfg.properties]
+    meta["property_places"] = {name: place_of(named(module.program, name, what).loc) for name, what in asked}
+    meta["invariants"] = {name: state_predicate(module, name, "INVARIANT") for name in cfg.invariants}
+    for name in cfg.invariants:
+        write_parts(module, name, named(module.program, name, "INVARIANT").body, of_step=False)
+    meta["constraints"] = [state_predicate(module, name, "CONSTRAINT") for name in cfg.constraints]
+    meta["action_constraints"] = [
+        predicate(module, named(module.program, name, "ACTION_CONSTRAINT").body) for name in cfg.action_constraints
+    ]
+    for name in cfg.properties:
+        write_property(module, name)
+    meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
+    if cfg.view is not None:
+        view = named(module.program, cfg.view, "VIEW")
+        check_of_state(module, view.body, f"the VIEW {cfg.view}", view.loc)
+    meta["assumptions"] = assumptions(module)
+
+
+def state_predicate(module: Module, name: str, what: str) -> str:
+    """Compile a definition that must speak of one state; answer the function's name."""
+    definition = named(module.program, name, what)
+    compiled = predicate(module, definition.body)
+    check_of_state(module, definition.body, f"the {what} {name}", definition.loc)
+    return compiled
+
+
+def check_of_state(module: Module, expr: Expr, what: str, loc: Location) -> None:
+    """Refuse an expression that speaks of the next state."""
+    if module.program.reads(expr)[1]:
+        raise CompileError(f"{what} speaks of the next state, but it should speak of one state only", loc)
+
+
+def write_property(module: Module, name: str) -> None:
+    """Write what can be checked of a PROPERTY: its actions, what it asks of the first state, its invariants."""
+    formula = sorted_formula(module.program, named(module.program, name, "PROPERTY").body)
+    if formula.steps:
+        module.meta["action_properties"][name] = [predicate(module, step) for step in formula.steps]
+        for step in formula.steps:
+            write_parts(module, name, step.args[0], of_step=True)
+    if formula.initial:
+        what = f"what the PROPERTY {name} asks of the first state"
+        module.meta["initial_properties"][name] = [predicate(module, part) for part in formula.initial]
+        for part in formula.initial:
+            check_of_state(module, part, what, part.loc)
+    for index, part in enumerate(formula.invariants):
+        key = name if len(formula.invariants) == 1 else f"{name}#{index + 1}"
+        if key not in module.meta["invariants"]:
+            module.meta["invariants"][key] = predicate(module, part)
+            write_parts(module, key, part, of_step=False)
+    if formula.unchecked:
+        module.meta["unchecked"][name] = [str(part.loc) for part in formula.unchecked]
+
+
+def predicate(module: Module, expr: Expr) -> str:
+    """Compile a formula as a function of both states; answer its name."""
+    scope = module.values.context(NOW, NEXT)
+    body = Block()
+    body.emit(f"return {module.values.test(expr, scope, body)}")
+    name = module.values.globals.fresh("_holds")
+    head = Block()
+    head.nest(f"def {name}({NOW}, {NEXT}=None):  # {expr.loc}", body)
+    module.entries["next"].append("\n".join(head.lines))
+    return name
+
+
+def write_parts(module: Module, name: str, formula: Expr, *, of_step: bool) -> None:
+    """Compile the parts of a property: of each its test, the elements it is for, and its footprint."""
+    found = module.meta["parts"].setdefault(name, [])
+    for part in parts(module.program, formula):
+        holds, elements = (module.values.globals.fresh(wanted) for wanted in ("_part_holds", "_part_elements"))
+        _write_test(module, holds, part)
+        _write_elements(module, elements, part)
+        footprint = sorted(map(list, part.footprint), key=repr)
+        eaches = [_write_each(module, part, each) for each in part.eaches]
+        known = [each for each in eaches if each is not None]
+        found.append(
+            {
+                "holds": holds,
+                "elements": elements,
+                "footprint": footprint,
+                "eaches": known if len(known) == len(eaches) else [],
+                "of_step": of_step,
+            }
+        )
+
+
+def _write_each(module: Module, part: Part, each: Each) -> EachMeta | None:
+    """Compile what tells which elements a change concerns; nothing where a limit cannot be compiled alone."""
+    assert each.bound.domain is not None
+    fresh = module.values.globals.fresh
+    told: EachMeta = {
+        "holds": fresh("_each_holds"),
+        "domain": None,
+        "range": None,
+        "guard": None,
+        "of_domain": sorted(map(list, each.domain), key=repr),
+        "whole": sorted(map(list, each.whole), key=repr),
+        "at": sorted(((list(path), key, offset) for path, key, offset in each.at), key=repr),
+        "thresholds": [],
+    }
+    if each.guard is not None:
+        guard = told["guard"] = fresh("_each_guard")
+        _write_function(module, guard, part, each.guard, test=True)
+    _write_test(module, told["holds"], replace(part, frames=(*part.frames, Frame(bound=each.bound)), body=each.body))
+    if each.range is None:
+        domain = told["domain"] = fresh("_each_domain")
+        _write_function(module, domain, part, each.bound.domain)
+    else:
+        ends = told["range"] = (fresh("_each_low"), fresh("_each_high"))
+        for name, end in zip(ends, each.range, strict=True):
+            _write_function(module, name, part, end)
+    for threshold in each.thresholds:
+        limit = fresh("_each_limit")
+        try:
+            with module.values.attempt():
+                _write_function(module, limit, part, threshold.limit, threshold.scope)
+        except (CompileError, KeyError):
+            return None
+        paths = sorted(map(list, threshold.footprint), key=repr)
+        told["thresholds"].append(
+            {"key": threshold.key, "offset": threshold.offset, "limit": limit, "footprint": paths}
+        )
+    return told
+
+
+def _write_test(module: Module, name: str, part: Part) -> None:
+    _write_function(module, name, part, part.body, test=True)
+
+
+def _write_function(
+    module: Module, name: str, part: Part, expr: Expr, arguments: Scope | None = None, *, test: bool = False
+) -> None:
+    """Write a function of both states and the elements of a part; `arguments` are what parameters stand for."""
+    scope, given = module.values.context(NOW, NEXT), []
+    for frame in part.frames:
+        if frame.bound is not None:
+            scope, local = module.values.bind_values(frame.bound.params, scope)
+            given += local
+        else:
+            scope = scope.bind(inlined(frame, scope))
+    scope = _with_arguments(scope, arguments or {})
+    body = Block()
+    body.emit(f"return {(module.values.test if test else module.values.expr)(expr, scope, body)}")
+    head = Block()
+    head.nest(f"def {name}({', '.join([NOW, NEXT, *given])}):  # {expr.loc}", body)
+    module.entries["next"].append("\n".join(head.lines))
+
+
+def _write_elements(module: Module, name: str, part: Part) -> None:
+    body, head = Block(), Block()
+    _write_loops(module, list(part.frames), [], module.values.context(None, None), body)
+    head.nest(f"def {name}():  # {part.body.loc}", body)
+    module.entries["next"].append("\n".join(head.lines))
+
+
+def _write_loops(module: Module, frames: list[Frame], names: list[str], scope: Context, block: Block) -> None:
+    if not frames:
+        block.emit(f"yield ({''.join(f'{name}, ' for name in names)})")
+        return
+    frame, below = frames[0], frames[1:]
+    if frame.bound is None:
+        _write_loops(module, below, names, scope.bind(inlined(frame, scope)), block)
+        return
+
+    def write(inner: Block, inside: Context) -> None:
+        assert frame.bound is not None
+        more = [inside.env[uid].code for uid in frame.bound.params]  # type: ignore[union-attr]  # a bound value
+        _write_loops(module, below, [*names, *more], inside, inner)
+
+    loop(module.modes["next"], frame.bound, scope, block, write)
+
+
+def assumptions(module: Module) -> list[tuple[str, Place]]:
+    """Write the ASSUMEs; answer the function and the place of each."""
+    found = []
+    for of_spec in module.program.tree.modules.values():
+        if of_spec.name not in module.sources:
+            continue
+        for assumed in of_spec.assumptions:
+            try:
+                with module.values.attempt():
+                    found.append((predicate(module, assumed.body), place_of(assumed.loc)))
+            except CompileError:
+                if of_spec.name == module.program.tree.root:
+                    raise
+    return found
+
+
+def footprints_of(module: Module) -> Iterator[tuple[str, list[Path]]]:
+    """Yield the paths that each definition that was asked about reads, if there is one of that name."""
+    for name in module.asked:
+        definition = module.program.definition(module.program.top.get(name, -1))
+        if definition is not None:
+            yield name, sorted(map(list, footprint_of(module.program, definition)), key=repr)
+
+
+def _with_arguments(scope: Context, arguments: Scope) -> Context:
+    """Return a context in which parameters stand for what they were given."""
+    given = ((uid, each) for uid, each in arguments.items() if isinstance(each, Argument))
+    return scope.bind({uid: InlineBinding(each.expr, _with_arguments(scope, each.scope)) for uid, each in given})

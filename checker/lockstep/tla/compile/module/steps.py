@@ -1,0 +1,238 @@
+"""The functions of a module that take steps: initial states, successors, and each action by name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from lockstep.tla.compile.actions.assigned import YIELD, Rest
+from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.guards import held
+from lockstep.tla.compile.actions.quantifiers import loop
+from lockstep.tla.compile.emit import Block, python_name
+from lockstep.tla.compile.expressions.context import NEXT, NOW, Context
+from lockstep.tla.compile.expressions.logic import given_of, member_of
+from lockstep.tla.compile.expressions.uses import let
+from lockstep.tla.compile.module.behaviour import actions_of, split_of
+from lockstep.tla.compile.module.module import Module, inlined, place_of
+from lockstep.tla.compile.never import is_never
+from lockstep.tla.compile.nextstate import ActionPart, Frame
+from lockstep.tla.syntax.tree import Bound, Expr
+
+#: An action, and what is left of the way to it.
+_Way: TypeAlias = tuple[ActionPart, tuple[Frame, ...]]
+
+
+def _first_frame(way: _Way) -> object:
+    """Answer what the way to an action begins with; two ways that begin alike have one quantifier, LET or use."""
+    part, frames = way
+    if not frames:
+        return part.body, id(part)
+    frame = frames[0]
+    return tuple(id(each) for each in (frame.bound, frame.let, frame.use))
+
+
+def _alike(ways: Iterable[_Way]) -> Iterator[list[_Way]]:
+    """Yield the ways to actions, together where they begin with the same quantifier, LET or use."""
+    for _, group in itertools.groupby(ways, key=_first_frame):
+        yield list(group)
+
+
+def write_init(module: Module, init: Expr | None) -> None:
+    """Write the function that lists the initial states, if there is Init."""
+    module.meta["init"] = None
+    if init is None:
+        return
+    mode = module.modes["init"]
+    body = Block()
+    body.emit(f"{NEXT} = Next()")
+    mode.write(init, mode.scope(), body, (), Rest(_finish(module, "State"), True))
+    if not any("yield" in line for line in body.lines):
+        body.emit("yield from ()")
+    head = Block()
+    module.meta["init"] = module.values.globals.fresh("_init")
+    head.nest(f"def {module.meta['init']}():  # {init.loc}", body)
+    module.entries["init"].append("\n".join(head.lines))
+
+
+def _finish(module: Module, *results: str) -> Callable[[Block, Any, Context], None]:
+    state = f"State(({', '.join(f'{NEXT}.{name}' for name in module.values.variables.values())},))"
+
+    def write(block: Block, assigned: Any, scope: Context) -> None:
+        block.emit(f"yield {', '.join(state if result == 'State' else result for result in results)}")
+
+    return write
+
+
+def write_actions(module: Module, nxt: Expr | None) -> None:
+    """Write the functions of each action, and that of all successors, if there is Next."""
+    if nxt is None:
+        return
+    split = split_of(module.program, nxt)
+    grouped = actions_of(module.program, split)
+    for name, (params, alternatives) in grouped.items():
+        write_action(module, name, params, alternatives)
+    names = {id(part): name for name, (_, alternatives) in grouped.items() for part in alternatives}
+    write_successors(module, split, names)
+
+
+def write_action(module: Module, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> None:
+    """Write the functions of one action, one for each way to ask for it."""
+    modes = ("step", "why", "bound")
+    keys = {mode: module.values.globals.fresh(f"_{mode}_{python_name(name)}") for mode in modes}
+    for mode, key in keys.items():
+        module.entries[mode].append(entry(module, mode, key, name, params, parts))
+    loc = parts[0].loc
+    module.meta["actions"][name] = {
+        "params": list(params),
+        "labels": sorted({part.label for part in parts}),
+        "loc": place_of(loc),
+        "step": keys["step"],
+        "why": keys["why"],
+        "bound": keys["bound"],
+        "never": all(is_never(module.program, part) for part in parts),
+    }
+
+
+def entry(module: Module, mode: str, key: str, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> str:
+    """Write the function that decides (step, why) an action with given arguments, or lists these (bound)."""
+    actions = module.modes[mode]  # type: ignore[index]
+    given = [f"_p_{python_name(param)}" for param in params]
+    body = Block()
+    body.emit(f"{NEXT} = Next()")
+    for part in parts:
+        _descend(module, actions, [(part, part.frames)], [], given, {}, actions.scope(), body)
+    if not any("yield" in line for line in body.lines):
+        body.emit("yield from ()")
+    states = {"bound": [NOW], "step": [NOW, *given], "why": ["_w", NOW, *given]}[mode]
+    head = Block()
+    head.nest(f"def {key}({', '.join(states)}):  # {parts[0].loc} {name}", body)
+    return "\n".join(head.lines)
+
+
+def write_successors(module: Module, split: list[ActionPart], names: dict[int, str]) -> None:
+    """Write the function that lists all successors of a state, in the order in which TLC generates them.
+
+    What stands below a quantifier is taken element by element: ``\\E i \\in 1..2 : A(i) \\/ B(i)`` is A(1), B(1),
+    A(2), B(2).
+    """
+    key = module.meta["successors"] = module.values.globals.fresh("_successors")
+    actions, body, head = module.modes["next"], Block(), Block()
+    body.emit(f"{NEXT} = Next()")
+    ways: list[_Way] = [(part, part.frames) for part in split]
+    for group in _alike(ways):
+        _descend(module, actions, group, [], [], names, actions.scope(), body)
+    if not any("yield" in line for line in body.lines):
+        body.emit("yield from ()")
+    head.nest(f"def {key}({NOW}):", body)
+    module.entries["next"].append("\n".join(head.lines))
+
+
+def _descend(
+    module: Module,
+    actions: Actions,
+    ways: list[_Way],
+    bound: list[str],
+    given: list[str],
+    names: dict[int, str],
+    scope: Context,
+    block: Block,
+) -> None:
+    """Write the way from Next to actions: quantifiers are enumerated, or tested for the given arguments.
+
+    Arguments: `ways`, the actions with what is left of the way, which begins alike; `bound`, the variables chosen
+    so far; `given`, the parameters of the function to write; `names`, the actions' names, by part.
+    """
+    part, frames = ways[0]
+    if not frames:
+        row = f"({', '.join(bound)}{',' * (len(bound) == 1)})"
+        if actions.mode == "bound":
+            block.emit(f"yield {row}")
+            return
+        chosen = (repr(names[id(part)]), row) if actions.mode == "next" else ()
+        rest = Rest(_finish(module, *chosen, "State"), True)
+        actions.write(part.body, scope, block, (), rest)
+        return
+    frame, below = frames[0], [(each, left[1:]) for each, left in ways]
+
+    def go_on(inner: Block, inside: Context, more: Iterable[str] = ()) -> None:
+        for group in _alike(below):
+            _descend(module, actions, group, [*bound, *more], given, names, inside, inner)
+
+    if frame.let is not None:
+        go_on(block, let(module.values, frame.let, scope, block))
+    elif frame.use is not None and frame.definition is not None:
+        go_on(block, replace(scope, env=inlined(frame, scope)))
+    elif frame.bound is not None and actions.mode in ("next", "bound"):
+        _enumerate(module, actions, frame.bound, scope, block, go_on)
+    elif frame.bound is not None:
+        _test_given(module, actions, frame.bound, bound, given, scope, block, go_on)
+
+
+def _enumerate(
+    module: Module, actions: Actions, bound: Bound, scope: Context, block: Block, go_on: Callable[..., None]
+) -> None:
+    def write(inner: Block, inside: Context) -> None:
+        go_on(inner, inside, [inside.env[uid].code for uid in bound.params])  # type: ignore[union-attr]
+
+    loop(actions, bound, scope, block, write)
+
+
+def _test_given(
+    module: Module,
+    actions: Actions,
+    bound: Bound,
+    names: list[str],
+    given: list[str],
+    scope: Context,
+    block: Block,
+    go_on: Callable[..., None],
+) -> None:
+    """Write the test that given arguments are in the domain of their quantifier."""
+    mine = given[len(names) : len(names) + len(bound.params)]
+    inside, local = module.values.bind_values(bound.params, scope)
+    block.emit(f"{', '.join(local)} = {', '.join(mine)}")
+    assert bound.domain is not None
+    shown = [module.program.tree.params[uid].name for uid in bound.params]
+    tests = list(zip(local, shown, strict=True))
+    if bound.is_tuple:
+        tests = [(f"({', '.join(local)}{',' * (len(local) == 1)})", f"<<{', '.join(shown)}>>")]
+    _membership(module, actions, bound.domain, tests, scope, block, lambda inner: go_on(inner, inside, local))
+
+
+def _membership(
+    module: Module,
+    actions: Actions,
+    domain: Expr,
+    tests: list[tuple[str, str]],
+    scope: Context,
+    block: Block,
+    write: Callable[[Block], None],
+) -> None:
+    if not tests:
+        write(block)
+        return
+    inner = Block()
+    _membership(module, actions, domain, tests[1:], scope, inner, write)
+    value, shown = tests[0]
+    if actions.mode == "why":
+        code = member_of(module.values, value, domain, scope, block)
+        number = module.values.conjunct(domain.loc, f"{shown} \\in ")
+        container = module.values.expr(domain, scope, block)
+        held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
+    else:
+        code = given_of(module.values, shown, value, domain, scope, block)
+        block.nest(f"if {code}:", inner)
+
+
+def write_enabled(module: Module, expr: Expr, scope: Context, block: Block) -> str:
+    """Write ENABLED: does the action have a successor?"""
+    now, name = scope.names.fresh("_now"), scope.names.fresh("_enabled")
+    inner = Block()
+    inside = replace(scope, now=now, next=NEXT)
+    module.modes["step"].write(expr, inside, inner, (), YIELD)
+    inner.emit("yield from ()")
+    block.nest(f"def {name}({NEXT}, {now}={scope.now}):", inner)
+    return f"any(True for _ in {name}(Next()))"

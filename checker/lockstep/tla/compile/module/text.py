@@ -1,0 +1,199 @@
+"""From a syntax tree and a configuration to the text of one Python module.
+
+The text has two parts. The first is all that checking needs; the second, below a marker line, holds the same actions
+once more, telling a tracer of every conjunct, and is compiled only when something is to be explained.
+"""
+
+from __future__ import annotations
+
+import pprint
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from lockstep.tla.compile.analysis import Program
+from lockstep.tla.compile.module.behaviour import init_and_next
+from lockstep.tla.compile.module.module import Module, place_of
+from lockstep.tla.compile.module.properties import footprints_of, write_predicates
+from lockstep.tla.compile.module.steps import write_actions, write_enabled, write_init
+from lockstep.tla.compile.program import CompileError
+from lockstep.tla.syntax.tree import Location
+from lockstep.tla.values import equality, kinds
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value
+from lockstep.tla.values.lazy import constructed, kept, sets
+from lockstep.tla.values.lazy.constructed import INT, NAT, STRING
+from lockstep.tla.values.operators import bags, bounds, functions, logic, next_state, numbers, sequences, tlc
+from lockstep.tla.values.operators import sets as set_operators
+
+__all__ = ["MARKER", "generate"]
+
+MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
+
+
+def write_definitions(module: Module) -> None:
+    """Compile every definition of the root module for evaluation by name; note those that cannot be."""
+    for name, uid in module.program.top.items():
+        definition = module.program.definition(uid)
+        if definition is None or definition.loc.module not in module.sources:
+            continue
+        facts = module.program.facts[definition.uid]
+        try:
+            with module.values.attempt():
+                function = module.values.value_function(definition)
+        except CompileError as error:
+            module.meta["uncompiled"][name] = str(error)
+            continue
+        how = module.values.protocol(definition)
+        module.meta["definitions"][name] = {
+            "function": function,
+            "arguments": list(how),
+            "reads_now": facts.reads_now,
+            "reads_next": facts.reads_next,
+            "loc": place_of(definition.loc),
+        }
+
+
+def assemble(module: Module) -> str:
+    """Answer the text of the module, once all is written."""
+    meta = module.meta
+    meta["constants"] = {
+        d.name: module.values.constant(d.uid) for d in module.program.constants() if _given(module, d.uid)
+    }
+    meta["model_values"] = module.program.model_values()
+    fast = [f for key, f in module.values.functions.items() if not _is_why(key)]
+    slow = [f for key, f in module.values.functions.items() if _is_why(key)]
+    parts = [
+        f'"""Compiled from {meta["name"]}.tla; do not edit."""',
+        *_imports(),
+        "from lockstep.tla.state import state_class as _state_class",
+        "from lockstep.tla.values.names import Names as _Names",
+        f"\nMETA = {pprint.pformat(meta, width=110, sort_dicts=False)}",
+        f"\nState = _state_class({tuple(meta['variables'])!r})",
+        f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(module.values.variables.values())!r}\n\n",
+        f"_names = _Names({module.names!r})\n_choose, _elements = _names.choose, _names.elements\n",
+        *constant_lines(module),
+        *_texts(module, fast),
+        *[f"\n\n{text}" for mode in ("init", "next", "step", "bound") for text in module.entries[mode]],
+        f"\n\n{MARKER}",
+        f"CONJUNCTS = {pprint.pformat(conjunct_table(module), width=110, sort_dicts=False)}",
+        *_texts(module, slow),
+        *[f"\n\n{text}" for text in module.entries["why"]],
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _given(module: Module, uid: int) -> bool:
+    return uid in module.program.values
+
+
+def constant_lines(module: Module) -> list[str]:
+    lines = []
+    for key, name in module.values.names_of.items():
+        if isinstance(key, tuple) and key[0] == "constant":
+            lines.append(f"{name} = {_literal(module.program.values[key[1]])}")
+    return lines
+
+
+def _texts(module: Module, functions: list[Any]) -> list[str]:
+    ordered = sorted(functions, key=lambda f: (f.loc.module, f.loc.line, f.name))
+    return [f"\n\n{_comment(module, f.loc)}{f.text}" for f in ordered]
+
+
+def _comment(module: Module, loc: Location) -> str:
+    first = source_text(module, loc).splitlines()
+    return f"# {first[0].strip()}\n" if first else ""
+
+
+def conjunct_table(module: Module) -> list[list[Any]]:
+    return [[*place_of(loc), before + source_text(module, loc)] for loc, before in module.values.conjuncts]
+
+
+def source_text(module: Module, loc: Location) -> str:
+    """Answer the text of the specification at a location."""
+    lines = module.sources.get(loc.module, "").splitlines()[loc.line - 1 : loc.end_line]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][: loc.end_column]
+    lines[0] = lines[0][loc.column - 1 :]
+    return "\n".join(lines)
+
+
+_CALLED: tuple[tuple[ModuleType, Iterable[str]], ...] = (
+    (kinds, ("Fcn", "ModelValue", "as_fcn", "domain_of")),
+    (equality, ("build_set", "eq")),
+    (kept, ("frozen",)),
+    (sets, ("member",)),
+    (constructed, constructed.__all__),
+    *(
+        (module, module.__all__)
+        for module in (logic, next_state, bounds, numbers, set_operators, functions, sequences, bags, tlc)
+    ),
+)
+"""The modules of what generated code calls, each with the names that it imports."""
+
+
+def _imports() -> Iterator[str]:
+    """Write the imports of what generated code calls: each name with an underscore before it."""
+    for module, names in _CALLED:
+        yield f"from {module.__name__} import ("
+        yield from (f"    {name} as _{name.rstrip('_')}," for name in names)
+        yield ")"
+
+
+def _is_why(key: object) -> bool:
+    return isinstance(key, tuple) and key[0] == "why"
+
+
+def _literal(value: Value) -> str:
+    """Write a value as Python."""
+    if isinstance(value, ModelValue):
+        return f"_ModelValue({value.name!r})"
+    if isinstance(value, frozenset):
+        return f"frozenset(({''.join(_literal(v) + ', ' for v in sorted(value, key=format_value))}))"
+    if isinstance(value, tuple):
+        return f"({''.join(_literal(v) + ', ' for v in value)})"
+    if isinstance(value, Fcn):
+        return f"_Fcn({{{', '.join(f'{_literal(k)}: {_literal(v)}' for k, v in value.d.items())}}})"
+    if isinstance(value, (bool, int, str)):
+        return repr(value)
+    if value is NAT or value is INT or value is STRING:
+        return f"_{value.__reduce__()}"
+    raise CompileError(f"a constant cannot be {format_value(value)}")
+
+
+def generate(
+    program: Program,
+    sources: dict[str, str],
+    *,
+    debug: bool = False,
+    spec_hash: str = "",
+    footprints: Iterable[str] = (),
+    names: Mapping[str, int] | None = None,
+) -> str:
+    """Compile a program to the text of a Python module.
+
+    Args:
+        program: the tree and the configuration.
+        sources: the text of each module of the project, by name.
+        debug: whether a CHOOSE must have one witness only.
+        spec_hash: what identifies the specification.
+        footprints: definitions whose footprints are asked for; one that is not there has none.
+        names: the numbers by which strings and model values are ordered, see :mod:`lockstep.tla.syntax.interning`.
+
+    Returns:
+        The Python source.
+
+    Raises:
+        CompileError: if something needed is outside the supported language.
+    """
+    module = Module(program, sources, debug, spec_hash, footprints, names)
+    module.values.write_enabled = partial(write_enabled, module)
+    init, nxt = init_and_next(program)
+    module.meta["footprints"] = dict(footprints_of(module))
+    write_init(module, init)
+    write_actions(module, nxt)
+    write_predicates(module)
+    write_definitions(module)
+    return assemble(module)

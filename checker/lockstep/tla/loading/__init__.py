@@ -1,0 +1,1 @@
+"""From the files of a specification to the specification: parsed by SANY, compiled, and kept in a cache."""

@@ -1,0 +1,149 @@
+"""Loading a specification: from the cache, or by SANY and the compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import marshal
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from importlib.util import MAGIC_NUMBER
+from pathlib import Path
+from types import CodeType
+
+from lockstep.tla.compile.module.module import COMPILER_VERSION
+from lockstep.tla.compile.module.text import generate
+from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
+from lockstep.tla.loading.project import directories_of, exported, program_of, project_modules, read_cfg
+from lockstep.tla.spec import Spec, code_of
+from lockstep.tla.syntax import sany
+from lockstep.tla.syntax.interning import interned
+from lockstep.tla.syntax.tree import read_tree
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value, sort_key
+
+__all__ = ["load_spec"]
+
+
+def load_spec(
+    tla_path: str | Path,
+    cfg_path: str | Path | None = None,
+    *,
+    constants: Mapping[str, Value] | None = None,
+    cache_dir: str | Path | None = None,
+    debug: bool = False,
+    search_path: Iterable[str | Path] = (),
+    footprints: Iterable[str] = (),
+    java: str | None = None,
+    jar: str | Path | None = None,
+) -> Spec:
+    """Load a specification: from the cache, or by SANY and the compiler.
+
+    Args:
+        tla_path: the root module's file.
+        cfg_path: TLC's configuration; none if None, and then Init and Next are found by name.
+        constants: values for constants, besides or instead of the configuration's.
+        cache_dir: where what is compiled is kept; the user's own if None, see :mod:`lockstep.tla.loading.cache`.
+        debug: refuse a CHOOSE with more than one witness.
+        search_path: further directories with modules, after the root module's own and its parent, before spec/common.
+        footprints: definitions whose :meth:`Spec.footprint` will be asked for, where they are there.
+        java: the Java launcher.
+        jar: ``tla2tools.jar``.
+
+    Returns:
+        The specification. Once cached, loading it needs no Java.
+
+    Raises:
+        SanyError: if SANY refuses a module.
+        ToolMissing: if SANY is needed and there is no Java that is new enough, or no jar.
+        ToolDied: if SANY does not finish in its time.
+        CfgError: if the configuration cannot be read.
+        CompileError: if something needed is outside the supported language.
+        OSError: if a file cannot be read.
+    """
+    root = Path(tla_path)
+    directories = directories_of(root, search_path)
+    given = dict(constants or {})
+    cfg_text, cfg = read_cfg(cfg_path, given)
+    modules = project_modules(root, directories)
+    asked = sorted(footprints)
+    spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked))
+    cached = _cache_file(cache_dir, root.stem, spec_hash)
+    if (known := _cached(cached)) is not None:
+        return known
+    xml = exported(root, modules, directories, cached.parent, java=java, jar=jar)
+    tree = read_tree(xml)
+    names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
+    program = program_of(tree, cfg)
+    source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
+    write_cached(cached, source.encode())
+    return Spec(source)
+
+
+def _text_of(modules: dict[str, str], jar: str | Path | None) -> Callable[[str], str | None]:
+    """Return what answers the text of a module, of the project or a standard one."""
+
+    def text_of(name: str) -> str | None:
+        return modules[name] if name in modules else sany.standard_module(name, jar)
+
+    return text_of
+
+
+def _names_in(values: Iterable[Value]) -> Iterator[str]:
+    """Yield the model values and strings in values, as a configuration would list them."""
+    for value in values:
+        if isinstance(value, ModelValue):
+            yield value.name
+        elif isinstance(value, str):
+            yield value
+        elif isinstance(value, frozenset):
+            yield from _names_in(sorted(value, key=sort_key))
+        elif isinstance(value, tuple):
+            yield from _names_in(value)
+        elif isinstance(value, Fcn):
+            yield from _names_in(itertools.chain(value.d, value.d.values()))
+
+
+def _hash(modules: dict[str, str], root: str, cfg_text: str, constants: dict[str, Value], options: object) -> str:
+    digest = hashlib.sha256()
+    given = sorted((name, format_value(value)) for name, value in constants.items())
+    for part in (COMPILER_VERSION, _own_code(), root, cfg_text, repr(given), repr(options)):
+        digest.update(f"{len(part)}:{part}".encode())
+    for name in sorted(modules):
+        digest.update(f"{name}:{len(modules[name])}:{modules[name]}".encode())
+    return digest.hexdigest()
+
+
+def _own_code() -> str:
+    """Answer what identifies the compiler itself: a changed compiler must not read an old cache."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _cache_file(folder: str | Path | None, name: str, spec_hash: str) -> Path:
+    return (cache_folder() if folder is None else Path(folder)) / f"{name}-{spec_hash[:32]}.py"
+
+
+def _cached(path: Path) -> Spec | None:
+    """Load a specification from the cache; None where it is not there, or cannot be loaded for whatever reason."""
+    kept = read_cached(path)
+    if kept is None:
+        return None
+    try:
+        source = kept.decode()
+        return Spec(source, _cached_code(path, source))
+    except Exception:  # It is compiled again, which tells what is wrong if it is not the file.
+        return None
+
+
+def _cached_code(path: Path, source: str) -> CodeType:
+    """Answer the code of a cached source, kept beside it in the form that this Python understands."""
+    beside = path.with_suffix(f".{MAGIC_NUMBER.hex()}.code")
+    if (kept := read_cached(beside)) is not None:
+        with suppress(EOFError, TypeError, ValueError):
+            known: CodeType = marshal.loads(kept)
+            return known
+    code = code_of(source)
+    write_cached(beside, marshal.dumps(code))
+    return code

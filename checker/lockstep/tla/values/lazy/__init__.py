@@ -1,0 +1,1 @@
+"""Sets and functions that answer without being listed, as TLC has them: ``Nat``, ``Seq(S)``, ``SUBSET S``."""

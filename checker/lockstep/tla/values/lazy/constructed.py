@@ -1,0 +1,307 @@
+"""Nat, Int, STRING, and the sets made of others: ``Seq(S)``, ``SUBSET S``, ``[S -> T]``, ``[a : S]``, ``S \\X T``."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from operator import is_
+from typing import Any
+
+from lockstep.tla.values.equality import compare, eq, ordered
+from lockstep.tla.values.growth import LONG, made_of
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, domain_of, wrong
+from lockstep.tla.values.lazy.functions import LazyFcn
+from lockstep.tla.values.lazy.sets import LazySet, in_order, is_finite, is_listable, is_set, member
+
+__all__ = ["INT", "NAT", "STRING", "FcnSet", "PowerSet", "Product", "RcdSet", "SeqSet"]
+
+_LONG_ELEMENTS = 16
+"""How many long elements of a set of sequences are remembered: the next is often one of them with one more."""
+
+
+class _Infinite(LazySet):
+    __slots__ = ("_kind", "_test", "name", "sample")
+
+    def __init__(self, name: str, kind: type, test: Callable[[Any], bool], sample: Value) -> None:
+        super().__init__()
+        self.name, self._kind, self._test, self.sample = name, kind, test, sample
+
+    @property
+    def finite(self) -> bool:
+        return False
+
+    def has(self, value: Value) -> bool:
+        if type(value) is self._kind:
+            return self._test(value)
+        return _foreign(self, "a value that can be compared with its elements", value)
+
+    def compared(self, other: Any) -> bool | None:
+        return True if self is other else None
+
+    def __reduce__(self) -> str:
+        return {"Nat": "NAT", "Int": "INT", "STRING": "STRING"}[self.name]
+
+
+NAT = _Infinite("Nat", int, lambda value: bool(value >= 0), 0)
+INT = _Infinite("Int", int, lambda value: True, 0)
+STRING = _Infinite("STRING", str, lambda value: True, "a string")
+
+
+def _foreign(container: LazySet, wanted: str, value: Value) -> bool:
+    """Answer False for a model value, which is an element of no set but those that list it; refuse others."""
+    if type(value) is ModelValue and not value.kind:
+        return False
+    raise wrong(f"membership of {container.name}", wanted, value)
+
+
+def _as_function(value: Value) -> Value:
+    """Answer a tuple or an :class:`Fcn` for a function, None for anything else."""
+    if isinstance(value, LazyFcn):
+        return value.force()
+    return value if type(value) is tuple or type(value) is Fcn else None
+
+
+def _as_sequence(value: Value) -> Value:
+    """Answer a sequence (to TLC a string is one, too) that has a length, indexes and slices; None for anything else."""
+    if type(value) is str:
+        return tuple(value)
+    if isinstance(value, LazyFcn):
+        return value.sequence()
+    return value if type(value) is tuple else None
+
+
+def _all_members(pairs: Iterable[tuple[Value, Value]]) -> bool:
+    return all(member(value, container) for value, container in pairs)
+
+
+class SeqSet(LazySet):
+    """``Seq(base)``: all finite sequences over a set."""
+
+    __slots__ = ("_long", "base")
+    name = "Seq(S)"
+
+    def __init__(self, base: Value) -> None:
+        """Take the set of elements."""
+        super().__init__()
+        self.base = base
+        self._long: deque[Value] = deque(maxlen=_LONG_ELEMENTS)
+
+    @property
+    def finite(self) -> bool:
+        """Whether the set can be listed."""
+        return False
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
+        sequence = _as_sequence(value)
+        if sequence is None:
+            return _foreign(self, "a sequence", value)
+        if len(sequence) < LONG:
+            return all(member(element, self.base) for element in sequence)
+        if any(each is sequence for each in self._long):
+            return True
+        known = self._begin_of(sequence)
+        if not all(member(element, self.base) for element in sequence[len(known) :]):
+            return False
+        self._long.appendleft(sequence)
+        return True
+
+    def _begin_of(self, sequence: Value) -> Value:
+        """Answer a begin of the sequence that is known to be an element."""
+        grown = made_of(sequence)
+        if grown is not None and any(each is grown[0] for each in self._long):
+            return grown[0]
+        begins = (each for each in self._long if len(each) <= len(sequence) and all(map(is_, each, sequence)))
+        return next(begins, ())
+
+    def compared(self, other: SeqSet) -> bool | None:
+        """Decide whether another such set is equal."""
+        return compare(self.base, other.base)
+
+
+class PowerSet(LazySet):
+    """``SUBSET base``."""
+
+    __slots__ = ("base",)
+    name = "SUBSET S"
+
+    def __init__(self, base: Value) -> None:
+        """Take the set whose subsets these are."""
+        super().__init__()
+        self.base = base
+
+    @property
+    def finite(self) -> bool:
+        """Whether the set can be listed."""
+        return is_listable(self.base)
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        return is_finite(self.base)
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
+        if not is_set(value):
+            raise wrong("membership of SUBSET S", "a set", value)
+        return all(member(element, self.base) for element in in_order(value))
+
+    def compared(self, other: PowerSet) -> bool | None:
+        """Decide whether another such set is equal."""
+        return compare(self.base, other.base)
+
+    def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
+        return self.subsets(list(in_order(self.base)))
+
+    def subsets(self, elements: list[Value]) -> Iterator[Value]:
+        """List the elements, each once, by size and by the order of the elements of the base."""
+        for size in range(len(elements) + 1):
+            yield from map(frozenset, itertools.combinations(elements, size))
+
+    def __len__(self) -> int:
+        """Count the elements."""
+        return 1 << len(self.base)
+
+
+class FcnSet(LazySet):
+    """``[domain -> range]``."""
+
+    __slots__ = ("codomain", "domain_set")
+    name = "[S -> T]"
+
+    def __init__(self, domain_set: Value, codomain: Value) -> None:
+        """Take the domain and the set of values."""
+        super().__init__()
+        self.domain_set, self.codomain = domain_set, codomain
+
+    @property
+    def finite(self) -> bool:
+        """Whether the set can be listed."""
+        return is_listable(self.domain_set) and is_listable(self.codomain)
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        return is_finite(self.domain_set) and is_finite(self.codomain)
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
+        function = _as_function(value)
+        if function is None:
+            return _foreign(self, "a function", value)
+        if not eq(domain_of(function), self.domain_set):
+            return False
+        elements = function if type(function) is tuple else [function.d[key] for key in ordered(function.d)]
+        return all(member(element, self.codomain) for element in elements)
+
+    def compared(self, other: FcnSet) -> bool | None:
+        """Decide whether another such set is equal, as TLC does: by domain and range."""
+        return compare(self.domain_set, other.domain_set) and compare(self.codomain, other.codomain)
+
+    def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
+        keys = list(in_order(self.domain_set))
+        if not keys:
+            yield ()
+            return
+        for row in itertools.product(list(in_order(self.codomain)), repeat=len(keys)):
+            yield as_fcn(dict(zip(keys, row, strict=True)))
+
+
+def _compare_factors(left: LazySet, right: LazySet, pairs: Iterable[tuple[Value, Value]] | None) -> bool | None:
+    """Compare two products by their factors; without pairs of these, by whether both are empty."""
+    empty = [part.finite and not len(part) for part in (left, right)]
+    if any(empty):
+        return all(empty)
+    if pairs is None:
+        return False
+    for one, other in pairs:
+        verdict = compare(one, other)
+        if verdict is not True:
+            return verdict
+    return True
+
+
+class RcdSet(LazySet):
+    """``[field : set, ...]``."""
+
+    __slots__ = ("fields",)
+    name = "a set of records"
+
+    def __init__(self, fields: dict[str, Value]) -> None:
+        """Take the set of values of each field."""
+        super().__init__()
+        self.fields = fields
+
+    @property
+    def finite(self) -> bool:
+        """Whether the set can be listed."""
+        return all(map(is_listable, self.fields.values()))
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        return all(map(is_finite, self.fields.values()))
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
+        function = _as_function(value)
+        if function == ():
+            return False
+        if type(function) is not Fcn or type(next(iter(function.d))) is not str:
+            return _foreign(self, "a record", value)
+        table = function.d
+        if table.keys() != self.fields.keys():
+            return False
+        return _all_members((table[name], self.fields[name]) for name in sorted(self.fields))
+
+    def compared(self, other: RcdSet) -> bool | None:
+        """Decide whether another such set is equal."""
+        alike = self.fields.keys() == other.fields.keys()
+        pairs = [(self.fields[name], other.fields[name]) for name in sorted(self.fields)] if alike else None
+        return _compare_factors(self, other, pairs)
+
+    def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
+        columns = [list(in_order(allowed)) for allowed in self.fields.values()]
+        for row in itertools.product(*columns):
+            yield Fcn(dict(zip(self.fields, row, strict=True)))
+
+
+class Product(LazySet):
+    """``S \\X T \\X ...``."""
+
+    __slots__ = ("factors",)
+    name = "a product"
+
+    def __init__(self, *factors: Value) -> None:
+        """Take the factors."""
+        super().__init__()
+        self.factors = factors
+
+    @property
+    def finite(self) -> bool:
+        """Whether the set can be listed."""
+        return all(map(is_listable, self.factors))
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        return all(map(is_finite, self.factors))
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
+        sequence = _as_sequence(value)
+        if sequence is not None:
+            return len(sequence) == len(self.factors) and _all_members(zip(sequence, self.factors, strict=True))
+        function = _as_function(value)
+        if function is not None and all(type(key) is int for key in function.d):
+            return False
+        return _foreign(self, "a tuple", value)
+
+    def compared(self, other: Product) -> bool | None:
+        """Decide whether another such set is equal."""
+        alike = len(self.factors) == len(other.factors)
+        return _compare_factors(self, other, zip(self.factors, other.factors, strict=True) if alike else None)
+
+    def items(self) -> Iterator[Value]:
+        """List the elements, each once."""
+        yield from itertools.product(*[list(in_order(factor)) for factor in self.factors])

@@ -1,0 +1,55 @@
+"""A next state under construction, and the assignment of variables that may be assigned already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from lockstep.tla.values.equality import eq
+from lockstep.tla.values.kinds import TlaError, Value
+from lockstep.tla.values.lazy.kept import frozen
+from lockstep.tla.values.lazy.sets import member
+from lockstep.tla.values.operators.bounds import elements
+
+__all__ = ["NextState", "assign", "choose_next"]
+
+
+class UnassignedError(TlaError):
+    """A variable of the next state is read, or needed, before anything assigned it."""
+
+
+class NextState:
+    """A next state under construction; generated code subclasses it with the variables as slots."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse to read what is not assigned: Python asks here only then."""
+        raise UnassignedError(f"the next state does not say what {name.rstrip('_')} is")
+
+
+def assign(target: Any, name: str, value: Value) -> Iterator[None]:
+    """Assign a variable that may be assigned already: then compare instead."""
+    try:
+        current = object.__getattribute__(target, name)
+    except AttributeError:
+        setattr(target, name, frozen(value))
+        yield
+        delattr(target, name)
+        return
+    if eq(current, value):
+        yield
+
+
+def choose_next(target: Any, name: str, values: Value) -> Iterator[None]:
+    """Assign each element of a set in turn to a variable that may be assigned already."""
+    try:
+        current = object.__getattribute__(target, name)
+    except AttributeError:
+        for value in elements(values):
+            setattr(target, name, frozen(value))
+            yield
+            delattr(target, name)
+        return
+    if member(current, values):
+        yield

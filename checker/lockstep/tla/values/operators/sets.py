@@ -1,0 +1,158 @@
+"""Sets: their algebra, as far as TLC lists them, and FiniteSets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lockstep.tla.values.equality import build_set, lookup
+from lockstep.tla.values.growing import GrowingSet, unite
+from lockstep.tla.values.growth import grew
+from lockstep.tla.values.kinds import TlaError, Value, wrong
+from lockstep.tla.values.lazy.algebra import BigUnion, Difference, Filtered, Intersection, Union2, Unsorted, is_eager
+from lockstep.tla.values.lazy.constructed import PowerSet
+from lockstep.tla.values.lazy.kept import frozen
+from lockstep.tla.values.lazy.sets import LazySet, is_finite, is_listable, is_set, member
+from lockstep.tla.values.operators.bounds import elements
+
+__all__ = [
+    "big_union",
+    "cap",
+    "cardinality",
+    "cup",
+    "is_finite_set",
+    "make_set",
+    "minus",
+    "set_filter",
+    "subseteq",
+    "union_of",
+]
+
+
+def make_set(elements: list[Value], lazy: bool = False) -> Value:
+    """Build a set; one of values that cannot be compared, or not be listed, can still be asked for some of them."""
+    try:
+        return build_set(list(map(frozen, elements)) if lazy else elements)
+    except TlaError as problem:
+        return Unsorted(elements, problem)
+
+
+def finite_set(operator: str, value: Value) -> frozenset[Value]:
+    if type(value) is frozenset:
+        return value
+    if isinstance(value, LazySet):
+        return value.force()
+    raise wrong(operator, "a set", value)
+
+
+def _check_overlap(left: frozenset[Value], right: frozenset[Value]) -> None:
+    """Refuse two sets whose elements cannot be compared, or that Python alone holds equal."""
+    small, large = (left, right) if len(left) < len(right) else (right, left)
+    for value in small:
+        kind = type(value)
+        lookup(large, value)
+        if kind is int or kind is bool:
+            break  # The kinds of the others are the same; model values never clash.
+
+
+def _raw(value: Value) -> Iterable[Value]:
+    return value.elements if type(value) is Unsorted else value
+
+
+def cup(left: Value, right: Value) -> Value:
+    """Compute ``left \\cup right``; what is no set shows when the result is asked."""
+    if type(left) is frozenset and type(right) is frozenset:
+        if not right:
+            return left
+        if not left:
+            return right
+        _check_overlap(left, right)
+        return grew(unite(left, right), left, right)
+    if type(left) is GrowingSet and type(right) is frozenset:
+        union = left.plus(right) if right else left
+        if union is not None:
+            return grew(union, left, right)
+    if not is_eager(left):
+        if not is_eager(right):
+            return Union2(left, right)
+        left, right = right, left
+    if type(left) is frozenset and not left:
+        return right
+    if not is_eager(right):
+        return Union2(left, right)
+    return make_set([*_raw(left), *[value for value in elements(right) if not member(value, left)]])
+
+
+def cap(left: Value, right: Value) -> Value:
+    """Compute ``left \\cap right``; what is no set shows when the result is asked."""
+    if type(left) is frozenset and type(right) is frozenset:
+        _check_overlap(left, right)
+        return left & right
+    if not is_eager(left):
+        if not is_eager(right):
+            return Intersection(left, right)
+        left, right = right, left
+    return make_set([value for value in _raw(left) if member(value, right)])
+
+
+def minus(left: Value, right: Value) -> Value:
+    """Compute ``left \\ right``; what is no set shows when the result is asked."""
+    if type(left) is frozenset and type(right) is frozenset:
+        _check_overlap(left, right)
+        return left - right
+    if not is_eager(left):
+        return Difference(left, right)
+    return make_set([value for value in _raw(left) if not member(value, right)])
+
+
+def subseteq(left: Value, right: Value) -> bool:
+    """Decide ``left \\subseteq right``."""
+    if type(left) is frozenset and type(right) is frozenset:
+        if left and right:
+            _check_overlap(left, right)
+        return left <= right
+    if not is_listable(left):
+        if type(left) is PowerSet and type(right) is PowerSet:
+            return subseteq(left.base, right.base)
+        raise wrong("\\subseteq", "a set that can be listed on its left", left)
+    return all(member(value, right) for value in elements(left))
+
+
+def big_union(container: Value) -> Value:
+    """Compute ``UNION container``."""
+    if type(container) is not frozenset or not all(type(inner) is frozenset for inner in container):
+        return BigUnion(container)
+    result: Value = frozenset()
+    for inner in container:
+        result = cup(result, inner)
+    return result
+
+
+def union_of(sets: list[Value]) -> Value:
+    """Compute ``UNION {a, b}`` without listing a and b."""
+    if len(sets) > 1 and not all(map(is_listable, sets)):
+        raise TlaError("UNION of sets that cannot all be listed")
+    result: Value = frozenset()
+    for inner in sets:
+        if not is_set(inner):
+            raise wrong("UNION", "a set of sets", inner)
+        result = cup(result, inner)
+    return result
+
+
+def set_filter(container: Value, test: Callable[[Value], bool]) -> Value:
+    """Compute ``{x \\in container : test(x)}``; what is no set shows when the result is asked."""
+    if type(container) is frozenset:
+        return frozenset(filter(test, container))
+    return container.force() if type(container) is Unsorted else Filtered(container, test)
+
+
+def cardinality(container: Value) -> int:
+    """Compute ``Cardinality(container)``."""
+    if isinstance(container, LazySet) and container.finite:
+        return len(container)
+    return len(finite_set("Cardinality", container))
+
+
+def is_finite_set(container: Value) -> bool:
+    """Decide ``IsFiniteSet(container)``."""
+    return is_finite(container)
