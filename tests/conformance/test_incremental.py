@@ -21,6 +21,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 from raftref.dledger.simulation import simulate
+from sampling import sampled
 from simulated_traces import as_event, header
 
 Found = list[tuple[str, str, int]]
@@ -60,9 +61,7 @@ def both(spec: Spec, steps: Iterator[tuple[State, State]]) -> list[tuple[list[st
 SAMPLE = (*VERIFIED, "batches")
 
 
-@pytest.mark.parametrize(
-    "plan", [plan if plan in SAMPLE else pytest.param(plan, marks=pytest.mark.nightly) for plan in PLANS]
-)
+@pytest.mark.parametrize("plan", sampled(PLANS, SAMPLE))
 def test_on_each_plan_both_find_the_same_at_the_same_event(plan: str) -> None:
     made = fault_plan(plan, 250)
     head = header(made)

@@ -12,6 +12,7 @@ from lockstep.tla.values.kinds import TlaError
 from lockstep.tla.values.names import Names
 from lockstep.tla.values.text import parse_value
 from lockstep.tlc import TlcOptions, run_tlc
+from sampling import sampled
 from tla_projects import order_by_tlc, write_project
 
 
@@ -21,7 +22,7 @@ def order_by_compiled(module: Path) -> list[str]:
     return [str(word) for word in spec.names.elements(words)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_words_of_a_made_up_project_come_in_the_order_of_tlc(seed: int, tmp_path: Path) -> None:
     module = write_project(tmp_path, seed)
     assert order_by_compiled(module) == order_by_tlc(module)
@@ -89,7 +90,11 @@ def test_of_several_witnesses_choose_takes_that_of_tlc(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "domain", ["Server", "Value", '{"alpha", "zulu"}', "{[id |-> 2, kind |-> 1], [id |-> 1, kind |-> 2]}"]
+    "domain",
+    sampled(
+        ["Server", "Value", '{"alpha", "zulu"}', "{[id |-> 2, kind |-> 1], [id |-> 1, kind |-> 2]}"],
+        ["Server", '{"alpha", "zulu"}'],
+    ),
 )
 def test_the_successors_come_in_the_order_of_tlc(domain: str, tmp_path: Path) -> None:
     """The first successor is the one that is told."""

@@ -23,6 +23,7 @@ from raftref.dledger.records import message_of
 from raftref.dledger.server import Server
 from raftref.dledger.simulation import Schedule, Trial, simulate
 from raftref.dledger.storage.ledger_store import LedgerStore
+from sampling import sampled
 
 #: The plans that `verify` runs, and one that has everything in it; the others at night.
 SAMPLE = (*VERIFIED, "whole")
@@ -32,9 +33,7 @@ def asked(plan: str, steps: int = 4, seed: int = 1, events: int = 400) -> BothWa
     return ask_cluster(plan, seed, events, steps, spec_of(plan))
 
 
-@pytest.mark.parametrize(
-    "plan", [plan if plan in SAMPLE else pytest.param(plan, marks=pytest.mark.nightly) for plan in PLANS]
-)
+@pytest.mark.parametrize("plan", sampled(PLANS, SAMPLE))
 def test_a_cluster_takes_what_the_spec_allows_and_nothing_else(plan: str) -> None:
     """There is no exception: not one action, nor one argument, is left out."""
     found = asked(plan)

@@ -18,8 +18,9 @@ from lockstep.trace.format import Event as TraceEvent
 from lockstep.trace.format import Header, read_trace, write_trace
 from raftref.dledger import ACTIONS, COARSE, FINE, REPAIRED, VOTES, NotEnabled, Role
 from raftref.dledger.simulation import Cluster, FaultPlan, Schedule, constants, simulate
+from sampling import sampled
 
-SEEDS = range(30)
+SEEDS = range(20)
 PLANS = {
     "bag": FaultPlan(crash_in_persist=0.001),
     "fifo": FaultPlan(fifo=True, crash_in_persist=0.001),
@@ -99,7 +100,7 @@ SAMPLE = ("votes",)
 
 @pytest.fixture(
     scope="module",
-    params=[name if name in SAMPLE else pytest.param(name, marks=pytest.mark.nightly) for name in PLANS],
+    params=sampled(PLANS, SAMPLE),
 )
 def plan(request: pytest.FixtureRequest) -> FaultPlan:
     return PLANS[request.param]
