@@ -177,8 +177,9 @@ def test_an_unsupported_definition_that_nothing_needs_is_refused_only_when_asked
     ("cfg", "said"),
     [
         ("INVARIANT Nothing", "Nothing"),
-        ("CONSTANT Nothing = 1", "Nothing"),
+        ("CONSTANT Nothing <- Init", "Nothing"),
         ("CONSTANT x <- Nothing", "Nothing"),
+        ("POSTCONDITION Nothing", "Nothing"),
         ("INIT Nothing", "Nothing"),
         ("CONSTANT F <- Init", "F takes 1 arguments, but the configuration gives it 0"),
         ("CONSTANT F = 3", "F takes 1 arguments"),

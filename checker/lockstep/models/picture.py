@@ -48,7 +48,7 @@ def draw(
     if violation is None and found.unchecked:
         unchecked = ", ".join(found.unchecked)
         raise UncheckedError(f"{name}: no violation was found, but only TLC checks {unchecked} (lockstep model)")
-    if violation is None:
+    if violation is None or not violation.trace:
         raise NothingToDrawError(f"{name} has no violation to draw")
     Path(output).write_text(_svg(template, name, found, violation), encoding="utf-8")
     steps = len(violation.trace) - 1

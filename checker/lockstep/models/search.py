@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from lockstep.base.errors import GaveUpError, too_deep
+from lockstep.base.errors import BadInputError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
 from lockstep.models.counterexample import of_search, of_tlc
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
-from lockstep.tla.spec import FalseAssumptionError
+from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import TlaError
-from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
+from lockstep.tlc import Cause, TlcOptions, TlcResult, TlcVerdict, run_tlc
 
 
 class Engine(StrEnum):
@@ -62,7 +62,7 @@ def explore_with_tlc(
     """
     tell = None if on_progress is None else lambda progress: on_progress(progress.distinct)
     options = TlcOptions(workers=workers, deadlock_check=deadlock, java=java, jar=jar)
-    result = run_tlc(spec, cfg, options, on_progress=tell)
+    result = _without_behaviour(run_tlc(spec, cfg, options, on_progress=tell), spec, cfg, jar)
     trace = result.counterexample
     return SearchResult(
         spec=str(spec),
@@ -80,6 +80,25 @@ def explore_with_tlc(
 
 def _label(result: TlcResult) -> str | None:
     return result.violation.label if result.violation is not None else None
+
+
+def _of_assumptions(spec: Spec) -> str:
+    """Say what was checked of a spec without behaviours: its ASSUMEs."""
+    count = len(spec.assumptions)
+    return f"no behaviour to explore; {'the ASSUME holds' if count == 1 else f'the {count} ASSUMEs hold'}"
+
+
+def _without_behaviour(result: TlcResult, spec: Path, cfg: Path, jar: Path | None) -> TlcResult:
+    """Let TLC's run of a spec without behaviours hold where there are ASSUMEs, for these TLC has checked."""
+    if result.cause is not Cause.VACUOUS:
+        return result
+    try:
+        compiled = load_spec(spec, cfg, jar=jar)
+    except (BadInputError, GaveUpError):
+        return result
+    if compiled.has_behaviour or not compiled.assumptions:
+        return result
+    return replace(result, verdict=TlcVerdict.HOLDS, cause=None, reason=_of_assumptions(compiled))
 
 
 def explore_compiled(
@@ -114,11 +133,13 @@ def explore_compiled(
         reason = f"the spec cannot be evaluated: {error}"
         return SearchResult(str(spec), Engine.COMPILED, Verdict.MALFORMED, reason, None, None, None, seconds)
     verdict, reason = Verdict.HOLDS, f"no error in {found.distinct} distinct states, depth {found.depth}"
+    if not compiled.has_behaviour:
+        reason = _of_assumptions(compiled)
     name, steps = None, None
     if found.violation is not None:
         name = found.violation.label
         verdict, reason = Verdict.VIOLATED, " ".join(filter(None, (found.violation.kind, found.violation.name)))
-        steps = of_search(compiled, found.violation)
+        steps = of_search(compiled, found.violation) if found.violation.trace else None
     elif not found.complete:
         verdict, reason = Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
     elif found.unchecked:

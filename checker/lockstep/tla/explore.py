@@ -27,9 +27,9 @@ class Violation:
     """What a search found wrong.
 
     Attributes:
-        kind: ``invariant``, ``action property``, ``initial property`` or ``deadlock``.
+        kind: ``invariant``, ``action property``, ``initial property``, ``deadlock`` or ``postcondition``.
         name: which; empty for a deadlock.
-        trace: a shortest way there, from an initial state.
+        trace: a shortest way there, from an initial state; empty for a postcondition, which is of no state.
     """
 
     kind: str
@@ -104,6 +104,9 @@ class _Search:
 
     def run(self) -> Exploration:
         result = self.result
+        if not self.spec.has_behaviour and self.spec.assumptions:
+            result.depth = 1  # as TLC counts it
+            return self.completed()
         frontier = self.start()
         result.levels.append(len(frontier))
         while frontier and result.violation is None:
@@ -116,8 +119,14 @@ class _Search:
             frontier = found
             if self.on_level is not None:
                 self.on_level(result.distinct)
-        result.complete = result.violation is None
-        return result
+        return result if result.violation is not None else self.completed()
+
+    def completed(self) -> Exploration:
+        """Note that all states were seen, and ask what must hold then."""
+        self.result.complete = True
+        if not self.spec.postcondition_holds():
+            self.result.violation = Violation("postcondition", self.spec.postcondition or "", ())
+        return self.result
 
     def start(self) -> list[int]:
         found: list[int] = []
@@ -216,7 +225,8 @@ def explore(
 
     SYMMETRY and VIEW work as in TLC: of states that are the same, the first one found stands for all. So do
     constraints: a state outside them is generated, counted and checked, but is not a distinct state and has no
-    successors.
+    successors. A specification without an initial predicate has no states; where it has ASSUMEs, these are all there
+    is to check.
 
     Args:
         spec: the specification.

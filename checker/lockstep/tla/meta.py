@@ -93,6 +93,7 @@ class Meta(TypedDict):
     assumptions: list[tuple[str, Place]]
     symmetry: str | None
     view: str | None
+    postcondition: tuple[str, str] | None
     check_deadlock: bool
     constants: dict[str, str]
     model_values: list[str]
@@ -124,6 +125,7 @@ def empty_meta(**known: Any) -> Meta:
         "assumptions": [],
         "symmetry": None,
         "view": None,
+        "postcondition": None,
         "check_deadlock": True,
         "constants": {},
         "model_values": [],

@@ -70,7 +70,11 @@ class Spec:
         definitions: where each definition of the root module stands.
         property_places: where each property of the cfg is defined.
         model_values: the model values of the configuration, by name.
-        unchecked: properties (by name) with parts that are not checked here (liveness), and where they stand.
+        unchecked: properties (by name) with parts that are not checked here (liveness), and where they stand; so is
+            a POSTCONDITION that asks TLC for its statistics.
+        assumptions: where the ASSUMEs stand.
+        has_behaviour: whether there is an initial predicate; a specification may have nothing but ASSUMEs.
+        postcondition: the name of the configuration's POSTCONDITION, if there is one that is checked here.
         check_deadlock: whether the configuration leaves deadlock an error.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
@@ -103,6 +107,9 @@ class Spec:
         self.names: Names = self._module["_names"]
         self.model_values: dict[str, ModelValue] = {name: ModelValue(name) for name in meta["model_values"]}
         self.unchecked: dict[str, list[str]] = meta["unchecked"]
+        self.assumptions = tuple(Location(*loc) for _, loc in meta["assumptions"])
+        self.postcondition = meta["postcondition"] and meta["postcondition"][0]
+        self.has_behaviour = meta["init"] is not None
         self.check_deadlock: bool = meta["check_deadlock"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
@@ -147,9 +154,10 @@ class Spec:
         Raises:
             TlaError: if the specification has no initial predicate, or evaluation fails.
         """
-        if self._meta["init"] is None:
+        init = self._meta["init"]
+        if init is None:
             raise TlaError(f"{self.name} has no initial predicate")
-        found: Iterator[State] = self._module[self._meta["init"]]()
+        found: Iterator[State] = self._module[init]()
         return found
 
     def successors(self, state: State) -> Iterator[tuple[str, dict[str, Value], State]]:
@@ -314,6 +322,11 @@ class Spec:
         """Raise FalseAssumptionError where the constants are excluded by one of the ASSUMEs."""
         for place in self.false_assumptions():
             raise FalseAssumptionError(f"the ASSUME at {place} is false")
+
+    def postcondition_holds(self) -> bool:
+        """Tell whether the configuration's POSTCONDITION holds; without one there is nothing that could fail."""
+        told = self._meta["postcondition"]
+        return told is None or bool(self._module[told[1]](None))
 
     def arity(self, name: str) -> int:
         """Answer how many arguments a definition of the root module takes; raises KeyError if there is none."""

@@ -79,8 +79,8 @@ class Evaluation(Configured):
         else:
             now = nxt = False
             args = tuple(self._parts(expr))
-            if isinstance(expr, Let):  # what is never used is written all the same
-                args += tuple(self.tree.definitions[uid].body for uid in expr.definitions)
+            if isinstance(expr, Let):
+                args += tuple(self.tree.definitions[uid].body for uid in self.used(expr))
         for arg in args:
             if now and nxt:
                 break
@@ -188,7 +188,7 @@ class Evaluation(Configured):
         if isinstance(expr, Builtin):
             under = under or expr.name in ("'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct")
         if isinstance(expr, Let):
-            for uid in expr.definitions:
+            for uid in self.used(expr):
                 found |= self.primed(self.tree.definitions[uid].body, under)
         for part in self._parts(expr):
             found |= self.primed(part, under)

@@ -81,7 +81,7 @@ def _split(program: Program, expr: Expr, state: _State, home: str) -> list[Actio
         frames = state.frames + tuple(Frame(bound=bound) for bound in expr.bounds)
         inner = replace(state, frames=frames, tlc_descends=state.tlc_descends and constant)
         return _split(program, expr.body, inner, home)
-    if isinstance(expr, Let) and _leads_to_split(program, expr.body):
+    if isinstance(expr, Let) and expr.definitions and _leads_to_split(program, expr.body):
         inner = replace(state, frames=(*state.frames, Frame(let=expr)))
         return _split(program, expr.body, inner, home)
     if isinstance(expr, Call):
@@ -139,7 +139,7 @@ def _label(program: Program, expr: Expr, state: _State) -> str:
     """Answer the name TLC prints: that of the innermost definition it can enter without a state."""
     label, descends = state.label, state.tlc_descends
     while descends:
-        if isinstance(expr, Let):
+        if isinstance(expr, Let) and expr.definitions:
             expr = expr.body
         elif isinstance(expr, Bind) and expr.name == "$BoundedExists":
             descends = all(b.domain is not None and program.is_constant(b.domain) for b in expr.bounds)

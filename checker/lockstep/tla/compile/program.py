@@ -6,7 +6,17 @@ from collections.abc import Iterable
 
 from lockstep.base.errors import BadInputError
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.tree import STANDARD_MODULES, Declaration, Definition, Location, Tree
+from lockstep.tla.syntax.instances import walk
+from lockstep.tla.syntax.tree import (
+    STANDARD_MODULES,
+    Call,
+    Declaration,
+    Definition,
+    Let,
+    Location,
+    OperatorArg,
+    Tree,
+)
 from lockstep.tla.values.kinds import ModelValue, Value
 
 
@@ -40,13 +50,13 @@ class Configured:
         self.replaced: dict[int, int] = {}
         self.values: dict[int, Value] = {}
         self.top = {tree.name_of(uid): uid for uid in tree.modules[tree.root].symbols}
+        self._used: dict[int, tuple[Let, tuple[int, ...]]] = {}
         self._apply_cfg()
 
     def _apply_cfg(self) -> None:
         for name, value in self.cfg.constants.items():
-            if name not in self.top and value is ModelValue(name):
-                continue  # `n1 = n1` without a declaration: it only says that n1 is a model value
-            self.values[self._configured(name)] = value
+            if name in self.top:  # TLC passes over a value for a name that is not there
+                self.values[self.top[name]] = value
         for name, other in self.cfg.substitutions.items():
             self.replaced[self._configured(name)] = self._named(other)
         for (module, name), other in self.cfg.module_substitutions.items():
@@ -109,6 +119,23 @@ class Configured:
         """Answer the definition that a use of ``uid`` means, if it means one."""
         uid = self.target(uid)
         return None if uid in self.values else self.tree.definitions.get(uid)
+
+    def used(self, expr: Let) -> tuple[int, ...]:
+        """List the definitions of a LET that its body uses, itself or through others; the rest need not be compiled."""
+        known = self._used.get(id(expr))
+        if known is None:  # the LET is kept, so that no other gets its id
+            known = self._used[id(expr)] = (expr, tuple(self._find_used(expr)))
+        return known[1]
+
+    def _find_used(self, expr: Let) -> Iterable[int]:
+        found: set[int] = set()
+        pending = [expr.body]
+        while pending:
+            for part in walk(pending.pop(), self.tree):
+                if isinstance(part, (Call, OperatorArg)) and part.op in expr.definitions and part.op not in found:
+                    found.add(part.op)
+                    pending.append(self.tree.definitions[part.op].body)
+        return (uid for uid in expr.definitions if uid in found)
 
     def standard(self, definition: Definition) -> tuple[str, str] | None:
         """Answer (module, name) for a definition of a standard module."""

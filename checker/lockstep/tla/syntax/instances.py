@@ -160,7 +160,7 @@ class _Resolver:
         self.tree = tree
         self.standard = standard
         self.written = dict(tree.definitions)  # copies are made of what was written, whatever is resolved already
-        self.top = {uid for module in tree.modules.values() for uid in module.symbols}
+        self.top = {uid for module in tree.modules.values() for uid in module.symbols} | tree.unlisted
         self.instances: dict[object, _Instance] = {}
         self.mentions = _Mentions(tree)
 

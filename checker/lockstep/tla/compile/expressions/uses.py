@@ -158,15 +158,16 @@ def inline(
 
 
 def let(compiler: Compiler, expr: Let, scope: Context, block: Block) -> Context:
-    """Compile the definitions of a LET into a block; answer the context of its body."""
+    """Compile the definitions of a LET that it uses into a block; answer the context of its body."""
     needed = compiler.program.strict(expr.body)
-    for uid in reversed(expr.definitions):
+    used = compiler.program.used(expr)
+    for uid in reversed(used):
         definition = compiler.program.tree.definitions[uid]
         if uid in needed and not definition.params:
             needed |= compiler.program.strict(definition.body)
     env = dict(scope.env)
     inner = replace(scope, env=env)
-    for uid in expr.definitions:
+    for uid in used:
         definition = compiler.program.tree.definitions[uid]
         name = scope.names.fresh(python_name(definition.name.rpartition("!")[2]))
         eager = uid in needed and not definition.params and not definition.recursive

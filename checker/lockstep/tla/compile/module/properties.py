@@ -36,6 +36,23 @@ def write_predicates(module: Module) -> None:
         view = named(module.program, cfg.view, "VIEW")
         check_of_state(module, view.body, f"the VIEW {cfg.view}", view.loc)
     meta["assumptions"] = assumptions(module)
+    if cfg.postcondition is not None:
+        write_postcondition(module, cfg.postcondition)
+
+
+def write_postcondition(module: Module, name: str) -> None:
+    """Write the POSTCONDITION; one that asks TLC for its statistics, or speaks of a state, is not checked here."""
+    definition = named(module.program, name, "POSTCONDITION")
+    module.meta["property_places"][name] = place_of(definition.loc)
+    try:
+        with module.values.attempt():
+            written = predicate(module, definition.body) if module.program.is_constant(definition.body) else None
+    except CompileError:
+        written = None
+    if written is None:
+        module.meta["unchecked"][name] = [str(definition.loc)]
+    else:
+        module.meta["postcondition"] = (name, written)
 
 
 def state_predicate(module: Module, name: str, what: str) -> str:
