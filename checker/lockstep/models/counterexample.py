@@ -25,7 +25,9 @@ def of_search(spec: Spec, violation: Violation) -> Behaviour:
             if step.action is None
             else Taken(step.action, step.args, str(spec.actions[step.action].loc), step.state.as_dict())
             for step in violation.trace
-        )
+        ),
+        violation.back_to,
+        violation.met,
     )
 
 

@@ -97,7 +97,7 @@ def trace_constants(
 
 def refuse_unchecked(spec: Spec, cfg: str) -> None:
     """Raise UncheckedPropertyError where the cfg asks for what no finite trace can be checked for, such as liveness."""
-    for name, places in spec.unchecked.items():
+    for name, places in {**spec.temporal, **spec.unchecked}.items():
         raise UncheckedPropertyError(f"{cfg}: no trace can be checked for {name} ({', '.join(places)})")
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from lockstep.tla.liveness.check import check_temporal, refuse_sameness
+from lockstep.tla.liveness.graph import graph_of
+from lockstep.tla.liveness.replay import Met
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State, strictly_equal
 from lockstep.tla.symmetry import sameness
@@ -27,14 +30,20 @@ class Violation:
     """What a search found wrong.
 
     Attributes:
-        kind: ``invariant``, ``action property``, ``initial property``, ``deadlock`` or ``postcondition``.
+        kind: ``invariant``, ``action property``, ``initial property``, ``deadlock``, ``temporal property`` or
+            ``postcondition``.
         name: which; empty for a deadlock.
-        trace: a shortest way there, from an initial state; empty for a postcondition, which is of no state.
+        trace: a shortest way there, from an initial state; of a temporal property a behaviour without end; empty for a
+            postcondition, which is of no state.
+        back_to: of that the index of the state that comes after the last: the last itself where it stutters for ever.
+        met: how what it repeats meets each condition of fairness of the SPECIFICATION.
     """
 
     kind: str
     name: str
     trace: tuple[Step, ...]
+    back_to: int | None = None
+    met: tuple[Met, ...] = ()
 
     @property
     def label(self) -> str:
@@ -65,7 +74,7 @@ class Exploration:
         levels: how many of them each level has.
         edges: the steps, if they were asked for; parallel ones are kept.
         violation: the first violation, if any.
-        unchecked: the properties with parts that no search of states checks, such as liveness.
+        unchecked: the properties with parts that no search checks, such as \\EE.
     """
 
     generated: int = 0
@@ -101,6 +110,7 @@ class _Search:
         self.same = sameness(spec)
         self.numbers: dict[Value, int] = {}
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
+        self.follows: list[list[int]] | None = [] if spec.temporal else None
 
     def run(self) -> Exploration:
         result = self.result
@@ -124,9 +134,20 @@ class _Search:
     def completed(self) -> Exploration:
         """Note that all states were seen, and ask what must hold then."""
         self.result.complete = True
-        if not self.spec.postcondition_holds():
+        self.check_temporal(self.follows)
+        if self.result.violation is None and not self.spec.postcondition_holds():
             self.result.violation = Violation("postcondition", self.spec.postcondition or "", ())
         return self.result
+
+    def check_temporal(self, follows: list[list[int]] | None) -> None:
+        """Check what is said of whole behaviours, once all states and steps are there."""
+        if follows is None:
+            return
+        states = self.result.states
+        found = check_temporal(self.spec, graph_of(states, follows, range(self.result.levels[0])))
+        if found is not None:
+            trace = tuple(Step(step.action, step.args, step.state) for step in found.steps)
+            self.result.violation = Violation("temporal property", found.name, trace, found.back_to, found.met)
 
     def start(self) -> list[int]:
         found: list[int] = []
@@ -173,14 +194,19 @@ class _Search:
         """Generate the successors of a state; answer whether the search goes on."""
         spec, result = self.spec, self.result
         state = result.states[number]
+        follows: list[int] = []
+        if self.follows is not None:
+            self.follows.append(follows)
         deadlocked = True
         for action, args, after in spec.successors(state):
             result.generated += 1
             deadlocked = False
             in_model = spec.constraint(after) and spec.action_constraint(state, after)
             target = self.visit(after, in_model, number, action, args, found)
-            if self.keep_edges and in_model and target is not None:
-                result.edges.append(Edge(number, action, args, target))
+            if in_model and target is not None:
+                follows.append(target)
+                if self.keep_edges:
+                    result.edges.append(Edge(number, action, args, target))
             if result.violation is None:
                 self.check_step(number, state, action, args, after)
             if result.violation is not None:
@@ -221,7 +247,7 @@ def explore(
     max_states: int | None = None,
     on_level: Callable[[int], None] | None = None,
 ) -> Exploration:
-    """Search all reachable states, breadth first, until one violates something.
+    """Search all reachable states, breadth first, until one violates something; then check temporal properties.
 
     SYMMETRY and VIEW work as in TLC: of states that are the same, the first one found stands for all. So do
     constraints: a state outside them is generated, counted and checked, but is not a distinct state and has no
@@ -240,8 +266,11 @@ def explore(
 
     Raises:
         FalseAssumptionError: if an ASSUME is false.
+        LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
+        LassoContradictedError: if a behaviour that was found does not stand when it is replayed.
         TlaError: if evaluation fails.
     """
     spec.refuse_false_assumptions()
+    refuse_sameness(spec)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
     return _Search(spec, keep_edges, deadlock, max_states, on_level).run()

@@ -15,10 +15,11 @@ from types import CodeType
 from typing import Any
 
 from lockstep.base.errors import BadInputError
+from lockstep.tla.compile.module.meta import Meta, Temporal
 from lockstep.tla.compile.module.text import MARKER
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.explain import Explanation, Tracer
-from lockstep.tla.meta import Meta
+from lockstep.tla.liveness.formulas import Formula, formula_of
 from lockstep.tla.parts import PathOf, PropertyPart, part_of
 from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax.tree import Location
@@ -70,8 +71,9 @@ class Spec:
         definitions: where each definition of the root module stands.
         property_places: where each property of the cfg is defined.
         model_values: the model values of the configuration, by name.
-        unchecked: properties (by name) with parts that are not checked here (liveness), and where they stand; so is
+        unchecked: properties (by name) with parts that no search checks (such as \\EE), and where they stand; so is
             a POSTCONDITION that asks TLC for its statistics.
+        temporal: properties (by name) with parts that are checked of whole behaviours, and where they stand.
         assumptions: where the ASSUMEs stand.
         has_behaviour: whether there is an initial predicate; a specification may have nothing but ASSUMEs.
         postcondition: the name of the configuration's POSTCONDITION, if there is one that is checked here.
@@ -110,6 +112,7 @@ class Spec:
         self.assumptions = tuple(Location(*loc) for _, loc in meta["assumptions"])
         self.postcondition = meta["postcondition"] and meta["postcondition"][0]
         self.has_behaviour = meta["init"] is not None
+        self.temporal: dict[str, list[str]] = meta["temporal_places"]
         self.check_deadlock: bool = meta["check_deadlock"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
@@ -292,6 +295,15 @@ class Spec:
         """What the configuration's properties ask of the first state (as a refinement does), by name."""
         table = self._meta["initial_properties"]
         return {name: _all_of([self._module[py] for py in names]) for name, names in table.items()}
+
+    @cached_property
+    def temporal_formulas(self) -> tuple[tuple[Formula, ...], dict[str, tuple[Formula, ...]]]:
+        """What the SPECIFICATION assumes of behaviours (fairness), and the temporal parts of each property, by name."""
+
+        def made(told: list[Temporal]) -> tuple[Formula, ...]:
+            return tuple(formula_of(self._module, each) for each in told)
+
+        return made(self._meta["assumed"]), {name: made(told) for name, told in self._meta["temporal"].items()}
 
     @cached_property
     def parts(self) -> dict[str, list[PropertyPart]]:

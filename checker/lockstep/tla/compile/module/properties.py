@@ -10,10 +10,11 @@ from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Context, InlineBinding
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
 from lockstep.tla.compile.module.behaviour import named, sorted_formula
+from lockstep.tla.compile.module.meta import EachMeta, Path, Place
 from lockstep.tla.compile.module.module import Module, inlined, place_of
+from lockstep.tla.compile.module.temporal import write_temporal_properties
 from lockstep.tla.compile.nextstate import Frame
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.meta import EachMeta, Path, Place
 from lockstep.tla.syntax.tree import Expr, Location
 
 
@@ -29,8 +30,7 @@ def write_predicates(module: Module) -> None:
     meta["action_constraints"] = [
         predicate(module, named(module.program, name, "ACTION_CONSTRAINT").body) for name in cfg.action_constraints
     ]
-    for name in cfg.properties:
-        write_property(module, name)
+    write_temporal_properties(module, dict(_temporal_parts(module)))
     meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
     if cfg.view is not None:
         view = named(module.program, cfg.view, "VIEW")
@@ -69,8 +69,16 @@ def check_of_state(module: Module, expr: Expr, what: str, loc: Location) -> None
         raise CompileError(f"{what} speaks of the next state, but it should speak of one state only", loc)
 
 
-def write_property(module: Module, name: str) -> None:
-    """Write what can be checked of a PROPERTY: its actions, what it asks of the first state, its invariants."""
+def _temporal_parts(module: Module) -> Iterator[tuple[str, list[Expr]]]:
+    """Write what a search of states checks of each PROPERTY; yield what else there is of it."""
+    for name in module.program.cfg.properties:
+        temporal = write_property(module, name)
+        if temporal:
+            yield name, temporal
+
+
+def write_property(module: Module, name: str) -> list[Expr]:
+    """Write what a PROPERTY says of steps, of the first state and of every state; answer its temporal conjuncts."""
     formula = sorted_formula(module.program, named(module.program, name, "PROPERTY").body)
     if formula.steps:
         module.meta["action_properties"][name] = [predicate(module, step) for step in formula.steps]
@@ -86,8 +94,7 @@ def write_property(module: Module, name: str) -> None:
         if key not in module.meta["invariants"]:
             module.meta["invariants"][key] = predicate(module, part)
             write_parts(module, key, part, of_step=False)
-    if formula.unchecked:
-        module.meta["unchecked"][name] = [str(part.loc) for part in formula.unchecked]
+    return formula.temporal
 
 
 def predicate(module: Module, expr: Expr) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.module.behaviour import init_and_next
-from lockstep.tla.compile.module.module import Module, place_of
+from lockstep.tla.compile.module.module import Module, place_of, source_text
 from lockstep.tla.compile.module.properties import footprints_of, write_predicates
 from lockstep.tla.compile.module.steps import write_actions, write_enabled, write_init
 from lockstep.tla.compile.program import CompileError
@@ -108,16 +108,6 @@ def _comment(module: Module, loc: Location) -> str:
 
 def conjunct_table(module: Module) -> list[list[Any]]:
     return [[*place_of(loc), before + source_text(module, loc)] for loc, before in module.values.conjuncts]
-
-
-def source_text(module: Module, loc: Location) -> str:
-    """Answer the text of the specification at a location."""
-    lines = module.sources.get(loc.module, "").splitlines()[loc.line - 1 : loc.end_line]
-    if not lines:
-        return ""
-    lines[-1] = lines[-1][: loc.end_column]
-    lines[0] = lines[0][loc.column - 1 :]
-    return "\n".join(lines)
 
 
 _CALLED: tuple[tuple[ModuleType, Iterable[str]], ...] = (

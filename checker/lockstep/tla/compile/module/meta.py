@@ -11,6 +11,8 @@ from typing import Any, TypeAlias, TypedDict
 
 Place: TypeAlias = tuple[str, int, int, int, int]
 Path: TypeAlias = list[str | int | None]
+#: A temporal formula: what it is, then what it is made of; see lockstep.tla.liveness.formulas.formula_of.
+Temporal: TypeAlias = list[Any]
 
 
 class ActionMeta(TypedDict):
@@ -88,6 +90,9 @@ class Meta(TypedDict):
     initial_properties: dict[str, list[str]]
     parts: dict[str, list[PartMeta]]
     unchecked: dict[str, list[str]]
+    temporal: dict[str, list[Temporal]]
+    temporal_places: dict[str, list[str]]
+    assumed: list[Temporal]
     constraints: list[str]
     action_constraints: list[str]
     assumptions: list[tuple[str, Place]]
@@ -120,6 +125,9 @@ def empty_meta(**known: Any) -> Meta:
         "initial_properties": {},
         "parts": {},
         "unchecked": {},
+        "temporal": {},
+        "temporal_places": {},
+        "assumed": [],
         "constraints": [],
         "action_constraints": [],
         "assumptions": [],
