@@ -101,6 +101,17 @@ class _Search:
         self.same = sameness(spec)
         self.numbers: dict[Value, int] = {}
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
+        self.queued = 0
+
+    def tell(self, name: str) -> int:
+        """Answer what TLC tells of a search: of the state that is expanded, at this very moment.
+
+        Raises:
+            KeyError: if it is none of these.
+        """
+        level = self.result.depth  # that of the state which is expanded; 0 before the first
+        deepest = len(self.trace(len(self.result.states) - 1)) if self.result.states else 1
+        return {"level": level, "distinct": self.result.distinct, "queue": self.queued, "diameter": deepest}[name]
 
     def run(self) -> Exploration:
         result = self.result
@@ -153,6 +164,7 @@ class _Search:
                 self.numbers[key] = number
             self.result.states.append(state)
             self.parents.append((parent, action, args))
+            self.queued += parent < 0  # TLC queues an initial state before it looks at the invariants
             found.append(number)
         for name, holds in self.spec.invariants.items():
             if not holds(state):
@@ -164,9 +176,11 @@ class _Search:
         """Generate the successors of a state; answer whether the search goes on."""
         spec, result = self.spec, self.result
         state = result.states[number]
+        self.queued -= 1
         deadlocked = True
         for action, args, after in spec.successors(state):
             result.generated += 1
+            known = len(result.states)
             deadlocked = False
             in_model = spec.constraint(after) and spec.action_constraint(state, after)
             target = self.visit(after, in_model, number, action, args, found)
@@ -176,6 +190,7 @@ class _Search:
                 self.check_step(number, state, action, args, after)
             if result.violation is not None:
                 return False
+            self.queued += len(result.states) - known
         if deadlocked and self.check_deadlock:
             self.violated("deadlock", "", self.trace(number))
             return False
@@ -232,6 +247,8 @@ def explore(
         FalseAssumptionError: if an ASSUME is false.
         TlaError: if evaluation fails.
     """
-    spec.refuse_false_assumptions()
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
-    return _Search(spec, keep_edges, deadlock, max_states, on_level).run()
+    search = _Search(spec, keep_edges, deadlock, max_states, on_level)
+    with spec.registers.searching(search.tell):
+        spec.refuse_false_assumptions()
+        return search.run()

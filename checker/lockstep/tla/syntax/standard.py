@@ -7,12 +7,18 @@ integers (small ones, where the result is one, too).
 
 from __future__ import annotations
 
-__all__ = ["PASSING", "STANDARD", "STANDARD_VALUES"]
+__all__ = ["PASSING", "REGISTERS", "STANDARD", "STANDARD_VALUES", "TOLD_OF_A_SEARCH"]
 
 #: What holds a part of an argument in its result, or answers one.
 PASSING = frozenset(
     {"Append", "\\o", "Head", "Tail", "SubSeq", "SelectSeq", "SortSeq", "@@", ":>", "Print", "TLCEval", "BagUnion"}
 )
+
+#: What reads and writes the registers of a search, so that it matters when it is evaluated.
+REGISTERS = frozenset({("TLC", "TLCGet"), ("TLC", "TLCSet")})
+
+#: What ``TLCGet`` tells of a search that depends on the spec alone, with one worker.
+TOLD_OF_A_SEARCH = frozenset({"level", "distinct", "queue", "diameter"})
 
 STANDARD_VALUES: dict[tuple[str, str], str] = {
     ("Naturals", "Nat"): "_NAT",
@@ -62,5 +68,7 @@ STANDARD: dict[tuple[str, str], tuple[str, str, str]] = {
     ("TLC", "Permutations"): ("_permutations", "v", ""),
     ("TLC", "SortSeq"): ("_sort_seq", "vo", ""),
     ("TLC", "ToString"): ("_to_string", "v", ""),
+    ("TLC", "TLCGet"): ("_tlc_get", "v", ""),
+    ("TLC", "TLCSet"): ("_tlc_set", "vv", ""),
     ("TLC", "TLCEval"): ("_frozen", "v", ""),
 }

@@ -72,6 +72,7 @@ def assemble(module: Module) -> str:
         f"\nState = _state_class({tuple(meta['variables'])!r})",
         f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(module.values.variables.values())!r}\n\n",
         f"_names = _Names({module.names!r})\n_choose, _elements = _names.choose, _names.elements\n",
+        "_registers = _Registers()\n_tlc_get, _tlc_set = _registers.get, _registers.set\n",
         *constant_lines(module),
         *_texts(module, fast),
         *[f"\n\n{text}" for mode in ("init", "next", "step", "bound") for text in module.entries[mode]],
