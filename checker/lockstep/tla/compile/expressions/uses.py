@@ -17,7 +17,7 @@ from lockstep.tla.compile.expressions.context import (
 )
 from lockstep.tla.compile.expressions.in_context import is_given_soft, is_integer, is_small, must_inline
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.syntax.standard import REGISTERS, STANDARD, STANDARD_VALUES, TOLD_OF_A_SEARCH
+from lockstep.tla.syntax.standard import DOING, READING, REGISTERS, STANDARD, STANDARD_VALUES, TOLD_OF_A_SEARCH
 from lockstep.tla.syntax.tree import Builtin, Call, Declaration, Definition, Expr, Let, Location, OperatorArg, String
 
 
@@ -39,7 +39,8 @@ def call(compiler: Compiler, expr: Call, scope: Context, block: Block, *, lazily
     if known is not None and (known in STANDARD or known in STANDARD_VALUES):
         return standard_use(compiler, known, expr, scope, block)
     if known is not None and known[0] != "Bags":
-        raise CompileError(f"{known[1]} of the module {known[0]} is not supported", expr.loc)
+        why = f": {DOING[known]}" if known in DOING else ""
+        raise CompileError(f"{known[1]} of the module {known[0]} is not supported{why}", expr.loc)
     return defined_use(compiler, definition, expr, scope, block, lazily=lazily)
 
 
@@ -199,6 +200,8 @@ def standard_use(compiler: Compiler, known: tuple[str, str], expr: Call, scope: 
         return STANDARD_VALUES[known]
     if known in REGISTERS:
         refuse_counter(known[1], expr)
+    if known in READING and not compiler.program.is_constant(expr.args[0]):
+        raise CompileError(f"{known[1]} needs the name of a file that is constant", expr.loc)
     function, how, inline = STANDARD[known]
     args = [
         operator(compiler, arg, scope, block, of_values=True) if kind == "o" else compiler.expr(arg, scope, block)
