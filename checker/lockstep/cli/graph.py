@@ -11,8 +11,10 @@ from lockstep.cli.options import (
     FORMAT,
     FULL,
     ITF,
+    LIBRARY,
     OWN_CFG,
     OWN_SPEC,
+    TLA_TOOLS,
     cfg_of,
     completing,
     keep_counterexample,
@@ -25,6 +27,7 @@ from lockstep.cli.options import (
 @click.argument("name", required=False, shell_complete=completing(model_names))
 @OWN_SPEC
 @OWN_CFG
+@LIBRARY
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write."
 )
@@ -33,15 +36,18 @@ from lockstep.cli.options import (
 )
 @ITF
 @FULL
+@TLA_TOOLS
 @FORMAT
 def command(
     name: str | None,
     own: Path | None,
     cfg: Path | None,
+    library: tuple[Path, ...],
     output: Path,
     limit: int,
     itf: Path | None,
     full: bool,
+    tla_tools: Path | None,
     form: str,
 ) -> int:
     """Draw the shortest path to a violation of a small model as SVG, and print its steps.
@@ -60,13 +66,15 @@ def command(
 
     if (name is None) == (own is None):
         raise click.UsageError("give either NAME or --spec")
+    if own is None and library:
+        raise click.UsageError("-I goes with --spec")
     if own is not None:
-        module, spec = own, load_spec(own, cfg_of(own, cfg))
+        module, spec = own, load_spec(own, cfg_of(own, cfg), search_path=library, jar=tla_tools)
         called, deadlock = own.stem, spec.check_deadlock
     else:
         manifest, model = model_named(name or "")
         module, config = manifest.files(model)
-        spec = load_spec(module, config, search_path=manifest.library)
+        spec = load_spec(module, config, search_path=manifest.library, jar=tla_tools)
         called, deadlock = model.name, model.deadlock
     violation, line = draw(spec, output, title=called, limit=limit, check_deadlock=deadlock)
     behaviour = of_search(spec, violation)

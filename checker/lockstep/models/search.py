@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +14,7 @@ from lockstep.models.counterexample import of_search, of_tlc
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.project import directories_of
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import Cause, TlcOptions, TlcResult, TlcVerdict, run_tlc
@@ -51,6 +52,7 @@ def explore_with_tlc(
     *,
     deadlock: bool = True,
     workers: int = 1,
+    search_path: Sequence[Path] = (),
     java: Path | None = None,
     jar: Path | None = None,
     on_progress: Callable[[int], None] | None = None,
@@ -58,10 +60,12 @@ def explore_with_tlc(
     """Explore a spec with TLC.
 
     Arguments: `spec` and `cfg`, the files; `deadlock`, whether a state without successors is a violation;
-    `workers`, TLC's threads; `java` and `jar`, the tools; `on_progress`, told of distinct states now and then.
+    `workers`, TLC's threads; `search_path`, further folders with modules; `java` and `jar`, the tools; `on_progress`,
+    told of distinct states now and then.
     """
     tell = None if on_progress is None else lambda progress: on_progress(progress.distinct)
-    options = TlcOptions(workers=workers, deadlock_check=deadlock, java=java, jar=jar)
+    folders = directories_of(spec, search_path)[1:-1]  # TLC adds the spec's own and the common ones itself
+    options = TlcOptions(workers=workers, deadlock_check=deadlock, library=folders, java=java, jar=jar)
     result = _without_behaviour(run_tlc(spec, cfg, options, on_progress=tell), spec, cfg, jar)
     trace = result.counterexample
     return SearchResult(
@@ -74,7 +78,7 @@ def explore_with_tlc(
         depth=result.depth,
         seconds=result.wall_seconds,
         property=_label(result),
-        counterexample=None if trace is None else of_tlc(trace, spec, cfg, jar=jar),
+        counterexample=None if trace is None else of_tlc(trace, spec, cfg, search_path, jar),
     )
 
 
@@ -106,6 +110,7 @@ def explore_compiled(
     cfg: Path,
     *,
     deadlock: bool = True,
+    search_path: Sequence[Path] = (),
     jar: Path | None = None,
     max_states: int | None = None,
     on_progress: Callable[[int], None] | None = None,
@@ -115,7 +120,7 @@ def explore_compiled(
     Arguments: as of explore_with_tlc; `max_states`, where to give up (inconclusive).
     Raises CompileError where the spec is outside the supported language.
     """
-    compiled = load_spec(spec, cfg, jar=jar)
+    compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
     begin = time.perf_counter()
     try:
         found = explore(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
@@ -44,13 +44,14 @@ def refuse_mapping(mapping: Mapping, spec: Spec) -> None:
             raise MappingError(f"field `codes.{name}`: the cfg has no such INVARIANT or PROPERTY")
 
 
-def load_own_spec(system: System) -> Spec:
+def load_own_spec(system: System, search_path: Sequence[Path] = (), jar: Path | None = None) -> Spec:
     """Compile a spec that traces are to be checked against.
 
+    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools to use.
     Raises UncheckedPropertyError where the cfg asks for liveness, which no finite trace can be checked for,
     FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
-    compiled = load_spec(system.module, system.trace_cfg)
+    compiled = load_spec(system.module, system.trace_cfg, search_path=search_path, jar=jar)
     compiled.refuse_false_assumptions()
     refuse_unchecked(compiled, str(system.trace_cfg))
     return compiled

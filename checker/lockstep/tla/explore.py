@@ -110,7 +110,18 @@ class _Search:
         self.same = sameness(spec)
         self.numbers: dict[Value, int] = {}
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
-        self.follows: list[list[int]] | None = [] if spec.temporal else None
+        self.follows: list[list[int]] | None = [] if spec.temporal and spec.has_behaviour else None
+        self.queued = 0
+
+    def tell(self, name: str) -> int:
+        """Answer what TLC tells of a search: of the state that is expanded, at this very moment.
+
+        Raises:
+            KeyError: if it is none of these.
+        """
+        level = self.result.depth  # that of the state which is expanded; 0 before the first
+        deepest = len(self.trace(len(self.result.states) - 1)) if self.result.states else 1
+        return {"level": level, "distinct": self.result.distinct, "queue": self.queued, "diameter": deepest}[name]
 
     def run(self) -> Exploration:
         result = self.result
@@ -183,6 +194,7 @@ class _Search:
                 self.numbers[key] = number
             self.result.states.append(state)
             self.parents.append((parent, action, args))
+            self.queued += parent < 0  # TLC queues an initial state before it looks at the invariants
             found.append(number)
         for name, holds in self.spec.invariants.items():
             if not holds(state):
@@ -197,9 +209,11 @@ class _Search:
         follows: list[int] = []
         if self.follows is not None:
             self.follows.append(follows)
+        self.queued -= 1
         deadlocked = True
         for action, args, after in spec.successors(state):
             result.generated += 1
+            known = len(result.states)
             deadlocked = False
             in_model = spec.constraint(after) and spec.action_constraint(state, after)
             target = self.visit(after, in_model, number, action, args, found)
@@ -211,6 +225,7 @@ class _Search:
                 self.check_step(number, state, action, args, after)
             if result.violation is not None:
                 return False
+            self.queued += len(result.states) - known
         if deadlocked and self.check_deadlock:
             self.violated("deadlock", "", self.trace(number))
             return False
@@ -270,7 +285,9 @@ def explore(
         LassoContradictedError: if a behaviour that was found does not stand when it is replayed.
         TlaError: if evaluation fails.
     """
-    spec.refuse_false_assumptions()
     refuse_sameness(spec)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
-    return _Search(spec, keep_edges, deadlock, max_states, on_level).run()
+    search = _Search(spec, keep_edges, deadlock, max_states, on_level)
+    with spec.registers.searching(search.tell):
+        spec.refuse_false_assumptions()
+        return search.run()

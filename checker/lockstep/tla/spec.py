@@ -25,6 +25,7 @@ from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.names import Names
+from lockstep.tla.values.operators.tlc import Registers
 
 __all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of"]
 
@@ -80,6 +81,7 @@ class Spec:
         check_deadlock: whether the configuration leaves deadlock an error.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
+        registers: what TLCGet and TLCSet speak of, in a search.
     """
 
     def __init__(self, source: str, code: CodeType | None = None) -> None:
@@ -122,6 +124,7 @@ class Spec:
         self.never = frozenset(name for name, a in meta["actions"].items() if a["never"])
         self._constraints = [self._module[py] for py in meta["constraints"]]
         self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
+        self.registers: Registers = self._module["_registers"]
         self.state_class: type[State] = self._module["State"]
 
     @classmethod

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from lockstep.base.errors import BadInputError
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.instances import walk
+from lockstep.tla.syntax.standard import DOING, STANDARD
 from lockstep.tla.syntax.tree import (
+    COMMUNITY_MODULES,
     STANDARD_MODULES,
     Call,
     Declaration,
@@ -139,8 +141,9 @@ class Configured:
 
     def standard(self, definition: Definition) -> tuple[str, str] | None:
         """Answer (module, name) for a definition of a standard module."""
-        module = definition.loc.module
-        return (module, definition.name) if module in STANDARD_MODULES else None
+        known = definition.loc.module, definition.name
+        is_from_java = known[0] in COMMUNITY_MODULES and (known in STANDARD or known in DOING)
+        return known if is_from_java or known[0] in STANDARD_MODULES else None
 
     def model_values(self) -> list[str]:
         """List the names of all model values the configuration mentions."""

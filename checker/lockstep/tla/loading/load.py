@@ -20,6 +20,7 @@ from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.interning import interned
 from lockstep.tla.syntax.tree import read_tree
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value, sort_key
+from lockstep.tlc.java import named_jar
 
 __all__ = ["load_spec"]
 
@@ -47,14 +48,15 @@ def load_spec(
         search_path: further directories with modules, after the root module's own and its parent, before spec/common.
         footprints: definitions whose :meth:`Spec.footprint` will be asked for, where they are there.
         java: the Java launcher.
-        jar: ``tla2tools.jar``.
+        jar: ``tla2tools.jar``; what another jar parsed is not taken from the cache.
 
     Returns:
         The specification. Once cached, loading it needs no Java.
 
     Raises:
         SanyError: if SANY refuses a module.
-        ToolMissing: if SANY is needed and there is no Java that is new enough, or no jar.
+        ToolMissing: if SANY is needed and there is no Java that is new enough, or no jar; if a jar that is named is
+            none.
         ToolDied: if SANY does not finish in its time.
         CfgError: if the configuration cannot be read.
         CompileError: if something needed is outside the supported language.
@@ -67,7 +69,7 @@ def load_spec(
     modules = project_modules(root, directories)
     asked = sorted(footprints)
     spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked))
-    cached = _cache_file(cache_dir, root.stem, spec_hash)
+    cached = _cache_file(cache_dir, root.stem, spec_hash, None if jar is None else Path(jar))
     if (known := _cached(cached)) is not None:
         return known
     xml = exported(root, modules, directories, cached.parent, java=java, jar=jar)
@@ -121,8 +123,13 @@ def _own_code() -> str:
     return digest.hexdigest()
 
 
-def _cache_file(folder: str | Path | None, name: str, spec_hash: str) -> Path:
-    return (cache_folder() if folder is None else Path(folder)) / f"{name}-{spec_hash[:32]}.py"
+def _cache_file(folder: str | Path | None, name: str, spec_hash: str, jar: Path | None) -> Path:
+    """Name the file of a specification; one for each jar that somebody names, since it is to be used."""
+    key, named = spec_hash, named_jar(jar)
+    if named is not None:
+        tools = named.stat()
+        key = hashlib.sha256(f"{spec_hash} {tools.st_size} {tools.st_mtime_ns}".encode()).hexdigest()
+    return (cache_folder() if folder is None else Path(folder)) / f"{name}-{key[:32]}.py"
 
 
 def _cached(path: Path) -> Spec | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from lockstep.tla.syntax.standard import DOING, STANDARD
 from lockstep.tla.syntax.tree import (
     STANDARD_MODULES,
     Bind,
@@ -115,7 +116,9 @@ def _standard_origin(definition: Definition) -> Expr | None:
     """Answer the body of a standard module's definition that an INSTANCE repeats (``I!+``, or a LOCAL ``+``)."""
     body = _written(definition)
     module = body.loc.module
-    return body if module in STANDARD_MODULES and module != definition.loc.module else None
+    known = module, definition.name.rpartition("!")[2]
+    is_standard = module in STANDARD_MODULES or known in STANDARD or known in DOING
+    return body if is_standard and module != definition.loc.module else None
 
 
 @dataclass(frozen=True, eq=False)

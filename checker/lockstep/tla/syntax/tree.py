@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 __all__ = [
+    "COMMUNITY_MODULES",
     "STANDARD_MODULES",
     "At",
     "Bind",
@@ -37,8 +38,11 @@ __all__ = [
 ]
 
 STANDARD_MODULES = frozenset(
-    {"Naturals", "Integers", "Reals", "Sequences", "FiniteSets", "Bags", "TLC", "TLCExt", "Toolbox", "Json"}
+    {"Naturals", "Integers", "Reals", "Sequences", "FiniteSets", "Bags", "TLC", "TLCExt", "Toolbox"}
 )
+
+#: Modules of the community that TLC takes from Java, in part: the user has them, beside the spec or in a named folder.
+COMMUNITY_MODULES = frozenset({"Json", "IOUtils"})
 
 
 class SyntaxTreeError(Exception):
