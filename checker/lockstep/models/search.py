@@ -66,7 +66,7 @@ def explore_with_tlc(
     tell = None if on_progress is None else lambda progress: on_progress(progress.distinct)
     folders = directories_of(spec, search_path)[1:-1]  # TLC adds the spec's own and the common ones itself
     options = TlcOptions(workers=workers, deadlock_check=deadlock, library=folders, java=java, jar=jar)
-    result = _without_behaviour(run_tlc(spec, cfg, options, on_progress=tell), spec, cfg, jar)
+    result = _without_behaviour(run_tlc(spec, cfg, options, on_progress=tell), spec, cfg, search_path, jar)
     trace = result.counterexample
     return SearchResult(
         spec=str(spec),
@@ -92,12 +92,14 @@ def _of_assumptions(spec: Spec) -> str:
     return f"no behaviour to explore; {'the ASSUME holds' if count == 1 else f'the {count} ASSUMEs hold'}"
 
 
-def _without_behaviour(result: TlcResult, spec: Path, cfg: Path, jar: Path | None) -> TlcResult:
+def _without_behaviour(
+    result: TlcResult, spec: Path, cfg: Path, search_path: Sequence[Path], jar: Path | None
+) -> TlcResult:
     """Let TLC's run of a spec without behaviours hold where there are ASSUMEs, for these TLC has checked."""
     if result.cause is not Cause.VACUOUS:
         return result
     try:
-        compiled = load_spec(spec, cfg, jar=jar)
+        compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
     except (BadInputError, GaveUpError):
         return result
     if compiled.has_behaviour or not compiled.assumptions:
