@@ -135,7 +135,7 @@ def _of_tlc(result: TlcResult, model: Model) -> Found:
         said = result.violation.label if verdict == "violated" else _told(result.reason, model)
         return Found(verdict, said, counts, result.wall_seconds)
     if result.cause is Cause.VACUOUS:
-        return Found("holds", "no state", Counts(0, 0, 0), result.wall_seconds)
+        return Found("holds", "no state", counts, result.wall_seconds)
     unfinished = result.cause in (Cause.TIMED_OUT, Cause.OUT_OF_MEMORY, Cause.STACK_OVERFLOW)
     return Found("unfinished" if unfinished else "refused", _told(result.reason, model))
 

@@ -44,6 +44,11 @@ class Model:
     result: str
     counts: Counts
 
+    @property
+    def size(self) -> tuple[bool, int]:
+        """The number of states as far as the manifest tells it; what is not known is more than all that is."""
+        return self.counts.distinct is None, self.counts.distinct or 0
+
 
 def models(checkout: Path) -> list[Model]:
     """Return all models of a checkout, in the order of their names."""

@@ -56,9 +56,9 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _run(wanted: list[Model], chosen: argparse.Namespace, known: list[Row]) -> list[Row]:
-    """Run the models that have no row yet; return all rows."""
+    """Run the models that have no row yet, the smallest first; return all rows."""
     rows, done = list(known), {row.name for row in known}
-    for model in wanted:
+    for model in sorted(wanted, key=lambda each: each.size):
         if model.name in done:
             continue
         reason = why_not(model, chosen.most_states)

@@ -193,6 +193,35 @@ Next == x' = (x + 1) % N
 """,
         "CONSTANTS N = 3 M = 4\n  Name = Name\n  Names = {a, b}\nINIT Init\nNEXT Next\n",
     ),
+    "a THEOREM with a proof": Project(
+        """EXTENDS Naturals
+VARIABLE x
+Init == x = 0
+Next == x' = (x + 1) % 3
+Even(n) == n % 2 = 0
+THEOREM Twice == \\A n \\in Nat : Even(n + n)
+<1>a TAKE n \\in Nat
+<1>1 \\A z \\in Nat : Even(z) \\/ ~Even(z) OBVIOUS
+<1>2 CASE Even(n)
+  <2> DEFINE Half == n % 2
+  <2> USE <1>2
+  <2> HIDE DEF Half
+  <2>1 Half = 0 BY DEF Half
+  <2>2 PICK k \\in Nat : n = 2 * k BY <2>1
+  <2> HAVE TRUE
+  <2> QED BY <2>1, <2>2
+<1>3 ASSUME NEW m \\in Nat, ~Even(n) PROVE Even(n + n) OMITTED
+<1>4 SUFFICES ASSUME Even(n) PROVE Even(n + n) OBVIOUS
+<1>5 \\E k \\in Nat : k = n
+  <2> WITNESS n \\in Nat
+  <2> QED OBVIOUS
+<1> QED BY <1>1, <1>2, <1>3, <1>4, <1>5
+Inv == x < 3
+Low == x < 2
+""",
+        "INIT Init\nNEXT Next\nINVARIANTS Inv Low\n",
+        violated="Low",
+    ),
     "nothing but assumptions": Project(
         "EXTENDS Naturals\nCONSTANT N\nASSUME N > 1\nASSUME Two == 1 + 1 = 2\n", "CONSTANT N = 3\n"
     ),

@@ -16,9 +16,13 @@ __all__ = ["ActionPart", "Frame", "split_next"]
 
 @dataclass(frozen=True)
 class Frame:
-    """One step from Next down to an action: a quantifier, a LET, or the use of a definition."""
+    """One step from Next down to an action: a bound of a quantifier, a LET, or the use of a definition.
+
+    `further` is how many bounds of the same quantifier follow.
+    """
 
     bound: Bound | None = None
+    further: int = 0
     let: Let | None = None
     use: Call | None = None
     definition: Definition | None = None
@@ -78,7 +82,8 @@ def _split(program: Program, expr: Expr, state: _State, home: str) -> list[Actio
         return [part for arg in expr.args for part in _split(program, arg, below, state.name or home)]
     if isinstance(expr, Bind) and expr.name == "$BoundedExists":
         constant = all(b.domain is not None and program.is_constant(b.domain) for b in expr.bounds)
-        frames = state.frames + tuple(Frame(bound=bound) for bound in expr.bounds)
+        further = range(len(expr.bounds) - 1, -1, -1)
+        frames = state.frames + tuple(map(Frame, expr.bounds, further))
         inner = replace(state, frames=frames, tlc_descends=state.tlc_descends and constant)
         return _split(program, expr.body, inner, home)
     if isinstance(expr, Let) and expr.definitions and _leads_to_split(program, expr.body):

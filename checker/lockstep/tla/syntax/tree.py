@@ -422,7 +422,7 @@ class _Reader:
         if name == "$Nop":
             return Let((), args[0], loc)
         name = _BUILTIN_NAMES.get(name, name)
-        if bound_symbols is None:
+        if bound_symbols is None or not args:  # TAKE, a step of a proof, binds variables and has no body
             return Builtin(name, args, loc)
         bounds = tuple([self.bound(child) for child in bound_symbols])
         return Bind(name, bounds, args[0], loc)
