@@ -349,9 +349,10 @@ def test_a_constant_or_definition_is_given_within_one_module_and_in_its_copies(t
 
 
 def test_parts_of_a_property_that_are_not_checked_are_listed(tmp_path: Path) -> None:
-    body = "VARIABLE x\nInit == x = 0\nNext == x' = x\nLive == <>(x = 1) /\\ [](x = 0) /\\ x = 0 /\\ [][x' = x]_x"
+    body = "VARIABLE x\nInit == x = 0\nNext == x' = x\n"
+    body += "Live == (\\EE z : [](z = x)) /\\ <>(x = 0) /\\ [](x = 0) /\\ x = 0 /\\ [][x' = x]_x"
     spec = load(tmp_path, body, "PROPERTY Live")
-    assert list(spec.unchecked) == ["Live"]
+    assert list(spec.unchecked) == list(spec.temporal) == ["Live"]
     assert list(spec.invariants) == list(spec.action_properties) == list(spec.initial_properties) == ["Live"]
     found = explore(spec)
     assert (found.complete, found.violation, found.unchecked) == (True, None, ("Live",))

@@ -143,9 +143,17 @@ def test_what_sany_refuses_is_refused_with_its_line(tmp_path: Path) -> None:
     assert caught.value.line == FIRST
 
 
-# ---- Temporal properties: all but [][A]_v, []P and P itself are listed as unchecked, with their place ----
+# ---- Temporal properties: what is checked of whole behaviours and what no search checks, with its place ----
 
-TEMPORAL = (
+UNCHECKED = (
+    "[](x = 0) -+-> [](y = 0)",
+    "\\AA z : [](z = x)",
+    "\\EE z : [](z = x)",
+    "<>(\\EE z : [](z = x))",
+    "\\A k \\in {x} : <>(y = k)",
+    "\\E k \\in {0, 1} : \\A l \\in {k, y} : <>(x = l)",
+)
+CHECKED = (
     "<>(x = 1)",
     "(x = 0) ~> (x = 1)",
     "[]<>(x = 1)",
@@ -156,12 +164,11 @@ TEMPORAL = (
     "~[](x = 1)",
     "[](x = 0) \\/ [](y = 0)",
     "(x = 0) => [](y = 0)",
-    "[](x = 0) -+-> [](y = 0)",
     "\\A k \\in {0, 1} : [](x # k + 5)",
-    "\\AA z : [](z = x)",
-    "\\EE z : [](z = x)",
+    "\\E k \\in {0, 1}, l \\in {k} : \\A m \\in {k, l} : <>(x = m)",
     "Later",
 )
+TEMPORAL = (*UNCHECKED, *CHECKED)
 
 
 @pytest.fixture(scope="module")
@@ -171,14 +178,16 @@ def properties(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("formula", TEMPORAL)
-def test_a_temporal_property_that_is_not_checked_says_so_with_module_and_line(formula: str, properties: Path) -> None:
+def test_a_temporal_property_is_listed_with_module_and_line_checked_or_not(formula: str, properties: Path) -> None:
     conjunctions = [
         f"P{number} == /\\ x = 0\n       /\\ [](y = 0)\n       /\\ {each}" for number, each in enumerate(TEMPORAL, 10)
     ]
     number = TEMPORAL.index(formula)
     name = f"P{number + 10}"
     spec = load(properties, "\n".join(["Later == <>(y = 1)", *conjunctions]), BEHAVIOUR + f"PROPERTY {name}")
-    (place,) = spec.unchecked[name]
+    listed, other = (spec.unchecked, spec.temporal) if formula in UNCHECKED else (spec.temporal, spec.unchecked)
+    (place,) = listed[name]
+    assert other == {}
     line = FIRST if formula == "Later" else FIRST + 3 + 3 * number
     assert place.startswith(f"Small.tla:{line}:")
     assert (list(spec.initial_properties), list(spec.invariants)) == ([name], [name])
@@ -186,6 +195,20 @@ def test_a_temporal_property_that_is_not_checked_says_so_with_module_and_line(fo
 
 def test_fairness_in_the_specification_is_no_property_and_needs_no_check(tmp_path: Path) -> None:
     spec = load(tmp_path, "Spec == Init /\\ [][Step]_vars /\\ WF_vars(Step)", "SPECIFICATION Spec")
-    assert spec.unchecked == {}
+    assert spec.unchecked == spec.temporal == {}
     (start,) = spec.initial_states()
     assert [after.x for _, _, after in spec.successors(start)] == [1]
+
+
+def test_a_property_is_not_checked_under_an_assumption_that_no_search_can_follow(tmp_path: Path) -> None:
+    spec = load(
+        tmp_path,
+        "Spec == Init /\\ [][Step]_vars /\\ ([](x = 0) -+-> [](y = 0))\nLive == <>(x = 1)",
+        "SPECIFICATION Spec\nPROPERTY Live",
+    )
+    assert (list(spec.unchecked), spec.temporal) == (["Live"], {})
+
+
+def test_what_lies_outside_the_subset_in_a_temporal_property_is_refused_by_module_and_line(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST}: .*Reals"):
+        load(tmp_path, "Live == <>(1 / 2 = x)", BEHAVIOUR + "PROPERTY Live")

@@ -42,7 +42,8 @@ def graph_of(states: Sequence[Any], steps: Iterable[Iterable[int]], initial: Ite
         steps: the next states of each.
         initial: the initial states.
     """
-    whole = [list(dict.fromkeys([*each, number])) for number, each in enumerate(steps)]
+    # What stutters comes first, so that a behaviour which stops where it may is found before one that goes on.
+    whole = [list(dict.fromkeys([number, *each])) for number, each in enumerate(steps)]
     return Graph(states, whole, list(dict.fromkeys(initial)))
 
 
