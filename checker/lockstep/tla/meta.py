@@ -78,6 +78,7 @@ class Meta(TypedDict):
     modules: list[str]
     footprints: dict[str, list[Path]]
     init: str | None
+    init_place: Place | None
     successors: str | None
     actions: dict[str, ActionMeta]
     definitions: dict[str, DefinitionMeta]
@@ -109,6 +110,7 @@ def empty_meta(**known: Any) -> Meta:
         "modules": [],
         "footprints": {},
         "init": None,
+        "init_place": None,
         "successors": None,
         "actions": {},
         "definitions": {},
