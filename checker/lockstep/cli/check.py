@@ -17,6 +17,7 @@ from lockstep.cli.options import (
     TLA_TOOLS,
     cfg_of,
     completing,
+    note_translation,
     progress,
     progress_end,
 )
@@ -156,6 +157,7 @@ def command(
     if own is None:
         judge = judge_known(switches, tlc, progress, jar=tla_tools)
     else:
+        note_translation(own, tla_tools)
         judge = judge_own(own, cfg_of(own, cfg), mapping, tlc, search_path=library, jar=tla_tools)
     verdicts: list[TraceVerdict] = []
     for path in paths:

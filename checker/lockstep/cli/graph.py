@@ -19,6 +19,7 @@ from lockstep.cli.options import (
     completing,
     keep_counterexample,
     model_names,
+    note_translation,
     show_counterexample,
 )
 
@@ -70,6 +71,7 @@ def command(
         raise click.UsageError("-I goes with --spec")
     if own is not None:
         module, spec = own, load_spec(own, cfg_of(own, cfg), search_path=library, jar=tla_tools)
+        note_translation(own, tla_tools)
         called, deadlock = own.stem, spec.check_deadlock
     else:
         manifest, model = model_named(name or "")

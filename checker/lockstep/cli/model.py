@@ -23,6 +23,7 @@ from lockstep.cli.options import (
     completing,
     keep_counterexample,
     model_names,
+    note_translation,
     progress,
     progress_end,
     show_counterexample,
@@ -167,6 +168,7 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, tools: T
 
     config = cfg_of(spec, cfg)
     say = partial(_say_states, spec.name)
+    note_translation(spec, tools.jar)
     search = explore_with_tlc if engine == "tlc" else explore_compiled
     found = search(spec, config, deadlock=deadlock, search_path=tools.library, jar=tools.jar, on_progress=say)
     progress_end()

@@ -98,6 +98,15 @@ def cfg_of(spec: Path, cfg: Path | None) -> Path:
     return found
 
 
+def note_translation(spec: Path, jar: Path | None) -> None:
+    """Say on standard error that the PlusCal of a spec was changed after it was translated, if it was."""
+    from lockstep.tla.loading.pluscal import note_of_translation
+
+    note = note_of_translation(spec, jar)
+    if note is not None:
+        click.echo(note, err=True)
+
+
 def show_counterexample(behaviour: Behaviour | None, *, full: bool) -> None:
     """Print a counterexample, if there is one."""
     from lockstep.report.steps import steps_text

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import NOT_EVALUATED, Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
 from lockstep.systems.specs import refuse_unchecked
 from lockstep.systems.system import System
@@ -71,9 +72,12 @@ def check_own(
     """
     source = given.source if isinstance(given, Trace) else str(given)
     try:
-        return check(_opened(given, source, spec, mapping), spec, interface)
+        found = check(_opened(given, source, spec, mapping), spec, interface)
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        return failure(error, source)
+        found = failure(error, source)
+    if found.verdict is Verdict.INTERNAL and found.reason.startswith(NOT_EVALUATED):
+        found.verdict = Verdict.MALFORMED  # the spec is the reader's own, and so is the mistake
+    return found
 
 
 def _opened(given: Path | Trace, source: str, spec: Spec, mapping: Mapping | None) -> Events:

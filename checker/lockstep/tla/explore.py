@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from lockstep.tla.compile.blame import SpecFault, blamed
 from lockstep.tla.liveness.check import check_temporal, refuse_sameness
 from lockstep.tla.liveness.graph import graph_of
 from lockstep.tla.liveness.replay import Met
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State, strictly_equal
 from lockstep.tla.symmetry import sameness
-from lockstep.tla.values.kinds import Value
+from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 
-__all__ = ["Edge", "Exploration", "Step", "Violation", "explore"]
+__all__ = ["Edge", "Exploration", "Step", "Violation", "explore", "fault_in"]
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,8 @@ class _Search:
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
         self.follows: list[list[int]] | None = [] if spec.temporal and spec.has_behaviour else None
         self.queued = 0
+        self.asked: tuple[str, int, Step | None] = ("Init", -1, None)
+        """What is evaluated: its name, the state's number, and the step from there; "" while an action is."""
 
     def tell(self, name: str) -> int:
         """Answer what TLC tells of a search: of the state that is expanded, at this very moment.
@@ -124,6 +127,36 @@ class _Search:
         return {"level": level, "distinct": self.result.distinct, "queue": self.queued, "diameter": deepest}[name]
 
     def run(self) -> Exploration:
+        try:
+            return self.search()
+        except TlaAssertionError:
+            raise
+        except TlaError as error:
+            raise self.fault(error) from error
+
+    def fault(self, error: TlaError) -> SpecFault:
+        """Tell of an evaluation that failed: what was evaluated, where, and the steps that led there."""
+        what, number, step = self.asked
+        steps = (*self.trace(number), *(() if step is None else (step,)))
+        if what:
+            place = self.spec.property_places.get(what, self.spec.init_place if what == "Init" else "")
+            return blamed(error, self.spec.source, what, {}, str(place), steps)
+        name, args, place = self.failing(error, self.result.states[number])
+        return blamed(error, self.spec.source, name, args, place, steps)
+
+    def failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
+        """Find the action, its arguments and its place, whose evaluation in a state fails with this error."""
+        for name, action in self.spec.actions.items():
+            args: dict[str, Value] = {}
+            try:
+                for args in self.spec.arguments(state, name):
+                    self.spec.step(state, name, args)
+            except TlaError as again:
+                if str(again) == str(error):
+                    return name, args, str(action.loc)
+        return "Next", {}, ""
+
+    def search(self) -> Exploration:
         result = self.result
         if not self.spec.has_behaviour and self.spec.assumptions:
             result.depth = 1  # as TLC counts it
@@ -165,10 +198,13 @@ class _Search:
         for state in self.spec.initial_states():
             self.result.generated += 1
             for name, holds in self.spec.initial_properties.items():
+                self.asked = name, -1, Step(None, {}, state)
                 if not holds(state):
                     self.violated("initial property", name, [Step(None, {}, state)])
                     return found
+            self.asked = "the CONSTRAINT", -1, Step(None, {}, state)
             self.visit(state, self.spec.constraint(state), -1, None, {}, found)
+            self.asked = "Init", -1, None
             if self.result.violation is not None:
                 return found
         return found
@@ -197,6 +233,7 @@ class _Search:
             self.queued += parent < 0  # TLC queues an initial state before it looks at the invariants
             found.append(number)
         for name, holds in self.spec.invariants.items():
+            self.asked = name, parent, Step(action, args, state)
             if not holds(state):
                 self.violated("invariant", name, [*self.trace(parent), Step(action, args, state)])
                 break
@@ -210,11 +247,13 @@ class _Search:
         if self.follows is not None:
             self.follows.append(follows)
         self.queued -= 1
+        self.asked = "", number, None
         deadlocked = True
         for action, args, after in spec.successors(state):
             result.generated += 1
             known = len(result.states)
             deadlocked = False
+            self.asked = "the CONSTRAINT", number, Step(action, args, after)
             in_model = spec.constraint(after) and spec.action_constraint(state, after)
             target = self.visit(after, in_model, number, action, args, found)
             if in_model and target is not None:
@@ -226,6 +265,7 @@ class _Search:
             if result.violation is not None:
                 return False
             self.queued += len(result.states) - known
+            self.asked = "", number, None
         if deadlocked and self.check_deadlock:
             self.violated("deadlock", "", self.trace(number))
             return False
@@ -233,6 +273,7 @@ class _Search:
 
     def check_step(self, number: int, state: State, action: str, args: dict[str, Value], after: State) -> None:
         for name, holds in self.spec.action_properties.items():
+            self.asked = name, number, Step(action, args, after)
             if not holds(state, after):
                 self.violated("action property", name, [*self.trace(number), Step(action, args, after)])
                 return
@@ -252,6 +293,24 @@ class _Search:
             number = parent
         steps.reverse()
         return steps
+
+
+def fault_in(spec: Spec, values: Mapping[str, Value]) -> SpecFault | None:
+    """Evaluate what a search evaluates in a state, and of its successors; return what fails, None if nothing does.
+
+    Args:
+        spec: the specification.
+        values: the variables of the state by name.
+    """
+    search = _Search(spec, keep_edges=False, check_deadlock=False, max_states=None, on_level=None)
+    try:
+        with spec.registers.searching(search.tell):
+            search.visit(spec.state(values), True, -1, None, {}, [])
+            search.result.violation = None
+            search.expand(0, [])
+    except TlaError as error:
+        return search.fault(error)
+    return None
 
 
 def explore(
@@ -283,7 +342,7 @@ def explore(
         FalseAssumptionError: if an ASSUME is false.
         LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
         LassoContradictedError: if a behaviour that was found does not stand when it is replayed.
-        TlaError: if evaluation fails.
+        SpecFault: if evaluation fails, with its place and the steps that lead there.
     """
     refuse_sameness(spec)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock

@@ -81,6 +81,7 @@ class Spec:
         check_deadlock: whether the configuration leaves deadlock an error.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
+        init_place: where Init is defined, if there is one.
         registers: what TLCGet and TLCSet speak of, in a search.
     """
 
@@ -124,6 +125,8 @@ class Spec:
         self.never = frozenset(name for name, a in meta["actions"].items() if a["never"])
         self._constraints = [self._module[py] for py in meta["constraints"]]
         self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
+        place = self._meta["init_place"]
+        self.init_place: Location | None = None if place is None else Location(*place)
         self.registers: Registers = self._module["_registers"]
         self.state_class: type[State] = self._module["State"]
 

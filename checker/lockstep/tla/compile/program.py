@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import WRONG_CFG, BadInputError
+from lockstep.base.near import did_you_mean
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.instances import walk
 from lockstep.tla.syntax.standard import DOING, STANDARD
@@ -23,12 +24,25 @@ from lockstep.tla.values.kinds import ModelValue, Value
 
 
 class CompileError(BadInputError):
-    """A construct outside the supported language, or a name that is missing; the message names module and line."""
+    """A construct outside the supported language, or a name that is missing; the message names module and line.
 
-    def __init__(self, message: str, loc: Location | None = None) -> None:
+    Attributes:
+        loc: where it stands, if it is in a module.
+        code: the code of an author's mistake; empty where nothing is wrong with the spec.
+    """
+
+    def __init__(self, message: str, loc: Location | None = None, code: str = "") -> None:
         """Make the error; a location puts module and line before the message."""
-        super().__init__(message if loc is None else f"{loc.module}.tla:{loc.line}: {message}")
-        self.loc = loc
+        place = "" if loc is None else f"{loc}: " if code else f"{loc.module}.tla:{loc.line}: "
+        super().__init__(place + message)
+        self.loc, self.code = loc, code
+
+
+def refused_name(cfg: Cfg, name: str, problem: str, known: Iterable[str] = ()) -> CompileError:
+    """Make the error of a name in the configuration that does not fit the modules, with those like it."""
+    line = cfg.lines.get(name)
+    place = cfg.file if line is None else f"{cfg.file}:{line}"
+    return CompileError(f"{place}: {WRONG_CFG} {problem}{did_you_mean(name, known)}", code=WRONG_CFG)
 
 
 class Configured:
@@ -78,26 +92,32 @@ class Configured:
         wanted = self._arity(uid)
         if wanted != given:
             name = self.tree.name_of(uid)
-            raise CompileError(f"{name} takes {wanted} arguments, but the configuration gives it {given}")
+            raise refused_name(
+                self.cfg, name, f"{name} takes {wanted} arguments, but the configuration gives it {given}"
+            )
 
     def _within(self, module: str, name: str) -> list[int]:
         """List a module's definition or constant, and the copies that instances made of it."""
         if module not in self.tree.modules:
-            raise CompileError(f"the configuration names the module {module}, which is not used")
+            problem = f"the configuration names the module {module}, which is not used"
+            raise refused_name(self.cfg, module, problem, self.tree.modules)
         symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
         if name not in symbols:
-            raise CompileError(f"the configuration gives {name}, which {module} does not have")
+            problem = f"the configuration gives {name}, which {module} does not have"
+            raise refused_name(self.cfg, name, problem, symbols)
         uid = symbols[name]
         return [uid, *[copy for copy, source in self.tree.origins.items() if source == uid]]
 
     def _configured(self, name: str) -> int:
         if name not in self.top:
-            raise CompileError(f"the configuration gives {name}, which {self.tree.root} does not have")
+            problem = f"the configuration gives {name}, which {self.tree.root} does not have"
+            raise refused_name(self.cfg, name, problem, self.top)
         return self.top[name]
 
     def _named(self, name: str) -> int:
         if name not in self.top:
-            raise CompileError(f"the configuration names {name}, which {self.tree.root} does not have")
+            problem = f"the configuration names {name}, which {self.tree.root} does not have"
+            raise refused_name(self.cfg, name, problem, self.top)
         return self.top[name]
 
     def constants(self) -> Iterable[Declaration]:

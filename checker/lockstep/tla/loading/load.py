@@ -11,9 +11,12 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from types import CodeType
 
+from lockstep.base.errors import NOT_TRANSLATED
 from lockstep.tla.compile.module.module import COMPILER_VERSION
 from lockstep.tla.compile.module.text import generate
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
+from lockstep.tla.loading.pluscal import untranslated
 from lockstep.tla.loading.project import directories_of, exported, program_of, project_modules, read_cfg
 from lockstep.tla.spec import Spec, code_of
 from lockstep.tla.syntax import sany
@@ -72,13 +75,25 @@ def load_spec(
     cached = _cache_file(cache_dir, root.stem, spec_hash, None if jar is None else Path(jar))
     if (known := _cached(cached)) is not None:
         return known
-    xml = exported(root, modules, directories, cached.parent, java=java, jar=jar)
-    tree = read_tree(xml)
-    names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
-    program = program_of(tree, cfg)
-    source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
+    try:
+        xml = exported(root, modules, directories, cached.parent, java=java, jar=jar)
+        tree = read_tree(xml)
+        names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
+        program = program_of(tree, cfg)
+        source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
+    except (CompileError, sany.SanyError) as error:
+        raise _of_pluscal(error, root, modules[root.stem]) from error
     write_cached(cached, source.encode())
     return Spec(source)
+
+
+def _of_pluscal(error: CompileError | sany.SanyError, root: Path, text: str) -> CompileError | sany.SanyError:
+    """Return an error as it is, or what is behind it: names are missing since the algorithm is not translated."""
+    line = untranslated(text)
+    if line is None or (isinstance(error, CompileError) and not error.code):
+        return error
+    said = f"{root}:{line}: {NOT_TRANSLATED} the PlusCal algorithm is not translated (pcal.trans {root.name})"
+    return CompileError(said, code=NOT_TRANSLATED)
 
 
 def _text_of(modules: dict[str, str], jar: str | Path | None) -> Callable[[str], str | None]:

@@ -42,6 +42,7 @@ class Cfg:
         check_deadlock: whether deadlock is an error.
         names: the model values and strings in these values, in the order of the text.
         file: its name in error messages.
+        lines: where each word stands first.
     """
 
     constants: dict[str, Value] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class Cfg:
     check_deadlock: bool = True
     names: list[str] = field(default_factory=list)
     file: str = "the configuration"
+    lines: dict[str, int] = field(default_factory=dict)
 
 
 _LISTS = {
@@ -143,6 +145,8 @@ class _Parser:
         self.tokens = _tokens(text, file)
         self.index = 0
         self.cfg = Cfg(file=file)
+        for token in reversed(self.tokens):
+            self.cfg.lines[token.text] = token.line
 
     def fail(self, message: str, token: _Token | None) -> CfgError:
         line = token.line if token else (self.tokens[-1].line if self.tokens else 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lockstep.base.errors import WRONG_CFG
 from lockstep.tla.compile.emit import Block, python_name
 from lockstep.tla.compile.expressions.arguments import arguments, operator, thunk
 from lockstep.tla.compile.expressions.compiler import Compiler
@@ -47,7 +48,7 @@ def call(compiler: Compiler, expr: Call, scope: Context, block: Block, *, lazily
 def declared_use(compiler: Compiler, declared: Declaration, expr: Expr, scope: Context) -> str:
     """Compile the use of a variable."""
     if not declared.is_variable:
-        raise CompileError(f"the constant {declared.name} has no value", expr.loc)
+        raise CompileError(f"{WRONG_CFG} the constant {declared.name} has no value in the cfg", expr.loc, WRONG_CFG)
     if declared.uid not in compiler.variables:
         raise CompileError(f"{declared.name} is a variable of a module that is not instanced here", expr.loc)
     if scope.now is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.emit import Names
 from lockstep.tla.compile.nextstate import ActionPart, split_next
-from lockstep.tla.compile.program import CompileError
+from lockstep.tla.compile.program import CompileError, refused_name
 from lockstep.tla.syntax.instances import walk
 from lockstep.tla.syntax.tree import Builtin, Call, Definition, Expr
 
@@ -29,7 +29,7 @@ def named(program: Program, name: str, what: str) -> Definition:
     uid = program.top.get(name)
     definition = program.definition(uid) if uid is not None else None
     if definition is None:
-        raise CompileError(f"{program.cfg.file}: {what} {name} is not defined in {program.tree.root}")
+        raise refused_name(program.cfg, name, f"{what} {name} is not defined in {program.tree.root}", program.top)
     return definition
 
 

@@ -80,6 +80,7 @@ class Meta(TypedDict):
     modules: list[str]
     footprints: dict[str, list[Path]]
     init: str | None
+    init_place: Place | None
     successors: str | None
     actions: dict[str, ActionMeta]
     definitions: dict[str, DefinitionMeta]
@@ -115,6 +116,7 @@ def empty_meta(**known: Any) -> Meta:
         "modules": [],
         "footprints": {},
         "init": None,
+        "init_place": None,
         "successors": None,
         "actions": {},
         "definitions": {},

@@ -15,7 +15,7 @@ from lockstep.tla.compile.module.module import Module, inlined, place_of
 from lockstep.tla.compile.module.temporal import write_temporal_properties
 from lockstep.tla.compile.nextstate import Frame
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.syntax.tree import Expr, Location
+from lockstep.tla.syntax.tree import Builtin, Expr, Location
 
 
 def write_predicates(module: Module) -> None:
@@ -101,7 +101,14 @@ def predicate(module: Module, expr: Expr) -> str:
     """Compile a formula as a function of both states; answer its name."""
     scope = module.values.context(NOW, NEXT)
     body = Block()
-    body.emit(f"return {module.values.test(expr, scope, body)}")
+    conjuncts = expr.args if isinstance(expr, Builtin) and expr.name == "\\land" else ()
+    for conjunct in conjuncts[:-1]:
+        body.emit(f"# {conjunct.loc}")
+        body.emit(f"if not ({module.values.test(conjunct, scope, body)}):")
+        body.emit("    return False")
+    last = conjuncts[-1] if conjuncts else expr
+    body.emit(f"# {last.loc}")
+    body.emit(f"return {module.values.test(last, scope, body)}")
     name = module.values.globals.fresh("_holds")
     head = Block()
     head.nest(f"def {name}({NOW}, {NEXT}=None):  # {expr.loc}", body)

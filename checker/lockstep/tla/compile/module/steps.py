@@ -52,6 +52,7 @@ def write_init(module: Module, init: Expr | None) -> None:
     if not any("yield" in line for line in body.lines):
         body.emit("yield from ()")
     head = Block()
+    module.meta["init_place"] = place_of(init.loc)
     module.meta["init"] = module.values.globals.fresh("_init")
     head.nest(f"def {module.meta['init']}():  # {init.loc}", body)
     module.entries["init"].append("\n".join(head.lines))
