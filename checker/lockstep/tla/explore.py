@@ -113,7 +113,7 @@ class _Search:
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
         self.follows: list[list[int]] | None = [] if spec.temporal and spec.has_behaviour else None
         self.queued = 0
-        self.asked: tuple[str, int, Step | None] = ("Init", -1, None)
+        self.asked: tuple[str, int, tuple[str | None, dict[str, Value], State] | None] = ("Init", -1, None)
         """What is evaluated: its name, the state's number, and the step from there; "" while an action is."""
 
     def tell(self, name: str) -> int:
@@ -137,7 +137,7 @@ class _Search:
     def fault(self, error: TlaError) -> SpecFault:
         """Tell of an evaluation that failed: what was evaluated, where, and the steps that led there."""
         what, number, step = self.asked
-        steps = (*self.trace(number), *(() if step is None else (step,)))
+        steps = (*self.trace(number), *(() if step is None else (Step(*step),)))
         if what:
             place = self.spec.property_places.get(what, self.spec.init_place if what == "Init" else "")
             return blamed(error, self.spec.source, what, {}, str(place), steps)
@@ -198,11 +198,11 @@ class _Search:
         for state in self.spec.initial_states():
             self.result.generated += 1
             for name, holds in self.spec.initial_properties.items():
-                self.asked = name, -1, Step(None, {}, state)
+                self.asked = name, -1, (None, {}, state)
                 if not holds(state):
                     self.violated("initial property", name, [Step(None, {}, state)])
                     return found
-            self.asked = "the CONSTRAINT", -1, Step(None, {}, state)
+            self.asked = "the CONSTRAINT", -1, (None, {}, state)
             self.visit(state, self.spec.constraint(state), -1, None, {}, found)
             self.asked = "Init", -1, None
             if self.result.violation is not None:
@@ -233,7 +233,7 @@ class _Search:
             self.queued += parent < 0  # TLC queues an initial state before it looks at the invariants
             found.append(number)
         for name, holds in self.spec.invariants.items():
-            self.asked = name, parent, Step(action, args, state)
+            self.asked = name, parent, (action, args, state)
             if not holds(state):
                 self.violated("invariant", name, [*self.trace(parent), Step(action, args, state)])
                 break
@@ -253,7 +253,7 @@ class _Search:
             result.generated += 1
             known = len(result.states)
             deadlocked = False
-            self.asked = "the CONSTRAINT", number, Step(action, args, after)
+            self.asked = "the CONSTRAINT", number, (action, args, after)
             in_model = spec.constraint(after) and spec.action_constraint(state, after)
             target = self.visit(after, in_model, number, action, args, found)
             if in_model and target is not None:
@@ -273,7 +273,7 @@ class _Search:
 
     def check_step(self, number: int, state: State, action: str, args: dict[str, Value], after: State) -> None:
         for name, holds in self.spec.action_properties.items():
-            self.asked = name, number, Step(action, args, after)
+            self.asked = name, number, (action, args, after)
             if not holds(state, after):
                 self.violated("action property", name, [*self.trace(number), Step(action, args, after)])
                 return
