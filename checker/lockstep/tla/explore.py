@@ -178,7 +178,9 @@ class _Search:
     def completed(self) -> Exploration:
         """Note that all states were seen, and ask what must hold then."""
         self.result.complete = True
+        self.asked = "a temporal property", -1, None
         self.check_temporal(self.follows)
+        self.asked = "the POSTCONDITION", -1, None
         if self.result.violation is None and not self.spec.postcondition_holds():
             self.result.violation = Violation("postcondition", self.spec.postcondition or "", ())
         return self.result
