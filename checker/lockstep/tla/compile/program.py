@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lockstep.base.errors import BadInputError
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.instances import walk
+from lockstep.tla.syntax.instances import use_of, walk
 from lockstep.tla.syntax.tree import (
     STANDARD_MODULES,
     Call,
@@ -79,14 +80,24 @@ class Configured:
             raise CompileError(f"{name} takes {wanted} arguments, but the configuration gives it {given}")
 
     def _within(self, module: str, name: str) -> list[int]:
-        """List a module's definition or constant, and the copies that instances made of it."""
+        """List a module's definition or constant, and the copies that instances made of it.
+
+        A copy with parameters of its instance is none of them: it is made to use what it is a copy of.
+        """
         if module not in self.tree.modules:
             raise CompileError(f"the configuration names the module {module}, which is not used")
         symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
         if name not in symbols:
             raise CompileError(f"the configuration gives {name}, which {module} does not have")
         uid = symbols[name]
-        return [uid, *[copy for copy, source in self.tree.origins.items() if source == uid]]
+        copies = [copy for copy, source in self.tree.origins.items() if source == uid]
+        own = self._arity(uid)
+        for definition in (self.tree.definitions[copy] for copy in copies if self._arity(copy) > own):
+            passed = definition.params[len(definition.params) - own :]
+            args = tuple(use_of(self.tree.params[each], definition.loc) for each in passed)
+            body = Call(uid, args, definition.loc)
+            self.tree.definitions[definition.uid] = replace(definition, body=body)
+        return [uid, *[copy for copy in copies if self._arity(copy) == own]]
 
     def _configured(self, name: str) -> int:
         if name not in self.top:
