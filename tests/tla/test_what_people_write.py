@@ -75,8 +75,28 @@ Within(n) == Bounds(n, 2)!2!(2)
 """
 ORDERS = """EXTENDS Naturals
 CONSTANT Limit
-Bound == 2
+Bound == 2 + Limit
 Within(n) == n < Bound + Limit
+"""
+COUNTER = """EXTENDS Orders
+CONSTANT Most
+VARIABLE x
+Next == x' = (x + 1) % (Most + Bound)
+Low == Within(x)
+"""
+REPLACING = """EXTENDS Orders
+VARIABLE x
+More == Limit + 4
+I == INSTANCE Counter WITH Most <- 3
+J(k) == INSTANCE Counter WITH Most <- k
+L == INSTANCE Counter WITH Most <- 3, Limit <- 2
+Init == x = 0
+Next == I!Next
+OfRoot == Within(x)
+OfInstance == I!Low
+OfInstances == J(2)!Low
+OfOthers == L!Low
+Named == I!Bound < 4 \\/ x < 2
 """
 
 PROJECTS = {
@@ -148,25 +168,6 @@ Low == \\A k \\in 1..2 : k = x - 2 => Of(k)!Both
         "INIT Init\nNEXT Next\nINVARIANTS Inv Low\n",
         (("Facts", FACTS),),
         "Low",
-    ),
-    "a definition that the configuration replaces, used within an instance": Project(
-        """EXTENDS Orders
-VARIABLE x
-More == 4
-I == INSTANCE Counter WITH Most <- 3
-Init == x = 0
-Next == I!Next
-Inv == Within(x) /\\ I!Low
-""",
-        "CONSTANT Limit = 1\nCONSTANT Bound <- More\nINIT Init\nNEXT Next\nINVARIANT Inv\n",
-        (
-            ("Orders", ORDERS),
-            (
-                "Counter",
-                "EXTENDS Orders\nCONSTANT Most\nVARIABLE x\nNext == x' = (x + 1) % (Most + Bound)\nLow == Within(x)",
-            ),
-        ),
-        "Inv",
     ),
     "a LET with a definition that nothing uses": Project(
         """EXTENDS Naturals
@@ -271,6 +272,20 @@ def test_a_small_spec_has_the_counts_and_the_verdict_of_tlc(name: str, tmp_path:
     result = run_tlc(module, cfg, TlcOptions(deadlock_check=True, is_short=True))
     violated = (found.violation and found.violation.label, result.violation and result.violation.label)
     assert violated == ((project.violated,) * 2 if project.violated else (None, None)), result.reason
+    assert (found.distinct, found.generated, found.depth) == (result.distinct, result.generated, result.depth)
+
+
+@pytest.mark.parametrize("invariant", ["OfRoot", "OfInstance", "OfInstances", "OfOthers", "Named"])
+@pytest.mark.parametrize("given", ["<- More", "<- [Orders]More", "<- [Counter]More", "= 7", "= [Counter]7"])
+def test_a_definition_that_the_configuration_replaces_is_replaced_within_instances(
+    given: str, invariant: str, tmp_path: Path
+) -> None:
+    cfg_text = f"CONSTANT Limit = 1\nCONSTANT Bound {given}\nINIT Init\nNEXT Next\nINVARIANT {invariant}\n"
+    module, cfg = Project(REPLACING, cfg_text, (("Orders", ORDERS), ("Counter", COUNTER))).write(tmp_path)
+    found = explore(load_spec(module, cfg, cache_dir=tmp_path / "cache"))
+    result = run_tlc(module, cfg, TlcOptions(deadlock_check=True, is_short=True))
+    violated = (found.violation and found.violation.label, result.violation and result.violation.label)
+    assert violated[0] == violated[1], result.reason
     assert (found.distinct, found.generated, found.depth) == (result.distinct, result.generated, result.depth)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
 from lockstep.base.near import did_you_mean
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.instances import walk
+from lockstep.tla.syntax.instances import use_of, walk
 from lockstep.tla.syntax.standard import DOING, STANDARD
 from lockstep.tla.syntax.tree import (
     COMMUNITY_MODULES,
@@ -97,7 +98,10 @@ class Configured:
             )
 
     def _within(self, module: str, name: str) -> list[int]:
-        """List a module's definition or constant, and the copies that instances made of it."""
+        """List a module's definition or constant, and the copies that instances made of it.
+
+        A copy with parameters of its instance is none of them: it is made to use what it is a copy of.
+        """
         if module not in self.tree.modules:
             problem = f"the configuration names the module {module}, which is not used"
             raise refused_name(self.cfg, module, problem, self.tree.modules)
@@ -106,7 +110,14 @@ class Configured:
             problem = f"the configuration gives {name}, which {module} does not have"
             raise refused_name(self.cfg, name, problem, symbols)
         uid = symbols[name]
-        return [uid, *[copy for copy, source in self.tree.origins.items() if source == uid]]
+        copies = [copy for copy, source in self.tree.origins.items() if source == uid]
+        own = self._arity(uid)
+        for definition in (self.tree.definitions[copy] for copy in copies if self._arity(copy) > own):
+            passed = definition.params[len(definition.params) - own :]
+            args = tuple(use_of(self.tree.params[each], definition.loc) for each in passed)
+            body = Call(uid, args, definition.loc)
+            self.tree.definitions[definition.uid] = replace(definition, body=body)
+        return [uid, *[copy for copy in copies if self._arity(copy) == own]]
 
     def _configured(self, name: str) -> int:
         if name not in self.top:

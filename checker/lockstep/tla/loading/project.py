@@ -135,5 +135,5 @@ def exported(
 
 def program_of(tree: Tree, cfg: Cfg) -> Program:
     """Resolve the INSTANCEs of a tree and apply a configuration to it."""
-    resolve_instances(tree)
+    resolve_instances(tree, cfg)
     return Program(tree, cfg)
