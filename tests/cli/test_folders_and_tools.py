@@ -181,7 +181,8 @@ def test_a_newer_jar_gets_the_option_that_it_knows(folder: Path, tmp_path: Path)
 @pytest.mark.parametrize("last", [False, True], ids=["after an INIT", "after an INVARIANT"])
 @pytest.mark.parametrize("entry", ["ALIAS Shown", "POSTCONDITION Done", "CHECK_DEADLOCK FALSE"])
 def test_an_entry_of_a_newer_tlc_is_named_with_what_takes_it(entry: str, last: bool, tmp_path: Path) -> None:
-    text = "---- MODULE M ----\nVARIABLE x\nInit == x = 0\nNext == x' = x\nInv == x = 0\nShown == [x |-> x]\n===="
+    definitions = "Init == x = 0\nNext == x' = x\nInv == x = 0\nShown == [x |-> x]\nDone == TRUE"
+    text = f"---- MODULE M ----\nVARIABLE x\n{definitions}\n===="
     (tmp_path / "M.tla").write_text(text + "\n")
     entries = ["\\* ALIAS is told", "INIT Init", "NEXT Next", "INVARIANT Inv"]
     entries.insert(4 if last else 2, entry)
@@ -189,7 +190,7 @@ def test_an_entry_of_a_newer_tlc_is_named_with_what_takes_it(entry: str, last: b
     ran = lockstep("model", "--spec", "M.tla", cwd=tmp_path)
     assert ran.returncode == 2
     word, line = entry.split()[0], 5 if last else 3
-    said = f"M.cfg:{line}: TLC 2.15 does not know the entry {word}; a newer tla2tools.jar (--tla-tools) takes it"
+    said = f"M.cfg:{line}: LS602 TLC 2.15 does not know the entry {word}; a newer tla2tools.jar (--tla-tools) takes it"
     assert said in ran.stdout
 
 

@@ -165,7 +165,7 @@ CHECKED = (
     "[](x = 0) \\/ [](y = 0)",
     "(x = 0) => [](y = 0)",
     "\\A k \\in {0, 1} : [](x # k + 5)",
-    "\\E k \\in {0, 1}, l \\in {k} : \\A m \\in {k, l} : <>(x = m)",
+    "\\E k \\in {0, 1} : \\E l \\in {k}, o \\in {1} : \\A m \\in {k, l} : <>(x = m)",
     "Later",
 )
 TEMPORAL = (*UNCHECKED, *CHECKED)

@@ -56,7 +56,7 @@ def command(
     NAME is a model of a manifest; `--spec` names a spec of your own. The compiled spec searches the state graph.
 
     Exit codes: 0 a path was drawn; 2 there is no violation to draw, or wrong usage or malformed input; 3 gave up
-    (the limit was reached, a property such as liveness cannot be checked, a tool or a package is missing); 4 an
+    (the limit was reached, a property cannot be checked, a tool or a package is missing); 4 an
     internal error.
     """
     from lockstep.models.counterexample import of_search

@@ -1,5 +1,6 @@
 ---- MODULE Lock ----
 (* A lock that clients ask for, take and give back; a client that waits may be passed over again and again. *)
+EXTENDS Integers
 CONSTANT Client
 VARIABLES owner, waiting, turns
 vars == <<owner, waiting, turns>>

@@ -136,7 +136,7 @@ def test_what_a_guard_excludes_is_not_evaluated(tmp_path: Path) -> None:
     lines = ("SPECIFICATION Spec", "PROPERTY Live")
     guarded = body + "\nLive == x # 0 => <>(1 \\div x = 1)"
     assert own(tmp_path, guarded, *lines).violation is None
-    with pytest.raises(TlaError, match="divi"):
+    with pytest.raises(TlaError, match=r"argument of .* is 0"):
         own(tmp_path, body + "\nLive == <>(1 \\div x = 1)", *lines)
 
 
