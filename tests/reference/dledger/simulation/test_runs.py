@@ -139,13 +139,13 @@ def test_what_truncate_cut_comes_back_in_some_runs_unless_repaired() -> None:
 def test_a_seed_gives_one_run_whatever_the_process() -> None:
     plan = FaultPlan(events=400)
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys; sys.path[:] = sys.argv[1:]\n"
         "from test_runs import digest; from raftref.dledger.simulation import FaultPlan\n"
         "print(digest(11, FaultPlan(events=400)))"
     )
     for hash_seed in ("1", "2"):
         ran = subprocess.run(
-            [sys.executable, "-c", code, str(Path(__file__).parent)],
+            [sys.executable, "-c", code, str(Path(__file__).parent), *sys.path],
             capture_output=True,
             text=True,
             check=True,
