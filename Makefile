@@ -81,4 +81,6 @@ $(DEPS): $(LOCK)
 $(READY): $(DEPS) pyproject.toml
 	@echo "lockstep: installing the project"
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@# pip compiles what it copies, and this it does not copy: with PYTHONDONTWRITEBYTECODE each command would compile it.
+	@$(BIN)/python -m compileall -q checker reference
 	@touch $@

@@ -55,7 +55,10 @@ def test_ctrl_c_while_modules_are_imported_is_told_in_a_line(
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
-@pytest.mark.parametrize("delay_seconds", [0.0, 5.0], ids=["as_spark_starts", "as_spark_works"])
+@pytest.mark.parametrize(
+    "delay_seconds",
+    [pytest.param(0.0, id="as_spark_starts", marks=pytest.mark.nightly), pytest.param(5.0, id="as_spark_works")],
+)
 def test_ctrl_c_in_a_fleet_is_told_in_a_line_and_leaves_nothing(delay_seconds: float, tmp_path: Path) -> None:
     """As a terminal does it: the whole group of processes gets the signal, Spark's Java and workers among them."""
     scratch = tmp_path / "scratch"

@@ -30,6 +30,7 @@ from lockstep.systems.dledger.lemmas.index_order_inductive import (
     index_order_inductive,
 )
 from lockstep.systems.registry import lemmas
+from sampling import sampled
 
 State = dict[str, Any]
 
@@ -336,7 +337,7 @@ WRONG_LEADERS = {
 }
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", sampled([1, 2, 3, 5], [3]))
 @pytest.mark.parametrize("variant", WRONG_LEADERS.values(), ids=WRONG_LEADERS)
 def test_a_wrong_leader_is_refuted_by_steps_that_lead_out_of_order(variant: Variant, n: int) -> None:
     values = found(index_order_inductive(node_counts=[n], variant=variant))

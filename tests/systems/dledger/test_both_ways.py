@@ -73,10 +73,7 @@ ELSEWHERE = {
 #: No plan elects a leader in one step.
 TAKEN = sorted(ACTIONS.keys() - {"ElectLeader"})
 #: Of each part of the protocol some; the others at night.
-SOME = (
-    *("ActOnQuorumIndex", "DoAppend", "DoBatchAppend", "DoCommitted", "HandleDoTruncate", "HandlePush"),
-    *("HandleVote", "NextTerm", "QuorumAckChecker", "Restart"),
-)
+SOME = (*("ActOnQuorumIndex", "DoBatchAppend", "HandleDoTruncate", "HandleVote", "NextTerm"),)
 
 
 def refused(action: str) -> bool:
