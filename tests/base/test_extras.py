@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.extras import EXTRAS
-from lockstep.base.paths import traces_dir
 from places import ROOT
 
 #: The command, in a Python that has not the modules named first; they end at `--`.
@@ -23,8 +22,6 @@ sys.argv = ["lockstep", *sys.argv[end + 1:]]
 from lockstep.cli import main
 main()
 """
-
-RECORDING = traces_dir() / "captured" / "dledger-0.2.7-figure8.ndjson"
 
 
 def without(modules: frozenset[str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -39,8 +36,6 @@ def without(modules: frozenset[str], folder: Path, *words: str) -> subprocess.Co
         ("spark", ("verify",)),
         ("spark", ("fleet", "--seeds", "1")),
         ("prove", ("prove", "quorums_intersect")),
-        ("import", ("import", str(RECORDING), "-o", "t.ndjson")),
-        ("import", ("import", str(RECORDING.with_suffix(".log")), "-o", "t.ndjson")),
         ("draw", ("graph", "late_truncate_bug", "-o", "g.svg")),
     ],
 )

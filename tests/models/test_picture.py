@@ -80,12 +80,12 @@ def test_a_deadlock_is_drawn(tmp_path: Path) -> None:
 
 def test_a_property_that_no_search_checks_is_not_passed_over(tmp_path: Path) -> None:
     """Unless something else is violated, which is drawn."""
-    body = COUNTED + "Reaches == <>(x = 99)\n"
+    body = COUNTED + "Reaches == \\EE z : [](z = x)\n"
     spec = own(tmp_path, "Count", body % 99, f"{COUNTED_CFG}PROPERTY Reaches\n")
     words = ["graph", "--spec", str(spec), "-o", str(tmp_path / "none.svg")]
     error = CliRunner().invoke(cli, words, standalone_mode=False).exception
     assert isinstance(error, GaveUpError)
-    assert str(error) == "Count: no violation was found, but only TLC checks Reaches (lockstep model)"
+    assert str(error) == "Count: no violation was found, but no search checks Reaches"
     searched = explore_compiled(spec, spec.with_suffix(".cfg"))
     assert (searched.verdict, searched.reason) == (Verdict.INCONCLUSIVE, "not checked by this engine: Reaches")
     said, _ = drawn(own(tmp_path, "Count", body % 3, f"{COUNTED_CFG}PROPERTY Reaches\n"))

@@ -23,6 +23,7 @@ from lockstep.cli import main
 from lockstep.jobs.recordings import RecordingsError, load_recordings
 from lockstep.models.manifest import load_manifest
 from lockstep.tlc import ManifestError
+from mistakes import MISTAKES
 from places import ROOT
 
 CAPTURED = ROOT / "traces" / "captured"
@@ -389,7 +390,17 @@ LOGS = [
 ]
 
 
-CASES = [*TRACES, *RECORDINGS, *LOGS, *PLANS, *OWN, *MANIFESTS]
+AUTHORS = [
+    Case(
+        "Mistakes of an author",
+        each.name,
+        {"M.tla": each.tla.encode(), "M.cfg": each.cfg.encode()},
+        ("graph", "--spec", "M.tla", "-o", "drawn.svg"),
+    )
+    for each in MISTAKES
+]
+
+CASES = [*TRACES, *RECORDINGS, *LOGS, *PLANS, *OWN, *AUTHORS, *MANIFESTS]
 
 
 def told() -> list[Said]:

@@ -24,6 +24,7 @@ def test_every_statement_is_read() -> None:
         PROPERTY P PROPERTIES Q
         CONSTRAINT K ACTION_CONSTRAINT L
         SYMMETRY S VIEW V
+        ALIAS Shown POSTCONDITION Seen
         CHECK_DEADLOCK FALSE
         """
     )
@@ -41,6 +42,7 @@ def test_every_statement_is_read() -> None:
     assert cfg.module_substitutions == {("Mod", "Inner"): "Outer"}
     assert cfg.module_constants == {("Mod", "None"): ModelValue("nothing")}
     assert (cfg.specification, cfg.symmetry, cfg.view, cfg.check_deadlock) == ("Spec", "S", "V", False)
+    assert (cfg.alias, cfg.postcondition) == ("Shown", "Seen")
     assert (cfg.invariants, cfg.properties) == (["A", "B", "C"], ["P", "Q"])
     assert (cfg.constraints, cfg.action_constraints) == (["K"], ["L"])
 
@@ -53,7 +55,7 @@ def test_init_and_next_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("INIT Init\nALIAS Foo", 2, "ALIAS"),
+        ("INIT Init\nALIASES Foo", 2, "ALIASES"),
         ("CONSTANT\n  N = ", 2, "ends"),
         ("CONSTANT\n\n  N = INIT", 3, "INIT"),
         ("CONSTANT N = {1,\n TRUE}", 1, "compared"),

@@ -8,7 +8,8 @@ import pytest
 
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
-from lockstep.tlc import TlcOptions, run_tlc
+from lockstep.tla.values.text import parse_value
+from lockstep.tlc import TlcOptions, dump_state_graph, run_tlc
 from sampling import sampled
 
 # Each is a module's body, its invariants, and what TLC finds violated in it ("" for a deadlock).
@@ -93,3 +94,71 @@ def test_counts_depth_and_name_at_a_violation_are_those_of_tlc(name: str, tmp_pa
     assert [str(step.state.x) for step in found.violation.trace] == [
         step.variables["x"] for step in result.counterexample.steps
     ]
+
+
+QUANTIFIERS = """A(i, j) == x = 0 /\\ x' = 100 * i + j
+B(i, j) == x = 0 /\\ x' = 1000 * i + j
+Few == IF x = 0 THEN {1, 2} ELSE {}
+Init == x = 0
+Next == \\/ \\E i, j \\in 1..2 : A(i, j) \\/ B(i, j)
+        \\/ \\E i \\in 3..4, j \\in 1..2 : A(i, j) \\/ B(i, j)
+        \\/ \\E i, j \\in Few : x = 0 /\\ x' = 5000 * i + j
+        \\/ \\E i \\in Few, j \\in 3..4 : x = 0 /\\ x' = 5000 * i + j
+        \\/ x = 0 /\\ \\E i, j \\in 1..2, k \\in 5..6 : x' = 30000 * i + j + 10 * k
+        \\/ \\E <<i, j>> \\in Few \\X Few, k \\in 7..8 : x = 0 /\\ x' = 30000 * i + j + 10 * k"""
+NAMES = """CONSTANTS a, b, z, y, m, k
+S == {"zz", "aa"}
+R == [q : {b, z, a}, f : {2, 1}, p : {y, m}]
+Next == UNCHANGED x
+"""
+SETS_MADE_OF_OTHERS = (
+    NAMES
+    + """Init == \\/ x \\in [{z, b} -> {y, a, k}]
+        \\/ x \\in R
+        \\/ x \\in [{b, a} -> [w : {z, a}, c : {"q", "zz", "b"}]]
+        \\/ x \\in {z, a} \\X {"zz", "aa", "b"} \\X {3, 1}
+        \\/ x \\in SUBSET {b, z, a, y}
+        \\/ x \\in SUBSET (S \\X {z, a})
+        \\/ x \\in [S -> SUBSET {y, b}]"""
+)
+PARTS_OF_SUCH_SETS = (
+    NAMES
+    + """Init == \\/ x \\in {f \\in [{z, b} -> {y, a, k}] : f[z] # a}
+        \\/ x \\in {r \\in R : r.q # z}
+        \\/ x \\in (SUBSET {b, z, a, y}) \\ {{}}
+        \\/ x \\in (SUBSET {b, z}) \\cup (SUBSET {a, y})
+        \\/ x \\in {u \\in SUBSET {b, z, a, y} : z \\in u}
+        \\/ x \\in UNION {[{z} -> {y, a}], [{a} -> {y, b}]}
+        \\/ x \\in {[n |-> p, l |-> q] : p \\in {y, a}, q \\in {"zz", "aa", "b"}}
+        \\/ \\E p \\in {z, b}, q \\in [{z} -> {y, a}] : x = <<p, q>>
+        \\/ \\E p, q \\in SUBSET {z, b} : x = <<q, p>>"""
+)
+CONSTANTS = "CONSTANTS z = z y = y b = b m = m a = a k = k\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "constants"),
+    [(QUANTIFIERS, ""), (SETS_MADE_OF_OTHERS, CONSTANTS), (PARTS_OF_SUCH_SETS, CONSTANTS)],
+    ids=["quantifiers of several variables", "sets made of others", "parts of such sets"],
+)
+def test_states_are_found_in_the_order_of_tlc(body: str, constants: str, tmp_path: Path) -> None:
+    module, cfg = tmp_path / "Order.tla", tmp_path / "Order.cfg"
+    module.write_text(f"---- MODULE Order ----\nEXTENDS Integers\nVARIABLE x\n{body}\n====\n")
+    cfg.write_text(f"{constants}INIT Init\nNEXT Next\n")
+    spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
+    graph = dump_state_graph(module, cfg, TlcOptions(deadlock_check=False, is_short=True))
+    theirs = [parse_value(variables["x"], tuple(spec.model_values)) for variables in graph.nodes.values()]
+    assert [state.x for state in explore(spec, check_deadlock=False).states] == theirs
+
+
+def test_the_parameters_of_an_action_are_in_the_order_of_their_quantifiers(tmp_path: Path) -> None:
+    module = tmp_path / "Order.tla"
+    body = "Go(i, j, k) == x' = i + j + k\nInit == x = 0\nNext == \\E i, j \\in 1..2, k \\in 5..6 : Go(i, j, k)"
+    module.write_text(f"---- MODULE Order ----\nEXTENDS Integers\nVARIABLE x\n{body}\n====\n")
+    spec = load_spec(module, None, cache_dir=tmp_path / "cache")
+    (start,) = spec.initial_states()
+    assert spec.actions["Go"].params == ("i", "j", "k")
+    rows = [tuple(args.values()) for _, args, _ in spec.successors(start)]
+    assert rows == [(i, j, k) for k in (5, 6) for j in (1, 2) for i in (1, 2)]
+    assert sorted(rows) == sorted(tuple(args.values()) for args in spec.arguments(start, "Go"))
+    assert all(spec.step(start, "Go", args) == after for _, args, after in spec.successors(start))

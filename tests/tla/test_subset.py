@@ -42,7 +42,7 @@ EXPRESSIONS = {
     "CHOOSE v : v \\notin {1}": "CHOOSE without a bound",
     "IF \\E v : v = 1 THEN 1 ELSE 0": "UnboundedExists",
     "IF \\A v : v = 1 THEN 1 ELSE 0": "UnboundedForall",
-    "TLCGet(1)": "TLCGet of the module TLC",
+    'TLCGet("duration")': "TLCGet.*duration.* is not supported",
     "RandomElement({1, 2})": "RandomElement of the module TLC",
     "JavaTime": "JavaTime of the module TLC",
     "Any": "Any of the module TLC",
@@ -63,7 +63,7 @@ def test_an_expression_outside_the_subset_is_refused_by_module_and_line(
 ) -> None:
     actions = [f"Next{number} ==\n  /\\ y' = y\n  /\\ x' = {each}" for number, each in enumerate(EXPRESSIONS)]
     number = list(EXPRESSIONS).index(expression)
-    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST + 3 + 3 * number}: .*{said}"):
+    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST + 3 + 3 * number}:.* .*{said}"):
         load(expressions, "\n".join(["CONSTANTS Given, Op(_)", *actions]), f"INIT Init\nNEXT Next{number}")
 
 
@@ -81,7 +81,7 @@ def test_an_expression_outside_the_subset_that_nothing_needs_does_no_harm(tmp_pa
 #: A definition, whose name ends in ``0``, and those it uses; the cfg; and what is said.
 FORMULAS = {
     ("Next0 == Step \\cdot Step", "INIT Init\nNEXT Next0"): r"\\cdot is not supported",
-    ("Next0 == TLCSet(1, 2) /\\ Step", "INIT Init\nNEXT Next0"): "TLCSet of the module TLC",
+    ('Next0 == TLCSet("exit", TRUE) /\\ Step', "INIT Init\nNEXT Next0"): "TLCSet.*exit.* is not supported",
     ("Next0 == \\E v : x' = v /\\ y' = y", "INIT Init\nNEXT Next0"): "UnboundedExists",
     ("Start0 == x' = 0 /\\ y = 0", "INIT Start0\nNEXT Step"): "a prime where there is no next state",
     ("Spec0 == \\EE z : Init /\\ [][Step]_vars", "SPECIFICATION Spec0"): r"Spec0 should be Init /\\ \[\]\[Next\]_vars",
@@ -143,9 +143,17 @@ def test_what_sany_refuses_is_refused_with_its_line(tmp_path: Path) -> None:
     assert caught.value.line == FIRST
 
 
-# ---- Temporal properties: all but [][A]_v, []P and P itself are listed as unchecked, with their place ----
+# ---- Temporal properties: what is checked of whole behaviours and what no search checks, with its place ----
 
-TEMPORAL = (
+UNCHECKED = (
+    "[](x = 0) -+-> [](y = 0)",
+    "\\AA z : [](z = x)",
+    "\\EE z : [](z = x)",
+    "<>(\\EE z : [](z = x))",
+    "\\A k \\in {x} : <>(y = k)",
+    "\\E k \\in {0, 1} : \\A l \\in {k, y} : <>(x = l)",
+)
+CHECKED = (
     "<>(x = 1)",
     "(x = 0) ~> (x = 1)",
     "[]<>(x = 1)",
@@ -156,12 +164,11 @@ TEMPORAL = (
     "~[](x = 1)",
     "[](x = 0) \\/ [](y = 0)",
     "(x = 0) => [](y = 0)",
-    "[](x = 0) -+-> [](y = 0)",
     "\\A k \\in {0, 1} : [](x # k + 5)",
-    "\\AA z : [](z = x)",
-    "\\EE z : [](z = x)",
+    "\\E k \\in {0, 1} : \\E l \\in {k}, o \\in {1} : \\A m \\in {k, l} : <>(x = m)",
     "Later",
 )
+TEMPORAL = (*UNCHECKED, *CHECKED)
 
 
 @pytest.fixture(scope="module")
@@ -171,14 +178,16 @@ def properties(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("formula", TEMPORAL)
-def test_a_temporal_property_that_is_not_checked_says_so_with_module_and_line(formula: str, properties: Path) -> None:
+def test_a_temporal_property_is_listed_with_module_and_line_checked_or_not(formula: str, properties: Path) -> None:
     conjunctions = [
         f"P{number} == /\\ x = 0\n       /\\ [](y = 0)\n       /\\ {each}" for number, each in enumerate(TEMPORAL, 10)
     ]
     number = TEMPORAL.index(formula)
     name = f"P{number + 10}"
     spec = load(properties, "\n".join(["Later == <>(y = 1)", *conjunctions]), BEHAVIOUR + f"PROPERTY {name}")
-    (place,) = spec.unchecked[name]
+    listed, other = (spec.unchecked, spec.temporal) if formula in UNCHECKED else (spec.temporal, spec.unchecked)
+    (place,) = listed[name]
+    assert other == {}
     line = FIRST if formula == "Later" else FIRST + 3 + 3 * number
     assert place.startswith(f"Small.tla:{line}:")
     assert (list(spec.initial_properties), list(spec.invariants)) == ([name], [name])
@@ -186,6 +195,20 @@ def test_a_temporal_property_that_is_not_checked_says_so_with_module_and_line(fo
 
 def test_fairness_in_the_specification_is_no_property_and_needs_no_check(tmp_path: Path) -> None:
     spec = load(tmp_path, "Spec == Init /\\ [][Step]_vars /\\ WF_vars(Step)", "SPECIFICATION Spec")
-    assert spec.unchecked == {}
+    assert spec.unchecked == spec.temporal == {}
     (start,) = spec.initial_states()
     assert [after.x for _, _, after in spec.successors(start)] == [1]
+
+
+def test_a_property_is_not_checked_under_an_assumption_that_no_search_can_follow(tmp_path: Path) -> None:
+    spec = load(
+        tmp_path,
+        "Spec == Init /\\ [][Step]_vars /\\ ([](x = 0) -+-> [](y = 0))\nLive == <>(x = 1)",
+        "SPECIFICATION Spec\nPROPERTY Live",
+    )
+    assert (list(spec.unchecked), spec.temporal) == (["Live"], {})
+
+
+def test_what_lies_outside_the_subset_in_a_temporal_property_is_refused_by_module_and_line(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=rf"Small\.tla:{FIRST}: .*Reals"):
+        load(tmp_path, "Live == <>(1 / 2 = x)", BEHAVIOUR + "PROPERTY Live")

@@ -10,6 +10,17 @@ OUT_OF_RESOURCES = frozenset(
 )
 
 
+#: The codes of an author's mistakes in a spec and its cfg; `lockstep explain` tells of each.
+NOT_PARSED, WRONG_CFG, NO_VALUE, INCOMPLETE_STEP, NOT_TRANSLATED, OLD_TRANSLATION = (
+    "LS601",
+    "LS602",
+    "LS603",
+    "LS604",
+    "LS605",
+    "LS606",
+)
+
+
 class BadInputError(Exception):
     """What was given cannot be used; the message says why."""
 

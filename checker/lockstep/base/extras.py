@@ -13,7 +13,6 @@ EXTRAS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "spark": frozenset({"pyspark", "py4j", "pyarrow", "pandas"}),
         "prove": frozenset({"z3"}),
-        "import": frozenset({"networkx"}),
         "draw": frozenset({"jinja2"}),
     }
 )

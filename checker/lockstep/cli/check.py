@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.options import FILE, OWN_CFG, OWN_SPEC, TLA_TOOLS, cfg_of, completing, progress, progress_end
+from lockstep.cli.options import (
+    FILE,
+    LIBRARY,
+    OWN_CFG,
+    OWN_SPEC,
+    TLA_TOOLS,
+    cfg_of,
+    completing,
+    note_translation,
+    progress,
+    progress_end,
+)
 
 if TYPE_CHECKING:
     from lockstep.conformance.check import TraceVerdict
@@ -71,6 +82,7 @@ def _switch_completions() -> list[str]:
 )
 @OWN_SPEC
 @OWN_CFG
+@LIBRARY
 @click.option("--mapping", type=FILE, help="With --spec: a TOML file that says which action each line of your log is.")
 @click.option(
     "--engine",
@@ -97,6 +109,7 @@ def command(
     switches: dict[str, bool | str | int],
     own: Path | None,
     cfg: Path | None,
+    library: tuple[Path, ...],
     mapping: Path | None,
     engine: str,
     timeout: float | None,
@@ -133,15 +146,19 @@ def command(
     from lockstep.systems.judge import ByTlc, judge_known, judge_own
     from lockstep.trace.paths import trace_paths
 
-    if own is None and (cfg or mapping):
-        raise click.UsageError("--cfg and --mapping go with --spec")
+    if own is None and (cfg or mapping or library):
+        raise click.UsageError("--cfg, -I and --mapping go with --spec")
     if own is not None and switches:
         raise click.UsageError("--switch is for traces of a system that lockstep knows")
     tlc = ByTlc(timeout, tla_tools) if engine == "tlc" else None
-    if tlc is None and (timeout, tla_tools) != (None, None):
-        raise click.UsageError("--timeout and --tla-tools go with --engine tlc")
+    if tlc is None and timeout is not None:
+        raise click.UsageError("--timeout goes with --engine tlc")
     paths = trace_paths(traces)
-    judge = judge_known(switches, tlc, progress) if own is None else judge_own(own, cfg_of(own, cfg), mapping, tlc)
+    if own is None:
+        judge = judge_known(switches, tlc, progress, jar=tla_tools)
+    else:
+        note_translation(own, tla_tools)
+        judge = judge_own(own, cfg_of(own, cfg), mapping, tlc, search_path=library, jar=tla_tools)
     verdicts: list[TraceVerdict] = []
     for path in paths:
         verdicts.append(judge(path) if isinstance(path, Path) else malformed(path.word, path.reason))
@@ -149,7 +166,7 @@ def command(
         _say(verdicts[-1], form)
     _say_all(verdicts, form)
     if form == "text" and any(verdict.findings for verdict in verdicts):
-        options = _own_words(own, cfg, mapping) if own is not None else _switch_words(switches)
+        options = _own_words(own, cfg, library, mapping) if own is not None else _switch_words(switches)
         with_tlc = ["--engine tlc"] if tlc is not None else []
         click.echo("\nreplay: " + " ".join(["lockstep check", *with_tlc, *options, *traces]))
     return worst([verdict.verdict for verdict in verdicts]).exit_code
@@ -176,9 +193,9 @@ def _say_all(verdicts: Sequence[TraceVerdict], form: str) -> None:
         click.echo(junit_xml(verdicts))
 
 
-def _own_words(own: Path, cfg: Path | None, mapping: Path | None) -> Iterable[str]:
-    given = {"--spec": own, "--cfg": cfg, "--mapping": mapping}
-    return (f"{option} {path}" for option, path in given.items() if path is not None)
+def _own_words(own: Path, cfg: Path | None, library: Sequence[Path], mapping: Path | None) -> Iterable[str]:
+    given = [("--spec", own), ("--cfg", cfg), *(("-I", folder) for folder in library), ("--mapping", mapping)]
+    return (f"{option} {path}" for option, path in given if path is not None)
 
 
 def _switch_words(switches: Mapping[str, object]) -> Iterator[str]:

@@ -11,12 +11,15 @@ from lockstep.cli.options import (
     FORMAT,
     FULL,
     ITF,
+    LIBRARY,
     OWN_CFG,
     OWN_SPEC,
+    TLA_TOOLS,
     cfg_of,
     completing,
     keep_counterexample,
     model_names,
+    note_translation,
     show_counterexample,
 )
 
@@ -25,6 +28,7 @@ from lockstep.cli.options import (
 @click.argument("name", required=False, shell_complete=completing(model_names))
 @OWN_SPEC
 @OWN_CFG
+@LIBRARY
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The SVG to write."
 )
@@ -33,15 +37,18 @@ from lockstep.cli.options import (
 )
 @ITF
 @FULL
+@TLA_TOOLS
 @FORMAT
 def command(
     name: str | None,
     own: Path | None,
     cfg: Path | None,
+    library: tuple[Path, ...],
     output: Path,
     limit: int,
     itf: Path | None,
     full: bool,
+    tla_tools: Path | None,
     form: str,
 ) -> int:
     """Draw the shortest path to a violation of a small model as SVG, and print its steps.
@@ -49,7 +56,7 @@ def command(
     NAME is a model of a manifest; `--spec` names a spec of your own. The compiled spec searches the state graph.
 
     Exit codes: 0 a path was drawn; 2 there is no violation to draw, or wrong usage or malformed input; 3 gave up
-    (the limit was reached, a property such as liveness cannot be checked, a tool or a package is missing); 4 an
+    (the limit was reached, a property cannot be checked, a tool or a package is missing); 4 an
     internal error.
     """
     from lockstep.models.counterexample import of_search
@@ -60,13 +67,16 @@ def command(
 
     if (name is None) == (own is None):
         raise click.UsageError("give either NAME or --spec")
+    if own is None and library:
+        raise click.UsageError("-I goes with --spec")
     if own is not None:
-        module, spec = own, load_spec(own, cfg_of(own, cfg))
+        module, spec = own, load_spec(own, cfg_of(own, cfg), search_path=library, jar=tla_tools)
+        note_translation(own, tla_tools)
         called, deadlock = own.stem, spec.check_deadlock
     else:
         manifest, model = model_named(name or "")
         module, config = manifest.files(model)
-        spec = load_spec(module, config, search_path=manifest.library)
+        spec = load_spec(module, config, search_path=manifest.library, jar=tla_tools)
         called, deadlock = model.name, model.deadlock
     violation, line = draw(spec, output, title=called, limit=limit, check_deadlock=deadlock)
     behaviour = of_search(spec, violation)

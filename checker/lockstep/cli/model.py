@@ -14,6 +14,7 @@ from lockstep.cli.options import (
     FORMAT,
     FULL,
     ITF,
+    LIBRARY,
     OWN_CFG,
     OWN_SPEC,
     PARALLEL,
@@ -22,6 +23,7 @@ from lockstep.cli.options import (
     completing,
     keep_counterexample,
     model_names,
+    note_translation,
     progress,
     progress_end,
     show_counterexample,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 )
 @OWN_SPEC
 @OWN_CFG
+@LIBRARY
 @click.option(
     "--engine",
     type=click.Choice(["tlc", "compiled"]),
@@ -60,6 +63,7 @@ def command(
     tier: str,
     own: Path | None,
     cfg: Path | None,
+    library: tuple[Path, ...],
     engine: str,
     deadlock: bool,
     itf: Path | None,
@@ -89,7 +93,9 @@ def command(
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
-        return _explore(own, cfg, engine, deadlock, tla_tools, Shown(form, full, itf))
+        return _explore(own, cfg, engine, deadlock, Tools(library, tla_tools), Shown(form, full, itf))
+    if library:
+        raise click.UsageError("-I goes with --spec")
     if itf is not None and len(names) != 1:
         raise click.UsageError("--itf goes with the name of one model, or with --spec")
     entries = [model_named(name) for name in names] or models_of_tier(tier)
@@ -146,7 +152,15 @@ class Shown:
     itf: Path | None
 
 
-def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, jar: Path | None, shown: Shown) -> int:
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a spec is read with: further folders with modules, and the tla2tools."""
+
+    library: tuple[Path, ...]
+    jar: Path | None
+
+
+def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, tools: Tools, shown: Shown) -> int:
     """Explore a spec of the reader's own."""
     from lockstep.models.search import explore_compiled, explore_with_tlc
     from lockstep.report.steps import counterexample_record
@@ -154,10 +168,9 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, jar: Pat
 
     config = cfg_of(spec, cfg)
     say = partial(_say_states, spec.name)
-    if engine == "tlc":
-        found = explore_with_tlc(spec, config, deadlock=deadlock, jar=jar, on_progress=say)
-    else:
-        found = explore_compiled(spec, config, deadlock=deadlock, jar=jar, on_progress=say)
+    note_translation(spec, tools.jar)
+    search = explore_with_tlc if engine == "tlc" else explore_compiled
+    found = search(spec, config, deadlock=deadlock, search_path=tools.library, jar=tools.jar, on_progress=say)
     progress_end()
     if shown.form == "json":
         steps = counterexample_record(found.counterexample, full=shown.full)

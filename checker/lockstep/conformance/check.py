@@ -26,6 +26,7 @@ from lockstep.conformance.compare import copies, equal_count
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
+from lockstep.tla.compile.blame import placed
 from lockstep.tla.parts import PathOf
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -33,6 +34,9 @@ from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
 from lockstep.tlc.errors import ToolDied, ToolMissing
 from lockstep.trace.format import Event, TraceError
 from lockstep.trace.json_lines import UnreadableError
+
+#: What a reason begins with where it is the spec that failed.
+NOT_EVALUATED = "the spec could not be evaluated"
 
 #: The action of a finding in the initial state, before any event.
 INIT = "Init"
@@ -125,7 +129,7 @@ def check_trace(
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        check.fail(failure(error, trace.source, check.place))
+        check.fail(failure(placed(error, spec.source), trace.source, check.place))
     check.result.seconds = time.perf_counter() - begin
     return check.result
 
@@ -149,7 +153,7 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
         case OSError() | EnvironmentFailedError():
             return TraceVerdict(source, Verdict.INTERNAL, f"the machine, not the trace: {error}")
         case TlaError():
-            return TraceVerdict(source, Verdict.INTERNAL, f"the spec could not be evaluated{at}: {error}")
+            return TraceVerdict(source, Verdict.INTERNAL, f"{NOT_EVALUATED}{at}: {error}")
         case RecursionError():
             return TraceVerdict(source, Verdict.INCONCLUSIVE, too_deep(at))
         case _:

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lockstep.base.errors import (
+    INCOMPLETE_STEP,
+    NO_VALUE,
+    NOT_PARSED,
+    NOT_TRANSLATED,
+    OLD_TRANSLATION,
+    WRONG_CFG,
+)
+
 STEP, SHOWS, SENT, REFUSED, PROPERTY = "LS201", "LS202", "LS203", "LS204", "LS100"
 MALFORMED, OTHER_SPEC = "LS301", "LS302"
 INCONCLUSIVE, INTERNAL = "LS401", "LS501"
@@ -17,6 +26,50 @@ class Rule:
     title: str
     text: str
 
+
+#: What an author may have got wrong in a spec of his own; every command tells it alike, and the exit code is 2.
+OF_THE_AUTHOR = (
+    Rule(
+        NOT_PARSED,
+        "the spec does not parse",
+        """SANY, the parser of TLA+, refuses a module: its syntax is wrong, or a name is not defined, not declared,
+or has another number of arguments. The message names the first such place; where a word is not known, those that are
+nearly it.""",
+    ),
+    Rule(
+        WRONG_CFG,
+        "the cfg does not fit the spec",
+        """The cfg names what the module does not define or declare, gives a value to what takes arguments, or leaves a
+CONSTANT that is needed without a value. The message names the line, and words that are nearly the one that is not
+known.""",
+    ),
+    Rule(
+        NO_VALUE,
+        "a formula of the spec has no value",
+        """TLA+ leaves open what, for example, 1 + "a", Head(<<>>) or f[x] is for an x outside the domain of f, and so
+does TLC. The message names the place, the action with its arguments, or the property, and the values. `lockstep model`
+shows the steps to the state in which it was to be evaluated. Often a guard is missing that keeps such values out.""",
+    ),
+    Rule(
+        INCOMPLETE_STEP,
+        "a step does not say what becomes of a variable",
+        """In TLA+ a variable of which an action says nothing may have any value after it; no search can try them
+all. Say what it becomes, or that it is UNCHANGED, in every branch of the action. Init must say what each one is.""",
+    ),
+    Rule(
+        NOT_TRANSLATED,
+        "the PlusCal algorithm is not translated",
+        """The module has an algorithm in a comment, and below it no translation, so that it defines no Init and no
+Next. Translate it: `java -cp tla2tools.jar pcal.trans MODULE.tla`, or in the editor.""",
+    ),
+    Rule(
+        OLD_TRANSLATION,
+        "the PlusCal algorithm and its translation have parted",
+        """The line BEGIN TRANSLATION has checksums of the algorithm and of its translation, and one of them is no
+longer right: the algorithm was changed and not translated anew, or the translation was edited by hand. What is
+explored is the translation. This is a note: it changes no verdict.""",
+    ),
+)
 
 OF_THE_CHECK = (
     Rule(
@@ -81,4 +134,5 @@ spent. It is never a pass: the exit code is 3.""",
         """An error of the checker, a formula of the spec that has no value, or a machine that refuses what is needed,
 such as a full disk. It says nothing about the trace; the exit code is 4.""",
     ),
+    *OF_THE_AUTHOR,
 )

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.explore import Violation
+from lockstep.tla.explore import Step, Violation
+from lockstep.tla.liveness.replay import Met
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
@@ -19,13 +20,20 @@ _INIT = "Init"
 
 def of_search(spec: Spec, violation: Violation) -> Behaviour:
     """Return the behaviour that a search of the compiled spec found."""
+    return of_steps(spec, violation.trace, violation.back_to, violation.met)
+
+
+def of_steps(spec: Spec, steps: Sequence[Step], back_to: int | None = None, met: tuple[Met, ...] = ()) -> Behaviour:
+    """Return the behaviour that some steps of a search are; see :class:`Violation` for the rest."""
     return Behaviour(
         tuple(
             Taken(_INIT, {}, "", step.state.as_dict())
             if step.action is None
             else Taken(step.action, step.args, str(spec.actions[step.action].loc), step.state.as_dict())
-            for step in violation.trace
-        )
+            for step in steps
+        ),
+        back_to,
+        met,
     )
 
 

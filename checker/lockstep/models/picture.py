@@ -33,7 +33,8 @@ def draw(
 ) -> tuple[Violation, str]:
     """Draw a shortest path to a violation of a spec into the SVG file `output`; return it, and a line about it.
 
-    Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle.
+    Each row is one depth of the search: the bar shows how many states it has, the path runs down the middle. Of
+    a behaviour without end, which violates a temporal property, a dashed line leads from the last state to the next.
     Arguments: `title`, the picture's, or else the name of the spec; `limit`, how many states are explored;
     `check_deadlock`, whether a state without successors is a violation; the configuration decides if None.
     Raises NothingToDrawError where there is no violation, UncheckedError where there is none but not all properties
@@ -47,13 +48,21 @@ def draw(
         raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
     if violation is None and found.unchecked:
         unchecked = ", ".join(found.unchecked)
-        raise UncheckedError(f"{name}: no violation was found, but only TLC checks {unchecked} (lockstep model)")
-    if violation is None:
+        raise UncheckedError(f"{name}: no violation was found, but no search checks {unchecked}")
+    if violation is None or not violation.trace:
         raise NothingToDrawError(f"{name} has no violation to draw")
     Path(output).write_text(_svg(template, name, found, violation), encoding="utf-8")
-    steps = len(violation.trace) - 1
-    line = f"{output}: {violation.label} is violated after {steps} steps, {found.distinct} states explored"
+    line = f"{output}: {violation.label} is violated {_where(violation)}, {found.distinct} states explored"
     return violation, line
+
+
+def _where(violation: Violation) -> str:
+    steps = len(violation.trace) - 1
+    if violation.back_to is None:
+        return f"after {steps} steps"
+    if violation.back_to == steps:
+        return f"by staying where {steps} steps lead"
+    return f"by going back from step {steps} to {violation.back_to}"
 
 
 def _template() -> Template:
@@ -78,10 +87,13 @@ def _svg(template: Template, name: str, found: Exploration, violation: Violation
         count = found.levels[index] if index < len(found.levels) else 0
         bar = round(380 * count / widest, 1) if widest else 0
         rows.append({"y": 70 + index * _STEP, "label": _label(step), "count": count, "bar": bar, "last": index == last})
+    back = violation.back_to
     return template.render(
         name=name,
         property=violation.label,
         rows=rows,
+        which="the shortest" if back is None else "a",
+        back=None if back is None else {"end": rows[last]["y"], "to": rows[back]["y"], "stays": back == last},
         width=_WIDTH,
         left=_LEFT,
         height=90 + len(rows) * _STEP,
@@ -93,7 +105,11 @@ _TEMPLATE = """\
 <svg xmlns="http://www.w3.org/2000/svg" width="{{ width }}" height="{{ height }}" \
 viewBox="0 0 {{ width }} {{ height }}" font-family="monospace" font-size="14">
 <rect width="100%" height="100%" fill="#fff"/>
-<text x="20" y="30" font-size="17">{{ name }}: the shortest way to violate {{ property }}</text>
+{% if back is not none -%}
+<defs><marker id="back" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">\
+<path d="M 0 0 L 8 4 L 0 8 z" fill="#c0392b"/></marker></defs>
+{% endif -%}
+<text x="20" y="30" font-size="17">{{ name }}: {{ which }} way to violate {{ property }}</text>
 <text x="480" y="52" fill="#667">states found at this depth</text>
 {% for row in rows -%}
 {% if not row.last %}<line x1="{{ left }}" y1="{{ row.y }}" x2="{{ left }}" y2="{{ row.y + step }}" stroke="#345" \
@@ -104,5 +120,10 @@ stroke-width="2"/>
 <circle cx="{{ left }}" cy="{{ row.y }}" r="8" fill="{{ '#c0392b' if row.last else '#345' }}"/>
 <text x="{{ left + 20 }}" y="{{ row.y + 5 }}">{{ loop.index0 }}  {{ row.label }}</text>
 {% endfor -%}
+{% if back is not none -%}
+<path d="M {{ left - 8 }} {{ back.end }} C 6 {{ back.end + (18 if back.stays else 0) }} \
+6 {{ back.to - (18 if back.stays else 0) }} {{ left - 8 }} {{ back.to }}" fill="none" stroke="#c0392b" \
+stroke-width="2" stroke-dasharray="6 3" marker-end="url(#back)"/>
+{% endif -%}
 </svg>
 """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.tla.behaviour import Behaviour, Taken
+from lockstep.tla.liveness.replay import Met
 from lockstep.tla.values.itf import to_itf
 from lockstep.tla.values.kinds import format_value
 
@@ -39,6 +40,13 @@ def _lines(behaviour: Behaviour, full: bool) -> Iterator[str]:
             if stays
             else f"       and from step {behaviour.back_to + 1} on again"
         )
+    if behaviour.met:
+        yield "       which is fair:"
+        yield from (f"         {_condition(met)}" for met in behaviour.met)
+
+
+def _condition(met: Met) -> str:
+    return f"{met.condition}: {met.how}{'' if met.index is None else f' after step {met.index + 1}'}"
 
 
 def _title(step: Taken) -> str:
@@ -72,12 +80,17 @@ def steps_records(behaviour: Behaviour, *, full: bool = False) -> list[dict[str,
 def counterexample_record(behaviour: Behaviour | None, *, full: bool = False) -> dict[str, Any]:
     """Return what a report in JSON says of a counterexample: its steps, and the one to which it goes back for ever.
 
-    Both are null where there is none; a behaviour that comes to a stop goes back to its last step.
+    Both are null where there is none; a behaviour that comes to a stop goes back to its last step. `fairness` tells how
+    what is repeated meets each condition of fairness: after which step the action is taken, or is not enabled.
     """
     if behaviour is None:
-        return {"counterexample": None, "back_to": None}
+        return {"counterexample": None, "back_to": None, "fairness": []}
     back_to = None if behaviour.back_to is None else behaviour.back_to + 1
-    return {"counterexample": steps_records(behaviour, full=full), "back_to": back_to}
+    fairness = [
+        {"condition": met.condition, "met": met.how, "step": None if met.index is None else met.index + 1}
+        for met in behaviour.met
+    ]
+    return {"counterexample": steps_records(behaviour, full=full), "back_to": back_to, "fairness": fairness}
 
 
 def _variables(step: Taken) -> dict[str, Any]:
@@ -94,8 +107,16 @@ def write_itf(behaviour: Behaviour, path: Path, source: str, violated: str) -> N
 
 def itf(behaviour: Behaviour, source: str, violated: str) -> dict[str, Any]:
     """Return a behaviour as the tree of an ITF file; arguments are those of write_itf."""
-    meta = {"format": "ITF", "format-description": _ITF, "source": source, "status": "violation", "violates": violated}
+    meta: dict[str, Any] = {
+        "format": "ITF",
+        "format-description": _ITF,
+        "source": source,
+        "status": "violation",
+        "violates": violated,
+    }
     loop = {} if behaviour.back_to is None else {"loop": behaviour.back_to}
+    if behaviour.met:
+        meta["fairness"] = [_condition(met) for met in behaviour.met]
     states = [
         {"#meta": {"index": index, "action": told["action"], "args": told["args"]}, **_variables(step)}
         for index, (step, told) in enumerate(zip(behaviour.steps, steps_records(behaviour), strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -82,10 +82,11 @@ def check(
     return judge(trace if isinstance(trace, Trace) else Path(trace))
 
 
-def judge_known(switches: Switches, tlc: ByTlc | None = None, say: Say = silent) -> Judge:
+def judge_known(switches: Switches, tlc: ByTlc | None = None, say: Say = silent, *, jar: Path | None = None) -> Judge:
     """Return the check of a trace whose header names a system that lockstep knows.
 
-    Arguments: `switches`, constants that replace the header's; `tlc`, where TLC takes the steps.
+    Arguments: `switches`, constants that replace the header's; `tlc`, where TLC takes the steps; `jar`, the tla2tools
+    that the spec is parsed with.
     """
 
     def judge(given: Path | Trace) -> TraceVerdict:
@@ -95,7 +96,7 @@ def judge_known(switches: Switches, tlc: ByTlc | None = None, say: Say = silent)
             header = trace.header
             system = system_of(header, source)
             if tlc is None:
-                spec = compiled(system, header, source, switches)
+                spec = compiled(system, header, source, switches, jar)
                 found = check_trace(_Told(trace, say), spec, system.interface(spec))
             else:
                 held = subject(system, header, source, switches, tlc.jar)
@@ -114,14 +115,23 @@ def _notes(header: Header, here: str, source: str) -> Iterator[str]:
         yield f"{source}:1: {OTHER_SPEC} note: {told}"
 
 
-def judge_own(own: Path, cfg: Path, mapping: Path | None, tlc: ByTlc | None = None) -> Judge:
+def judge_own(
+    own: Path,
+    cfg: Path,
+    mapping: Path | None,
+    tlc: ByTlc | None = None,
+    *,
+    search_path: Sequence[Path] = (),
+    jar: Path | None = None,
+) -> Judge:
     """Return the check of a trace, or with `mapping` of a log, against a spec of the reader's own.
 
+    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
     mapped = None if mapping is None else read_mapping(mapping)
     system = own_system(own, cfg, mapped)
-    spec = load_own_spec(system)
+    spec = load_own_spec(system, search_path, jar)
     if mapped is not None:
         try:
             refuse_mapping(mapped, spec)
@@ -130,7 +140,7 @@ def judge_own(own: Path, cfg: Path, mapping: Path | None, tlc: ByTlc | None = No
     interface = system.interface(spec)
     if tlc is None:
         return lambda given: check_own(given, spec, interface, mapped)
-    parsed = parse_spec(own, cfg, jar=tlc.jar)
+    parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
         return check_with_tlc(trace, Subject(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import NOT_EVALUATED, Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
 from lockstep.systems.specs import refuse_unchecked
 from lockstep.systems.system import System
@@ -44,13 +45,14 @@ def refuse_mapping(mapping: Mapping, spec: Spec) -> None:
             raise MappingError(f"field `codes.{name}`: the cfg has no such INVARIANT or PROPERTY")
 
 
-def load_own_spec(system: System) -> Spec:
+def load_own_spec(system: System, search_path: Sequence[Path] = (), jar: Path | None = None) -> Spec:
     """Compile a spec that traces are to be checked against.
 
+    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools to use.
     Raises UncheckedPropertyError where the cfg asks for liveness, which no finite trace can be checked for,
     FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
-    compiled = load_spec(system.module, system.trace_cfg)
+    compiled = load_spec(system.module, system.trace_cfg, search_path=search_path, jar=jar)
     compiled.refuse_false_assumptions()
     refuse_unchecked(compiled, str(system.trace_cfg))
     return compiled
@@ -70,9 +72,12 @@ def check_own(
     """
     source = given.source if isinstance(given, Trace) else str(given)
     try:
-        return check(_opened(given, source, spec, mapping), spec, interface)
+        found = check(_opened(given, source, spec, mapping), spec, interface)
     except Exception as error:  # Whatever it is, it is this trace's alone.
-        return failure(error, source)
+        found = failure(error, source)
+    if found.verdict is Verdict.INTERNAL and found.reason.startswith(NOT_EVALUATED):
+        found.verdict = Verdict.MALFORMED  # the spec is the reader's own, and so is the mistake
+    return found
 
 
 def _opened(given: Path | Trace, source: str, spec: Spec, mapping: Mapping | None) -> Events:

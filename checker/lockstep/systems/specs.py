@@ -65,10 +65,12 @@ def trace_spec(header: Header, source: str, switches: Switches | None = None) ->
     return compiled(system_of(header, source), header, source, switches)
 
 
-def compiled(system: System, header: Header, source: str, switches: Switches | None = None) -> Spec:
-    """Compile the spec of a system for a trace; arguments and exceptions are those of trace_spec."""
+def compiled(
+    system: System, header: Header, source: str, switches: Switches | None = None, jar: Path | None = None
+) -> Spec:
+    """Compile the spec of a system for a trace; arguments (`jar`: the tla2tools) and exceptions as of trace_spec."""
     constants = trace_constants(system, header, source, switches)
-    spec = load_spec(system.module, system.trace_cfg, constants=constants, footprints=system.footprints)
+    spec = load_spec(system.module, system.trace_cfg, constants=constants, footprints=system.footprints, jar=jar)
     try:
         spec.refuse_false_assumptions()
     except FalseAssumptionError as error:
@@ -81,7 +83,7 @@ def subject(
     system: System, header: Header, source: str, switches: Switches | None = None, jar: Path | None = None
 ) -> Subject:
     """Return what TLC holds a trace against; arguments and exceptions are those of trace_spec."""
-    spec = compiled(system, header, source, switches)
+    spec = compiled(system, header, source, switches, jar)
     constants = trace_constants(system, header, source, switches)
     parsed = parse_spec(system.module, system.trace_cfg, constants=constants, jar=jar)
     return Subject(spec, parsed, system.interface(spec))
@@ -97,7 +99,7 @@ def trace_constants(
 
 def refuse_unchecked(spec: Spec, cfg: str) -> None:
     """Raise UncheckedPropertyError where the cfg asks for what no finite trace can be checked for, such as liveness."""
-    for name, places in spec.unchecked.items():
+    for name, places in {**spec.temporal, **spec.unchecked}.items():
         raise UncheckedPropertyError(f"{cfg}: no trace can be checked for {name} ({', '.join(places)})")
 
 

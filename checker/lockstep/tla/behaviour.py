@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from lockstep.tla.liveness.replay import Met
 from lockstep.tla.values.equality import compare
 from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
 
@@ -38,10 +39,12 @@ class Behaviour:
     Attributes:
         steps: the steps.
         back_to: of a behaviour without end, the index of the step to which it goes back; the last where it stays there.
+        met: how what it repeats meets each condition of fairness; empty where nobody tells.
     """
 
     steps: tuple[Taken, ...]
     back_to: int | None = None
+    met: tuple[Met, ...] = ()
 
     def changed(self, index: int) -> tuple[Change, ...]:
         """List what a step changed; nothing for the initial state."""

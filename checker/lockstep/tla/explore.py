@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from lockstep.tla.compile.blame import SpecFault, blamed
+from lockstep.tla.liveness.check import check_temporal, refuse_sameness
+from lockstep.tla.liveness.graph import graph_of
+from lockstep.tla.liveness.replay import Met
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State, strictly_equal
 from lockstep.tla.symmetry import sameness
-from lockstep.tla.values.kinds import Value
+from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 
-__all__ = ["Edge", "Exploration", "Step", "Violation", "explore"]
+__all__ = ["Edge", "Exploration", "Step", "Violation", "explore", "fault_in"]
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,20 @@ class Violation:
     """What a search found wrong.
 
     Attributes:
-        kind: ``invariant``, ``action property``, ``initial property`` or ``deadlock``.
+        kind: ``invariant``, ``action property``, ``initial property``, ``deadlock``, ``temporal property`` or
+            ``postcondition``.
         name: which; empty for a deadlock.
-        trace: a shortest way there, from an initial state.
+        trace: a shortest way there, from an initial state; of a temporal property a behaviour without end; empty for a
+            postcondition, which is of no state.
+        back_to: of that the index of the state that comes after the last: the last itself where it stutters for ever.
+        met: how what it repeats meets each condition of fairness of the SPECIFICATION.
     """
 
     kind: str
     name: str
     trace: tuple[Step, ...]
+    back_to: int | None = None
+    met: tuple[Met, ...] = ()
 
     @property
     def label(self) -> str:
@@ -65,7 +75,7 @@ class Exploration:
         levels: how many of them each level has.
         edges: the steps, if they were asked for; parallel ones are kept.
         violation: the first violation, if any.
-        unchecked: the properties with parts that no search of states checks, such as liveness.
+        unchecked: the properties with parts that no search checks, such as \\EE.
     """
 
     generated: int = 0
@@ -101,9 +111,56 @@ class _Search:
         self.same = sameness(spec)
         self.numbers: dict[Value, int] = {}
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
+        self.follows: list[list[int]] | None = [] if spec.temporal and spec.has_behaviour else None
+        self.queued = 0
+        self.asked: tuple[str, int, tuple[str | None, dict[str, Value], State] | None] = ("Init", -1, None)
+        """What is evaluated: its name, the state's number, and the step from there; "" while an action is."""
+
+    def tell(self, name: str) -> int:
+        """Answer what TLC tells of a search: of the state that is expanded, at this very moment.
+
+        Raises:
+            KeyError: if it is none of these.
+        """
+        level = self.result.depth  # that of the state which is expanded; 0 before the first
+        deepest = len(self.trace(len(self.result.states) - 1)) if self.result.states else 1
+        return {"level": level, "distinct": self.result.distinct, "queue": self.queued, "diameter": deepest}[name]
 
     def run(self) -> Exploration:
+        try:
+            return self.search()
+        except TlaAssertionError:
+            raise
+        except TlaError as error:
+            raise self.fault(error) from error
+
+    def fault(self, error: TlaError) -> SpecFault:
+        """Tell of an evaluation that failed: what was evaluated, where, and the steps that led there."""
+        what, number, step = self.asked
+        steps = (*self.trace(number), *(() if step is None else (Step(*step),)))
+        if what:
+            place = self.spec.property_places.get(what, self.spec.init_place if what == "Init" else "")
+            return blamed(error, self.spec.source, what, {}, str(place), steps)
+        name, args, place = self.failing(error, self.result.states[number])
+        return blamed(error, self.spec.source, name, args, place, steps)
+
+    def failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
+        """Find the action, its arguments and its place, whose evaluation in a state fails with this error."""
+        for name, action in self.spec.actions.items():
+            args: dict[str, Value] = {}
+            try:
+                for args in self.spec.arguments(state, name):
+                    self.spec.step(state, name, args)
+            except TlaError as again:
+                if str(again) == str(error):
+                    return name, args, str(action.loc)
+        return "Next", {}, ""
+
+    def search(self) -> Exploration:
         result = self.result
+        if not self.spec.has_behaviour and self.spec.assumptions:
+            result.depth = 1  # as TLC counts it
+            return self.completed()
         frontier = self.start()
         result.levels.append(len(frontier))
         while frontier and result.violation is None:
@@ -116,18 +173,40 @@ class _Search:
             frontier = found
             if self.on_level is not None:
                 self.on_level(result.distinct)
-        result.complete = result.violation is None
-        return result
+        return result if result.violation is not None else self.completed()
+
+    def completed(self) -> Exploration:
+        """Note that all states were seen, and ask what must hold then."""
+        self.result.complete = True
+        self.asked = "a temporal property", -1, None
+        self.check_temporal(self.follows)
+        self.asked = "the POSTCONDITION", -1, None
+        if self.result.violation is None and not self.spec.postcondition_holds():
+            self.result.violation = Violation("postcondition", self.spec.postcondition or "", ())
+        return self.result
+
+    def check_temporal(self, follows: list[list[int]] | None) -> None:
+        """Check what is said of whole behaviours, once all states and steps are there."""
+        if follows is None:
+            return
+        states = self.result.states
+        found = check_temporal(self.spec, graph_of(states, follows, range(self.result.levels[0])))
+        if found is not None:
+            trace = tuple(Step(step.action, step.args, step.state) for step in found.steps)
+            self.result.violation = Violation("temporal property", found.name, trace, found.back_to, found.met)
 
     def start(self) -> list[int]:
         found: list[int] = []
         for state in self.spec.initial_states():
             self.result.generated += 1
             for name, holds in self.spec.initial_properties.items():
+                self.asked = name, -1, (None, {}, state)
                 if not holds(state):
                     self.violated("initial property", name, [Step(None, {}, state)])
                     return found
+            self.asked = "the CONSTRAINT", -1, (None, {}, state)
             self.visit(state, self.spec.constraint(state), -1, None, {}, found)
+            self.asked = "Init", -1, None
             if self.result.violation is not None:
                 return found
         return found
@@ -153,8 +232,10 @@ class _Search:
                 self.numbers[key] = number
             self.result.states.append(state)
             self.parents.append((parent, action, args))
+            self.queued += parent < 0  # TLC queues an initial state before it looks at the invariants
             found.append(number)
         for name, holds in self.spec.invariants.items():
+            self.asked = name, parent, (action, args, state)
             if not holds(state):
                 self.violated("invariant", name, [*self.trace(parent), Step(action, args, state)])
                 break
@@ -164,18 +245,29 @@ class _Search:
         """Generate the successors of a state; answer whether the search goes on."""
         spec, result = self.spec, self.result
         state = result.states[number]
+        follows: list[int] = []
+        if self.follows is not None:
+            self.follows.append(follows)
+        self.queued -= 1
+        self.asked = "", number, None
         deadlocked = True
         for action, args, after in spec.successors(state):
             result.generated += 1
+            known = len(result.states)
             deadlocked = False
+            self.asked = "the CONSTRAINT", number, (action, args, after)
             in_model = spec.constraint(after) and spec.action_constraint(state, after)
             target = self.visit(after, in_model, number, action, args, found)
-            if self.keep_edges and in_model and target is not None:
-                result.edges.append(Edge(number, action, args, target))
+            if in_model and target is not None:
+                follows.append(target)
+                if self.keep_edges:
+                    result.edges.append(Edge(number, action, args, target))
             if result.violation is None:
                 self.check_step(number, state, action, args, after)
             if result.violation is not None:
                 return False
+            self.queued += len(result.states) - known
+            self.asked = "", number, None
         if deadlocked and self.check_deadlock:
             self.violated("deadlock", "", self.trace(number))
             return False
@@ -183,6 +275,7 @@ class _Search:
 
     def check_step(self, number: int, state: State, action: str, args: dict[str, Value], after: State) -> None:
         for name, holds in self.spec.action_properties.items():
+            self.asked = name, number, (action, args, after)
             if not holds(state, after):
                 self.violated("action property", name, [*self.trace(number), Step(action, args, after)])
                 return
@@ -204,6 +297,24 @@ class _Search:
         return steps
 
 
+def fault_in(spec: Spec, values: Mapping[str, Value]) -> SpecFault | None:
+    """Evaluate what a search evaluates in a state, and of its successors; return what fails, None if nothing does.
+
+    Args:
+        spec: the specification.
+        values: the variables of the state by name.
+    """
+    search = _Search(spec, keep_edges=False, check_deadlock=False, max_states=None, on_level=None)
+    try:
+        with spec.registers.searching(search.tell):
+            search.visit(spec.state(values), True, -1, None, {}, [])
+            search.result.violation = None
+            search.expand(0, [])
+    except TlaError as error:
+        return search.fault(error)
+    return None
+
+
 def explore(
     spec: Spec,
     *,
@@ -212,11 +323,12 @@ def explore(
     max_states: int | None = None,
     on_level: Callable[[int], None] | None = None,
 ) -> Exploration:
-    """Search all reachable states, breadth first, until one violates something.
+    """Search all reachable states, breadth first, until one violates something; then check temporal properties.
 
     SYMMETRY and VIEW work as in TLC: of states that are the same, the first one found stands for all. So do
     constraints: a state outside them is generated, counted and checked, but is not a distinct state and has no
-    successors.
+    successors. A specification without an initial predicate has no states; where it has ASSUMEs, these are all there
+    is to check.
 
     Args:
         spec: the specification.
@@ -230,8 +342,13 @@ def explore(
 
     Raises:
         FalseAssumptionError: if an ASSUME is false.
-        TlaError: if evaluation fails.
+        LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
+        LassoContradictedError: if a behaviour that was found does not stand when it is replayed.
+        SpecFault: if evaluation fails, with its place and the steps that lead there.
     """
-    spec.refuse_false_assumptions()
+    refuse_sameness(spec)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
-    return _Search(spec, keep_edges, deadlock, max_states, on_level).run()
+    search = _Search(spec, keep_edges, deadlock, max_states, on_level)
+    with spec.registers.searching(search.tell):
+        spec.refuse_false_assumptions()
+        return search.run()

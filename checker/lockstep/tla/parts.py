@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.tla.meta import EachMeta, PartMeta, Path
+from lockstep.tla.compile.module.meta import EachMeta, PartMeta, Path
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 

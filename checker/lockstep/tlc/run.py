@@ -13,6 +13,7 @@ from typing import Literal
 from lockstep.base.interrupts import deferred_interrupts
 from lockstep.base.paths import common_dir
 from lockstep.base.scratch import lacks_room, scratch
+from lockstep.tlc.cfg_entries import told_of_entries
 from lockstep.tlc.errors import ToolMissing
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
 from lockstep.tlc.parse import OutputReader
@@ -105,6 +106,7 @@ def run_tlc(
     except ToolMissing as problem:
         return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
     result = judge(Request(spec, cfg, options.simulation is not None), reader, ended)
+    result = told_of_entries(result, cfg, find_tla2tools(options.jar))
     if lacking is not None and (result.violation is None or result.violation.kind is PropertyKind.EVALUATION):
         reason = f"TLC cannot write its temporary files: {lacking}"
         result = replace(result, verdict=TlcVerdict.INCONCLUSIVE, cause=Cause.TOOL_FAILED, reason=reason)

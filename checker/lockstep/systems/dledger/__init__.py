@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
-from lockstep.base.extras import extra
 from lockstep.base.progress import Say
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.dledger.codes import CODES
@@ -31,15 +30,13 @@ def _is_log(path: Path, begin: bytes) -> bool:
 
 def _read_recording(path: Path, _version: str | None, _compile: Compile, say: Say) -> Imported:
     # What places the steps of a recording is slow to import, and only this needs it.
-    with extra("import"):
-        from lockstep.systems.dledger.recording import import_recording
+    from lockstep.systems.dledger.recording import import_recording
 
     return import_recording(path, say)
 
 
 def _read_log(path: Path, version: str | None, compile_: Compile, say: Say) -> Imported:
-    with extra("import"):
-        from lockstep.systems.dledger.log import import_log
+    from lockstep.systems.dledger.log import import_log
 
     return import_log(path, version or LOGGED_VERSION, compile_, say)
 

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from lockstep.tla.compile.program import Configured
 from lockstep.tla.syntax.cfg import Cfg
+from lockstep.tla.syntax.instances import walk
+from lockstep.tla.syntax.standard import REGISTERS
 from lockstep.tla.syntax.tree import (
     At,
     Bind,
     Builtin,
     Call,
+    Definition,
     Expr,
     Let,
     Number,
@@ -63,6 +66,16 @@ class Evaluation(Configured):
         """Apply the configuration; the facts are still to be found."""
         super().__init__(tree, cfg)
         self.facts: dict[int, Facts] = {}
+        self.has_registers = any(self._uses_registers(definition) for definition in tree.definitions.values())
+
+    def _uses_registers(self, definition: Definition) -> bool:
+        """Tell whether a definition of the project mentions TLCGet or TLCSet."""
+        return self.standard(definition) is None and any(
+            isinstance(part, (Call, OperatorArg))
+            and part.op in self.tree.definitions
+            and self.standard(self.tree.definitions[part.op]) in REGISTERS
+            for part in walk(definition.body, self.tree)
+        )
 
     def reads(self, expr: Expr, primed: bool = False) -> tuple[bool, bool]:
         """Tell whether an expression reads variables of the current state, and of the next."""
@@ -79,8 +92,8 @@ class Evaluation(Configured):
         else:
             now = nxt = False
             args = tuple(self._parts(expr))
-            if isinstance(expr, Let):  # what is never used is written all the same
-                args += tuple(self.tree.definitions[uid].body for uid in expr.definitions)
+            if isinstance(expr, Let):
+                args += tuple(self.tree.definitions[uid].body for uid in self.used(expr))
         for arg in args:
             if now and nxt:
                 break
@@ -127,7 +140,12 @@ class Evaluation(Configured):
         return self.reads(expr) == (False, False)
 
     def strict(self, expr: Expr) -> frozenset[int]:
-        """List the parameters (and LET names) certainly evaluated whenever an expression is."""
+        """List the parameters (and LET names) certainly evaluated whenever an expression is.
+
+        With registers it matters when that is, so nothing is evaluated before it is needed.
+        """
+        if self.has_registers:
+            return frozenset()
         none: frozenset[int] = frozenset()
         if isinstance(expr, Call):
             return self._strict_call(expr)
@@ -188,7 +206,7 @@ class Evaluation(Configured):
         if isinstance(expr, Builtin):
             under = under or expr.name in ("'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct")
         if isinstance(expr, Let):
-            for uid in expr.definitions:
+            for uid in self.used(expr):
                 found |= self.primed(self.tree.definitions[uid].body, under)
         for part in self._parts(expr):
             found |= self.primed(part, under)

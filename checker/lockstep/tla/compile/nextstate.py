@@ -16,9 +16,13 @@ __all__ = ["ActionPart", "Frame", "split_next"]
 
 @dataclass(frozen=True)
 class Frame:
-    """One step from Next down to an action: a quantifier, a LET, or the use of a definition."""
+    """One step from Next down to an action: a bound of a quantifier, a LET, or the use of a definition.
+
+    `further` is how many bounds of the same quantifier follow.
+    """
 
     bound: Bound | None = None
+    further: int = 0
     let: Let | None = None
     use: Call | None = None
     definition: Definition | None = None
@@ -78,10 +82,11 @@ def _split(program: Program, expr: Expr, state: _State, home: str) -> list[Actio
         return [part for arg in expr.args for part in _split(program, arg, below, state.name or home)]
     if isinstance(expr, Bind) and expr.name == "$BoundedExists":
         constant = all(b.domain is not None and program.is_constant(b.domain) for b in expr.bounds)
-        frames = state.frames + tuple(Frame(bound=bound) for bound in expr.bounds)
+        further = range(len(expr.bounds) - 1, -1, -1)
+        frames = state.frames + tuple(map(Frame, expr.bounds, further))
         inner = replace(state, frames=frames, tlc_descends=state.tlc_descends and constant)
         return _split(program, expr.body, inner, home)
-    if isinstance(expr, Let) and _leads_to_split(program, expr.body):
+    if isinstance(expr, Let) and expr.definitions and _leads_to_split(program, expr.body):
         inner = replace(state, frames=(*state.frames, Frame(let=expr)))
         return _split(program, expr.body, inner, home)
     if isinstance(expr, Call):
@@ -139,7 +144,7 @@ def _label(program: Program, expr: Expr, state: _State) -> str:
     """Answer the name TLC prints: that of the innermost definition it can enter without a state."""
     label, descends = state.label, state.tlc_descends
     while descends:
-        if isinstance(expr, Let):
+        if isinstance(expr, Let) and expr.definitions:
             expr = expr.body
         elif isinstance(expr, Bind) and expr.name == "$BoundedExists":
             descends = all(b.domain is not None and program.is_constant(b.domain) for b in expr.bounds)

@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import WRONG_CFG, BadInputError
+from lockstep.base.near import did_you_mean
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.tree import STANDARD_MODULES, Declaration, Definition, Location, Tree
+from lockstep.tla.syntax.instances import use_of, walk
+from lockstep.tla.syntax.standard import DOING, STANDARD
+from lockstep.tla.syntax.tree import (
+    COMMUNITY_MODULES,
+    STANDARD_MODULES,
+    Call,
+    Declaration,
+    Definition,
+    Let,
+    Location,
+    OperatorArg,
+    Tree,
+)
 from lockstep.tla.values.kinds import ModelValue, Value
 
 
 class CompileError(BadInputError):
-    """A construct outside the supported language, or a name that is missing; the message names module and line."""
+    """A construct outside the supported language, or a name that is missing; the message names module and line.
 
-    def __init__(self, message: str, loc: Location | None = None) -> None:
+    Attributes:
+        loc: where it stands, if it is in a module.
+        code: the code of an author's mistake; empty where nothing is wrong with the spec.
+    """
+
+    def __init__(self, message: str, loc: Location | None = None, code: str = "") -> None:
         """Make the error; a location puts module and line before the message."""
-        super().__init__(message if loc is None else f"{loc.module}.tla:{loc.line}: {message}")
-        self.loc = loc
+        place = "" if loc is None else f"{loc}: " if code else f"{loc.module}.tla:{loc.line}: "
+        super().__init__(place + message)
+        self.loc, self.code = loc, code
+
+
+def refused_name(cfg: Cfg, name: str, problem: str, known: Iterable[str] = ()) -> CompileError:
+    """Make the error of a name in the configuration that does not fit the modules, with those like it."""
+    line = cfg.lines.get(name)
+    place = cfg.file if line is None else f"{cfg.file}:{line}"
+    return CompileError(f"{place}: {WRONG_CFG} {problem}{did_you_mean(name, known)}", code=WRONG_CFG)
 
 
 class Configured:
@@ -40,13 +67,13 @@ class Configured:
         self.replaced: dict[int, int] = {}
         self.values: dict[int, Value] = {}
         self.top = {tree.name_of(uid): uid for uid in tree.modules[tree.root].symbols}
+        self._used: dict[int, tuple[Let, tuple[int, ...]]] = {}
         self._apply_cfg()
 
     def _apply_cfg(self) -> None:
         for name, value in self.cfg.constants.items():
-            if name not in self.top and value is ModelValue(name):
-                continue  # `n1 = n1` without a declaration: it only says that n1 is a model value
-            self.values[self._configured(name)] = value
+            if name in self.top:  # TLC passes over a value for a name that is not there
+                self.values[self.top[name]] = value
         for name, other in self.cfg.substitutions.items():
             self.replaced[self._configured(name)] = self._named(other)
         for (module, name), other in self.cfg.module_substitutions.items():
@@ -66,26 +93,42 @@ class Configured:
         wanted = self._arity(uid)
         if wanted != given:
             name = self.tree.name_of(uid)
-            raise CompileError(f"{name} takes {wanted} arguments, but the configuration gives it {given}")
+            raise refused_name(
+                self.cfg, name, f"{name} takes {wanted} arguments, but the configuration gives it {given}"
+            )
 
     def _within(self, module: str, name: str) -> list[int]:
-        """List a module's definition or constant, and the copies that instances made of it."""
+        """List a module's definition or constant, and the copies that instances made of it.
+
+        A copy with parameters of its instance is none of them: it is made to use what it is a copy of.
+        """
         if module not in self.tree.modules:
-            raise CompileError(f"the configuration names the module {module}, which is not used")
+            problem = f"the configuration names the module {module}, which is not used"
+            raise refused_name(self.cfg, module, problem, self.tree.modules)
         symbols = {self.tree.name_of(uid): uid for uid in self.tree.modules[module].symbols}
         if name not in symbols:
-            raise CompileError(f"the configuration gives {name}, which {module} does not have")
+            problem = f"the configuration gives {name}, which {module} does not have"
+            raise refused_name(self.cfg, name, problem, symbols)
         uid = symbols[name]
-        return [uid, *[copy for copy, source in self.tree.origins.items() if source == uid]]
+        copies = [copy for copy, source in self.tree.origins.items() if source == uid]
+        own = self._arity(uid)
+        for definition in (self.tree.definitions[copy] for copy in copies if self._arity(copy) > own):
+            passed = definition.params[len(definition.params) - own :]
+            args = tuple(use_of(self.tree.params[each], definition.loc) for each in passed)
+            body = Call(uid, args, definition.loc)
+            self.tree.definitions[definition.uid] = replace(definition, body=body)
+        return [uid, *[copy for copy in copies if self._arity(copy) == own]]
 
     def _configured(self, name: str) -> int:
         if name not in self.top:
-            raise CompileError(f"the configuration gives {name}, which {self.tree.root} does not have")
+            problem = f"the configuration gives {name}, which {self.tree.root} does not have"
+            raise refused_name(self.cfg, name, problem, self.top)
         return self.top[name]
 
     def _named(self, name: str) -> int:
         if name not in self.top:
-            raise CompileError(f"the configuration names {name}, which {self.tree.root} does not have")
+            problem = f"the configuration names {name}, which {self.tree.root} does not have"
+            raise refused_name(self.cfg, name, problem, self.top)
         return self.top[name]
 
     def constants(self) -> Iterable[Declaration]:
@@ -110,10 +153,28 @@ class Configured:
         uid = self.target(uid)
         return None if uid in self.values else self.tree.definitions.get(uid)
 
+    def used(self, expr: Let) -> tuple[int, ...]:
+        """List the definitions of a LET that its body uses, itself or through others; the rest need not be compiled."""
+        known = self._used.get(id(expr))
+        if known is None:  # the LET is kept, so that no other gets its id
+            known = self._used[id(expr)] = (expr, tuple(self._find_used(expr)))
+        return known[1]
+
+    def _find_used(self, expr: Let) -> Iterable[int]:
+        found: set[int] = set()
+        pending = [expr.body]
+        while pending:
+            for part in walk(pending.pop(), self.tree):
+                if isinstance(part, (Call, OperatorArg)) and part.op in expr.definitions and part.op not in found:
+                    found.add(part.op)
+                    pending.append(self.tree.definitions[part.op].body)
+        return (uid for uid in expr.definitions if uid in found)
+
     def standard(self, definition: Definition) -> tuple[str, str] | None:
         """Answer (module, name) for a definition of a standard module."""
-        module = definition.loc.module
-        return (module, definition.name) if module in STANDARD_MODULES else None
+        known = definition.loc.module, definition.name
+        is_from_java = known[0] in COMMUNITY_MODULES and (known in STANDARD or known in DOING)
+        return known if is_from_java or known[0] in STANDARD_MODULES else None
 
     def model_values(self) -> list[str]:
         """List the names of all model values the configuration mentions."""

@@ -11,15 +11,19 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from types import CodeType
 
+from lockstep.base.errors import NOT_TRANSLATED
 from lockstep.tla.compile.module.module import COMPILER_VERSION
 from lockstep.tla.compile.module.text import generate
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
+from lockstep.tla.loading.pluscal import untranslated
 from lockstep.tla.loading.project import directories_of, exported, program_of, project_modules, read_cfg
 from lockstep.tla.spec import Spec, code_of
 from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.interning import interned
 from lockstep.tla.syntax.tree import read_tree
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value, sort_key
+from lockstep.tlc.java import named_jar
 
 __all__ = ["load_spec"]
 
@@ -47,14 +51,15 @@ def load_spec(
         search_path: further directories with modules, after the root module's own and its parent, before spec/common.
         footprints: definitions whose :meth:`Spec.footprint` will be asked for, where they are there.
         java: the Java launcher.
-        jar: ``tla2tools.jar``.
+        jar: ``tla2tools.jar``; what another jar parsed is not taken from the cache.
 
     Returns:
         The specification. Once cached, loading it needs no Java.
 
     Raises:
         SanyError: if SANY refuses a module.
-        ToolMissing: if SANY is needed and there is no Java that is new enough, or no jar.
+        ToolMissing: if SANY is needed and there is no Java that is new enough, or no jar; if a jar that is named is
+            none.
         ToolDied: if SANY does not finish in its time.
         CfgError: if the configuration cannot be read.
         CompileError: if something needed is outside the supported language.
@@ -67,16 +72,28 @@ def load_spec(
     modules = project_modules(root, directories)
     asked = sorted(footprints)
     spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked))
-    cached = _cache_file(cache_dir, root.stem, spec_hash)
+    cached = _cache_file(cache_dir, root.stem, spec_hash, None if jar is None else Path(jar))
     if (known := _cached(cached)) is not None:
         return known
-    xml = exported(root, modules, directories, cached.parent, java=java, jar=jar)
-    tree = read_tree(xml)
-    names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
-    program = program_of(tree, cfg)
-    source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
+    try:
+        xml = exported(root, modules, directories, cached.parent, java=java, jar=jar)
+        tree = read_tree(xml)
+        names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
+        program = program_of(tree, cfg)
+        source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
+    except (CompileError, sany.SanyError) as error:
+        raise _of_pluscal(error, root, modules[root.stem]) from error
     write_cached(cached, source.encode())
     return Spec(source)
+
+
+def _of_pluscal(error: CompileError | sany.SanyError, root: Path, text: str) -> CompileError | sany.SanyError:
+    """Return an error as it is, or what is behind it: names are missing since the algorithm is not translated."""
+    line = untranslated(text)
+    if line is None or (isinstance(error, CompileError) and not error.code):
+        return error
+    said = f"{root}:{line}: {NOT_TRANSLATED} the PlusCal algorithm is not translated (pcal.trans {root.name})"
+    return CompileError(said, code=NOT_TRANSLATED)
 
 
 def _text_of(modules: dict[str, str], jar: str | Path | None) -> Callable[[str], str | None]:
@@ -121,8 +138,13 @@ def _own_code() -> str:
     return digest.hexdigest()
 
 
-def _cache_file(folder: str | Path | None, name: str, spec_hash: str) -> Path:
-    return (cache_folder() if folder is None else Path(folder)) / f"{name}-{spec_hash[:32]}.py"
+def _cache_file(folder: str | Path | None, name: str, spec_hash: str, jar: Path | None) -> Path:
+    """Name the file of a specification; one for each jar that somebody names, since it is to be used."""
+    key, named = spec_hash, named_jar(jar)
+    if named is not None:
+        tools = named.stat()
+        key = hashlib.sha256(f"{spec_hash} {tools.st_size} {tools.st_mtime_ns}".encode()).hexdigest()
+    return (cache_folder() if folder is None else Path(folder)) / f"{name}-{key[:32]}.py"
 
 
 def _cached(path: Path) -> Spec | None:

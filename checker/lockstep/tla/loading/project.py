@@ -53,6 +53,7 @@ def parse_spec(
     cfg_path: str | Path | None = None,
     *,
     constants: Mapping[str, Value] | None = None,
+    search_path: Iterable[str | Path] = (),
     jar: str | Path | None = None,
 ) -> Parsed:
     """Parse a specification with SANY.
@@ -60,7 +61,7 @@ def parse_spec(
     Arguments and exceptions are those of :func:`lockstep.tla.loading.load.load_spec`.
     """
     root = Path(tla_path)
-    directories = directories_of(root, ())
+    directories = directories_of(root, search_path)
     _, cfg = read_cfg(cfg_path, dict(constants or {}))
     modules = project_modules(root, directories)
     xml = exported(root, modules, directories, cache_folder(), jar=jar)
@@ -134,5 +135,5 @@ def exported(
 
 def program_of(tree: Tree, cfg: Cfg) -> Program:
     """Resolve the INSTANCEs of a tree and apply a configuration to it."""
-    resolve_instances(tree)
+    resolve_instances(tree, cfg)
     return Program(tree, cfg)

@@ -37,9 +37,12 @@ class Cfg:
         action_constraints: names of action constraints.
         symmetry: name of the symmetry set, if any.
         view: name of the view, if any.
+        alias: name of what TLC shows instead of a counterexample's states, if any.
+        postcondition: name of what must hold once a search is complete, if any.
         check_deadlock: whether deadlock is an error.
         names: the model values and strings in these values, in the order of the text.
         file: its name in error messages.
+        lines: where each word stands first.
     """
 
     constants: dict[str, Value] = field(default_factory=dict)
@@ -55,9 +58,12 @@ class Cfg:
     action_constraints: list[str] = field(default_factory=list)
     symmetry: str | None = None
     view: str | None = None
+    alias: str | None = None
+    postcondition: str | None = None
     check_deadlock: bool = True
     names: list[str] = field(default_factory=list)
     file: str = "the configuration"
+    lines: dict[str, int] = field(default_factory=dict)
 
 
 _LISTS = {
@@ -70,7 +76,15 @@ _LISTS = {
     "ACTION_CONSTRAINT": "action_constraints",
     "ACTION_CONSTRAINTS": "action_constraints",
 }
-_SINGLES = {"SPECIFICATION": "specification", "INIT": "init", "NEXT": "next", "SYMMETRY": "symmetry", "VIEW": "view"}
+_SINGLES = {
+    "SPECIFICATION": "specification",
+    "INIT": "init",
+    "NEXT": "next",
+    "SYMMETRY": "symmetry",
+    "VIEW": "view",
+    "ALIAS": "alias",
+    "POSTCONDITION": "postcondition",
+}
 _KEYWORDS = {*_LISTS, *_SINGLES, "CONSTANT", "CONSTANTS", "CHECK_DEADLOCK"}
 
 _TOKEN = re.compile(
@@ -131,6 +145,8 @@ class _Parser:
         self.tokens = _tokens(text, file)
         self.index = 0
         self.cfg = Cfg(file=file)
+        for token in reversed(self.tokens):
+            self.cfg.lines[token.text] = token.line
 
     def fail(self, message: str, token: _Token | None) -> CfgError:
         line = token.line if token else (self.tokens[-1].line if self.tokens else 1)

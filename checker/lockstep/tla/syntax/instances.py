@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from lockstep.tla.syntax.cfg import Cfg
+from lockstep.tla.syntax.standard import DOING, STANDARD
 from lockstep.tla.syntax.tree import (
     STANDARD_MODULES,
     Bind,
@@ -32,7 +34,7 @@ from lockstep.tla.syntax.tree import (
     children,
 )
 
-__all__ = ["resolve_instances", "walk"]
+__all__ = ["resolve_instances", "use_of", "walk"]
 
 
 def walk(expr: Expr, tree: Tree) -> list[Expr]:
@@ -57,14 +59,19 @@ def _is_lambda(arg: OperatorArg, tree: Tree) -> bool:
     return definition is not None and definition.name == "LAMBDA"
 
 
-def resolve_instances(tree: Tree) -> None:
+def resolve_instances(tree: Tree, cfg: Cfg | None = None) -> None:
     """Carry out the substitutions of all INSTANCEs in a tree, in place.
+
+    A configuration's replacement (``Op <- Other``) holds within an instance, too, where the module uses Op: as in TLC,
+    Other then stands under the substitutions of the instance. ``I!Op`` is another definition, which is not replaced.
 
     Args:
         tree: what :func:`lockstep.tla.syntax.tree.read_tree` answers.
+        cfg: the configuration, if there is one.
     """
     _note_origins(tree)
-    resolver = _Resolver(tree, _make_standard(tree))
+    replaced, given = _configured(tree, cfg or Cfg())
+    resolver = _Resolver(tree, _make_standard(tree), replaced, given)
     for uid, definition in list(tree.definitions.items()):
         if resolver.has_work(definition.body):
             tree.definitions[uid] = resolver.resolved(definition)
@@ -74,6 +81,18 @@ def resolve_instances(tree: Tree) -> None:
             for each in module.assumptions
         ]
         tree.modules[name] = replace(module, assumptions=tuple(assumed))
+
+
+def _configured(tree: Tree, cfg: Cfg) -> tuple[dict[int, int], frozenset[int]]:
+    """Find what a configuration replaces, and what it gives a value; whether the names are right is seen later."""
+    symbols = {name: {tree.name_of(uid): uid for uid in module.symbols} for name, module in tree.modules.items()}
+    top = symbols[tree.root]
+    pairs = [(top.get(name), other) for name, other in cfg.substitutions.items()]
+    pairs += [(symbols.get(module, {}).get(name), other) for (module, name), other in cfg.module_substitutions.items()]
+    replaced = {uid: top[other] for uid, other in pairs if uid is not None and other in top}
+    given = [top.get(name) for name in cfg.constants]
+    given += [symbols.get(module, {}).get(name) for module, name in cfg.module_constants]
+    return replaced, frozenset(uid for uid in given if uid is not None)
 
 
 def _make_standard(tree: Tree) -> frozenset[int]:
@@ -115,7 +134,9 @@ def _standard_origin(definition: Definition) -> Expr | None:
     """Answer the body of a standard module's definition that an INSTANCE repeats (``I!+``, or a LOCAL ``+``)."""
     body = _written(definition)
     module = body.loc.module
-    return body if module in STANDARD_MODULES and module != definition.loc.module else None
+    known = module, definition.name.rpartition("!")[2]
+    is_standard = module in STANDARD_MODULES or known in STANDARD or known in DOING
+    return body if is_standard and module != definition.loc.module else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +177,14 @@ _NOTHING = _Scope(_Instance({}, ()), (), {})
 
 
 class _Resolver:
-    def __init__(self, tree: Tree, standard: frozenset[int]) -> None:
+    def __init__(
+        self, tree: Tree, standard: frozenset[int], replaced: Mapping[int, int], given: frozenset[int]
+    ) -> None:
         self.tree = tree
         self.standard = standard
+        self.replaced, self.given = replaced, given
         self.written = dict(tree.definitions)  # copies are made of what was written, whatever is resolved already
-        self.top = {uid for module in tree.modules.values() for uid in module.symbols}
+        self.top = {uid for module in tree.modules.values() for uid in module.symbols} | tree.unlisted
         self.instances: dict[object, _Instance] = {}
         self.mentions = _Mentions(tree)
 
@@ -295,7 +319,8 @@ class _Resolver:
         if uid in scope.local:
             return scope.local[uid], ()
         instance = scope.instance
-        if uid not in self.top or not self.mentions.any_of(uid, instance.values):
+        uid = self.replaced.get(uid, uid) if instance.values else uid
+        if uid in self.given or uid not in self.top or not self.mentions.any_of(uid, instance.values):
             return uid, ()
         definition = self.written[uid]
         if isinstance(definition.body, Substituted):
@@ -366,10 +391,11 @@ class _Resolver:
 
     def uses(self, params: tuple[int, ...], loc: Location) -> tuple[Expr, ...]:
         """Answer the expressions that pass these parameters on."""
-        return tuple(_use(self.tree.params[uid], loc) for uid in params)
+        return tuple(use_of(self.tree.params[uid], loc) for uid in params)
 
 
-def _use(param: Param, loc: Location) -> Expr:
+def use_of(param: Param, loc: Location) -> Expr:
+    """Answer the expression that passes a parameter on."""
     return OperatorArg(param.uid, None, loc) if param.arity else Call(param.uid, (), loc)
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import NOT_PARSED, BadInputError
 from lockstep.base.interrupts import deferred_interrupts
+from lockstep.base.near import did_you_mean
 from lockstep.base.scratch import lacks_room, scratch
+from lockstep.tla.syntax.standard import STANDARD
 from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools
 from lockstep.tlc.process import Budget, How, killed_by, run_supervised
+from lockstep.tlc.verdict import sany_error
 
 __all__ = ["SanyError", "default_jar", "export", "standard_module"]
 
@@ -28,14 +32,16 @@ class SanyError(BadInputError):
     Attributes:
         file: the module's file, if known.
         line: the line SANY points at, if any.
+        column: the column SANY points at, if any.
     """
 
-    def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
-        """Make the error; file and line come before the message."""
-        place = "" if file is None else f"{file}:{line}: " if line is not None else f"{file}: "
-        super().__init__(place + message)
-        self.file = file
-        self.line = line
+    def __init__(
+        self, message: str, file: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        """Make the error; file, line and column come before the message."""
+        place = ":".join(str(part) for part in (file, line, column) if part is not None)
+        super().__init__(f"{place}: {message}" if place else message)
+        self.file, self.line, self.column = file, line, column
 
 
 def default_jar() -> Path:
@@ -89,7 +95,7 @@ def export(
     if not source.is_file():
         raise SanyError("no such file", str(path))
     if not _MODULE.search(source.read_bytes()):
-        raise SanyError("no TLA+ module: one begins with `---- MODULE Name ----`", str(path))
+        raise SanyError(f"{NOT_PARSED} no TLA+ module: one begins with `---- MODULE Name ----`", str(path))
     directories = [str(source.parent), *[str(Path(d).resolve()) for d in search_path]]
     flags = [flag for directory in directories for flag in ("-I", directory)]
     # SANY writes the standard modules it reads into the temporary folder, where another SANY would remove them.
@@ -156,7 +162,13 @@ def _failure(done: _Done, folder: Path) -> str | None:
     return None
 
 
-_NOISE = re.compile(r"(Parsing file|Semantic processing|\*{4}|Linting of).*|\s*at [\w.$]+\(.*|.*AbortException.*")
+_STANDARD = frozenset(name for _, name in STANDARD)
+
+#: Lines that say nothing.
+_NO_WORDS = re.compile(r"(\*+ SANY.*)?")
+
+#: The places that SANY puts before what it says; the first of them is told in our own form.
+_OWN_PLACE = re.compile(r"line \d+, col \d+ to line \d+, col \d+ of module \w+|^\s*at [\w.$]+\(.*", re.MULTILINE)
 
 
 def _refusal(source: Path, done: _Done, again: _Done) -> SanyError:
@@ -167,11 +179,23 @@ def _refusal(source: Path, done: _Done, again: _Done) -> SanyError:
         raise ToolDied(f"{source}: SANY did not run: java ended with status {done.status} and said {said[:200]!r}")
     if not re.search(r"error|abort|cannot find", text, re.IGNORECASE):
         text = done.text
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not _NOISE.fullmatch(line.strip())]
-    place = re.search(r"line (\d+), col(?:umn)? \d+(?: to line \d+, col \d+ of module (\w+))?", text)
-    module = place[2] if place and place[2] else None
-    if place and module is None:
-        named = re.search(r"(?:residing in|in) module (\w+)", text[: place.end() + 200], re.IGNORECASE)
-        module = named[1] if named else None
-    file = str(source if module in (None, source.stem) else source.with_name(f"{module}.tla"))
-    return SanyError("\n".join(lines[:30]), file, int(place[1]) if place else None)
+    found = sany_error([line.strip() for line in text.splitlines() if not _NO_WORDS.fullmatch(line.strip())], source)
+    said = " ".join(_OWN_PLACE.sub("", found.message).split())
+    unknown = re.search(r"Unknown operator: `(\w+)'|Could not find declaration or definition of symbol '(\w+)'", said)
+    if unknown is not None:
+        word = unknown[1] or unknown[2]
+        said = said[: unknown.end()] + (
+            did_you_mean(word, _words(Path(found.file))) or did_you_mean(word, _STANDARD, 0.8)
+        )
+    return SanyError(f"{NOT_PARSED} {said}", found.file, found.line, found.column)
+
+
+def _words(file: Path) -> set[str]:
+    """Return the names of a module's text: what it defines, and what stands there more than once."""
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    counted = Counter(re.findall(r"\b[A-Za-z]\w*", text))
+    defined = set(re.findall(r"\b(\w+)[ \t]*(?:\([^()\n]*\))?[ \t]*==", text))
+    return defined | {word for word, count in counted.items() if count > 1}

@@ -7,12 +7,32 @@ integers (small ones, where the result is one, too).
 
 from __future__ import annotations
 
-__all__ = ["PASSING", "STANDARD", "STANDARD_VALUES"]
+__all__ = ["DOING", "PASSING", "READING", "REGISTERS", "STANDARD", "STANDARD_VALUES", "TOLD_OF_A_SEARCH"]
 
 #: What holds a part of an argument in its result, or answers one.
 PASSING = frozenset(
     {"Append", "\\o", "Head", "Tail", "SubSeq", "SelectSeq", "SortSeq", "@@", ":>", "Print", "TLCEval", "BagUnion"}
 )
+
+#: What reads and writes the registers of a search, so that it matters when it is evaluated.
+REGISTERS = frozenset({("TLC", "TLCGet"), ("TLC", "TLCSet")})
+
+#: What ``TLCGet`` tells of a search that depends on the spec alone, with one worker.
+TOLD_OF_A_SEARCH = frozenset({"level", "distinct", "queue", "diameter"})
+
+#: What reads a file, whose name must be a constant.
+READING = frozenset({("Json", "JsonDeserialize"), ("Json", "ndJsonDeserialize"), ("IOUtils", "Deserialize")})
+
+#: What does something besides having a value, and what that is.
+DOING: dict[tuple[str, str], str] = {
+    **dict.fromkeys([("Json", "JsonSerialize"), ("Json", "ndJsonSerialize")], "it writes a file"),
+    **dict.fromkeys([("IOUtils", "IOSerialize"), ("IOUtils", "Serialize")], "it writes a file"),
+    ("IOUtils", "IODeserialize"): "it reads what Java has written",
+    **{
+        ("IOUtils", name): "it runs a process"
+        for name in ("IOExec", "IOEnvExec", "IOExecTemplate", "IOEnvExecTemplate")
+    },
+}
 
 STANDARD_VALUES: dict[tuple[str, str], str] = {
     ("Naturals", "Nat"): "_NAT",
@@ -62,5 +82,15 @@ STANDARD: dict[tuple[str, str], tuple[str, str, str]] = {
     ("TLC", "Permutations"): ("_permutations", "v", ""),
     ("TLC", "SortSeq"): ("_sort_seq", "vo", ""),
     ("TLC", "ToString"): ("_to_string", "v", ""),
+    ("TLC", "TLCGet"): ("_tlc_get", "v", ""),
+    ("TLC", "TLCSet"): ("_tlc_set", "vv", ""),
+    ("Json", "ToJson"): ("_to_json", "v", ""),
+    ("Json", "ToJsonArray"): ("_to_json_array", "v", ""),
+    ("Json", "ToJsonObject"): ("_to_json_object", "v", ""),
+    ("Json", "JsonDeserialize"): ("_read_json", "v", ""),
+    ("Json", "ndJsonDeserialize"): ("_read_json_lines", "v", ""),
+    ("IOUtils", "Deserialize"): ("_read_text", "vv", ""),
+    ("IOUtils", "IOEnv"): ("_io_env", "", ""),
+    ("IOUtils", "atoi"): ("_atoi", "v", ""),
     ("TLC", "TLCEval"): ("_frozen", "v", ""),
 }

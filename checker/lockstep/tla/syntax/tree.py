@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 __all__ = [
+    "COMMUNITY_MODULES",
     "STANDARD_MODULES",
     "At",
     "Bind",
@@ -37,8 +38,11 @@ __all__ = [
 ]
 
 STANDARD_MODULES = frozenset(
-    {"Naturals", "Integers", "Reals", "Sequences", "FiniteSets", "Bags", "TLC", "TLCExt", "Toolbox", "Json"}
+    {"Naturals", "Integers", "Reals", "Sequences", "FiniteSets", "Bags", "TLC", "TLCExt", "Toolbox"}
 )
+
+#: Modules of the community that TLC takes from Java, in part: the user has them, beside the spec or in a named folder.
+COMMUNITY_MODULES = frozenset({"Json", "IOUtils"})
 
 
 class SyntaxTreeError(Exception):
@@ -115,7 +119,7 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """``LET definitions IN body``."""
+    """``LET definitions IN body``; without definitions, a part of another definition (``Inv!2``), or all of it."""
 
     definitions: tuple[int, ...]
     body: Expr
@@ -218,6 +222,8 @@ class Tree:
         declarations: by unique id.
         params: by unique id.
         origins: of a definition that an INSTANCE brought in: the definition it is a copy of.
+        unlisted: the definitions at the top level that no module lists as its symbols: ASSUMEs and THEOREMs with a
+            name, and what SANY made of parts with parameters, as ``Inv!2!(x)``.
     """
 
     root: str = ""
@@ -226,6 +232,7 @@ class Tree:
     declarations: dict[int, Declaration] = field(default_factory=dict)
     params: dict[int, Param] = field(default_factory=dict)
     origins: dict[int, int] = field(default_factory=dict)
+    unlisted: set[int] = field(default_factory=set)
     _next_uid: int = 1 << 40
 
     def fresh_uid(self) -> int:
@@ -268,6 +275,9 @@ _BUILTIN_NAMES = {
 #: An ASSUME or a THEOREM with a name, which stands for what it says wherever it is used.
 _NAMED = ("AssumeDef", "TheoremDefNode")
 
+#: What SANY calls a LAMBDA, and what is a definition's name here that was one.
+_LAMBDA, _PART = "LAMBDA", "part"
+
 
 class _Reader:
     def __init__(self, root: ElementTree.Element) -> None:
@@ -280,6 +290,7 @@ class _Reader:
             uid: _text(node, "uniquename") for uid, node in self.entries.items() if node.tag == "BuiltInKind"
         }
         self.here = Location(self.tree.root, 0, 0, 0, 0)
+        self.applied: dict[int, int] = {}
 
     def run(self) -> Tree:
         for uid, node in self.entries.items():
@@ -292,11 +303,38 @@ class _Reader:
                 self.tree.definitions[uid] = self.definition(uid, node)
             elif node.tag in _NAMED:
                 self.tree.definitions[uid] = self.named(uid, node)
+                self.tree.unlisted.add(uid)
         for node in self.entries.values():
             if node.tag == "ModuleNode":
                 module = self.module(node)
                 self.tree.modules[module.name] = module
+        self.name_parts()
+        self.give_parameters()
         return self.tree
+
+    def name_parts(self) -> None:
+        """Make definitions of the LAMBDAs that are applied: SANY writes ``Inv!2!(x)`` as one, with an argument."""
+        for uid in self.applied.keys() & self.tree.definitions.keys():
+            definition = self.tree.definitions[uid]
+            if definition.name == _LAMBDA:
+                self.tree.definitions[uid] = replace(definition, name=_PART)
+                self.tree.unlisted.add(uid)
+
+    def give_parameters(self) -> None:
+        """Give the facts of an ``I(p) == INSTANCE M`` its parameters, which SANY leaves out of their XML.
+
+        Any definition of the same INSTANCE begins with them; how many they are, a use of the fact tells.
+        """
+        siblings: dict[str, tuple[int, ...]] = {}
+        for definition in self.tree.definitions.values():
+            instance = definition.name.rpartition("!")[0]
+            siblings[instance] = max(siblings.get(instance, ()), definition.params, key=len)
+        for uid in self.tree.unlisted & self.applied.keys():
+            fact, count = self.tree.definitions[uid], self.applied[uid]
+            if fact.name != _PART and count:
+                params = siblings[fact.name.rpartition("!")[0]][:count]
+                body = fact.body if len(params) == count else Builtin("<a fact without its parameters>", (), fact.loc)
+                self.tree.definitions[uid] = replace(fact, params=params, body=body)
 
     def declaration(self, uid: int, node: ElementTree.Element) -> Declaration:
         kind = int(_text(node, "kind"))
@@ -379,9 +417,12 @@ class _Reader:
         bound_symbols = node.find("boundSymbols")
         name = self.builtins.get(uid)
         if name is None:
+            self.applied[uid] = len(args)
             return Call(uid, args, loc)
+        if name == "$Nop":
+            return Let((), args[0], loc)
         name = _BUILTIN_NAMES.get(name, name)
-        if bound_symbols is None:
+        if bound_symbols is None or not args:  # TAKE, a step of a proof, binds variables and has no body
             return Builtin(name, args, loc)
         bounds = tuple([self.bound(child) for child in bound_symbols])
         return Bind(name, bounds, args[0], loc)

@@ -23,10 +23,12 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, TypeAlias
 
+from lockstep.base.errors import BadInputError
+
 Value: TypeAlias = Any
 
 
-class TlaError(Exception):
+class TlaError(BadInputError):
     """An evaluation that has no value, such as ``Head(<<>>)``."""
 
 

@@ -28,6 +28,7 @@ class Names:
         """Take the number of each name."""
         self._number = numbers.__getitem__
         self._orders: dict[frozenset[Value], list[Value]] = {}
+        self._order = self.elements
 
     def sorted(self, elements: Collection[Value]) -> list[Value] | None:
         """List elements in TLC's order; None where a name is not known, and with it the order."""
@@ -51,6 +52,8 @@ class Names:
             TlaError: if it cannot be listed, even if nobody wants an element.
         """
         if type(container) is not frozenset:
+            if isinstance(container, LazySet):
+                container.list_by(self._order)
             return listed(container)
         if len(container) < 2:
             return container

@@ -17,6 +17,7 @@ def assignment(actions: Actions, expr: Builtin, scope: Context, block: Block, as
     """Write ``x' = e`` or ``x' \\in S``: an assignment, or a test if the variable is assigned."""
     variable = variable_of(actions, expr.args[0], scope)
     assert variable is not None
+    block.emit(f"# {expr.loc}")
     status = status_of(assigned, variable)
     if status == "yes":
         guard(actions, expr, scope, block, assigned, rest)

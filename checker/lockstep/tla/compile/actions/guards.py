@@ -14,6 +14,7 @@ from lockstep.tla.syntax.tree import Builtin, Call, Expr
 
 def guard(actions: Actions, expr: Expr, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
     """Write a conjunct that is a formula."""
+    block.emit(f"# {expr.loc}")
     inner = Block()
     if actions.mode == "why":
         traced_guard(actions, expr, scope, block, assigned, rest)

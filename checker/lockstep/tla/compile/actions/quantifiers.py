@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lockstep.tla.compile.actions.assigned import Assigned, Rest
 from lockstep.tla.compile.actions.compiler import Actions
@@ -45,10 +45,21 @@ def exists(
     rest: Rest,
 ) -> None:
     """Write ``\\E``: a loop for each bound, and the body within."""
+    every(actions, bounds, scope, block, lambda b, inner: actions.write(body, inner, b, assigned, rest))
+
+
+def every(
+    actions: Actions,
+    bounds: Sequence[Bound],
+    scope: Context,
+    block: Block,
+    write: Callable[[Block, Context], None],
+) -> None:
+    """Write the loops of a quantifier, the last bound's outermost: TLC's first variable changes fastest."""
     if not bounds:
-        actions.write(body, scope, block, assigned, rest)
+        write(block, scope)
         return
-    loop(actions, bounds[0], scope, block, lambda b, inner: exists(actions, bounds[1:], body, inner, b, assigned, rest))
+    loop(actions, bounds[-1], scope, block, lambda b, inner: every(actions, bounds[:-1], inner, b, write))
 
 
 def loop(actions: Actions, bound: Bound, scope: Context, block: Block, write: Callable[[Block, Context], None]) -> None:
@@ -61,7 +72,7 @@ def loop(actions: Actions, bound: Bound, scope: Context, block: Block, write: Ca
         number = actions.values.conjunct(bound.domain.loc, f"\\E {shown} \\in ")
         domain = f"_w.domain({number}, {domain})"
     inner_scope, names = actions.values.bind_values(bound.params, scope)
-    heads = [f"for {name} in {domain}:" for name in names]
+    heads = [f"for {name} in {domain}:" for name in reversed(names)]
     if bound.is_tuple:
         heads = [f"for {', '.join(names)}{',' * (len(names) == 1)} in _tuples({domain}, {len(names)}):"]
     _nested(actions, heads, names, inner_scope, block, write)

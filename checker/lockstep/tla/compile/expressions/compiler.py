@@ -112,7 +112,7 @@ class Compiler(ABC):
         write = self.lazily if lazily else self.expr
         body.emit(f"return {write(definition.body, scope, body)}")
         head = Block()
-        if not params and now is None and nxt is None:
+        if not params and now is None and nxt is None and not self.program.has_registers:
             head.emit("@_Lazy")
         states = [state for state in (now, nxt) if state is not None]
         head.nest(f"def {name}({', '.join([*states, *params])}):  # {definition.loc}", body)

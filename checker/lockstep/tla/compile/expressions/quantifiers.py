@@ -51,7 +51,7 @@ def iterable(compiler: Compiler, domain: Expr, scope: Context, block: Block, *, 
         low, high = (compiler.expr(limit, scope, block) for limit in limits)
         return f"_span({low}, {high})"
     code = compiler.expr(domain, scope, block)
-    if in_order:
+    if in_order or compiler.program.has_registers:
         return f"_elements({code})"
     if isinstance(domain, Builtin) and domain.name == "$SetEnumerate" and len(domain.args) < 2:
         return code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lockstep.base.errors import WRONG_CFG
 from lockstep.tla.compile.emit import Block, python_name
 from lockstep.tla.compile.expressions.arguments import arguments, operator, thunk
 from lockstep.tla.compile.expressions.compiler import Compiler
@@ -17,8 +18,8 @@ from lockstep.tla.compile.expressions.context import (
 )
 from lockstep.tla.compile.expressions.in_context import is_given_soft, is_integer, is_small, must_inline
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.syntax.standard import STANDARD, STANDARD_VALUES
-from lockstep.tla.syntax.tree import Builtin, Call, Declaration, Definition, Expr, Let, Location, OperatorArg
+from lockstep.tla.syntax.standard import DOING, READING, REGISTERS, STANDARD, STANDARD_VALUES, TOLD_OF_A_SEARCH
+from lockstep.tla.syntax.tree import Builtin, Call, Declaration, Definition, Expr, Let, Location, OperatorArg, String
 
 
 def call(compiler: Compiler, expr: Call, scope: Context, block: Block, *, lazily: bool = False) -> str:
@@ -39,14 +40,15 @@ def call(compiler: Compiler, expr: Call, scope: Context, block: Block, *, lazily
     if known is not None and (known in STANDARD or known in STANDARD_VALUES):
         return standard_use(compiler, known, expr, scope, block)
     if known is not None and known[0] != "Bags":
-        raise CompileError(f"{known[1]} of the module {known[0]} is not supported", expr.loc)
+        why = f": {DOING[known]}" if known in DOING else ""
+        raise CompileError(f"{known[1]} of the module {known[0]} is not supported{why}", expr.loc)
     return defined_use(compiler, definition, expr, scope, block, lazily=lazily)
 
 
 def declared_use(compiler: Compiler, declared: Declaration, expr: Expr, scope: Context) -> str:
     """Compile the use of a variable."""
     if not declared.is_variable:
-        raise CompileError(f"the constant {declared.name} has no value", expr.loc)
+        raise CompileError(f"{WRONG_CFG} the constant {declared.name} has no value in the cfg", expr.loc, WRONG_CFG)
     if declared.uid not in compiler.variables:
         raise CompileError(f"{declared.name} is a variable of a module that is not instanced here", expr.loc)
     if scope.now is None:
@@ -158,15 +160,16 @@ def inline(
 
 
 def let(compiler: Compiler, expr: Let, scope: Context, block: Block) -> Context:
-    """Compile the definitions of a LET into a block; answer the context of its body."""
+    """Compile the definitions of a LET that it uses into a block; answer the context of its body."""
     needed = compiler.program.strict(expr.body)
-    for uid in reversed(expr.definitions):
+    used = compiler.program.used(expr)
+    for uid in reversed(used):
         definition = compiler.program.tree.definitions[uid]
         if uid in needed and not definition.params:
             needed |= compiler.program.strict(definition.body)
     env = dict(scope.env)
     inner = replace(scope, env=env)
-    for uid in expr.definitions:
+    for uid in used:
         definition = compiler.program.tree.definitions[uid]
         name = scope.names.fresh(python_name(definition.name.rpartition("!")[2]))
         eager = uid in needed and not definition.params and not definition.recursive
@@ -197,6 +200,10 @@ def standard_use(compiler: Compiler, known: tuple[str, str], expr: Call, scope: 
     """Compile the use of a standard module's operator."""
     if known in STANDARD_VALUES:
         return STANDARD_VALUES[known]
+    if known in REGISTERS:
+        refuse_counter(known[1], expr)
+    if known in READING and not compiler.program.is_constant(expr.args[0]):
+        raise CompileError(f"{known[1]} needs the name of a file that is constant", expr.loc)
     function, how, inline = STANDARD[known]
     args = [
         operator(compiler, arg, scope, block, of_values=True) if kind == "o" else compiler.expr(arg, scope, block)
@@ -206,3 +213,12 @@ def standard_use(compiler: Compiler, known: tuple[str, str], expr: Call, scope: 
     if inline and all(fits(compiler.program, arg) for arg in expr.args):
         return f"({args[0]} {inline} {args[1]})"
     return f"{function}({', '.join(args)})"
+
+
+def refuse_counter(name: str, expr: Call) -> None:
+    """Refuse what TLCGet tells, and TLCSet does, that is no function of the registers and the search."""
+    key = expr.args[0]
+    if isinstance(key, String) and (name == "TLCSet" or key.value not in TOLD_OF_A_SEARCH):
+        known = ", ".join(sorted(TOLD_OF_A_SEARCH))
+        has = "numbered registers" if name == "TLCSet" else f"numbered registers, {known}"
+        raise CompileError(f'{name}("{key.value}") is not supported; there are {has}', expr.loc)

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.emit import Names
 from lockstep.tla.compile.nextstate import ActionPart, split_next
-from lockstep.tla.compile.program import CompileError
+from lockstep.tla.compile.program import CompileError, refused_name
 from lockstep.tla.syntax.instances import walk
 from lockstep.tla.syntax.tree import Builtin, Call, Definition, Expr
 
-_TEMPORAL = frozenset({"[]", "<>", "~>", "$WF", "$SF", "$SquareAct", "$AngleAct", "-+->", "$TemporalExists"})
+_TEMPORAL = frozenset({"[]", "<>", "~>", "$WF", "$SF", "-+->", "$TemporalExists", "$TemporalForall"})
 
 
 @dataclass
 class Formula:
-    """The parts of a temporal formula ``Init /\\ [][Next]_v /\\ ...``."""
+    """The parts of a temporal formula ``Init /\\ [][Next]_v /\\ ...``; `temporal` are all that are of no other kind."""
 
     initial: list[Expr]
     steps: list[Builtin]
     invariants: list[Expr]
-    unchecked: list[Expr]
+    temporal: list[Expr]
 
 
 def named(program: Program, name: str, what: str) -> Definition:
@@ -29,7 +29,7 @@ def named(program: Program, name: str, what: str) -> Definition:
     uid = program.top.get(name)
     definition = program.definition(uid) if uid is not None else None
     if definition is None:
-        raise CompileError(f"{program.cfg.file}: {what} {name} is not defined in {program.tree.root}")
+        raise refused_name(program.cfg, name, f"{what} {name} is not defined in {program.tree.root}", program.top)
     return definition
 
 
@@ -69,12 +69,12 @@ def _sort(program: Program, expr: Expr, found: Formula) -> None:
             _sort(program, arg, found)
     elif isinstance(expr, Builtin) and expr.name == "[]":
         _sort_always(program, expr.args[0], found)
-    elif _is_temporal(program, expr):
+    elif is_temporal(program, expr):
         definition = program.definition(expr.op) if isinstance(expr, Call) else None
         if definition is not None and not definition.params:
             _sort(program, definition.body, found)
         else:
-            found.unchecked.append(expr)
+            found.temporal.append(expr)
     else:
         found.initial.append(expr)
 
@@ -82,13 +82,14 @@ def _sort(program: Program, expr: Expr, found: Formula) -> None:
 def _sort_always(program: Program, expr: Expr, found: Formula) -> None:
     if isinstance(expr, Builtin) and expr.name == "$SquareAct":
         found.steps.append(expr)
-    elif _is_temporal(program, expr) or program.reads(expr)[1]:
-        found.unchecked.append(expr)
+    elif is_temporal(program, expr) or program.reads(expr)[1]:
+        found.temporal.append(Builtin("[]", (expr,), expr.loc))
     else:
         found.invariants.append(expr)
 
 
-def _is_temporal(program: Program, expr: Expr, seen: frozenset[int] = frozenset()) -> bool:
+def is_temporal(program: Program, expr: Expr, seen: frozenset[int] = frozenset()) -> bool:
+    """Tell whether a temporal operator stands in an expression, or in a definition that it uses."""
     for part in walk(expr, program.tree):
         if isinstance(part, Builtin) and part.name in _TEMPORAL:
             return True
@@ -96,7 +97,7 @@ def _is_temporal(program: Program, expr: Expr, seen: frozenset[int] = frozenset(
             definition = program.definition(part.op)
             if definition is not None and program.standard(definition) is None:
                 seen |= {part.op}
-                if _is_temporal(program, definition.body, seen):
+                if is_temporal(program, definition.body, seen):
                     return True
     return False
 

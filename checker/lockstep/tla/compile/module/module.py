@@ -11,13 +11,13 @@ from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.expressions.compiler import Compiler
 from lockstep.tla.compile.expressions.context import Binding, Context, InlineBinding
 from lockstep.tla.compile.expressions.language import ExpressionCompiler
+from lockstep.tla.compile.module.meta import Place, empty_meta
 from lockstep.tla.compile.nextstate import Frame
-from lockstep.tla.meta import Place, empty_meta
 from lockstep.tla.syntax.tree import Location
 
-__all__ = ["COMPILER_VERSION", "Module", "inlined", "place_of"]
+__all__ = ["COMPILER_VERSION", "Module", "inlined", "place_of", "source_text"]
 
-COMPILER_VERSION = "12"
+COMPILER_VERSION = "14"
 
 
 class Module:
@@ -76,3 +76,13 @@ def inlined(frame: Frame, scope: Context) -> dict[int, Binding]:
 def place_of(loc: Location) -> Place:
     """Return a location as META has it."""
     return (loc.module, loc.line, loc.column, loc.end_line, loc.end_column)
+
+
+def source_text(module: Module, loc: Location) -> str:
+    """Answer the text of the specification at a location."""
+    lines = module.sources.get(loc.module, "").splitlines()[loc.line - 1 : loc.end_line]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][: loc.end_column]
+    lines[0] = lines[0][loc.column - 1 :]
+    return "\n".join(lines)

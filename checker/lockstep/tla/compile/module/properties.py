@@ -10,11 +10,12 @@ from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Context, InlineBinding
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
 from lockstep.tla.compile.module.behaviour import named, sorted_formula
+from lockstep.tla.compile.module.meta import EachMeta, Path, Place
 from lockstep.tla.compile.module.module import Module, inlined, place_of
+from lockstep.tla.compile.module.temporal import write_temporal_properties
 from lockstep.tla.compile.nextstate import Frame
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.meta import EachMeta, Path, Place
-from lockstep.tla.syntax.tree import Expr, Location
+from lockstep.tla.syntax.tree import Builtin, Expr, Location
 
 
 def write_predicates(module: Module) -> None:
@@ -29,13 +30,29 @@ def write_predicates(module: Module) -> None:
     meta["action_constraints"] = [
         predicate(module, named(module.program, name, "ACTION_CONSTRAINT").body) for name in cfg.action_constraints
     ]
-    for name in cfg.properties:
-        write_property(module, name)
+    write_temporal_properties(module, dict(_temporal_parts(module)))
     meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
     if cfg.view is not None:
         view = named(module.program, cfg.view, "VIEW")
         check_of_state(module, view.body, f"the VIEW {cfg.view}", view.loc)
     meta["assumptions"] = assumptions(module)
+    if cfg.postcondition is not None:
+        write_postcondition(module, cfg.postcondition)
+
+
+def write_postcondition(module: Module, name: str) -> None:
+    """Write the POSTCONDITION; one that asks TLC for its statistics, or speaks of a state, is not checked here."""
+    definition = named(module.program, name, "POSTCONDITION")
+    module.meta["property_places"][name] = place_of(definition.loc)
+    try:
+        with module.values.attempt():
+            written = predicate(module, definition.body) if module.program.is_constant(definition.body) else None
+    except CompileError:
+        written = None
+    if written is None:
+        module.meta["unchecked"][name] = [str(definition.loc)]
+    else:
+        module.meta["postcondition"] = (name, written)
 
 
 def state_predicate(module: Module, name: str, what: str) -> str:
@@ -52,8 +69,16 @@ def check_of_state(module: Module, expr: Expr, what: str, loc: Location) -> None
         raise CompileError(f"{what} speaks of the next state, but it should speak of one state only", loc)
 
 
-def write_property(module: Module, name: str) -> None:
-    """Write what can be checked of a PROPERTY: its actions, what it asks of the first state, its invariants."""
+def _temporal_parts(module: Module) -> Iterator[tuple[str, list[Expr]]]:
+    """Write what a search of states checks of each PROPERTY; yield what else there is of it."""
+    for name in module.program.cfg.properties:
+        temporal = write_property(module, name)
+        if temporal:
+            yield name, temporal
+
+
+def write_property(module: Module, name: str) -> list[Expr]:
+    """Write what a PROPERTY says of steps, of the first state and of every state; answer its temporal conjuncts."""
     formula = sorted_formula(module.program, named(module.program, name, "PROPERTY").body)
     if formula.steps:
         module.meta["action_properties"][name] = [predicate(module, step) for step in formula.steps]
@@ -69,15 +94,21 @@ def write_property(module: Module, name: str) -> None:
         if key not in module.meta["invariants"]:
             module.meta["invariants"][key] = predicate(module, part)
             write_parts(module, key, part, of_step=False)
-    if formula.unchecked:
-        module.meta["unchecked"][name] = [str(part.loc) for part in formula.unchecked]
+    return formula.temporal
 
 
 def predicate(module: Module, expr: Expr) -> str:
     """Compile a formula as a function of both states; answer its name."""
     scope = module.values.context(NOW, NEXT)
     body = Block()
-    body.emit(f"return {module.values.test(expr, scope, body)}")
+    conjuncts = expr.args if isinstance(expr, Builtin) and expr.name == "\\land" else ()
+    for conjunct in conjuncts[:-1]:
+        body.emit(f"# {conjunct.loc}")
+        body.emit(f"if not ({module.values.test(conjunct, scope, body)}):")
+        body.emit("    return False")
+    last = conjuncts[-1] if conjuncts else expr
+    body.emit(f"# {last.loc}")
+    body.emit(f"return {module.values.test(last, scope, body)}")
     name = module.values.globals.fresh("_holds")
     head = Block()
     head.nest(f"def {name}({NOW}, {NEXT}=None):  # {expr.loc}", body)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from lockstep.tla.compile.actions.assigned import YIELD, Rest
 from lockstep.tla.compile.actions.compiler import Actions
 from lockstep.tla.compile.actions.guards import held
-from lockstep.tla.compile.actions.quantifiers import loop
+from lockstep.tla.compile.actions.quantifiers import every
 from lockstep.tla.compile.emit import Block, python_name
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Context
 from lockstep.tla.compile.expressions.logic import given_of, member_of
@@ -52,6 +52,7 @@ def write_init(module: Module, init: Expr | None) -> None:
     if not any("yield" in line for line in body.lines):
         body.emit("yield from ()")
     head = Block()
+    module.meta["init_place"] = place_of(init.loc)
     module.meta["init"] = module.values.globals.fresh("_init")
     head.nest(f"def {module.meta['init']}():  # {init.loc}", body)
     module.entries["init"].append("\n".join(head.lines))
@@ -166,18 +167,19 @@ def _descend(
     elif frame.use is not None and frame.definition is not None:
         go_on(block, replace(scope, env=inlined(frame, scope)))
     elif frame.bound is not None and actions.mode in ("next", "bound"):
-        _enumerate(module, actions, frame.bound, scope, block, go_on)
+        below = [(each, left[1 + frame.further :]) for each, left in ways]
+        bounds = [each.bound for each in frames[: 1 + frame.further] if each.bound is not None]
+        _enumerate(actions, bounds, scope, block, go_on)
     elif frame.bound is not None:
         _test_given(module, actions, frame.bound, bound, given, scope, block, go_on)
 
 
-def _enumerate(
-    module: Module, actions: Actions, bound: Bound, scope: Context, block: Block, go_on: Callable[..., None]
-) -> None:
+def _enumerate(actions: Actions, bounds: list[Bound], scope: Context, block: Block, go_on: Callable[..., None]) -> None:
     def write(inner: Block, inside: Context) -> None:
-        go_on(inner, inside, [inside.env[uid].code for uid in bound.params])  # type: ignore[union-attr]
+        params = [uid for bound in bounds for uid in bound.params]
+        go_on(inner, inside, [inside.env[uid].code for uid in params])  # type: ignore[union-attr]
 
-    loop(actions, bound, scope, block, write)
+    every(actions, bounds, scope, block, write)
 
 
 def _test_given(

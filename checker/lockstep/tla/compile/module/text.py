@@ -14,7 +14,7 @@ from typing import Any
 
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.module.behaviour import init_and_next
-from lockstep.tla.compile.module.module import Module, place_of
+from lockstep.tla.compile.module.module import Module, place_of, source_text
 from lockstep.tla.compile.module.properties import footprints_of, write_predicates
 from lockstep.tla.compile.module.steps import write_actions, write_enabled, write_init
 from lockstep.tla.compile.program import CompileError
@@ -23,7 +23,18 @@ from lockstep.tla.values import equality, kinds
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value
 from lockstep.tla.values.lazy import constructed, kept, sets
 from lockstep.tla.values.lazy.constructed import INT, NAT, STRING
-from lockstep.tla.values.operators import bags, bounds, functions, logic, next_state, numbers, sequences, tlc
+from lockstep.tla.values.operators import (
+    bags,
+    bounds,
+    files,
+    functions,
+    json_values,
+    logic,
+    next_state,
+    numbers,
+    sequences,
+    tlc,
+)
 from lockstep.tla.values.operators import sets as set_operators
 
 __all__ = ["MARKER", "generate"]
@@ -35,7 +46,7 @@ def write_definitions(module: Module) -> None:
     """Compile every definition of the root module for evaluation by name; note those that cannot be."""
     for name, uid in module.program.top.items():
         definition = module.program.definition(uid)
-        if definition is None or definition.loc.module not in module.sources:
+        if definition is None or definition.loc.module not in module.sources or module.program.standard(definition):
             continue
         facts = module.program.facts[definition.uid]
         try:
@@ -72,6 +83,10 @@ def assemble(module: Module) -> str:
         f"\nState = _state_class({tuple(meta['variables'])!r})",
         f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(module.values.variables.values())!r}\n\n",
         f"_names = _Names({module.names!r})\n_choose, _elements = _names.choose, _names.elements\n",
+        "_json, _files = _JsonTexts(_elements), _Files()\n",
+        "_to_json, _to_json_array, _to_json_object = _json.to_json, _json.to_json_array, _json.to_json_object\n",
+        "_read_json, _read_json_lines, _read_text = _files.json, _files.json_lines, _files.text\n",
+        "_registers = _Registers()\n_tlc_get, _tlc_set = _registers.get, _registers.set\n",
         *constant_lines(module),
         *_texts(module, fast),
         *[f"\n\n{text}" for mode in ("init", "next", "step", "bound") for text in module.entries[mode]],
@@ -110,16 +125,6 @@ def conjunct_table(module: Module) -> list[list[Any]]:
     return [[*place_of(loc), before + source_text(module, loc)] for loc, before in module.values.conjuncts]
 
 
-def source_text(module: Module, loc: Location) -> str:
-    """Answer the text of the specification at a location."""
-    lines = module.sources.get(loc.module, "").splitlines()[loc.line - 1 : loc.end_line]
-    if not lines:
-        return ""
-    lines[-1] = lines[-1][: loc.end_column]
-    lines[0] = lines[0][loc.column - 1 :]
-    return "\n".join(lines)
-
-
 _CALLED: tuple[tuple[ModuleType, Iterable[str]], ...] = (
     (kinds, ("Fcn", "ModelValue", "as_fcn", "domain_of")),
     (equality, ("build_set", "eq")),
@@ -128,7 +133,19 @@ _CALLED: tuple[tuple[ModuleType, Iterable[str]], ...] = (
     (constructed, constructed.__all__),
     *(
         (module, module.__all__)
-        for module in (logic, next_state, bounds, numbers, set_operators, functions, sequences, bags, tlc)
+        for module in (
+            logic,
+            next_state,
+            bounds,
+            numbers,
+            set_operators,
+            functions,
+            sequences,
+            bags,
+            tlc,
+            json_values,
+            files,
+        )
     ),
 )
 """The modules of what generated code calls, each with the names that it imports."""

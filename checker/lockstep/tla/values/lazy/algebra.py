@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from lockstep.tla.values.equality import eq, lookup
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.lazy.kept import frozen
-from lockstep.tla.values.lazy.sets import LazySet, in_order, is_finite, is_listable, member
+from lockstep.tla.values.lazy.sets import LazySet, is_finite, is_listable, member
 
 __all__ = ["BigUnion", "Difference", "Filtered", "Intersection", "Union2", "Unsorted", "is_eager"]
 
@@ -39,7 +39,7 @@ class Union2(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return _distinct(itertools.chain(in_order(self.left), in_order(self.right)))
+        return _distinct(itertools.chain(self.order(self.left), self.order(self.right)))
 
 
 class BigUnion(LazySet):
@@ -60,15 +60,15 @@ class BigUnion(LazySet):
 
     def is_finite(self) -> bool:
         """Decide ``IsFiniteSet`` of it."""
-        return all(map(is_finite, in_order(self.container)))
+        return all(map(is_finite, self.order(self.container)))
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
-        return any(member(value, inner) for inner in in_order(self.container))
+        return any(member(value, inner) for inner in self.order(self.container))
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return _distinct(element for inner in in_order(self.container) for element in in_order(inner))
+        return _distinct(element for inner in self.order(self.container) for element in self.order(inner))
 
 
 class Intersection(LazySet):
@@ -100,7 +100,7 @@ class Intersection(LazySet):
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
         first, second = (self.left, self.right) if is_listable(self.left) else (self.right, self.left)
-        return (value for value in in_order(first) if member(value, second))
+        return (value for value in self.order(first) if member(value, second))
 
 
 class Difference(LazySet):
@@ -133,7 +133,7 @@ class Difference(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return (value for value in in_order(self.left) if not member(value, self.right))
+        return (value for value in self.order(self.left) if not member(value, self.right))
 
 
 class Filtered(LazySet):
@@ -164,7 +164,7 @@ class Filtered(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return filter(self.test, in_order(self.base))
+        return filter(self.test, self.order(self.base))
 
 
 class Unsorted(LazySet):

@@ -152,7 +152,7 @@ class PowerSet(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return self.subsets(list(in_order(self.base)))
+        return self.subsets(list(self.order(self.base)))
 
     def subsets(self, elements: list[Value]) -> Iterator[Value]:
         """List the elements, each once, by size and by the order of the elements of the base."""
@@ -200,11 +200,11 @@ class FcnSet(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        keys = list(in_order(self.domain_set))
+        keys = list(self.order(self.domain_set))
         if not keys:
             yield ()
             return
-        for row in itertools.product(list(in_order(self.codomain)), repeat=len(keys)):
+        for row in itertools.product(list(self.order(self.codomain)), repeat=len(keys)):
             yield as_fcn(dict(zip(keys, row, strict=True)))
 
 
@@ -262,7 +262,7 @@ class RcdSet(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        columns = [list(in_order(allowed)) for allowed in self.fields.values()]
+        columns = [list(self.order(allowed)) for allowed in self.fields.values()]
         for row in itertools.product(*columns):
             yield Fcn(dict(zip(self.fields, row, strict=True)))
 
@@ -304,4 +304,4 @@ class Product(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        yield from itertools.product(*[list(in_order(factor)) for factor in self.factors])
+        yield from itertools.product(*[list(self.order(factor)) for factor in self.factors])

@@ -7,7 +7,7 @@ with a set comes to light where TLC would find it: when it is asked, not when it
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from lockstep.tla.values.equality import compare, eq, lookup, ordered
@@ -23,7 +23,7 @@ _MOST_SEEN = 4096
 class LazySet(Unlisted):
     """A set known by its membership test; subclasses give :meth:`has` and, if it can be listed, :meth:`items`."""
 
-    __slots__ = ("_forced", "_rest", "_seen")
+    __slots__ = ("_forced", "_rest", "_seen", "order")
     tla_kind = "set"
     name = "a set"
     sample: Value | None = None
@@ -33,11 +33,17 @@ class LazySet(Unlisted):
         self._forced: frozenset[Value] | None = None
         self._seen: list[Value] = []
         self._rest: Iterator[Value] | None = None
+        self.order: Callable[[Value], Iterable[Value]] = in_order
+
+    def list_by(self, order: Callable[[Value], Iterable[Value]]) -> None:
+        """Have the sets that this one is made of listed in another order from now on."""
+        if self.order is not order:
+            self.order, self._seen, self._rest = order, [], None
 
     def __getstate__(self) -> object:
         """Pickle the set without what listings have come to."""
         plain, slots = cast("tuple[object, dict[str, object]]", super().__getstate__())
-        return plain, {**slots, "_seen": [], "_rest": None}
+        return plain, {**slots, "_seen": [], "_rest": None, "order": in_order}
 
     @property
     def finite(self) -> bool:

@@ -11,7 +11,7 @@ from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.lazy.sets import member
 from lockstep.tla.values.operators.bounds import elements
 
-__all__ = ["NextState", "assign", "choose_next"]
+__all__ = ["NextState", "UnassignedError", "assign", "choose_next"]
 
 
 class UnassignedError(TlaError):

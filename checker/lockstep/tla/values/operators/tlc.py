@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from lockstep.tla.values.kinds import TlaAssertionError, Value, as_fcn, format_value
+from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value, as_fcn, format_value
+from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.operators.bounds import elements
 from lockstep.tla.values.operators.logic import boolean
 
-__all__ = ["permutations", "tlc_assert", "tlc_print", "tlc_print_t", "to_string"]
+__all__ = ["Registers", "permutations", "tlc_assert", "tlc_print", "tlc_print_t", "to_string"]
 
 
 def tlc_assert(condition: Value, message: Value) -> bool:
@@ -44,3 +47,58 @@ def tlc_print_t(value: Value) -> bool:
 def to_string(value: Value) -> str:
     """Compute ``ToString(value)``."""
     return format_value(value)
+
+
+class Registers:
+    """What TLCGet and TLCSet speak of: numbered registers, and how far a search with one worker is.
+
+    They belong to a search. Outside one neither has a meaning, and both are errors: a step would depend on what was
+    evaluated before it.
+
+    Source: tlc2.module.TLC of TLC 2.15.
+    """
+
+    def __init__(self) -> None:
+        """Begin outside a search."""
+        self._kept: dict[int, Value] = {}
+        self._tell: Callable[[str], int] | None = None
+
+    @contextmanager
+    def searching(self, tell: Callable[[str], int]) -> Iterator[None]:
+        """Open a search, with empty registers; `tell` answers how far it is, by TLC's word for it."""
+        before = self._kept, self._tell
+        self._kept, self._tell = {}, tell
+        try:
+            yield
+        finally:
+            self._kept, self._tell = before
+
+    def get(self, key: Value) -> Value:
+        """Evaluate ``TLCGet(key)``.
+
+        Raises:
+            TlaError: outside a search; if nothing was set, or the key is none.
+        """
+        if self._tell is None:
+            raise TlaError(f"TLCGet({format_value(key)}) has a value only in a search of all states")
+        if type(key) is str:
+            try:
+                return self._tell(key)
+            except KeyError:
+                raise TlaError(f"TLCGet({format_value(key)}) is not supported") from None
+        if key not in self._kept or type(key) is not int:
+            raise TlaError(f"TLCGet({format_value(key)}) is asked for before TLCSet gave it a value")
+        return self._kept[key]
+
+    def set(self, key: Value, value: Value) -> bool:
+        """Evaluate ``TLCSet(key, value)``.
+
+        Raises:
+            TlaError: outside a search; if the key is no natural number.
+        """
+        if self._tell is None:
+            raise TlaError(f"TLCSet({format_value(key)}, ...) has an effect only in a search of all states")
+        if type(key) is not int or key < 0:
+            raise TlaError(f"TLCSet needs a natural number for its register, but was given {format_value(key)}")
+        self._kept[key] = frozen(value)
+        return True

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias, TypedDict
 
 Place: TypeAlias = tuple[str, int, int, int, int]
 Path: TypeAlias = list[str | int | None]
+#: A temporal formula: what it is, then what it is made of; see lockstep.tla.liveness.formulas.formula_of.
+Temporal: TypeAlias = list[Any]
 
 
 class ActionMeta(TypedDict):
@@ -78,6 +80,7 @@ class Meta(TypedDict):
     modules: list[str]
     footprints: dict[str, list[Path]]
     init: str | None
+    init_place: Place | None
     successors: str | None
     actions: dict[str, ActionMeta]
     definitions: dict[str, DefinitionMeta]
@@ -88,11 +91,15 @@ class Meta(TypedDict):
     initial_properties: dict[str, list[str]]
     parts: dict[str, list[PartMeta]]
     unchecked: dict[str, list[str]]
+    temporal: dict[str, list[Temporal]]
+    temporal_places: dict[str, list[str]]
+    assumed: list[Temporal]
     constraints: list[str]
     action_constraints: list[str]
     assumptions: list[tuple[str, Place]]
     symmetry: str | None
     view: str | None
+    postcondition: tuple[str, str] | None
     check_deadlock: bool
     constants: dict[str, str]
     model_values: list[str]
@@ -109,6 +116,7 @@ def empty_meta(**known: Any) -> Meta:
         "modules": [],
         "footprints": {},
         "init": None,
+        "init_place": None,
         "successors": None,
         "actions": {},
         "definitions": {},
@@ -119,11 +127,15 @@ def empty_meta(**known: Any) -> Meta:
         "initial_properties": {},
         "parts": {},
         "unchecked": {},
+        "temporal": {},
+        "temporal_places": {},
+        "assumed": [],
         "constraints": [],
         "action_constraints": [],
         "assumptions": [],
         "symmetry": None,
         "view": None,
+        "postcondition": None,
         "check_deadlock": True,
         "constants": {},
         "model_values": [],

@@ -1,0 +1,86 @@
+"""The models of a checkout of tlaplus/Examples, as the manifests of its specs list them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MANIFESTS = "specifications/*/manifest.json"
+SEARCH = "exhaustive search"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a search counts; None what is not known."""
+
+    distinct: int | None = None
+    generated: int | None = None
+    depth: int | None = None
+
+    @property
+    def are_known(self) -> bool:
+        """Whether all three are known."""
+        return None not in (self.distinct, self.generated, self.depth)
+
+
+NOTHING_COUNTED = Counts()
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A configuration of a spec.
+
+    `name` is the path of the configuration below `specifications`, without its suffix; `mode`, how it is meant to be
+    run; `result`, what its manifest says that TLC finds, and `counts`, what TLC counts, where that is told.
+    """
+
+    name: str
+    module: Path
+    cfg: Path
+    mode: str
+    result: str
+    counts: Counts
+
+    @property
+    def size(self) -> tuple[bool, int]:
+        """The number of states as far as the manifest tells it; what is not known is more than all that is."""
+        return self.counts.distinct is None, self.counts.distinct or 0
+
+
+def models(checkout: Path) -> list[Model]:
+    """Return all models of a checkout, in the order of their names."""
+    found = [_model(checkout, module, each) for module in modules(checkout) for each in module["models"]]
+    return sorted(found, key=lambda model: model.name.lower())
+
+
+def modules(checkout: Path) -> Iterator[dict[str, Any]]:
+    """Yield what the manifests say of each module of a checkout; raises SystemExit where there is no manifest."""
+    manifests = sorted(checkout.glob(MANIFESTS))
+    if not manifests:
+        raise SystemExit(f"{checkout}: no {MANIFESTS}")
+    for manifest in manifests:
+        yield from json.loads(manifest.read_text(encoding="utf-8"))["modules"]
+
+
+def _model(checkout: Path, module: dict[str, Any], told: dict[str, Any]) -> Model:
+    cfg = Path(told["path"])
+    mode = told["mode"] if isinstance(told["mode"], str) else "simulate"
+    counts = Counts(told.get("distinctStates"), told.get("totalStates"), told.get("stateDepth"))
+    name = str(cfg.relative_to("specifications").with_suffix(""))
+    return Model(name, checkout / module["path"], checkout / cfg, mode, told["result"], counts)
+
+
+def why_not(model: Model, most_states: int) -> str:
+    """Say why a model is not run: it is not for a search, or has more states than wanted. "" where it is run."""
+    if model.mode in ("simulate", "generate"):
+        return "simulation mode"
+    if model.mode == "symbolic":
+        return "for Apalache"
+    if model.mode != SEARCH:
+        return f"mode {model.mode}"
+    if model.counts.distinct is not None and model.counts.distinct > most_states:
+        return f"too large: {model.counts.distinct:,} states"
+    return ""

@@ -1,0 +1,106 @@
+"""Where in the spec an evaluation failed: read off the traceback, by the places that stand in the generated source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
+from lockstep.tla.compile.expressions.context import NEXT
+from lockstep.tla.values.kinds import TlaError, Value, format_value
+from lockstep.tla.values.operators.next_state import NextState, UnassignedError
+
+if TYPE_CHECKING:
+    from lockstep.tla.explore import Step
+
+__all__ = ["SpecFault", "blamed", "placed"]
+
+#: What generated source is compiled as.
+_FILE = "<compiled TLA+>"
+_PLACE = re.compile(r"# (\w+\.tla:\d+:\d+)")
+
+
+class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
+    """A formula of the spec that has no value, or a step that leaves out a variable: a mistake of the spec's author.
+
+    The message has the place, the code, what was evaluated with its arguments, and what is wrong.
+
+    Attributes:
+        code: the code of the mistake.
+        place: where it is, as MODULE.tla:LINE:COLUMN; empty where nobody can tell.
+        trace: the steps to the state in which it was evaluated, of a search; empty otherwise.
+    """
+
+    def __init__(self, code: str, place: str, what: str, trace: tuple[Step, ...] = ()) -> None:
+        """Make the error of what is told."""
+        super().__init__(f"{place}: {code} {what}" if place else f"{code} {what}")
+        self.code, self.place, self.trace = code, place, trace
+
+
+def blamed(
+    error: TlaError, source: str, what: str, args: Mapping[str, Value], place: str = "", trace: tuple[Step, ...] = ()
+) -> SpecFault:
+    """Say where in the spec an evaluation failed.
+
+    Args:
+        error: what was raised.
+        source: the generated source.
+        what: what was evaluated, such as the name of an action.
+        args: its arguments.
+        place: where it is defined; the place of the formula that failed, where that is known, is nearer.
+        trace: the steps to the state in which it was evaluated.
+
+    Returns:
+        The same error, told with its place.
+    """
+    if isinstance(error, SpecFault):
+        return error
+    given = ", ".join(f"{name} = {format_value(value)}" for name, value in args.items())
+    called = f"{what}({given})" if given else what
+    frame, line = _innermost(error.__traceback__)
+    lines = source.splitlines()
+    if frame is not None and isinstance(error, UnassignedError) and "State((" in lines[line - 1]:
+        said = " and ".join(_unassigned(frame))
+        verb = "is" if what == "Init" else "becomes"
+        hint = "" if what == "Init" else " (a missing UNCHANGED?)"
+        return SpecFault(INCOMPLETE_STEP, place, f"{called} does not say what {said} {verb}{hint}", trace)
+    near = next(_places(lines, line), place) if frame is not None else place
+    return SpecFault(NO_VALUE, near, f"{called}: {error}" if called else str(error), trace)
+
+
+def placed(error: Exception, source: str) -> Exception:
+    """Return an error of the generated source told with its place; any other as it is."""
+    if not isinstance(error, TlaError) or _innermost(error.__traceback__)[0] is None:
+        return error
+    return blamed(error, source, "", {})
+
+
+def _innermost(traceback: TracebackType | None) -> tuple[FrameType | None, int]:
+    """Return the last frame of generated code that the error came through, and its line."""
+    found: tuple[FrameType | None, int] = (None, 0)
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == _FILE:
+            found = traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+    return found
+
+
+def _places(lines: list[str], line: int) -> Iterator[str]:
+    """Yield the places that stand in a line and above it, nearest first."""
+    for text in reversed(lines[:line]):
+        if (found := _PLACE.search(text)) is not None:
+            yield found[1]
+
+
+def _unassigned(frame: FrameType) -> Iterator[str]:
+    """Yield the variables that the next state under construction in a frame has no value for."""
+    built = frame.f_locals.get(NEXT)
+    if isinstance(built, NextState):
+        names: tuple[str, ...] = type(built).__slots__
+        for name in names:
+            try:
+                object.__getattribute__(built, name)
+            except AttributeError:
+                yield name.rstrip("_")

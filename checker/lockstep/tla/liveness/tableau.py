@@ -1,0 +1,154 @@
+"""The tableau of a formula in normal form: what it leaves to hold after a step.
+
+After Manna and Pnueli, *Temporal Verification of Reactive Systems: Safety*, chapter 5, as TLC's (tlc2.tool.liveness,
+TBGraph); but its nodes are made on the way, along with the states that they are for, so that a leaf is asked only where
+the parts before it leave that open. What a node puts off is told of its steps: a <>F that is put off for ever fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from lockstep.tla.liveness.formulas import Always, And, Eventually, Formula, Or, is_pure, parts_of
+from lockstep.tla.liveness.graph import Broken
+
+__all__ = ["Move", "Tableau"]
+
+#: A node to go on with, and which <>F are put off, a bit for each.
+Move: TypeAlias = tuple[int, int]
+#: The value of a pure formula on the step in question.
+Asked: TypeAlias = Callable[[Formula], "bool | Broken"]
+_Branch: TypeAlias = tuple[frozenset[int], int]
+
+
+class Tableau:
+    """The nodes of a tableau: each a set of formulas that are to hold from some state on.
+
+    Attributes:
+        promises: a bit for each <>F.
+        start: the first node.
+    """
+
+    def __init__(self, formulas: Sequence[Formula]) -> None:
+        """Take the formulas in normal form that are to hold from the initial state on, all of them."""
+        self._formulas: list[Formula | Broken] = []
+        self._places: dict[int, int] = {}
+        self._pure: dict[int, bool] = {}
+        self._bits: dict[int, int] = {}
+        self._first: Broken | None = None
+        for formula in formulas:
+            self._enter(formula)
+        self.promises = (1 << len(self._bits)) - 1
+        self._nodes: list[tuple[int, ...]] = []
+        self._numbers: dict[frozenset[int], int] = {}
+        self.start = self._node(frozenset(self._places[id(formula)] for formula in formulas))
+
+    def _enter(self, formula: Formula) -> None:
+        """Number a formula and its parts in the order in which they are written, which is that of asking them."""
+        if id(formula) in self._places:
+            return
+        self._add(formula)
+        self._pure[id(formula)] = is_pure(formula)
+        if isinstance(formula, Eventually):
+            self._bits[id(formula)] = 1 << len(self._bits)
+        for part in parts_of(formula):
+            self._enter(part)
+
+    def _add(self, formula: Formula | Broken) -> int:
+        if isinstance(formula, Broken):
+            formula = self._first = self._first or formula  # one error stands for all, lest there be a node for each
+        place = self._places.get(id(formula))
+        if place is None:
+            place = self._places[id(formula)] = len(self._formulas)
+            self._formulas.append(formula)
+        return place
+
+    def _node(self, places: frozenset[int]) -> int:
+        number = self._numbers.get(places)
+        if number is None:
+            number = self._numbers[places] = len(self._nodes)
+            self._nodes.append(tuple(sorted(places)))
+        return number
+
+    def is_done(self, node: int) -> bool:
+        """Tell whether a node leaves nothing to hold."""
+        return not self._nodes[node]
+
+    def error(self, node: int) -> Broken | None:
+        """Answer what could not be evaluated on the way to a node, if there is anything."""
+        for place in self._nodes[node]:
+            formula = self._formulas[place]
+            if isinstance(formula, Broken):
+                return formula
+        return None
+
+    def moves(self, node: int, asked: Asked) -> list[Move]:
+        """List the ways to go on from a node by a step.
+
+        What cannot be evaluated is taken to hold, and is remembered in all nodes from there on.
+
+        Args:
+            node: the node.
+            asked: answers the value of a pure formula on the step.
+
+        Returns:
+            The moves. One that leaves more to hold than another, or puts off more, is left out.
+        """
+        todo = tuple(self._formulas[place] for place in self._nodes[node])
+        found: list[_Branch] = []
+        for branch in self._branches(todo, frozenset(), 0, asked):
+            if not any(_is_no_more(each, branch) for each in found):
+                found = [each for each in found if not _is_no_more(branch, each)]
+                found.append(branch)
+        return [(self._node(places), postponed) for places, postponed in found]
+
+    def _branches(
+        self, todo: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, asked: Asked
+    ) -> Iterator[_Branch]:
+        """Yield the ways to make formulas hold: what is left for the next state, and what is put off."""
+        if not todo:
+            yield later, postponed
+            return
+        formula, rest = todo[0], todo[1:]
+        if isinstance(formula, Broken):
+            yield from self._branches(rest, later | {self._add(formula)}, postponed, asked)
+        elif self._pure[id(formula)]:
+            value = asked(formula)
+            if value is not False:
+                more = (value, *rest) if isinstance(value, Broken) else rest
+                yield from self._branches(more, later, postponed, asked)
+        elif isinstance(formula, And):
+            yield from self._branches((*formula.parts, *rest), later, postponed, asked)
+        elif isinstance(formula, Or):
+            yield from self._alternatives(formula, rest, later, postponed, asked)
+        elif isinstance(formula, Always):
+            yield from self._branches((formula.part, *rest), later | {self._add(formula)}, postponed, asked)
+        elif isinstance(formula, Eventually):
+            yield from self._now_or_later(formula, rest, later, postponed, asked)
+
+    def _alternatives(
+        self, formula: Or, rest: tuple[Formula | Broken, ...], later: frozenset[int], postponed: int, asked: Asked
+    ) -> Iterator[_Branch]:
+        for part in formula.parts:
+            yield from self._branches((part, *rest), later, postponed, asked)
+            if self._pure[id(part)] and asked(part) is not False:
+                return  # the parts after it do not matter, and are not asked
+
+    def _now_or_later(
+        self,
+        formula: Eventually,
+        rest: tuple[Formula | Broken, ...],
+        later: frozenset[int],
+        postponed: int,
+        asked: Asked,
+    ) -> Iterator[_Branch]:
+        yield from self._branches((formula.part, *rest), later, postponed, asked)
+        if not (self._pure[id(formula.part)] and asked(formula.part) is True):
+            put_off = postponed | self._bits[id(formula)]
+            yield from self._branches(rest, later | {self._add(formula)}, put_off, asked)
+
+
+def _is_no_more(one: _Branch, other: _Branch) -> bool:
+    """Tell whether a branch leaves and puts off nothing that another does not."""
+    return one[0] <= other[0] and not one[1] & ~other[1]

@@ -1,0 +1,55 @@
+"""The entries of a cfg that TLC came to know later: what to say where the jar at hand refuses one."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+from lockstep.tlc.result import SpecError, TlcResult, TlcVerdict
+
+#: Entries that TLC 2.15 does not know, at the begin of a line, where they are written.
+_LATER = re.compile(r"^[ \t]*(?P<entry>ALIAS|POSTCONDITION|CHECK_DEADLOCK)\b", re.MULTILINE)
+_COMMENT = re.compile(r"\\\*[^\n]*|\(\*.*?\*\)", re.DOTALL)
+_READER = "tlc2/tool/impl/ModelConfig.class"
+
+
+def jar_knows_entry(jar: Path, entry: str) -> bool:
+    """Tell whether the TLC of a jar knows an entry of the cfg, from the constants of the class that reads it.
+
+    Arguments: `jar`, a jar that find_tla2tools returned; `entry`, such as ALIAS.
+    Returns True, too, for a jar whose class has another name: then TLC's own word stands.
+    """
+    with zipfile.ZipFile(jar) as archive:
+        try:
+            return entry.encode() in archive.read(_READER)
+        except KeyError:
+            return True
+
+
+def told_of_entries(result: TlcResult, cfg: Path, jar: Path) -> TlcResult:
+    """Say which entry it is, where TLC refuses a cfg for one that only a newer TLC knows.
+
+    TLC takes such a word for a name in the entry before it, and what it says of that helps nobody.
+
+    Arguments: `result`, of a run with `cfg` by the TLC of `jar`.
+    Returns the result, with another error where this is why.
+    """
+    if result.verdict is not TlcVerdict.ERROR or result.error is None or result.error.file != str(cfg):
+        return result
+    text = cfg.read_text(encoding="utf-8", errors="replace")
+    for found in _LATER.finditer(_without_comments(text)):
+        entry = found["entry"]
+        if not jar_knows_entry(jar, entry):
+            line = text.count("\n", 0, found.start("entry")) + 1
+            version = f"TLC {result.tlc_version.partition(' ')[0]}" if result.tlc_version else "this TLC"
+            said = f"{version} does not know the entry {entry}; a newer tla2tools.jar (--tla-tools) takes it"
+            error = SpecError(str(cfg), line, None, said)
+            return replace(result, reason=str(error), error=error)
+    return result
+
+
+def _without_comments(text: str) -> str:
+    """Blank the comments out, so that what is left stands where it stood."""
+    return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)

@@ -1,0 +1,148 @@
+"""What an author gets wrong is told in the same words by every command, with its place, and never as our own error."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.explore import explore
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.pluscal import note_of_translation, untranslated
+from lockstep.tlc import find_java, find_tla2tools
+from malformed import Case, run
+from mistakes import MISTAKES, Mistake
+
+MAPPING = b'kind = "what"\n[lines.added]\naction = "Add"\nargs = { n = "n" }\nshows = { count = "count" }\n'
+LOG = b'{"what": "added", "n": 1, "count": 1}\n{"what": "added", "n": 1, "count": 2}\n'
+
+COMMANDS = {
+    "model, by TLC": ("model", "--spec", "M.tla", "--format", "json"),
+    "model, compiled": ("model", "--spec", "M.tla", "--engine", "compiled", "--format", "json"),
+    "graph": ("graph", "--spec", "M.tla", "-o", "drawn.svg"),
+}
+
+
+def case(mistake: Mistake, command: tuple[str, ...]) -> Case:
+    files = {"M.tla": mistake.tla.encode(), "M.cfg": mistake.cfg.encode(), "m.toml": MAPPING, "m.log": LOG}
+    return Case("", mistake.name, files, command)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_every_command_tells_a_mistake_alike(mistake: Mistake, command: str, tmp_path: Path) -> None:
+    said = run(case(mistake, COMMANDS[command]), tmp_path)
+    assert said.exit_code == 2, said.text
+    assert "internal error" not in said.text
+    if not said.text.startswith("{"):  # there is no search to tell of
+        assert said.text == f"lockstep: {mistake.said}"
+        return
+    told = json.loads(said.text)
+    assert (told["verdict"], told["reason"].removeprefix(f"{tmp_path}/")) == ("malformed", mistake.said)
+    told_steps = told["counterexample"]
+    assert told_steps is None or len(told_steps) == mistake.steps
+    assert told_steps is not None or command == "model, by TLC" or not mistake.steps
+
+
+@pytest.mark.parametrize("mistake", [each for each in MISTAKES if "LS603 Add" in each.said], ids=lambda each: each.name)
+def test_a_check_of_a_log_tells_a_mistake_of_the_spec_with_its_place(mistake: Mistake, tmp_path: Path) -> None:
+    said = run(case(mistake, ("check", "--spec", "M.tla", "--mapping", "m.toml", "m.log")), tmp_path)
+    place, wrong = re.fullmatch(r"(\S+ LS603) Add\(n = 1\)(: .*)", mistake.said).groups()  # type: ignore[union-attr]
+    assert said.exit_code == 2
+    assert "m.log: LS603 malformed: the spec could not be evaluated at line " in said.text
+    assert f"(Add of ): {place}{wrong.removeprefix(':')}" in said.text
+
+
+@pytest.mark.parametrize("mistake", [each for each in MISTAKES if "LS60" in each.said], ids=lambda each: each.name)
+def test_a_search_in_python_tells_it_too(mistake: Mistake, tmp_path: Path) -> None:
+    (tmp_path / "M.tla").write_text(mistake.tla)
+    (tmp_path / "M.cfg").write_text(mistake.cfg)
+    with pytest.raises(Exception, match=re.escape(mistake.said.partition(" ")[2])) as raised:
+        explore(load_spec(tmp_path / "M.tla", tmp_path / "M.cfg", cache_dir=tmp_path / "cache"))
+    if isinstance(raised.value, SpecFault):
+        assert f"{raised.value.place}: {raised.value.code} " == mistake.said[: mistake.said.index(" ") + 7]
+        assert len(raised.value.trace) == (mistake.steps or 0)
+
+
+# ---- PlusCal ----
+
+PLAIN = """---- MODULE P ----
+EXTENDS Naturals
+(* --algorithm Count
+variables count = 0;
+begin
+  Up: while count < 2 do count := count + 1; end while;
+end algorithm; *)
+====
+"""
+FAIR = PLAIN.replace("--algorithm", "--fair algorithm")
+
+
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The algorithm and the fair one, with the translations that the translator makes of them."""
+    made = {}
+    for name, text in {"plain": PLAIN, "fair": FAIR}.items():
+        module = tmp_path_factory.mktemp(name) / "P.tla"
+        module.write_text(text)
+        command = [str(find_java().path), "-cp", str(find_tla2tools()), "pcal.trans", "-nocfg", str(module)]
+        subprocess.run(command, cwd=module.parent, capture_output=True, check=True, timeout=60)
+        made[name] = module.read_text()
+        assert "PCal-" in made[name]
+    return made
+
+
+def note(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    (folder / "P.tla").write_text(text)
+    found = note_of_translation(folder / "P.tla")
+    assert note_of_translation(folder / "P.tla") == found, "the kept answer is another"
+    return None if found is None else found.removeprefix(f"{folder}/")
+
+
+@pytest.mark.parametrize("name", ["plain", "fair"])
+def test_an_algorithm_that_is_newer_than_its_translation_is_noted(
+    name: str, translated: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = translated[name]
+    assert note(text, tmp_path, monkeypatch) is None
+    changed = note(text.replace("while count < 2", "while count < 3", 1), tmp_path, monkeypatch)
+    assert changed is not None
+    assert changed.startswith("P.tla:3: LS606 note: the algorithm was changed since it was translated;")
+    broken = note(text.replace("while count < 2", "whale count < 2", 1), tmp_path, monkeypatch)
+    assert broken is not None
+    assert "and does not translate any more" in broken
+    edited = note(text.replace("count' = count + 1", "count' = count + 2"), tmp_path, monkeypatch)
+    line = text[: text.index("BEGIN TRANSLATION")].count("\n") + 1
+    assert edited is not None
+    assert edited.startswith(f"P.tla:{line}: LS606 note: the translation was edited")
+
+
+def test_a_module_without_checksums_or_algorithm_has_nothing_to_note(
+    translated: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = re.sub(r"((?:BEGIN|END) TRANSLATION).*", r"\1", translated["plain"])
+    assert without != translated["plain"]
+    assert note(without, tmp_path, monkeypatch) is None
+    assert note("---- MODULE P ----\n====\n", tmp_path, monkeypatch) is None
+    assert (untranslated(PLAIN), untranslated(FAIR), untranslated(without)) == (3, 3, None)
+
+
+def test_a_command_notes_it_and_gives_its_verdict(translated: dict[str, str], tmp_path: Path) -> None:
+    text = translated["plain"].replace("while count < 2", "while count < 3", 1)
+    files = {"P.tla": text.encode(), "P.cfg": b"SPECIFICATION Spec\nCHECK_DEADLOCK FALSE\n"}
+    said = run(Case("", "", files, ("model", "--spec", "P.tla", "--engine", "compiled")), tmp_path)
+    assert "P.tla:3: LS606 note: the algorithm was changed since it was translated" in said.text
+    assert said.exit_code == 0
+    assert "no error in 4 distinct states" in said.text
+
+
+def test_an_algorithm_in_a_comment_of_a_whole_spec_is_no_mistake(tmp_path: Path) -> None:
+    whole = PLAIN.replace("====", "VARIABLE x\nInit == x = 0\nNext == UNCHANGED x\n====")
+    files = {"P.tla": whole.encode(), "P.cfg": b"INIT Init\nNEXT Next\n"}
+    said = run(Case("", "", files, ("model", "--spec", "P.tla", "--engine", "compiled")), tmp_path)
+    assert said.exit_code == 0, said.text

@@ -1,0 +1,123 @@
+"""Small specs with one mistake of their author each, and what every command says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SPEC = """---- MODULE M ----
+EXTENDS Naturals, Sequences
+CONSTANT Most
+VARIABLES count, queue
+Init == count = 0 /\\ queue = <<>>
+Add(n) ==
+    /\\ count < Most
+    /\\ count' = count + n
+    /\\ UNCHANGED queue
+Push ==
+    /\\ Len(queue) < Most
+    /\\ queue' = Append(queue, count)
+    /\\ UNCHANGED count
+Next == Push \\/ \\E n \\in {1, 2} : Add(n)
+Low == count < 9
+====
+"""
+_CFG = "CONSTANT Most = 2\nINIT Init\nNEXT Next\nINVARIANT Low\n"
+
+_ALGORITHM = """---- MODULE M ----
+EXTENDS Naturals
+(* --algorithm Count
+variables count = 0;
+begin
+  Up: while count < 2 do count := count + 1; end while;
+end algorithm; *)
+====
+"""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A spec with a mistake: what is said of it, after the folder; how many steps lead there, where some do."""
+
+    name: str
+    tla: str
+    cfg: str
+    said: str
+    steps: int = 0
+
+
+def _wrong(name: str, said: str, *replaced: tuple[str, str], cfg: str = _CFG, steps: int = 0) -> Mistake:
+    text = _SPEC
+    for old, new in replaced:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return Mistake(name, text, cfg, said, steps)
+
+
+MISTAKES = (
+    _wrong(
+        "a missing UNCHANGED",
+        "M.tla:6:1: LS604 Add(n = 1) does not say what queue becomes (a missing UNCHANGED?)",
+        ("    /\\ UNCHANGED queue\n", ""),
+        steps=1,
+    ),
+    _wrong(
+        "an Init that leaves out a variable",
+        "M.tla:5:1: LS604 Init does not say what queue is",
+        (" /\\ queue = <<>>", ""),
+    ),
+    _wrong(
+        "a type error in an action",
+        'M.tla:8:8: LS603 Add(n = 1): + needs an integer, but was given "one"',
+        ("count + n", 'count + (IF count = 0 THEN n ELSE "one")'),
+        steps=2,
+    ),
+    _wrong(
+        "a type error in an invariant",
+        "M.tla:15:21: LS603 Low: Head of the empty sequence",
+        ("count < 9", "count < 9 /\\ Head(queue) = 0"),
+        steps=1,
+    ),
+    _wrong(
+        "a function applied outside its domain",
+        "M.tla:11:8: LS603 Push: the function <<>> is applied to 1, which is not in its domain",
+        ("Len(queue) < Most", "queue[count + 1] < Most"),
+        steps=1,
+    ),
+    _wrong(
+        "a misspelled operator",
+        "M.tla:12:17: LS601 Unknown operator: `Apend'; did you mean Append?",
+        ("Append(queue", "Apend(queue"),
+    ),
+    _wrong(
+        "a misspelled variable",
+        "M.tla:7:8: LS601 Unknown operator: `cuont'; did you mean count?",
+        ("    /\\ count < Most", "    /\\ cuont < Most"),
+    ),
+    _wrong(
+        "a definition for a constant that the module does not have",
+        "M.cfg:1: LS602 the configuration names Two, which M does not have",
+        cfg=_CFG.replace("Most = 2", "Most <- Two"),
+    ),
+    _wrong(
+        "a constant without a value",
+        "M.tla:11:21: LS602 the constant Most has no value in the cfg",
+        cfg=_CFG.removeprefix("CONSTANT Most = 2\n"),
+    ),
+    _wrong(
+        "a constant of the wrong kind",
+        'M.tla:11:8: LS603 Push: < needs an integer, but was given "two"',
+        cfg=_CFG.replace("= 2", '= "two"'),
+        steps=1,
+    ),
+    _wrong(
+        "an invariant of another name",
+        "M.cfg:4: LS602 INVARIANT Lwo is not defined in M; did you mean Low?",
+        cfg=_CFG.replace("Low", "Lwo"),
+    ),
+    Mistake(
+        "an algorithm that is not translated",
+        _ALGORITHM,
+        "SPECIFICATION Spec\n",
+        "M.tla:3: LS605 the PlusCal algorithm is not translated (pcal.trans M.tla)",
+    ),
+)

@@ -1,0 +1,247 @@
+"""A violated temporal property: the behaviour that is told, in every form, and what is refused instead."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lockstep.base.errors import BadInputError
+from lockstep.cli import cli
+from lockstep.models.search import explore_with_tlc
+from lockstep.tla.explore import Exploration, Violation, explore
+from lockstep.tla.liveness import check
+from lockstep.tla.liveness.check import LassoContradictedError, LivenessRefusedError
+from lockstep.tla.liveness.search import Lasso
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import TlaError
+from places import SPECS
+
+LOCK = SPECS / "liveness" / "Lock.tla"
+COUNTER = SPECS / "liveness" / "Counter.tla"
+
+
+def cfg(folder: Path, *lines: str) -> Path:
+    path = folder / "Some.cfg"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def lock(folder: Path, *lines: str) -> Spec:
+    return load_spec(LOCK, cfg(folder, "CONSTANT Client = {a, b}", *lines))
+
+
+def counter(folder: Path, *lines: str) -> Spec:
+    return load_spec(COUNTER, cfg(folder, *lines))
+
+
+def own(folder: Path, body: str, *lines: str) -> Exploration:
+    module = folder / "Own.tla"
+    module.write_text(f"---- MODULE Own ----\nEXTENDS Integers\n{body}\n====\n")
+    return explore(load_spec(module, cfg(folder, "CHECK_DEADLOCK FALSE", *lines), cache_dir=folder / "cache"))
+
+
+def violation(found: Exploration) -> Violation:
+    assert found.violation is not None
+    return found.violation
+
+
+def told(found: Violation) -> tuple[list[str | None], int | None]:
+    return [step.action for step in found.trace], found.back_to
+
+
+# ---- Lassos ----
+
+
+@pytest.mark.parametrize(
+    ("assumed", "name", "is_violated"),
+    [
+        ("Unfair", "Freed", True),
+        ("Weak", "Freed", False),
+        ("Weak", "AllServed", True),
+        ("Some", "AllServed", True),
+        ("Some", "AnyServed", False),
+        ("Strong", "AllServed", False),
+        ("Strong", "Patient", False),
+        ("Weak", "Turns", True),
+        ("Weak", "BareSpec", False),
+        ("Unfair", "BareSpec", True),
+        ("Weak", "BareTaken", True),
+    ],
+)
+def test_a_lock_is_as_fair_as_its_clients_and_what_it_refines_is_checked_with_its_fairness(
+    assumed: str, name: str, is_violated: bool, tmp_path: Path
+) -> None:
+    found = explore(lock(tmp_path, f"SPECIFICATION {assumed}", f"PROPERTY {name}"))
+    assert (found.violation is not None, found.unchecked, found.complete) == (is_violated, (), True)
+
+
+@pytest.mark.parametrize(("assumed", "name"), [("Weak", "BareSpec"), ("Unfair", "BareSpec"), ("Some", "AllServed")])
+def test_tlc_says_the_same_of_the_lock(assumed: str, name: str, tmp_path: Path) -> None:
+    lines = ("CONSTANT Client = {a, b}", f"SPECIFICATION {assumed}", f"PROPERTY {name}")
+    asked = explore_with_tlc(LOCK, cfg(tmp_path, *lines))
+    found = explore(load_spec(LOCK, cfg(tmp_path, *lines)))
+    assert (asked.verdict == "violated") is (found.violation is not None)
+    assert (asked.distinct, asked.generated) == (found.distinct, found.generated)
+
+
+def test_a_client_that_waits_is_passed_over_for_ever_where_fairness_is_weak(tmp_path: Path) -> None:
+    found = violation(explore(lock(tmp_path, "SPECIFICATION Weak", "PROPERTY AllServed")))
+    assert (found.kind, found.name) == ("temporal property", "AllServed")
+    assert found.back_to is not None
+    cycle = found.trace[found.back_to :]
+    (passed_over,) = frozenset.intersection(*(step.state.waiting for step in cycle))
+    assert passed_over not in {step.state.owner for step in cycle}
+    assert {met.condition.partition(" with ")[0] for met in found.met} == {"WF_vars(Free(c))", "WF_vars(Take(c))"}
+    starved = [met for met in found.met if met.condition == f"WF_vars(Take(c)) with c = {passed_over.name}"]
+    assert [met.how for met in starved] == ["not enabled"]
+
+
+def test_without_fairness_the_behaviour_stops_in_its_last_state(tmp_path: Path) -> None:
+    found = violation(explore(lock(tmp_path, "SPECIFICATION Unfair", "PROPERTY Freed")))
+    assert told(found) == ([None, "Ask", "Take"], 2)
+    assert found.met == ()
+
+
+def test_a_deadlock_is_found_before_liveness_is_asked_for(tmp_path: Path) -> None:
+    body = "VARIABLE x\nInit == x = 0\nNext == x = 0 /\\ x' = 1\nSpec == Init /\\ [][Next]_x\nLive == <>(x = 2)"
+    module = tmp_path / "Own.tla"
+    module.write_text(f"---- MODULE Own ----\nEXTENDS Integers\n{body}\n====\n")
+    spec = load_spec(module, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Live"), cache_dir=tmp_path / "cache")
+    assert violation(explore(spec)).kind == "deadlock"
+    assert told(violation(explore(spec, check_deadlock=False))) == ([None], 0)
+
+
+def test_a_search_that_gives_up_says_nothing_of_liveness(tmp_path: Path) -> None:
+    found = explore(lock(tmp_path, "SPECIFICATION Unfair", "PROPERTY Freed"), max_states=3)
+    assert (found.complete, found.violation) == (False, None)
+
+
+def test_each_initial_state_begins_a_behaviour(tmp_path: Path) -> None:
+    body = "VARIABLE x\nInit == x \\in {1, 2}\nNext == x' = 3\nSpec == Init /\\ [][Next]_x /\\ WF_x(Next)"
+    lines = ("SPECIFICATION Spec", "PROPERTY Live")
+    assert own(tmp_path, body + "\nLive == <>(x = 3)", *lines).violation is None
+    found = violation(own(tmp_path, body + "\nLive == <>[](x = 3) /\\ (x = 2 => []~(x = 3))", *lines))
+    assert found.trace[0].state.x == 2
+
+
+# ---- Laziness, ENABLED, constraints ----
+
+
+def test_what_a_guard_excludes_is_not_evaluated(tmp_path: Path) -> None:
+    body = "VARIABLE x\nInit == x \\in {0, 1}\nNext == x' = x\nSpec == Init /\\ [][Next]_x"
+    lines = ("SPECIFICATION Spec", "PROPERTY Live")
+    guarded = body + "\nLive == x # 0 => <>(1 \\div x = 1)"
+    assert own(tmp_path, guarded, *lines).violation is None
+    with pytest.raises(TlaError, match=r"argument of .* is 0"):
+        own(tmp_path, body + "\nLive == <>(1 \\div x = 1)", *lines)
+
+
+def test_enabled_is_of_the_action_and_not_of_the_steps_of_next(tmp_path: Path) -> None:
+    """No step makes x two, so that a behaviour in which that is possible for ever is not fair."""
+    body = "VARIABLE x\nInit == x = 0\nNext == x' = 1 - x\nSpec == Init /\\ [][Next]_x /\\ WF_x(x = 0 /\\ x' = 2)"
+    lines = ("SPECIFICATION Spec", "PROPERTY Live")
+    assert own(tmp_path, body + "\nLive == <>(x = 1)", *lines).violation is None
+    assert told(violation(own(tmp_path, body + "\nLive == [](x = 0) \\/ <>(x = 2)", *lines))) == ([None, "Next"], 1)
+
+
+def test_a_step_that_leaves_the_subscript_as_it_is_does_not_count(tmp_path: Path) -> None:
+    body = (
+        "VARIABLES x, y\nInit == x = 0 /\\ y = 0\nA == x' = x /\\ y' = 1 - y\nB == x' = 1 /\\ y' = y\nNext == A \\/ B\n"
+    )
+    body += "Spec == Init /\\ [][Next]_<<x, y>> /\\ "
+    lines = ("SPECIFICATION Spec", "PROPERTY Live")
+    live = "\nLive == <>(x = 1)"
+    assert own(tmp_path, body + "WF_x(Next)" + live, *lines).violation is None
+    assert own(tmp_path, body + "WF_<<x, y>>(Next)" + live, *lines).violation is not None
+
+
+@pytest.mark.parametrize(
+    ("assumed", "constraint", "name", "is_violated"),
+    [
+        ("Plain", "CONSTRAINT Low", "Arrives", True),
+        ("WeakUp", "CONSTRAINT Low", "Arrives", False),
+        ("WeakUp", "ACTION_CONSTRAINT NoReset", "StaysOff", False),
+    ],
+)
+def test_behaviours_are_those_that_the_constraints_leave(
+    assumed: str, constraint: str, name: str, is_violated: bool, tmp_path: Path
+) -> None:
+    """Up and Reset stay enabled where a constraint takes their steps away; TLC says the same."""
+    lines = (f"SPECIFICATION {assumed}", constraint, f"PROPERTY {name}")
+    found = explore(counter(tmp_path, *lines), check_deadlock=False)
+    asked = explore_with_tlc(COUNTER, cfg(tmp_path, *lines), deadlock=False)
+    assert (found.violation is not None) is is_violated
+    assert (asked.verdict == "violated") is (found.violation is not None)
+    assert (asked.distinct, asked.generated) == (found.distinct, found.generated)
+
+
+# ---- What is refused ----
+
+
+@pytest.mark.parametrize("entry", ["SYMMETRY Same", "VIEW Seen"])
+def test_liveness_under_symmetry_or_a_view_is_refused_in_a_line_that_names_it(entry: str, tmp_path: Path) -> None:
+    spec = lock(tmp_path, "SPECIFICATION Strong", "PROPERTY AllServed", entry)
+    with pytest.raises(LivenessRefusedError, match=f"^Lock: the cfg's {entry} .* AllServed; remove it$"):
+        explore(spec)
+    words = ["model", "--spec", str(LOCK), "--cfg", str(tmp_path / "Some.cfg"), "--engine", "compiled"]
+    refused = CliRunner().invoke(cli, words, standalone_mode=False).exception
+    assert isinstance(refused, BadInputError)
+    assert explore(lock(tmp_path, "SPECIFICATION Strong", entry)).violation is None
+
+
+@pytest.mark.parametrize("lasso", [Lasso((0,), 0), Lasso((0, 3), 1), Lasso((1, 1), 1)])
+def test_a_behaviour_that_does_not_stand_is_an_internal_error(
+    lasso: Lasso, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "find_violation", lambda *_: lasso)
+    with pytest.raises(LassoContradictedError, match=r"^AllServed: the behaviour found "):
+        explore(lock(tmp_path, "SPECIFICATION Strong", "PROPERTY AllServed"))
+
+
+# ---- What is printed ----
+
+
+def run(tmp_path: Path, *words: object) -> str:
+    found = CliRunner().invoke(
+        cli, [*map(str, words), "--spec", str(LOCK), "--cfg", str(tmp_path / "Some.cfg")], standalone_mode=False
+    )
+    assert found.exception is None
+    return found.stdout
+
+
+@pytest.fixture
+def starving(tmp_path: Path) -> Path:
+    cfg(tmp_path, "CONSTANT Client = {a, b}", "SPECIFICATION Weak", "PROPERTY AllServed")
+    return tmp_path
+
+
+def test_text_tells_where_a_behaviour_goes_back_to_and_why_it_is_fair(starving: Path) -> None:
+    said = run(starving, "model", "--engine", "compiled")
+    assert "temporal property AllServed" in said
+    assert "\n       and from step " in said
+    assert "\n       which is fair:\n         WF_vars(Free(c)) with c = a: " in said
+
+
+def test_json_and_itf_tell_the_loop_and_the_conditions_of_fairness(starving: Path) -> None:
+    path = starving / "found.itf.json"
+    said = json.loads(run(starving, "model", "--engine", "compiled", "--format", "json", "--itf", path))
+    assert (said["verdict"], said["property"]) == ("violated", "AllServed")
+    assert {each["met"] for each in said["fairness"]} <= {"taken", "not enabled", "never enabled"}
+    assert len(said["fairness"]) == 4
+    tree = json.loads(path.read_text())
+    assert tree["loop"] + 1 == said["back_to"]
+    assert len(tree["states"]) == len(said["counterexample"]) > said["back_to"]
+    assert len(tree["#meta"]["fairness"]) == 4
+
+
+def test_a_picture_has_an_edge_back(starving: Path) -> None:
+    picture = starving / "g.svg"
+    said = run(starving, "graph", "-o", picture)
+    assert "AllServed is violated by going back from step " in said
+    assert 'marker-end="url(#back)"' in picture.read_text()
+    cfg(starving, "CONSTANT Client = {a, b}", "SPECIFICATION Unfair", "PROPERTY Freed")
+    assert "Freed is violated by staying where 2 steps lead" in run(starving, "graph", "-o", picture)

@@ -1,0 +1,149 @@
+"""Verdicts on temporal properties are TLC's: of every kind of formula, under every kind of fairness.
+
+What TLC says of all of them was asked once and is written down below; a few runs of it confirm that here, and the
+nightly tests confirm it all. One run of TLC does for all properties that hold together.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lockstep.tla.explore import explore
+from lockstep.tla.liveness.graph import Valuation, graph_of
+from lockstep.tla.liveness.search import find_violation
+from lockstep.tla.loading.load import load_spec
+from lockstep.tlc import PropertyKind, TlcOptions, TlcVerdict, run_tlc
+from places import SPECS
+
+MODULE = SPECS / "liveness" / "Counter.tla"
+TEXT = MODULE.read_text()
+
+#: Of each assumption the properties that are violated; the others hold.
+VIOLATED = {
+    "Plain": (
+        "Arrives Returns StaysOff LeadsBack Answered OftenUp WeakProperty StrongProperty WeakSet StrongOff "
+        "EachNumber OneNumber OnThenOff NotAlways EitherAlways FromTheStart OneAfterAnother Both NoMoreSet "
+        "ByLet ByIf OffLater Nested WhereEnabled Equal ByArgument"
+    ),
+    "Fair": (
+        "Arrives Returns StaysOff Answered OftenUp WeakProperty StrongProperty StrongOff EachNumber OneNumber "
+        "OnThenOff NotAlways EitherAlways FromTheStart OneAfterAnother Both NoMoreSet ByLet ByIf OffLater "
+        "Nested WhereEnabled Equal ByArgument"
+    ),
+    "WeakUp": (
+        "StaysOff StrongProperty StrongOff OneNumber OnThenOff EitherAlways FromTheStart Both NoMoreSet OffLater Nested"
+    ),
+    "WeakEach": (
+        "StaysOff StrongProperty StrongOff OneNumber OnThenOff EitherAlways FromTheStart Both NoMoreSet OffLater Nested"
+    ),
+    "StrongEach": "StaysOff OneNumber EitherAlways FromTheStart NoMoreSet OffLater",
+    "WeakAny": (
+        "StaysOff StrongProperty StrongOff OneNumber OnThenOff EitherAlways FromTheStart Both NoMoreSet OffLater Nested"
+    ),
+    "StrongAny": (
+        "StaysOff StrongProperty StrongOff OneNumber OnThenOff EitherAlways FromTheStart NoMoreSet OffLater Nested"
+    ),
+    "NeverJumps": "",
+    "OnlyX": (
+        "StaysOff StrongProperty StrongOff OneNumber OnThenOff EitherAlways FromTheStart Both NoMoreSet OffLater Nested"
+    ),
+    "Often": (
+        "Arrives Returns StaysOff OftenUp WeakProperty StrongProperty StrongOff EachNumber OneNumber "
+        "OnThenOff NotAlways EitherAlways FromTheStart OneAfterAnother Both NoMoreSet ByLet OffLater Nested "
+        "WhereEnabled ByArgument"
+    ),
+    "OftenStep": (
+        "StaysOff StrongProperty StrongOff OneNumber OnThenOff EitherAlways FromTheStart Both NoMoreSet OffLater Nested"
+    ),
+}
+PROPERTIES = re.findall(r"^(\w+) ==", TEXT.partition("Properties.")[2].partition("TLC has no answer")[0], re.M)
+#: What TLC has no answer to.
+BEYOND = ("Divided", "Equal", "ByArgument")
+
+#: What is asked of TLC in every run; the nightly tests ask the rest.
+HELD = ("WeakUp", "StrongEach", "NeverJumps", "OftenStep")
+BROKEN = (
+    ("Plain", "Arrives"),
+    ("Fair", "Returns"),
+    ("WeakEach", "StrongProperty"),
+    ("WeakEach", "OnThenOff"),
+    ("StrongAny", "NoMoreSet"),
+    ("OnlyX", "Nested"),
+)
+
+
+def written(folder: Path, assumed: str, *lines: str) -> tuple[Path, Path]:
+    cfg = folder / "Counter.cfg"
+    cfg.write_text("\n".join([f"SPECIFICATION {assumed}", *lines]) + "\n")
+    return MODULE, cfg
+
+
+def violated(folder: Path, assumed: str) -> set[str]:
+    """The properties that the search finds a behaviour against."""
+    spec = load_spec(*written(folder, assumed, *(f"PROPERTY {name}" for name in (*PROPERTIES, *BEYOND))))
+    assert (spec.unchecked, len(spec.temporal)) == ({}, len(PROPERTIES) + len(BEYOND))
+    plain = explore(load_spec(*written(folder, assumed)), keep_edges=True, check_deadlock=False)
+    follows: list[list[int]] = [[] for _ in plain.states]
+    for edge in plain.edges:
+        follows[edge.source].append(edge.target)
+    graph = graph_of(plain.states, follows, range(plain.levels[0]))
+    fair, properties = spec.temporal_formulas
+    valuation = Valuation(graph)
+    return {
+        name
+        for name, parts in properties.items()
+        if any(find_violation(graph, valuation, fair, part) is not None for part in parts)
+    }
+
+
+@pytest.mark.parametrize("assumed", VIOLATED)
+def test_the_properties_that_are_violated_are_those_that_are_violated_in_tlc(assumed: str, tmp_path: Path) -> None:
+    assert violated(tmp_path, assumed) == set(VIOLATED[assumed].split())
+
+
+def tlc(folder: Path, assumed: str, *properties: str) -> TlcVerdict:
+    """TLC's verdict on properties together."""
+    return run_tlc(
+        *written(folder, assumed, *(f"PROPERTY {name}" for name in properties)), TlcOptions(deadlock_check=False)
+    ).verdict
+
+
+def holding(assumed: str) -> list[str]:
+    return [name for name in PROPERTIES if name not in VIOLATED[assumed].split()]
+
+
+@pytest.mark.parametrize("assumed", HELD)
+def test_tlc_finds_that_the_other_properties_hold(assumed: str, tmp_path: Path) -> None:
+    assert tlc(tmp_path, assumed, *holding(assumed)) is TlcVerdict.HOLDS
+
+
+@pytest.mark.parametrize(("assumed", "name"), BROKEN)
+def test_tlc_finds_a_violation_where_the_search_finds_one(assumed: str, name: str, tmp_path: Path) -> None:
+    cfg = written(tmp_path, assumed, f"PROPERTY {name}")
+    found = explore(load_spec(*cfg), check_deadlock=False).violation
+    assert found is not None
+    assert (found.kind, found.name) == ("temporal property", name)
+    assert tlc(tmp_path, assumed, name) is TlcVerdict.VIOLATED
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("assumed", [assumed for assumed in VIOLATED if assumed not in HELD])
+def test_tlc_finds_that_the_properties_hold_under_every_assumption(assumed: str, tmp_path: Path) -> None:
+    assert tlc(tmp_path, assumed, *holding(assumed)) is TlcVerdict.HOLDS
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("assumed", VIOLATED)
+def test_tlc_finds_every_violation(assumed: str, tmp_path: Path) -> None:
+    names = [name for name in VIOLATED[assumed].split() if name not in BEYOND]
+    assert [name for name in names if tlc(tmp_path, assumed, name) is not TlcVerdict.VIOLATED] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", BEYOND)
+def test_tlc_has_no_answer_to_the_formulas_that_it_cannot_handle(name: str, tmp_path: Path) -> None:
+    asked = run_tlc(*written(tmp_path, "Plain", f"PROPERTY {name}"), TlcOptions(deadlock_check=False))
+    assert asked.verdict is TlcVerdict.ERROR or (asked.violation and asked.violation.kind is PropertyKind.EVALUATION)

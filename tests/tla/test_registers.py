@@ -1,0 +1,127 @@
+"""TLCGet and TLCSet: what TLC prints of them with one worker, a search of the compiled spec prints, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.tla.explore import explore
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import CompileError
+from lockstep.tla.values.kinds import TlaError
+from lockstep.tlc import TlcOptions, run_tlc
+
+HEAD = """EXTENDS Naturals, Sequences, TLC
+VARIABLE x
+Tell(where) ==
+    PrintT(<<where, x, TLCGet("level"), TLCGet("distinct"), TLCGet("queue"), TLCGet("diameter"), TLCGet(1)>>)
+Counted == TLCGet(1) + 1
+Count == TLCSet(1, Counted)
+"""
+
+#: Definitions, and the cfg besides INIT and NEXT: everywhere that TLC evaluates something.
+SPECS = {
+    "counters, wherever something is evaluated": (
+        """ASSUME TLCSet(1, 0) /\\ PrintT(<<TLCGet("level"), TLCGet("distinct"), TLCGet("queue"), TLCGet("diameter")>>)
+Init == x \\in {0, 10} /\\ Tell("Init")
+Add == x < 4 /\\ \\E d \\in {1, 2} : x' = x + d /\\ Count /\\ Tell("Add")
+Drop == x > 9 /\\ x' = x - 9 /\\ Tell("Drop")
+Next == Add \\/ Drop \\/ (x > 3 /\\ Tell("stay") /\\ UNCHANGED x)
+Inv == Tell("Inv") /\\ Count
+Con == Tell("Con") /\\ x < 5 /\\ Count
+ACon == Tell("ACon") /\\ x' # 10""",
+        "INVARIANT Inv\nCONSTRAINT Con\nACTION_CONSTRAINT ACon\n",
+    ),
+    "a register that decides what is enabled": (
+        """ASSUME TLCSet(1, 0)
+Init == x = 0
+Next == \\/ TLCGet(1) < 5 /\\ Count /\\ x' = x + 1 /\\ Tell("up")
+        \\/ TLCGet(1) >= 3 /\\ x' = 0 /\\ Tell("back")
+        \\/ UNCHANGED x
+Inv == TLCGet("level") < 9 /\\ Tell("Inv")""",
+        "INVARIANT Inv\n",
+    ),
+    "a register that is read late": (
+        """ASSUME TLCSet(1, 0)
+Init == x = 0
+After(n) == Count /\\ x' = n
+Next == \\/ x < 3 /\\ LET n == TLCGet(1) IN Count /\\ x' = n /\\ Tell("let")
+        \\/ x < 3 /\\ After(TLCGet(1) + 1) /\\ Tell("argument")
+        \\/ x >= 3 /\\ UNCHANGED x
+Inv == LET seen == TLCGet(2) IN TLCSet(2, Append(IF x = 0 THEN <<>> ELSE seen, x)) /\\ PrintT(TLCGet(2))""",
+        "INVARIANT Inv\nCONSTRAINT Few\n",
+    ),
+    "values, and quantifiers in TLC's order": (
+        """ASSUME TLCSet(1, 0) /\\ TLCSet(7, [a |-> {1, 2}])
+Init == x \\in {{"b"}, {"a", "b"}}
+Next == \\E s \\in {"c", "b", "a"} : x' = (x \\cup {s}) \\ {"d"} /\\ Count /\\ PrintT(<<s, TLCGet(1), TLCGet(7).a>>)
+Inv == \\A s \\in {"c", "a", "b"} : TLCSet(1, TLCGet(1) + 1) /\\ PrintT(<<s, TLCGet(1)>>)""",
+        "INVARIANT Inv\n",
+    ),
+}
+FEW = "Few == x < 6\n"
+
+
+def write(folder: Path, definitions: str, cfg: str) -> tuple[Path, Path]:
+    text = f"---- MODULE Told ----\n{HEAD}{FEW}{definitions}\n====\n"
+    (folder / "Told.tla").write_text(text)
+    (folder / "Told.cfg").write_text(f"INIT Init\nNEXT Next\n{cfg}")
+    return folder / "Told.tla", folder / "Told.cfg"
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_search_prints_what_tlc_prints(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    files = write(tmp_path, *SPECS[name])
+    by_tlc = run_tlc(*files, TlcOptions(is_short=True, deadlock_check=False))
+    assert by_tlc.error is None, by_tlc.reason
+    printed = [" ".join(line.split()) for line in by_tlc.user_output if not line.startswith("Computing")]
+    spec = load_spec(*files, cache_dir=tmp_path / "cache")
+    capfd.readouterr()
+    found = explore(spec, check_deadlock=False)
+    assert capfd.readouterr().err.splitlines() == printed
+    assert len(printed) > 7
+    assert (found.distinct, found.generated) == (by_tlc.distinct, by_tlc.generated)
+    again = explore(spec, check_deadlock=False)
+    assert capfd.readouterr().err.splitlines() == printed
+    assert again.states == found.states
+
+
+def test_a_register_has_no_meaning_outside_a_search(tmp_path: Path) -> None:
+    spec = load_spec(*write(tmp_path, *SPECS["a register that decides what is enabled"]), cache_dir=tmp_path / "cache")
+    state = next(spec.initial_states())
+    with pytest.raises(TlaError, match=r"TLCGet\(1\) has a value only in a search of all states"):
+        list(spec.successors(state))
+    with pytest.raises(TlaError, match=r'TLCGet\("level"\) has a value only in a search'):
+        spec.invariants["Inv"](state)
+    with pytest.raises(TlaError, match=r"TLCSet\(1, \.\.\.\) has an effect only in a search"):
+        spec.false_assumptions()
+
+
+REFUSED = {
+    'TLCGet("duration")': r'Told.tla:13: TLCGet\("duration"\) is not supported; there are numbered registers,',
+    'TLCGet("generated")': r"is not supported",
+    'TLCSet("exit", TRUE)': r'TLCSet\("exit"\) is not supported; there are numbered registers$',
+}
+
+
+@pytest.mark.parametrize(("expression", "said"), REFUSED.items(), ids=list(REFUSED))
+def test_what_is_no_function_of_the_search_is_refused_by_its_place(expression: str, said: str, tmp_path: Path) -> None:
+    definitions = f"Init == x = 0\nNext == UNCHANGED x\nInv ==\n  /\\ TRUE\n  /\\ {expression} = 1"
+    with pytest.raises(CompileError, match=said):
+        load_spec(*write(tmp_path, definitions, "INVARIANT Inv\n"), cache_dir=tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("TLCGet(3) = 1", r"TLCGet\(3\) is asked for before TLCSet gave it a value"),
+        ("TLCSet(0 - 1, 1)", r"needs a natural number for its register, but was given -1"),
+        ('TLCGet("lev" \\o "els") = 1', r'TLCGet\("levels"\) is not supported'),
+    ],
+)
+def test_a_register_that_is_none_is_an_error(expression: str, said: str, tmp_path: Path) -> None:
+    definitions = f"Init == x = 0\nNext == UNCHANGED x\nInv == {expression}"
+    spec = load_spec(*write(tmp_path, definitions, "INVARIANT Inv\n"), cache_dir=tmp_path / "cache")
+    with pytest.raises(TlaError, match=said):
+        explore(spec)
