@@ -176,7 +176,7 @@ def test_a_behaviour_without_end_tells_where_it_goes_back_to() -> None:
 
 def test_where_a_spec_cannot_be_compiled_the_steps_of_tlc_are_told_without_arguments(broken: Path) -> None:
     """JavaTime is no function of the spec: TLC alone explores this one."""
-    text = broken.read_text().replace("Init == ", 'Init == {JavaTime} # {} /\\ ')
+    text = broken.read_text().replace("Init == ", "Init == {JavaTime} # {} /\\ ")
     broken.write_text(text.replace("EXTENDS ", "EXTENDS TLC, "))
     _, behaviour = found_by("tlc", broken, broken.with_suffix(".cfg"))
     lock = behaviour.steps[1]

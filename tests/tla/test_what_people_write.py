@@ -454,3 +454,35 @@ Inv == f[5] = {5}"""
         assert "f[5]: {5} -> {0}" in steps_text(behaviour)
         (nested,) = from_itf(record[1]["state"]["f"]).d[-1]
         assert nested == (7, Fcn({3: 3, 4: 4}))
+
+
+# ---- Assert ----
+
+ASSERTING = """EXTENDS Naturals, TLC
+VARIABLE x
+Init == x = 0
+Up == x' = x + 1
+Next == %s
+Low == %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("next_", "low", "label"),
+    [
+        ('Assert(x < 2, "two is enough") /\\ Up', "TRUE", "assertion"),
+        ("x < 3 /\\ Up", 'Assert(x < 2, "two is enough")', "Low"),
+    ],
+    ids=["in an action", "in an invariant"],
+)
+def test_a_false_assert_is_a_violation_for_both_engines(next_: str, low: str, label: str, tmp_path: Path) -> None:
+    """TLC 2.15 prints no steps to one in an action."""
+    module, cfg = Project(ASSERTING % (next_, low), "INIT Init\nNEXT Next\nINVARIANT Low\n").write(tmp_path)
+    ours, theirs = explore_compiled(module, cfg), explore_with_tlc(module, cfg)
+    for found in (ours, theirs):
+        assert (found.verdict, found.property) == (Verdict.VIOLATED, label), found.reason
+        assert "two is enough" in found.reason
+    assert ours.reason.startswith("assertion")
+    for behaviour in filter(None, (ours.counterexample, theirs.counterexample)):
+        assert [step.state["x"] for step in behaviour.steps] == [0, 1, 2]
+    assert ours.counterexample is not None

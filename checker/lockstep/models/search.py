@@ -14,7 +14,7 @@ from lockstep.models.counterexample import of_search, of_steps, of_tlc
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.compile.blame import SpecFault
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.explore import explore, fault_in
+from lockstep.tla.explore import Violation, explore, fault_in
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import directories_of
 from lockstep.tla.spec import FalseAssumptionError, Spec
@@ -217,7 +217,7 @@ def explore_compiled(
     name, steps = None, None
     if found.violation is not None:
         name = found.violation.label
-        verdict, reason = Verdict.VIOLATED, " ".join(filter(None, (found.violation.kind, found.violation.name)))
+        verdict, reason = Verdict.VIOLATED, _said(found.violation)
         steps = of_search(compiled, found.violation) if found.violation.trace else None
     elif not found.complete:
         verdict, reason = Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
@@ -235,6 +235,14 @@ def explore_compiled(
         property=name,
         counterexample=steps,
     )
+
+
+def _said(violation: Violation) -> str:
+    """Say in a line what is violated."""
+    if violation.kind == "assertion":
+        inside = f" in {violation.name}" if violation.name else ""
+        return f"assertion{inside}: {violation.message}"
+    return " ".join(filter(None, (violation.kind, violation.name)))
 
 
 _VERDICTS = {

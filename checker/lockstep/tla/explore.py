@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lockstep.tla.compile.blame import SpecFault, blamed
 from lockstep.tla.liveness.check import check_temporal, refuse_sameness
@@ -31,13 +31,14 @@ class Violation:
     """What a search found wrong.
 
     Attributes:
-        kind: ``invariant``, ``action property``, ``initial property``, ``deadlock``, ``temporal property`` or
-            ``postcondition``.
-        name: which; empty for a deadlock.
+        kind: ``invariant``, ``action property``, ``initial property``, ``deadlock``, ``assertion``, ``temporal
+            property`` or ``postcondition``.
+        name: which; empty for a deadlock; of an assertion the property in which it stands, if it stands in one.
         trace: a shortest way there, from an initial state; of a temporal property a behaviour without end; empty for a
             postcondition, which is of no state.
         back_to: of that the index of the state that comes after the last: the last itself where it stutters for ever.
         met: how what it repeats meets each condition of fairness of the SPECIFICATION.
+        message: what a false Assert says.
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Violation:
     trace: tuple[Step, ...]
     back_to: int | None = None
     met: tuple[Met, ...] = ()
+    message: str = ""
 
     @property
     def label(self) -> str:
@@ -129,10 +131,19 @@ class _Search:
     def run(self) -> Exploration:
         try:
             return self.search()
-        except TlaAssertionError:
-            raise
+        except TlaAssertionError as error:
+            self.asserted(error)
+            return self.result
         except TlaError as error:
             raise self.fault(error) from error
+
+    def asserted(self, error: TlaAssertionError) -> None:
+        """Note that an Assert is false, and the steps to where it was evaluated."""
+        what, number, step = self.asked
+        name = what if what in self.spec.property_places else ""
+        self.violated("assertion", name, [*self.trace(number), *(() if step is None else (Step(*step),))])
+        assert self.result.violation is not None
+        self.result.violation = replace(self.result.violation, message=str(error))
 
     def fault(self, error: TlaError) -> SpecFault:
         """Tell of an evaluation that failed: what was evaluated, where, and the steps that led there."""
