@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from lockstep.base.paths import spec_dir
 from lockstep.cli import cli
 from lockstep_command import lockstep
+from sampling import sampled
 
 LOCK_SERVICE = spec_dir().parent / "docs" / "lock_service"
 SPEC, MAPPING = LOCK_SERVICE / "LockService.tla", LOCK_SERVICE / "mapping.toml"
@@ -298,3 +299,49 @@ def test_no_trace_is_held_against_a_spec_whose_assumptions_are_false(tmp_path: P
     refused = lockstep("check", "--spec", spec, "--cfg", cfg, "--mapping", MAPPING, service_log(tmp_path), cwd=tmp_path)
     assert refused.returncode == 2
     assert re.search(r"the ASSUME at LockService.tla:\d+:\d+ is false", refused.stderr)
+
+
+COUNTS = """---- MODULE Counts ----
+EXTENDS Integers
+VARIABLES count, list
+Init == count = [i \\in 0..1 |-> 0] /\\ list = [i \\in 1..2 |-> 0]
+Add(i) == count' = [count EXCEPT ![i] = @ + 1] /\\ list' = [list EXCEPT ![i + 1] = @ + 1]
+Next == \\E i \\in 0..1 : Add(i)
+====
+"""
+COUNTS_MAPPING = """kind = "what"
+[lines.added]
+action = "Add"
+args = { i = "i" }
+shows = "state"
+"""
+
+
+SHOWN: list[tuple[dict[str, object], int, str]] = [
+    ({"count": {"0": 1, "1": 0}, "list": {"1": 1}}, 0, "every property holds (1 events, 1 steps, 3 values compared)"),
+    ({"count": {"0": 1}, "list": [1, 0]}, 0, "every property holds (1 events, 1 steps, 2 values compared)"),
+    ({"count": {"1": 5}}, 1, "count.1: the trace shows 5, the spec says 0"),
+    ({"list": {"1": 5}}, 1, "list.1: the trace shows 5, the spec says 1"),
+    ({"count": {"2": 0}}, 2, "field `shows.count.2`"),
+    ({"list": {"0": 0}}, 2, "field `shows.list.0`"),
+    ({"count": {"00": 0}}, 2, "field `shows.count.00`"),
+]
+COMPARED = [(engine, *each) for engine in ("compiled", "tlc") for each in SHOWN]
+
+
+@pytest.mark.parametrize(
+    ("engine", "shown", "code", "said"),
+    sampled(COMPARED, [*COMPARED[: len(SHOWN)], COMPARED[len(SHOWN)], COMPARED[len(SHOWN) + 3]]),
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_key_that_writes_an_integer_is_that_index_of_a_function_or_sequence(
+    engine: str, shown: dict[str, object], code: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "Counts.tla").write_text(COUNTS)
+    (tmp_path / "Counts.cfg").write_text("INIT Init\nNEXT Next\n")
+    (tmp_path / "counts.toml").write_text(COUNTS_MAPPING)
+    (tmp_path / "counts.log").write_text(json.dumps({"what": "added", "i": 0, "state": shown}) + "\n")
+    files = ("--spec", tmp_path / "Counts.tla", "--mapping", tmp_path / "counts.toml", tmp_path / "counts.log")
+    found = run("check", "--engine", engine, *files)
+    assert said in found.output
+    assert found.return_value == code

@@ -2,11 +2,14 @@
 
 What null stands for, and which strings name a constant of the spec, must be agreed on. An object is compared key by
 key, so that a part of a record or function may be shown; an array, and an object with an ITF tag, is compared whole.
+JSON has strings for keys alone: the key "7" is the integer 7 where that is in the domain of the spec's function, which
+may be a sequence.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +37,12 @@ class Words:
 
 
 WORDS = Words()
+
+#: What no JSON has is in no domain of a spec either.
+_ABSENT: Any = object()
+
+#: How a key writes an integer; one of more digits is none that a spec computes with.
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 #: So many names are listed where none is like what was given.
 _FEW = 20
@@ -108,12 +117,11 @@ def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, pat
     """
     for key, part in shown.items():
         here = f"{path}.{key}" if path else key
-        name = words.strings.get(key, key)
-        if not isinstance(expected, Fcn) or name not in expected.d:
+        value = _at(expected, key, words)
+        if value is _ABSENT:
             near = like(key, map(str, expected.d)) if isinstance(expected, Fcn) else ""
             raise ObservationError(here, f"the spec shows no such field{near}")
-        value = expected.d[name]
-        if isinstance(part, Mapping) and isinstance(value, Fcn) and not is_tagged(part):
+        if _by_key(part, value):
             yield from compare(part, value, words, here)
         else:
             yield _compared(here, part, value, words)
@@ -124,11 +132,12 @@ def equal_count(shown: Mapping[str, Any], expected: Value, words: Words = WORDS)
 
     Where it is not None, `compare` yields so many, all equal. It is the way of almost every event, made short.
     """
-    if type(expected) is not Fcn:
-        return None
-    table, strings, count = expected.d, words.strings, 0
+    table = expected.d if type(expected) is Fcn else {}
+    strings, count = words.strings, 0
     for key, part in shown.items():
         value = table.get(strings.get(key, key) if strings else key, _ABSENT)
+        if value is _ABSENT:
+            value = _at(expected, key, words)
         kind = type(part)
         if kind is int or kind is bool:
             if type(value) is not kind or part != value:
@@ -138,7 +147,7 @@ def equal_count(shown: Mapping[str, Any], expected: Value, words: Words = WORDS)
             if (strings.get(part, part) if strings else part) != value:
                 return None
             count += 1
-        elif kind is dict and type(value) is Fcn and not is_tagged(part):
+        elif kind is dict and _by_key(part, value):
             within = equal_count(part, value, words)
             if within is None:
                 return None
@@ -150,7 +159,31 @@ def equal_count(shown: Mapping[str, Any], expected: Value, words: Words = WORDS)
     return count
 
 
-_ABSENT: Any = object()
+def integer_of(key: str) -> int | None:
+    """Return the integer that a key writes, if it writes one."""
+    return int(key) if _INTEGER.fullmatch(key) else None
+
+
+def _at(of: Value, key: str, words: Words) -> Value:
+    """Return the value of a function at what a key stands for; _ABSENT where that is not in its domain."""
+    number = integer_of(key)
+    if isinstance(of, Fcn):
+        found = of.d.get(words.strings.get(key, key), _ABSENT)
+        in_domain = (
+            found is _ABSENT and number is not None and any(type(each) is int and each == number for each in of.d)
+        )
+        return of.d[number] if in_domain else found
+    if isinstance(of, tuple) and number is not None and 1 <= number <= len(of):
+        return of[number - 1]
+    return _ABSENT
+
+
+def _by_key(part: Any, value: Value) -> bool:
+    """Tell whether an object is compared key by key: with a function, or a sequence if integers are its keys."""
+    if not isinstance(part, Mapping) or is_tagged(part):
+        return False
+    is_sequence = isinstance(value, tuple) and bool(part) and all(integer_of(key) is not None for key in part)
+    return is_sequence or isinstance(value, Fcn)
 
 
 def _equal(part: Any, value: Value, words: Words) -> bool:

@@ -22,6 +22,13 @@ IsSequence(f) ==
 \* Is v to be compared key by key, as part of a function, and not whole?
 HasKeys(v, modelValues) == IF \E m \in modelValues : v = m THEN FALSE ELSE ~IsSequence(v)
 
+\* The same for an object whose keys are integers: of a sequence they are the indices.
+IsFunction(v, modelValues) == IF \E m \in modelValues : v = m THEN FALSE ELSE TRUE
+
+\* What a key stands for that writes an integer: this integer, if it is in the domain of f.  The domain is asked
+\* for as text, as above.
+Key(f, key, number, text) == IF \E x \in DOMAIN f : ToString(x) = text THEN number ELSE key
+
 Has(f, key) == key \in DOMAIN f
 
 \* TRUE where v has a value, all of it.

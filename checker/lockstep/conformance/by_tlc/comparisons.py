@@ -8,7 +8,7 @@ from typing import Any
 
 from lockstep.conformance.by_tlc.literals import Literals
 from lockstep.conformance.by_tlc.names import Names
-from lockstep.conformance.compare import Words, is_tagged, to_value
+from lockstep.conformance.compare import Words, integer_of, is_tagged, to_value
 from lockstep.tla.values.kinds import Value
 
 
@@ -52,11 +52,15 @@ class Comparisons:
         for key, part in shown.items():
             here = f"{path}.{key}"
             name = self._literals.of(self._words.strings.get(key, key))
+            if (number := integer_of(key)) is not None:
+                name = f'{names.operators}!Key({parameter}, {name}, {number}, "{number}")'
             item = f"{parameter}[{name}]"
             tests += [*names.probe(here), f"{names.operators}!Has({parameter}, {name})"]
             whole = self._equals(item, part)
             if isinstance(part, Mapping) and not is_tagged(part):
-                by_key = f"{names.operators}!HasKeys({item}, {names.prefix}model_values)"
+                numbered = bool(part) and all(integer_of(each) is not None for each in part)
+                test = "IsFunction" if numbered else "HasKeys"
+                by_key = f"{names.operators}!{test}({item}, {names.prefix}model_values)"
                 tests += [f"IF {by_key} THEN {self._object(part, here)}({item}) ELSE {whole}"]
             else:
                 tests += [whole]
