@@ -189,7 +189,6 @@ class _Search:
     def completed(self) -> Exploration:
         """Note that all states were seen, and ask what must hold then."""
         self.result.complete = True
-        self.asked = "a temporal property", -1, None
         self.check_temporal(self.follows)
         self.asked = "the POSTCONDITION", -1, None
         if self.result.violation is None and not self.spec.postcondition_holds():
@@ -200,9 +199,14 @@ class _Search:
         """Check what is said of whole behaviours, once all states and steps are there."""
         if follows is None:
             return
+
+        def begin(name: str) -> None:
+            self.asked = name, -1, None
+
         states = self.result.states
-        found = check_temporal(self.spec, graph_of(states, follows, range(self.result.levels[0])))
-        if found is not None:
+        checked = check_temporal(self.spec, graph_of(states, follows, range(self.result.levels[0])), begin)
+        self.result.unchecked += tuple(checked.unchecked)
+        if (found := checked.found) is not None:
             trace = tuple(Step(step.action, step.args, step.state) for step in found.steps)
             self.result.violation = Violation("temporal property", found.name, trace, found.back_to, found.met)
 

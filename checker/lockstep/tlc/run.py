@@ -160,7 +160,8 @@ def _jvm_options(folder: Path, library: Sequence[Path], options: TlcOptions) -> 
 def _tlc_options(options: TlcOptions) -> list[str]:
     """TLC's own options. `-deadlock` turns the check off, and 2.15 does not know `-workers auto`."""
     count = (os.cpu_count() or 1) if options.workers == "auto" else options.workers
-    words = ["-workers", str(count)]
+    # Temporal properties are checked once, at the end: when TLC checks them before is a matter of time.
+    words = ["-workers", str(count), "-lncheck", "final"]
     if not options.deadlock_check:
         words.append("-deadlock")
     if options.coverage:

@@ -245,3 +245,59 @@ def test_a_picture_has_an_edge_back(starving: Path) -> None:
     assert 'marker-end="url(#back)"' in picture.read_text()
     cfg(starving, "CONSTANT Client = {a, b}", "SPECIFICATION Unfair", "PROPERTY Freed")
     assert "Freed is violated by staying where 2 steps lead" in run(starving, "graph", "-o", picture)
+
+
+# ---- Refinements ----
+
+ABSTRACT = """---- MODULE Abstract ----
+VARIABLE done
+Finish == ~done /\\ done' = TRUE
+Spec == done = FALSE /\\ [][Finish]_done /\\ WF_done(Finish)
+====
+"""
+COUNTING = """---- MODULE Counting ----
+EXTENDS Naturals
+VARIABLE n
+A == INSTANCE Abstract WITH done <- (n = 2)
+Up == n < 2 /\\ n' = n + 1
+Spec == n = 0 /\\ [][Up]_n /\\ WF_n(Up)
+Refines == A!Spec
+Incomplete == <>ENABLED (n' > 0)
+====
+"""
+
+
+def counting(folder: Path, name: str) -> Spec:
+    (folder / "Abstract.tla").write_text(ABSTRACT)
+    (folder / "Counting.tla").write_text(COUNTING)
+    return load_spec(folder / "Counting.tla", cfg(folder, "SPECIFICATION Spec", f"PROPERTY {name}"))
+
+
+@pytest.mark.parametrize("name", ["Refines", "Incomplete"])
+def test_what_asks_whether_an_expression_may_become_something_is_named_as_unchecked(name: str, tmp_path: Path) -> None:
+    """ENABLED is of the variables of the module that INSTANCE brings in; one of them stands for an expression here."""
+    found = explore(counting(tmp_path, name), check_deadlock=False)
+    assert (found.violation, found.complete, found.unchecked) == (None, True, (name,))
+
+
+def test_an_assumption_that_cannot_be_evaluated_is_a_mistake_and_not_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "Open.tla"
+    path.write_text("""---- MODULE Open ----
+EXTENDS Naturals
+VARIABLE n
+Up == n < 2 /\\ n' = n + 1
+Spec == n = 0 /\\ [][Up]_n /\\ WF_n(n' > 0)
+Arrives == <>(n = 2)
+====
+""")
+    with pytest.raises(TlaError, match=r"Open\.tla:5:\d+: LS60\d Arrives: "):
+        explore(load_spec(path, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Arrives")), check_deadlock=False)
+
+
+def test_definitions_that_use_each_other_many_times_are_read_once_each(tmp_path: Path) -> None:
+    """Thirty levels of two uses each are a thousand million ways down."""
+    levels = "".join(f"A{k} == A{k - 1} /\\ B{k - 1}\nB{k} == A{k - 1} \\/ B{k - 1}\n" for k in range(1, 31))
+    path = tmp_path / "Deep.tla"
+    text = f"VARIABLE n\nA0 == n = 0\nB0 == n = 1\n{levels}Spec == n = 0 /\\ [][n' = 1]_n\nLater == <>A30"
+    path.write_text(f"---- MODULE Deep ----\nEXTENDS Naturals\n{text}\n====\n")
+    assert load_spec(path, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Later")).temporal

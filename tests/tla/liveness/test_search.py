@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lockstep.tla.liveness.fair import sorted_conditions
 from lockstep.tla.liveness.formulas import (
     Always,
     And,
@@ -179,8 +180,26 @@ def test_many_conditions_of_fairness_make_no_larger_product() -> None:
     assert found_in(graph, fair, LeadsTo(is_in(frozenset({1})), is_in(frozenset({0})))) is None
     assert found_in(graph, fair[1:], LeadsTo(is_in(frozenset({1})), is_in(frozenset({1, 5})))) is None
     assert found_in(graph, fair[1:], LeadsTo(is_in(frozenset({0})), is_in(frozenset({5})))) == ((0,), 0)
-    never = [normal(LeadsTo(is_in(frozenset({1})), is_in(frozenset({0}))), False)]
-    assert len(Product(graph, Valuation(graph), never).states) <= 2 * size
+    never = normal(LeadsTo(is_in(frozenset({1})), is_in(frozenset({0}))), False)
+    conditions, others = sorted_conditions([*map(normal, fair), never])
+    assert (len(conditions.recurring), others) == (size, [never])
+    assert len(Product(graph, Valuation(graph), others).states) <= 2 * size
+
+
+def test_the_check_of_an_answer_evaluates_each_leaf_once_an_index() -> None:
+    """A long cycle is no reason to ask the same again for each suffix."""
+    size, asked = 500, 0
+
+    def test(state: int, _after: int) -> bool:
+        nonlocal asked
+        asked += 1
+        return state == size - 1
+
+    word, leaf = Word(range(size), 10), Leaf(test)
+    for formula in (Always(Eventually(leaf)), LeadsTo(Not(leaf), leaf), Always(Implies(Not(leaf), Eventually(leaf)))):
+        assert word.holds(formula)
+    assert not word.holds(Eventually(Always(leaf)))
+    assert asked == size
 
 
 def fails_at(*numbers: int) -> Leaf:

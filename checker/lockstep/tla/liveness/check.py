@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from lockstep.base.errors import BadInputError
@@ -14,8 +14,9 @@ from lockstep.tla.liveness.search import Lasso, find_violation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value
+from lockstep.tla.values.operators.next_state import UnassignedError
 
-__all__ = ["Found", "LassoContradictedError", "LivenessRefusedError", "check_temporal", "refuse_sameness"]
+__all__ = ["Checked", "Found", "LassoContradictedError", "LivenessRefusedError", "check_temporal", "refuse_sameness"]
 
 
 class LivenessRefusedError(BadInputError):
@@ -62,7 +63,20 @@ def refuse_sameness(spec: Spec) -> None:
             )
 
 
-def check_temporal(spec: Spec, graph: Graph) -> Found | None:
+@dataclass
+class Checked:
+    """What a check of temporal properties found.
+
+    Attributes:
+        found: a behaviour that violates one, None if there is none.
+        unchecked: those that asked whether an action is enabled of which nobody can tell.
+    """
+
+    found: Found | None = None
+    unchecked: list[str] = field(default_factory=list)
+
+
+def check_temporal(spec: Spec, graph: Graph, begin: Callable[[str], None]) -> Checked:
     """Check a specification's temporal properties, in the order of the configuration.
 
     As in TLC, the behaviours are those of the states and steps that the constraints leave, and each may stutter.
@@ -70,9 +84,12 @@ def check_temporal(spec: Spec, graph: Graph) -> Found | None:
     Args:
         spec: the specification.
         graph: all states and steps of a search.
+        begin: told the name of each property before it is checked.
 
     Returns:
-        A behaviour that violates a property, None if there is none.
+        The first behaviour that violates a property; and what was not checked. WF and SF of a module that an INSTANCE
+        brings in ask whether its action is enabled, for any values of its own variables. Where one of these stands for
+        an expression, the spec's variables do not tell.
 
     Raises:
         TlaError: if evaluation fails.
@@ -80,12 +97,21 @@ def check_temporal(spec: Spec, graph: Graph) -> Found | None:
     """
     valuation = Valuation(graph)
     assumed, properties = spec.temporal_formulas
+    checked = Checked()
     for name, parts in properties.items():
+        begin(name)
         for promised in parts:
-            lasso = find_violation(graph, valuation, assumed, promised)
+            try:
+                lasso = find_violation(graph, valuation, assumed, promised)
+            except UnassignedError as error:
+                if not valuation.is_of(error, promised):
+                    raise
+                checked.unchecked.append(name)
+                break
             if lasso is not None:
-                return _replayed(spec, graph, name, lasso, assumed, promised)
-    return None
+                checked.found = _replayed(spec, graph, name, lasso, assumed, promised)
+                return checked
+    return checked
 
 
 def _replayed(

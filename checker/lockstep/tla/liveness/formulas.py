@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -186,6 +186,14 @@ def parts_of(formula: Formula) -> tuple[Formula, ...]:
     if isinstance(formula, (Implies, Equivalent, LeadsTo)):
         return (formula.left, formula.right)
     return (formula.enabled, formula.taken) if isinstance(formula, Fair) else ()
+
+
+def leaves_of(formula: Formula) -> Iterator[Leaf]:
+    """List the leaves of a formula."""
+    if isinstance(formula, Leaf):
+        yield formula
+    for part in parts_of(formula):
+        yield from leaves_of(part)
 
 
 def is_pure(formula: Formula) -> bool:

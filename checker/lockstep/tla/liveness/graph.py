@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.tla.liveness.formulas import And, Formula, Leaf, Not, Or, parts_of
+from lockstep.tla.liveness.formulas import And, Formula, Leaf, Not, Or, leaves_of, parts_of
 from lockstep.tla.values.kinds import TlaError
 
 __all__ = ["Broken", "Graph", "Valuation", "graph_of"]
@@ -56,6 +56,7 @@ class Valuation:
         self._known: dict[int, dict[int, bool | Broken]] = {}
         self._of_step: dict[int, bool] = {}
         self._kept: list[Formula] = []  # so that an id stays that of its formula
+        self._failed: list[tuple[TlaError, Leaf]] = []
 
     def of_leaf(self, leaf: Leaf, source: int, target: int) -> bool | Broken:
         """Answer the value of a leaf on a step, or the error that its evaluation raised."""
@@ -71,8 +72,14 @@ class Valuation:
                 value = leaf.test(states[source], states[target])
             except TlaError as error:
                 value = Broken(error)
+                self._failed.append((error, leaf))
             known[key] = value
         return value
+
+    def is_of(self, error: TlaError, formula: Formula) -> bool:
+        """Tell whether it was a leaf of a formula whose evaluation raised an error."""
+        leaves = set(map(id, leaves_of(formula)))
+        return any(each is error and id(leaf) in leaves for each, leaf in self._failed)
 
     def is_of_step(self, formula: Formula) -> bool:
         """Tell whether the next state may matter to a pure formula."""

@@ -5,7 +5,7 @@ It knows nothing of normal forms, tableaux and components, and is asked whether 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,9 @@ class Word:
     def __init__(self, states: Sequence[Any], back_to: int) -> None:
         """Take the behaviour; that its steps are steps of the specification is for others to say."""
         self.states, self.back_to = states, back_to
+        self._known: dict[tuple[int, int], bool | TlaError] = {}
+        self._made: dict[int, tuple[Formula, Formula]] = {}
+        self._kept: list[Formula] = []  # so that an id stays that of its formula
 
     def after(self, index: int) -> int:
         """Answer the index of the next state."""
@@ -67,6 +70,21 @@ class Word:
         Raises:
             TlaError: if what the answer depends on cannot be evaluated.
         """
+        if isinstance(formula, (Always, Eventually, LeadsTo, Fair)):
+            index = min(index, self.back_to)  # from there on all suffixes have the same ones
+        key = id(formula), index
+        if key not in self._known:
+            self._kept.append(formula)
+            try:
+                self._known[key] = self._meaning(formula, index)
+            except TlaError as error:
+                self._known[key] = error
+        value = self._known[key]
+        if isinstance(value, TlaError):
+            raise value
+        return value
+
+    def _meaning(self, formula: Formula, index: int) -> bool:
         if isinstance(formula, Leaf):
             return formula.test(self.states[index], self.states[self.after(index)])
         if isinstance(formula, Not):
@@ -83,17 +101,25 @@ class Word:
 
     def _of_two(self, formula: Implies | Equivalent | LeadsTo | Fair, index: int) -> bool:
         if isinstance(formula, Implies):
-            return self._some([(Not(formula.left), index), (formula.right, index)])
+            unless = self._once(formula, lambda: Not(formula.left))
+            return self._some([(unless, index), (formula.right, index)])
         if isinstance(formula, Equivalent):
             return self.holds(formula.left, index) == self.holds(formula.right, index)
         if isinstance(formula, LeadsTo):
-            then = Implies(formula.left, Eventually(formula.right))
+            then = self._once(formula, lambda: Implies(formula.left, Eventually(formula.right)))
             return self._every([(then, each) for each in self._from(index)])
         cycle = range(self.back_to, len(self.states))
         if any(self.holds(formula.taken, each) for each in cycle):
             return True
         enabled = [self.holds(formula.enabled, each) for each in cycle]
         return not any(enabled) if formula.strong else not all(enabled)
+
+    def _once(self, formula: Formula, make: Callable[[], Formula]) -> Formula:
+        """Make what a formula is short for, the same at every index."""
+        made = self._made.get(id(formula))
+        if made is None:
+            made = self._made[id(formula)] = (make(), formula)
+        return made[0]
 
     def _every(self, parts: Sequence[tuple[Formula, int]]) -> bool:
         return not self._decided(parts, False)

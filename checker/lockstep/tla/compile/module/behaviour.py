@@ -88,17 +88,19 @@ def _sort_always(program: Program, expr: Expr, found: Formula) -> None:
         found.invariants.append(expr)
 
 
-def is_temporal(program: Program, expr: Expr, seen: frozenset[int] = frozenset()) -> bool:
+def is_temporal(program: Program, expr: Expr) -> bool:
     """Tell whether a temporal operator stands in an expression, or in a definition that it uses."""
-    for part in walk(expr, program.tree):
-        if isinstance(part, Builtin) and part.name in _TEMPORAL:
-            return True
-        if isinstance(part, Call) and part.op not in seen:
-            definition = program.definition(part.op)
-            if definition is not None and program.standard(definition) is None:
-                seen |= {part.op}
-                if is_temporal(program, definition.body, seen):
-                    return True
+    seen: set[int] = set()
+    waiting = [expr]
+    while waiting:
+        for part in walk(waiting.pop(), program.tree):
+            if isinstance(part, Builtin) and part.name in _TEMPORAL:
+                return True
+            if isinstance(part, Call) and part.op not in seen:
+                seen.add(part.op)
+                definition = program.definition(part.op)
+                if definition is not None and program.standard(definition) is None:
+                    waiting.append(definition.body)
     return False
 
 
