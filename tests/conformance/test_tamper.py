@@ -90,7 +90,7 @@ def whole(trace: Tampered, tampering: Tampering) -> Trace:
     return Trace(trace_lines(trace.header, tampering.applied(trace.events)), "t")
 
 
-@pytest.mark.parametrize("name", ["simulated", "recorded"])
+@pytest.mark.parametrize("name", ["simulated", pytest.param("recorded", marks=pytest.mark.nightly)])
 def test_the_outcome_is_that_of_a_check_of_the_whole_tampered_trace(name: str) -> None:
     trace = subject(name)
     some = [each for each in judged(name) if each.tampering.kind is not Kind.SEQUENCE][::47]

@@ -64,7 +64,7 @@ PROPERTIES = re.findall(r"^(\w+) ==", TEXT.partition("Properties.")[2].partition
 BEYOND = ("Divided", "Equal", "ByArgument")
 
 #: What is asked of TLC in every run; the nightly tests ask the rest.
-HELD = ("WeakUp", "StrongEach", "NeverJumps", "OftenStep")
+HELD = ("WeakUp", "StrongEach")
 BROKEN = (
     ("Plain", "Arrives"),
     ("Fair", "Returns"),
