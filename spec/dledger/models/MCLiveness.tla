@@ -101,8 +101,8 @@ CatchesUp == <>[](node[Laggard].log = node[Leader].log)
 (* lacks.  So nobody votes for it, and it follows no leader of term 1.     *)
 (*                                                                         *)
 (* Assumed: nothing is lost, and a round ends when all answers are in; the *)
-(* third node is in no hurry to be elected (the timers are random); every  *)
-(* node handles what it receives, and goes on with its rounds.             *)
+(* third node is in no hurry to be elected (the timers are random); the    *)
+(* Leader goes on with its rounds, and the others answer.                  *)
 
 HighTermInit ==
     LET laggard == [InTermOne(Laggard, "CANDIDATE", 0) EXCEPT
@@ -121,17 +121,15 @@ RoundsAreWhole ==
 HighTermNext == Next /\ RoundsAreWhole /\ UNCHANGED losses
 
 HighTermFairness ==
-    \A n \in Node :
-       /\ WF_vars(IncreaseTerm(n))
-       /\ WF_vars(VoteForQuorumResponses(n))
-       /\ WF_vars(HandleVote(n))
-       /\ WF_vars(HandleOwnVote(n))
-       /\ WF_vars(HandleVoteResponse(n))
-       /\ WF_vars(ParseVoteResponses(n))
-       /\ WF_vars(SendHeartbeats(n))
-       /\ WF_vars(HandleHeartBeat(n))
-       /\ WF_vars(HandleHeartBeatResponse(n))
-       /\ WF_vars(ParseHeartBeatResponses(n))
+    /\ \A n \in {Laggard, Third} : WF_vars(HandleVote(n)) /\ WF_vars(HandleHeartBeat(n))
+    /\ \A n \in {Leader, Third} : WF_vars(IncreaseTerm(n))
+    /\ WF_vars(SendHeartbeats(Leader))
+    /\ WF_vars(HandleHeartBeatResponse(Leader))
+    /\ WF_vars(ParseHeartBeatResponses(Leader))
+    /\ WF_vars(VoteForQuorumResponses(Leader))
+    /\ WF_vars(HandleOwnVote(Leader))
+    /\ WF_vars(HandleVoteResponse(Leader))
+    /\ WF_vars(ParseVoteResponses(Leader))
 
 HighTermSpec == HighTermInit /\ [][HighTermNext]_<<vars, losses>> /\ HighTermFairness
 
