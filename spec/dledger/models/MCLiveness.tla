@@ -4,18 +4,17 @@
 (* which a node may be left behind for ever while all others go on, and    *)
 (* under which assumptions a repaired group takes it along.                *)
 (*                                                                         *)
-(* That something happens needs assumptions: that faults come to an end,   *)
-(* and that who can take a step does so (fairness).  Each model states its *)
-(* own.  Both begin in the middle, when one node, the Laggard, has fallen  *)
-(* behind a Leader of term 1 and a third node which is up to date.         *)
+(* That something happens needs assumptions: that who can take a step does *)
+(* so (fairness), and that faults leave a way.  Each model states its own. *)
+(* Both begin in the middle, when one node, the Laggard, has fallen behind *)
+(* a Leader of term 1 and a third node, which is up to date.  No process   *)
+(* dies, no follower loses its leader by time, and no client appends.      *)
 (***************************************************************************)
 EXTENDS MCElection
 
-CONSTANTS Leader, Laggard, MaxLosses
+CONSTANTS Leader, Laggard
 
 ASSUME {Leader, Laggard} \subseteq Node /\ Cardinality(Node) = 3 /\ Leader # Laggard
-
-VARIABLE losses   \* how many messages were lost so far
 
 Third == CHOOSE n \in Node : n \notin {Leader, Laggard}
 
@@ -32,17 +31,18 @@ BeginsWith(nodes) ==
     /\ elected = {[term |-> 1, leader |-> Leader]}
     /\ committed = {}
     /\ acknowledged = {}
-    /\ losses = 0
 
 -----------------------------------------------------------------------------
 (* A gap (RepeatedPush).  The Laggard acknowledged an entry and lost it    *)
 (* with the power, before it was on the disk.  The Leader does not know,   *)
-(* and pushes the entry behind it.                                         *)
+(* and pushes the entry behind it.  The Laggard's answer, which would tell *)
+(* it to compare, may be lost.                                             *)
 (*                                                                         *)
-(* Assumed: MaxLosses messages are lost, no more; a time-out ends the wait *)
-(* for an answer that cannot come; the Laggard and the Leader handle what  *)
-(* they receive, the Laggard also an APPEND, though each COMMIT goes       *)
-(* first; and what the Leader may push again and again it pushes.          *)
+(* Assumed: nothing else is lost, and this answer not every time, should   *)
+(* it be given again and again; the Leader pushes again and again what it  *)
+(* may push again and again, though a COMMIT may take the room for it; and *)
+(* both handle what they receive, the Laggard also an APPEND, though each  *)
+(* COMMIT goes first.                                                      *)
 
 Pushes(index) == [InitDispatcher EXCEPT !.type = "APPEND", !.term = 1, !.writeIndex = index]
 
@@ -58,23 +58,16 @@ GapInit ==
 \* The third node needs nothing.
 ToLaggard(n, peer) == n = Leader /\ peer = Laggard /\ UnderWay < MaxMessages
 
-\* Neither under way nor in a queue is a request that n waits for.
-NoAnswerComes(n, peer) ==
-    LET queue == received[peer].compareOrTruncateRequests
-    IN  /\ MCMayTimeOut(n, peer)
-        /\ \A k \in 1..Len(queue) : queue[k].src = n => ~queue[k].awaited
+TellsOfGap(n, m) == IsResponse(m, "APPEND") /\ m.code = "INCONSISTENT_STATE"
 
-LoseOne(n) ==
-    \E m \in Inbox(n) :
-    /\ losses < MaxLosses
-    /\ losses' = losses + 1
-    /\ network' = Received(network, m)
-    /\ UNCHANGED <<node, received, elected, history>>
-
-GapNext == \/ Next /\ UNCHANGED losses
-           \/ \E n \in Node : LoseOne(n)
+\* The Leader hears of the gap.
+HearsOfGap ==
+    /\ HandleAppendResponse(Leader)
+    /\ node[Leader].dispatchers[Laggard].type = "APPEND"
+    /\ node'[Leader].dispatchers[Laggard].type = "COMPARE"
 
 GapFairness ==
+    /\ SF_vars(HearsOfGap)
     /\ SF_vars(DoAppend(Leader))
     /\ SF_vars(DoCheckAppendResponse(Leader))
     /\ SF_vars(DoCompare(Leader))
@@ -82,7 +75,6 @@ GapFairness ==
     /\ WF_vars(HandleAppendResponse(Leader))
     /\ WF_vars(HandleCompareResponse(Leader))
     /\ WF_vars(HandleTruncateResponse(Leader))
-    /\ WF_vars(PushTimeOut(Leader))
     /\ WF_vars(HandlePush(Laggard))
     /\ WF_vars(HandleDoCompare(Laggard))
     /\ WF_vars(HandleDoTruncate(Laggard))
@@ -90,7 +82,7 @@ GapFairness ==
     /\ SF_vars(HandleDoAppend(Laggard))
     /\ SF_vars(CheckAppendFuture(Laggard))
 
-GapSpec == GapInit /\ [][GapNext]_<<vars, losses>> /\ GapFairness
+GapSpec == GapInit /\ [][Next]_vars /\ GapFairness
 
 \* LIVE CatchesUp: the Laggard holds what the Leader holds, from some time on.
 CatchesUp == <>[](node[Laggard].log = node[Leader].log)
@@ -101,8 +93,10 @@ CatchesUp == <>[](node[Laggard].log = node[Leader].log)
 (* lacks.  So nobody votes for it, and it follows no leader of term 1.     *)
 (*                                                                         *)
 (* Assumed: nothing is lost, and a round ends when all answers are in; the *)
-(* third node is in no hurry to be elected (the timers are random); the    *)
-(* Leader goes on with its rounds, and the others answer.                  *)
+(* StateMaintainer of each node goes on, and each node handles what comes  *)
+(* from each other.  The third node asks for no votes: say that its timer, *)
+(* which is random, is the last to end.  The Leader beats as long as some  *)
+(* node does not follow.                                                   *)
 
 HighTermInit ==
     LET laggard == [InTermOne(Laggard, "CANDIDATE", 0) EXCEPT
@@ -113,25 +107,31 @@ HighTermInit ==
 
 AllButTheThird(n) == n # Third /\ HasRoom(n)
 
-\* A round that ends has all its answers.
+\* An ACTION_CONSTRAINT: a round that ends has all its answers.
 RoundsAreWhole ==
     \A n \in Node : LET round == node[n].election.round IN
        round.type # "NONE" /\ node'[n].election.round.type = "NONE" => Answerers(round.answers) = Node
 
-HighTermNext == Next /\ RoundsAreWhole /\ UNCHANGED losses
+\* What the StateMaintainer of n does; one of these at a time.
+GoesOn(n) ==
+    \/ IncreaseTerm(n)
+    \/ VoteForQuorumResponses(n)
+    \/ HandleOwnVote(n)
+    \/ ParseVoteResponses(n) /\ RoundsAreWhole
+    \/ SendHeartbeats(n)
+    \/ ParseHeartBeatResponses(n) /\ RoundsAreWhole
+
+\* n handles the next message from p.
+HandlesFrom(n, p) ==
+    /\ HandleVote(n) \/ HandleVoteResponse(n) \/ HandleHeartBeat(n) \/ HandleHeartBeatResponse(n)
+    /\ network'[p][n] # network[p][n]
 
 HighTermFairness ==
-    /\ \A n \in {Laggard, Third} : WF_vars(HandleVote(n)) /\ WF_vars(HandleHeartBeat(n))
-    /\ \A n \in {Leader, Third} : WF_vars(IncreaseTerm(n))
-    /\ WF_vars(SendHeartbeats(Leader))
-    /\ WF_vars(HandleHeartBeatResponse(Leader))
-    /\ WF_vars(ParseHeartBeatResponses(Leader))
-    /\ WF_vars(VoteForQuorumResponses(Leader))
-    /\ WF_vars(HandleOwnVote(Leader))
-    /\ WF_vars(HandleVoteResponse(Leader))
-    /\ WF_vars(ParseVoteResponses(Leader))
+    \A n \in Node :
+       /\ WF_vars(GoesOn(n))
+       /\ \A p \in Peers(n) : WF_vars(HandlesFrom(n, p))
 
-HighTermSpec == HighTermInit /\ [][HighTermNext]_<<vars, losses>> /\ HighTermFairness
+HighTermSpec == HighTermInit /\ [][Next]_vars /\ HighTermFairness
 
 \* LIVE Rejoins: the Laggard follows, from some time on.
 Rejoins == <>[](node[Laggard].role = "FOLLOWER")
