@@ -19,7 +19,7 @@ from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.text_files import text_of
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.loading.load import load_spec
-from lockstep.tla.spec import FalseAssumptionError, Spec
+from lockstep.tla.spec import FalseAssumptionError
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import Budget, Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, find_tla2tools, run_tlc
 
@@ -28,7 +28,6 @@ _NEWER = re.compile(r"^[ \t]*(?:ALIAS|POSTCONDITION|(?P<deadlock>CHECK_DEADLOCK)
 
 _KINDS = {
     PropertyKind.TEMPORAL: "liveness violated",
-    PropertyKind.ASSERTION: "evaluation fails",
     PropertyKind.EVALUATION: "evaluation fails",
     PropertyKind.ASSUMPTION: "false assumption",
 }
@@ -89,14 +88,15 @@ def _compiled(model: Model, library: Path, most_states: int, seconds: float) -> 
     except Exception as error:  # what is no answer to a spec: the row says where it came from
         place = traceback.extract_tb(error.__traceback__)[-1]
         return Found("internal error", f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})")
-    return _of_search(spec, found, time.perf_counter() - begin)
+    return _of_search(found, time.perf_counter() - begin)
 
 
-def _of_search(spec: Spec, found: Exploration, seconds: float) -> Found:
+def _of_search(found: Exploration, seconds: float) -> Found:
     counts = Counts(found.distinct, found.generated, found.depth)
-    if found.violation is not None:
-        return Found("violated", found.violation.label, counts, seconds, tuple(spec.unchecked))
-    return Found("holds", "", counts, seconds, tuple(spec.unchecked))
+    if found.violation is None:
+        return Found("holds", "", counts, seconds, found.unchecked)
+    verdict = "liveness violated" if found.violation.kind == PropertyKind.TEMPORAL else "violated"
+    return Found(verdict, found.violation.label, counts, seconds, found.unchecked)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.pluscal import note_of_translation, untranslated
 from lockstep.tlc import find_java, find_tla2tools
 from malformed import Case, run
-from mistakes import MISTAKES, Mistake
+from mistakes import ALGORITHM, MISTAKES, Mistake
 from sampling import sampled
 
 MAPPING = b'kind = "what"\n[lines.added]\naction = "Add"\nargs = { n = "n" }\nshows = { count = "count" }\n'
@@ -77,15 +77,7 @@ def test_a_search_in_python_tells_it_too(mistake: Mistake, tmp_path: Path) -> No
 
 # ---- PlusCal ----
 
-PLAIN = """---- MODULE P ----
-EXTENDS Naturals
-(* --algorithm Count
-variables count = 0;
-begin
-  Up: while count < 2 do count := count + 1; end while;
-end algorithm; *)
-====
-"""
+PLAIN = ALGORITHM.replace("MODULE M", "MODULE P")
 FAIR = PLAIN.replace("--algorithm", "--fair algorithm")
 
 

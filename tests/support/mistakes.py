@@ -23,7 +23,7 @@ Low == count < 9
 """
 _CFG = "CONSTANT Most = 2\nINIT Init\nNEXT Next\nINVARIANT Low\n"
 
-_ALGORITHM = """---- MODULE M ----
+ALGORITHM = """---- MODULE M ----
 EXTENDS Naturals
 (* --algorithm Count
 variables count = 0;
@@ -116,7 +116,7 @@ MISTAKES = (
     ),
     Mistake(
         "an algorithm that is not translated",
-        _ALGORITHM,
+        ALGORITHM,
         "SPECIFICATION Spec\n",
         "M.tla:3: LS605 the PlusCal algorithm is not translated (pcal.trans M.tla)",
     ),

@@ -6,10 +6,10 @@ import difflib
 from collections.abc import Iterable
 
 
-def did_you_mean(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """Return `; did you mean ...?` with the known words that are nearly `word`; "" where none is.
+def did_you_mean(word: str, known: Iterable[str], likeness: float = 0.6, most: int = 2) -> str:
+    """Return `; did you mean ...?` with the known words that are nearly `word`, the nearest first; "" where none is.
 
-    Arguments: `likeness`, how alike they must be, from 0 to 1.
+    Arguments: `likeness`, how alike they must be, from 0 to 1; `most`, of how many it tells.
     """
-    near = difflib.get_close_matches(word, {*known} - {word}, n=2, cutoff=likeness)
+    near = difflib.get_close_matches(word, sorted({*known} - {word}), n=most, cutoff=likeness)
     return f"; did you mean {' or '.join(near)}?" if near else ""

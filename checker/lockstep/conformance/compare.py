@@ -8,13 +8,13 @@ may be a sequence.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lockstep.base.near import did_you_mean
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.itf import from_itf, to_itf
 from lockstep.tla.values.kinds import (
@@ -74,10 +74,10 @@ class ObservationError(ValueError):
 def like(name: str, names: Iterable[str]) -> str:
     """Return a hint at the name that was meant, if one is like it; all of them where there are few."""
     known = sorted(names)
-    near = difflib.get_close_matches(name, known, n=3)
-    if not near and len(known) > _FEW:
-        return ""
-    return f": did you mean {' or '.join(near)}?" if near else f": it has {', '.join(known)}"
+    near = did_you_mean(name, known, most=3)
+    if near:
+        return near.replace(";", ":", 1)
+    return f": it has {', '.join(known)}" if len(known) <= _FEW else ""
 
 
 def to_value(tree: Any, words: Words = WORDS) -> Value:
@@ -169,10 +169,10 @@ def _at(of: Value, key: str, words: Words) -> Value:
     number = integer_of(key)
     if isinstance(of, Fcn):
         found = of.d.get(words.strings.get(key, key), _ABSENT)
-        in_domain = (
-            found is _ABSENT and number is not None and any(type(each) is int and each == number for each in of.d)
-        )
-        return of.d[number] if in_domain else found
+        if found is not _ABSENT or number is None:
+            return found
+        is_boolean = number in (0, 1) and any(type(each) is bool for each in of.d)  # to Python these are FALSE and TRUE
+        return _ABSENT if is_boolean else of.d.get(number, _ABSENT)
     if isinstance(of, tuple) and number is not None and 1 <= number <= len(of):
         return of[number - 1]
     return _ABSENT

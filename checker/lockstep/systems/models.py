@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-
 from lockstep.base.errors import BadInputError
+from lockstep.base.near import did_you_mean
 from lockstep.models.manifest import Manifest, ModelEntry, load_manifest
 from lockstep.systems.registry import SYSTEMS
 
@@ -38,8 +37,7 @@ def model_named(name: str) -> tuple[Manifest, ModelEntry]:
         for entry in each.models:
             if entry.name == name:
                 return each, entry
-    near = difflib.get_close_matches(name, [entry.name for each in known for entry in each.models], n=3)
-    meant = f"; did you mean {' or '.join(near)}?" if near else ";"
+    meant = did_you_mean(name, model_names(), most=3) or ";"
     files = ", ".join(str(each.path) for each in known)
     raise UnknownModelError(f"no model {name!r}{meant} all are in {files}, and the shell completes their names")
 

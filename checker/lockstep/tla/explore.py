@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from lockstep.tla.compile.blame import SpecFault, blamed
 from lockstep.tla.liveness.check import check_temporal, refuse_sameness
@@ -141,9 +141,7 @@ class _Search:
         """Note that an Assert is false, and the steps to where it was evaluated."""
         what, number, step = self.asked
         name = what if what in self.spec.property_places else ""
-        self.violated("assertion", name, [*self.trace(number), *(() if step is None else (Step(*step),))])
-        assert self.result.violation is not None
-        self.result.violation = replace(self.result.violation, message=str(error))
+        self.violated("assertion", name, [*self.trace(number), *(() if step is None else (Step(*step),))], str(error))
 
     def fault(self, error: TlaError) -> SpecFault:
         """Tell of an evaluation that failed: what was evaluated, where, and the steps that led there."""
@@ -205,7 +203,7 @@ class _Search:
 
         states = self.result.states
         checked = check_temporal(self.spec, graph_of(states, follows, range(self.result.levels[0])), begin)
-        self.result.unchecked += tuple(checked.unchecked)
+        self.result.unchecked = tuple(dict.fromkeys([*self.result.unchecked, *checked.unchecked]))
         if (found := checked.found) is not None:
             trace = tuple(Step(step.action, step.args, step.state) for step in found.steps)
             self.result.violation = Violation("temporal property", found.name, trace, found.back_to, found.met)
@@ -295,8 +293,8 @@ class _Search:
                 self.violated("action property", name, [*self.trace(number), Step(action, args, after)])
                 return
 
-    def violated(self, kind: str, name: str, trace: list[Step]) -> None:
-        self.result.violation = Violation(kind, name, tuple(trace))
+    def violated(self, kind: str, name: str, trace: list[Step], message: str = "") -> None:
+        self.result.violation = Violation(kind, name, tuple(trace), message=message)
         # TLC tells the level of the state it found last, which may lie beyond the violation.
         last = len(self.trace(len(self.result.states) - 1))
         self.result.depth = max(self.result.depth, len(trace), last)

@@ -73,7 +73,7 @@ class Spec:
         property_places: where each property of the cfg is defined.
         model_values: the model values of the configuration, by name.
         unchecked: properties (by name) with parts that no search checks (such as \\EE), and where they stand; so is
-            a POSTCONDITION that asks TLC for its statistics.
+            a POSTCONDITION that asks TLC for what no search here knows.
         temporal: properties (by name) with parts that are checked of whole behaviours, and where they stand.
         assumptions: where the ASSUMEs stand.
         has_behaviour: whether there is an initial predicate; a specification may have nothing but ASSUMEs.

@@ -41,13 +41,15 @@ def write_predicates(module: Module) -> None:
 
 
 def write_postcondition(module: Module, name: str) -> None:
-    """Write the POSTCONDITION; one that asks TLC for its statistics, or speaks of a state, is not checked here."""
+    """Write the POSTCONDITION; one that asks for more than a search knows, or speaks of a state, is left unchecked."""
     definition = named(module.program, name, "POSTCONDITION")
     module.meta["property_places"][name] = place_of(definition.loc)
     try:
         with module.values.attempt():
             written = predicate(module, definition.body) if module.program.is_constant(definition.body) else None
-    except CompileError:
+    except CompileError as error:
+        if error.code:
+            raise
         written = None
     if written is None:
         module.meta["unchecked"][name] = [str(definition.loc)]
