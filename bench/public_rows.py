@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -164,10 +165,16 @@ def _cells(row: Row) -> list[str]:
 
 
 def _ratio(row: Row) -> str:
+    ratio = ratio_of(row)
+    return "" if ratio is None else f"{ratio:.2f}"
+
+
+def ratio_of(row: Row) -> float | None:
+    """Return the time of the compiled search by TLC's, where both came to an end."""
     if row.compiled is None or row.tlc is None or not row.compiled.seconds or not row.tlc.seconds:
-        return ""
+        return None
     both = row.compiled.is_about_the_model and row.tlc.is_about_the_model
-    return f"{row.compiled.seconds / row.tlc.seconds:.2f}" if both else ""
+    return row.compiled.seconds / row.tlc.seconds if both else None
 
 
 def _short(reason: str, most: int = 140) -> str:
@@ -184,3 +191,6 @@ def summary(rows: Iterable[Row]) -> Iterator[str]:
             reasons = Counter(row.reason.partition(":")[0] for row in rows if row.outcome is outcome)
             yield from (f"      {number:4}  {reason}" for reason, number in reasons.most_common())
     yield f"{len(rows):4}  models"
+    ratios = sorted(ratio for row in rows if (ratio := ratio_of(row)) is not None)
+    if ratios:
+        yield f"compiled / TLC: median {statistics.median(ratios):.2f}, most {ratios[-1]:.2f}, of {len(ratios)} models"

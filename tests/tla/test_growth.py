@@ -67,11 +67,11 @@ def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for kind in (GrowingSet, GrowingSeq):
         plus = kind.plus
         monkeypatch.setattr(kind, "plus", lambda self, more, plus=plus: made.add(type(self)) or plus(self, more))
-    for module in (growth, equality, kept, constructed):
+    for module in (growth, kept, constructed):
         monkeypatch.setattr(module, "LONG", 1)
     yield
     assert made == {GrowingSet, GrowingSeq}
-    for known in (growth._grown, equality._uniform, kept._long):
+    for known in (growth._grown, equality._shapes, kept._long):
         known.clear()
 
 

@@ -151,6 +151,48 @@ def test_states_are_found_in_the_order_of_tlc(body: str, constants: str, tmp_pat
     assert [state.x for state in explore(spec, check_deadlock=False).states] == theirs
 
 
+UNIONS = (
+    "UNION {SUBSET {i, 5} : i \\in 1..2}",
+    "UNION {SUBSET {7}, {{8}, {7}}}",
+    "UNION {SUBSET {2, 1}, SUBSET {1}}",
+    "UNION {SUBSET {i % 2} : i \\in 1..3}",
+    "UNION {{{1}, {2}}, {{0}, {1}}}",
+    "UNION {{{i}, {9}} : i \\in {3, 1}}",
+    "UNION SUBSET {{1}, {2}}",
+    "UNION {1..2, 2..3}",
+    "UNION {1..i : i \\in 2..3}",
+    "(SUBSET {5}) \\cup (SUBSET {2})",
+    "(SUBSET {7}) \\cup {{8}, {7}}",
+    "{{1}} \\cup (UNION {SUBSET {i} : i \\in 1..2})",
+    "{s \\in UNION {SUBSET {i, 5} : i \\in 1..2} : 5 \\in s}",
+    "(UNION {SUBSET {i} : i \\in 1..2}) \\ {{1}}",
+    "(UNION {SUBSET {i} : i \\in 1..2}) \\cap SUBSET {1, 3}",
+    "SUBSET UNION {SUBSET {i} : i \\in 1..2}",
+    "[{1} -> UNION {SUBSET {i, 5} : i \\in 1..2}]",
+    "{{1}} \\X UNION {SUBSET {i, 5} : i \\in 1..2}",
+    "UNION {[1..n -> {n, 2}] : n \\in 0..2}",
+    "UNION {[1..2 -> 1..2], [0..1 -> {3}]}",
+    "{CHOOSE s \\in UNION {SUBSET {i, 5} : i \\in 1..2} : s # {} /\\ s # {1}}",
+)
+
+
+def test_what_lies_in_two_parts_of_a_union_is_generated_twice(tmp_path: Path) -> None:
+    """TLC keeps a union as what it was made of, unless all of that is listed, or its elements were counted."""
+    counted = "Cardinality(Union) = 6 /\\ \\E s \\in Union : x' = <<99, s>>"
+    steps = [f"\\E s \\in {union} : x' = <<{number}, s>>" for number, union in enumerate(UNIONS)]
+    body = f"Union == {UNIONS[0]}\nInit == x = <<>>\n"
+    body += "Next == x = <<>> /\\ (" + "".join(f"\n  \\/ {step}" for step in [*steps, counted]) + ")"
+    module, cfg = tmp_path / "Order.tla", tmp_path / "Order.cfg"
+    module.write_text(f"---- MODULE Order ----\nEXTENDS Integers, FiniteSets\nVARIABLE x\n{body}\n====\n")
+    cfg.write_text("INIT Init\nNEXT Next\n")
+    spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
+    options = TlcOptions(deadlock_check=False, is_short=True)
+    found, result = explore(spec, check_deadlock=False), run_tlc(module, cfg, options)
+    assert (found.generated, found.distinct, found.depth) == (result.generated, result.distinct, result.depth)
+    theirs = [parse_value(variables["x"], ()) for variables in dump_state_graph(module, cfg, options).nodes.values()]
+    assert [state.x for state in found.states] == theirs
+
+
 def test_the_parameters_of_an_action_are_in_the_order_of_their_quantifiers(tmp_path: Path) -> None:
     module = tmp_path / "Order.tla"
     body = "Go(i, j, k) == x' = i + j + k\nInit == x = 0\nNext == \\E i, j \\in 1..2, k \\in 5..6 : Go(i, j, k)"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockstep.tla.values import equality as tla_values
-from lockstep.tla.values.equality import build_set, eq, lookup
+from lockstep.tla.values.equality import build_set, compare, eq, lookup
 from lockstep.tla.values.itf import from_itf, to_itf
 from lockstep.tla.values.kinds import (
     Fcn,
@@ -21,7 +21,9 @@ from lockstep.tla.values.kinds import (
     TlaTypeError,
     Value,
     as_fcn,
+    common_shape,
     format_value,
+    shape_of,
     sort_key,
 )
 from lockstep.tla.values.lazy import sets
@@ -29,7 +31,7 @@ from lockstep.tla.values.lazy.algebra import Filtered
 from lockstep.tla.values.lazy.constructed import NAT, FcnSet, PowerSet, Product, RcdSet, SeqSet
 from lockstep.tla.values.lazy.sets import LazySet, member
 from lockstep.tla.values.operators.functions import apply, except_, put
-from lockstep.tla.values.operators.sets import cup
+from lockstep.tla.values.operators.sets import cardinality, cup
 from lockstep.tla.values.text import parse_value
 
 NAMES = ["n1", "n2", "nil"]
@@ -277,3 +279,61 @@ def test_the_order_of_names_is_remembered_and_numbers_are_never_taken_for_truths
         assert len(tla_values._ORDERS) == 1
     assert [*tla_values.ordered(frozenset({1}))] == [1]
     assert [type(each) for each in tla_values.ordered(frozenset({True}))] == [bool]
+
+
+# ---- Whether values can be compared is told by their shapes, where these tell ----
+
+SHAPED: tuple[Value, ...] = (
+    *(0, 1, True, "a", ModelValue("m"), ModelValue("A_1"), ModelValue("B_1")),
+    *((), (1,), (1, 2), ("a",), ((1,), ()), ((1,), (True,)), (1, "a")),
+    *(frozenset(), frozenset({1}), frozenset({"a"}), frozenset({frozenset()}), frozenset({(1,), ()})),
+    *(Fcn({"f": 1}), Fcn({"f": True}), Fcn({"g": 1}), Fcn({"f": ()}), Fcn({"f": (1,)}), Fcn({0: 1}), Fcn({0: "a"})),
+    *(Fcn({ModelValue("m"): 1}), Fcn({ModelValue("m"): frozenset({1})}), Fcn({(1,): 1, (2, 3): 1}), Fcn({0: 1, 5: 2})),
+)
+
+
+def test_values_whose_shapes_go_together_can_be_compared() -> None:
+    told = 0
+    for left, right in itertools.combinations_with_replacement(SHAPED, 2):
+        if common_shape({shape_of(left), shape_of(right)}):
+            told += 1
+            assert compare(left, right) is not None, (left, right)
+    assert told > len(SHAPED)
+
+
+@pytest.mark.parametrize("value", SHAPED)
+def test_an_element_that_cannot_be_compared_is_refused_whatever_is_known_of_the_set(value: Value) -> None:
+    for elements in itertools.combinations(SHAPED, 3):
+        try:
+            container = build_set(elements)
+        except TlaTypeError:
+            continue
+        refused = value not in container and any(compare(each, value) is None for each in container)
+        for _ in range(2):  # the second time the shape of the elements is known
+            if refused:
+                with pytest.raises(TlaTypeError):
+                    lookup(container, value)
+            elif not any(compare(each, value) is None for each in container):
+                assert (lookup(container, value) is not None) == any(compare(each, value) for each in container)
+
+
+@pytest.mark.parametrize(
+    ("container", "count"),
+    [
+        (FcnSet(frozenset(range(3)), frozenset(range(10))), 1000),
+        (FcnSet(frozenset(), frozenset()), 1),
+        (FcnSet(frozenset({1}), frozenset()), 0),
+        (FcnSet(frozenset(range(900)), frozenset({1})), 1),
+        (PowerSet(frozenset(range(62))), 1 << 62),
+    ],
+)
+def test_sets_made_of_others_are_counted_without_listing_them(container: LazySet, count: int) -> None:
+    assert cardinality(container) == count
+
+
+@pytest.mark.parametrize(
+    "container", [FcnSet(frozenset(range(99)), frozenset(range(9))), PowerSet(frozenset(range(63)))]
+)
+def test_a_set_too_large_to_count_is_an_error_of_the_spec(container: LazySet) -> None:
+    with pytest.raises(TlaError, match="has more elements than can be counted"):
+        cardinality(container)

@@ -53,8 +53,8 @@ def _answers(spec: Spec) -> Iterator[Reached]:
 def _record_sets(messages: Value) -> Iterator[RcdSet]:
     """Yield the record sets that a set of messages is the union of; raises TypeError where it is something else."""
     if isinstance(messages, Union2):
-        yield from _record_sets(messages.left)
-        yield from _record_sets(messages.right)
+        for part in messages.parts:
+            yield from _record_sets(part)
     elif isinstance(messages, RcdSet):
         yield messages
     else:

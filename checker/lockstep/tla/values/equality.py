@@ -11,8 +11,20 @@ from collections.abc import Collection, Iterable
 from operator import attrgetter, is_
 from typing import Any
 
-from lockstep.tla.values.growth import LONG, made_of
-from lockstep.tla.values.kinds import _RANK, Fcn, ModelValue, Value, forced, incomparable, kind_of, same_shape, sort_key
+from lockstep.tla.values.growth import made_of
+from lockstep.tla.values.kinds import (
+    _RANK,
+    Fcn,
+    ModelValue,
+    Value,
+    common_shape,
+    forced,
+    incomparable,
+    kind_of,
+    same_shape,
+    shape_of,
+    sort_key,
+)
 
 
 def eq(left: Value, right: Value) -> bool:
@@ -228,7 +240,6 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
         if value.kind:
             for element in container:
                 eq(value, element)
-                break
         return None
     stored = _stored(container, value)
     if stored is not None:
@@ -239,50 +250,43 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
     return None
 
 
-#: Long sets whose elements all have one shape, by their ids, with an element of each.
-_uniform: dict[int, tuple[Value, Value]] = {}
-_MOST_UNIFORM = 16
+#: Sets whose elements were looked at, by their ids, with the shape that all elements have; False if there is none.
+_shapes: dict[int, tuple[Value, Any]] = {}
+_MOST_SHAPES = 64
+_FEW = 2
 
 
 def _refuse_incomparable(container: Any, value: Value) -> None:
     """Raise TlaTypeError if some element cannot be compared with the value."""
-    if type(container) is frozenset and len(container) >= LONG:
-        sample = sample_of_uniform(container)
-        if sample and same_shape(sample[0], value):
+    if type(container) is frozenset and len(container) > _FEW:
+        shape = shape_of_elements(container)
+        if shape and common_shape({shape, shape_of(value)}):
             return
-        alike = True
-        for element in container:
-            if not same_shape(element, value):
-                alike = False
-                if _compare(element, value) is None:
-                    raise incomparable(element, value)
-        if alike:
-            _remember_uniform(container, value)
-        return
     for element in container:
         if not same_shape(element, value) and _compare(element, value) is None:
             raise incomparable(element, value)
 
 
-def sample_of_uniform(container: frozenset[Value]) -> list[Value]:
-    """Answer an element of a set whose elements are known to have one shape, or a list that is empty."""
-    found = _uniform.get(id(container))
+def shape_of_elements(container: frozenset[Value]) -> Any:
+    """Answer the shape that all elements of a set have; False if there is none, or no element."""
+    found = _shapes.get(id(container))
     if found is not None and found[0] is container:
-        return [found[1]]
+        return found[1]
     known = made_of(container)
-    if known is None:
-        return []
-    base = _uniform.get(id(known[0]))
-    if base is None or base[0] is not known[0] or not all(same_shape(base[1], each) for each in known[1]):
-        return []
-    _remember_uniform(container, base[1])
-    return [base[1]]
+    shapes = set(map(shape_of, container if known is None else known[1]))
+    if known is not None:
+        shapes.add(shape_of_elements(known[0]))
+    shape = bool(shapes) and common_shape(shapes)
+    if len(_shapes) >= _MOST_SHAPES:
+        _shapes.clear()
+    _shapes[id(container)] = (container, shape)
+    return shape
 
 
-def _remember_uniform(container: frozenset[Value], sample: Value) -> None:
-    if len(_uniform) >= _MOST_UNIFORM:
-        del _uniform[next(iter(_uniform))]
-    _uniform[id(container)] = (container, sample)
+def sample_of_uniform(container: frozenset[Value]) -> list[Value]:
+    """Answer an element of a set of functions that all have one shape; of another set a list that is empty."""
+    element = next(iter(container))
+    return [element] if type(element) is Fcn and element.shape() is shape_of_elements(container) is not False else []
 
 
 def _one_kind(elements: Iterable[Value]) -> bool:

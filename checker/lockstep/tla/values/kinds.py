@@ -110,11 +110,17 @@ class Fcn:
         """
         known = self._shape
         if known is None:
-            parts = [(argument, _shape_of(part)) for argument, part in self.d.items()]
-            told = all(type(argument) is str and part for argument, part in parts)
-            shape = frozenset(parts) if told else False
+            shape = self._shape_of_record() if type(next(iter(self.d))) is str else self._shape_of_table()
             known = self._shape = _SHAPES.setdefault(shape, shape)
         return known
+
+    def _shape_of_record(self) -> Any:
+        parts = [(argument, shape_of(part)) for argument, part in self.d.items()]
+        return (tuple, frozenset(parts)) if all(type(argument) is str and part for argument, part in parts) else False
+
+    def _shape_of_table(self) -> Any:
+        arguments, parts = (common_shape(set(map(shape_of, each))) for each in (self.d, self.d.values()))
+        return (tuple, (arguments, parts)) if arguments and parts else False
 
     def __hash__(self) -> int:
         """Answer the hash that goes with equality."""
@@ -140,13 +146,19 @@ class Fcn:
         return f"<{format_value(self)}>"
 
 
-#: Every shape there is, once.
+#: Every shape of a function, once.
 _SHAPES: dict[Any, Any] = {}
-_LONG = 8
+_LONG = 16
+_NO_ARGUMENT = (tuple,)
+_NO_ELEMENT = (frozenset,)
 
 
-def _shape_of(value: Value) -> Any:
-    """Answer the shape of a value, False where comparing is the only way to tell."""
+def shape_of(value: Value) -> Any:
+    """Answer the shape of a value, False where comparing is the only way to tell.
+
+    The shape of an integer, a string, a boolean or a model value is its type. That of a function or set is a tuple:
+    what it is, and the one shape of what is in it, if there is anything.
+    """
     kind = type(value)
     if kind is int or kind is str or kind is bool:
         return kind
@@ -154,10 +166,26 @@ def _shape_of(value: Value) -> Any:
         return value.shape()
     if kind is ModelValue:
         return kind if not value.kind else False
-    if kind is tuple and 0 < len(value) < _LONG:
-        shapes = {_shape_of(element) for element in value}
-        return (tuple, *shapes) if len(shapes) == 1 and False not in shapes else False
-    return False
+    if (kind is not tuple and kind is not frozenset) or len(value) >= _LONG:
+        return False
+    if not value:
+        return _NO_ARGUMENT if kind is tuple else _NO_ELEMENT
+    shape = common_shape(set(map(shape_of, value)))
+    return (kind, shape) if shape else False
+
+
+def common_shape(shapes: set[Any]) -> Any:
+    """Answer the shape of all, if values of these shapes can be compared with each other; False otherwise.
+
+    An empty function or set can be compared with whatever function, or set, there is.
+    """
+    if len(shapes) == 1:
+        (only,) = shapes
+        return only
+    if not all(type(shape) is tuple for shape in shapes) or len({shape[0] for shape in shapes}) > 1:
+        return False
+    filled = [shape for shape in shapes if len(shape) > 1]
+    return filled[0] if len(filled) == 1 else False
 
 
 def same_shape(left: Value, right: Value) -> bool:

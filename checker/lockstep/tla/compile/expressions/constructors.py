@@ -43,14 +43,6 @@ def kept(compiler: Compiler, expr: Expr, scope: Context, block: Block) -> str:
     return f"_frozen({compiler.expr(expr, scope, block)})"
 
 
-def union(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
-    """Compile UNION; that of listed sets does not list them."""
-    inner = expr.args[0]
-    if not isinstance(inner, Builtin) or inner.name != "$SetEnumerate":
-        return f"_big_union({compiler.expr(inner, scope, block)})"
-    return f"_union_of([{', '.join(compiler.expr(arg, scope, block) for arg in inner.args)}])"
-
-
 def tuple_(compiler: Compiler, expr: Builtin, scope: Context, block: Block, write: Write | None = None) -> str:
     """Compile ``<<a, b>>``."""
     codes = [(write or compiler.expr)(arg, scope, block) for arg in expr.args]

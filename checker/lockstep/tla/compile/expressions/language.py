@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.compiler import Compiler
-from lockstep.tla.compile.expressions.constructors import except_, record, record_set, set_enumeration, tuple_, union
+from lockstep.tla.compile.expressions.constructors import except_, record, record_set, set_enumeration, tuple_
 from lockstep.tla.compile.expressions.context import Context
 from lockstep.tla.compile.expressions.functions import application, function, recursive_function
 from lockstep.tla.compile.expressions.logic import (
@@ -39,7 +39,7 @@ from lockstep.tla.compile.expressions.logic import (
     truth,
     unchanged_variables,
 )
-from lockstep.tla.compile.expressions.quantifiers import choose, quantifier, set_filter, set_map
+from lockstep.tla.compile.expressions.quantifiers import choose, quantifier, set_filter, set_map, union
 from lockstep.tla.compile.expressions.uses import call, let
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Expr, Let, Number, String

@@ -79,9 +79,26 @@ def quantifier(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> 
 
 def set_map(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
     """Compile ``{e : x \\in S}``."""
+    return f"_make_set([{_each(compiler, expr, scope, block)}]{', True' * compiler.program.may_be_lazy(expr.body)})"
+
+
+def _each(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
     inner, clauses, names = loops(compiler, expr.bounds, scope, block)
-    body = body_call(compiler, expr.body, inner, names, block, test=False)
-    return f"_make_set([{body} {clauses}]{', True' * compiler.program.may_be_lazy(expr.body)})"
+    return f"{body_call(compiler, expr.body, inner, names, block, test=False)} {clauses}"
+
+
+def union(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+    """Compile UNION; that of sets which are written out, or given by a comprehension, does not list them."""
+    sets = expr.args[0]
+    parts: tuple[Expr, ...]
+    if isinstance(sets, Bind) and sets.name == "$SetOfAll":
+        codes, parts = _each(compiler, sets, scope, block), (sets.body,)
+    elif isinstance(sets, Builtin) and sets.name == "$SetEnumerate":
+        codes, parts = ", ".join(compiler.expr(arg, scope, block) for arg in sets.args), sets.args
+    else:
+        return f"_big_union({compiler.expr(sets, scope, block)})"
+    is_unlisted = any(limits_of(compiler.program, part) is not None for part in parts)
+    return f"_union_over([{codes}]{', True' * is_unlisted})"
 
 
 def set_filter(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:

@@ -2,51 +2,77 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 
-from lockstep.tla.values.equality import eq, lookup
+from lockstep.tla.values.equality import build_set, eq
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.lazy.sets import LazySet, is_finite, is_listable, member
 
-__all__ = ["BigUnion", "Difference", "Filtered", "Intersection", "Union2", "Unsorted", "is_eager"]
+__all__ = ["BigUnion", "Difference", "Filtered", "Intersection", "Union2", "UnionOver", "Unsorted", "is_eager"]
 
 
-class Union2(LazySet):
+class _Union(LazySet):
+    """A union that TLC keeps as what it was made of: listed one part after the other, an element of two parts twice.
+
+    Once all elements were asked for (to count or to compare them), it is a set like any other.
+
+    Source: tlc2.value.impl.UnionValue and CupValue of TLC 2.15.
+    """
+
+    __slots__ = ()
+    name = "a union"
+
+    @property
+    def parts(self) -> Iterable[Value]:
+        """The sets that this is the union of; every subclass says which."""
+        return ()
+
+    def is_finite(self) -> bool:
+        """Decide ``IsFiniteSet`` of it."""
+        return all(map(is_finite, self.parts))
+
+    def has(self, value: Value) -> bool:
+        """Tell whether ``value`` is an element."""
+        return any(member(value, part) for part in self.parts)
+
+    def items(self) -> Iterator[Value]:
+        """List the elements of one part after the other."""
+        return (element for part in self.parts for element in self.order(part))
+
+    def force(self) -> frozenset[Value]:
+        """Answer the set as a ``frozenset``."""
+        known = self._forced
+        if known is None:
+            known = self._forced = build_set(map(frozen, super().__iter__()))
+        return known
+
+    def __iter__(self) -> Iterator[Value]:
+        """List the elements in TLC's order."""
+        return super().__iter__() if self._forced is None else iter(self.order(self._forced))
+
+
+class Union2(_Union):
     """``left \\cup right`` where a side is not listed."""
 
-    __slots__ = ("left", "right")
-    name = "a union"
+    __slots__ = ("parts",)
+    parts: tuple[Value, Value]
 
     def __init__(self, left: Value, right: Value) -> None:
         """Take both sides."""
         super().__init__()
-        self.left, self.right = left, right
+        self.parts = left, right
 
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
-        return is_listable(self.left) and is_listable(self.right)
-
-    def is_finite(self) -> bool:
-        """Decide ``IsFiniteSet`` of it."""
-        return is_finite(self.left) and is_finite(self.right)
-
-    def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
-        return member(value, self.left) or member(value, self.right)
-
-    def items(self) -> Iterator[Value]:
-        """List the elements, each once."""
-        return _distinct(itertools.chain(self.order(self.left), self.order(self.right)))
+        return all(map(is_listable, self.parts))
 
 
-class BigUnion(LazySet):
+class BigUnion(_Union):
     """``UNION container`` where the container, or what it holds, is not listed."""
 
     __slots__ = ("container",)
-    name = "a union"
 
     def __init__(self, container: Value) -> None:
         """Take the set of sets."""
@@ -58,17 +84,33 @@ class BigUnion(LazySet):
         """Whether the set can be listed."""
         return is_listable(self.container) and all(map(is_listable, self.container))
 
-    def is_finite(self) -> bool:
-        """Decide ``IsFiniteSet`` of it."""
-        return all(map(is_finite, self.order(self.container)))
+    @property
+    def parts(self) -> Iterable[Value]:
+        """The sets that this is the union of."""
+        return self.order(self.container)
 
-    def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
-        return any(member(value, inner) for inner in self.order(self.container))
+
+class UnionOver(_Union):
+    """``UNION {e : x \\in S}`` or ``UNION {a, b}``: the sets are listed only when the elements must be."""
+
+    __slots__ = ("parts",)
+    parts: list[Value]
+
+    def __init__(self, sets: list[Value]) -> None:
+        """Take the sets, which can all be listed."""
+        super().__init__()
+        self.parts = sets
 
     def items(self) -> Iterator[Value]:
-        """List the elements, each once."""
-        return _distinct(element for inner in self.order(self.container) for element in self.order(inner))
+        """List the elements of one set after the other, in the order of the sets."""
+        return (element for inner in self._in_order() for element in self.order(inner))
+
+    def _in_order(self) -> Iterable[Value]:
+        by_size = {len(inner): inner for inner in self.parts}
+        if len(by_size) == len(self.parts):  # size decides first, so that none must be listed
+            return [by_size[size] for size in sorted(by_size)]
+        made = {frozen(inner): inner for inner in reversed(self.parts)}
+        return [made[inner] for inner in self.order(build_set(made))]
 
 
 class Intersection(LazySet):
@@ -196,16 +238,6 @@ class Unsorted(LazySet):
     def __iter__(self) -> Iterator[Value]:
         """Refuse to list the elements."""
         raise self.problem
-
-
-def _distinct(elements: Iterable[Value]) -> Iterator[Value]:
-    """List each of some elements once, refusing to mix what cannot be compared."""
-    seen: set[Value] = set()
-    for element in elements:
-        value = frozen(element)
-        if lookup(seen, value) is None:
-            seen.add(value)
-            yield value
 
 
 def is_eager(value: Value) -> bool:

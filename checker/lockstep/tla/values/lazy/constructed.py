@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from operator import is_
@@ -10,7 +11,7 @@ from typing import Any
 
 from lockstep.tla.values.equality import compare, eq, ordered
 from lockstep.tla.values.growth import LONG, made_of
-from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, domain_of, wrong
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, domain_of, wrong
 from lockstep.tla.values.lazy.functions import LazyFcn
 from lockstep.tla.values.lazy.sets import LazySet, in_order, is_finite, is_listable, is_set, member
 
@@ -18,6 +19,10 @@ __all__ = ["INT", "NAT", "STRING", "FcnSet", "PowerSet", "Product", "RcdSet", "S
 
 _LONG_ELEMENTS = 16
 """How many long elements of a set of sequences are remembered: the next is often one of them with one more."""
+
+
+_MOST_FACTORS = 62
+"""Of how many factors above 1 a product can be counted."""
 
 
 class _Infinite(LazySet):
@@ -152,7 +157,8 @@ class PowerSet(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return self.subsets(list(self.order(self.base)))
+        base = self.base if type(self.base) is frozenset else self.base.force()
+        return self.subsets(list(self.order(base)))
 
     def subsets(self, elements: list[Value]) -> Iterator[Value]:
         """List the elements, each once, by size and by the order of the elements of the base."""
@@ -161,7 +167,14 @@ class PowerSet(LazySet):
 
     def __len__(self) -> int:
         """Count the elements."""
-        return 1 << len(self.base)
+        return _power(self, 2, len(self.base))
+
+
+def _power(container: LazySet, base: int, exponent: int) -> int:
+    """Count the elements of a set, ``base ** exponent``, if they can be counted."""
+    if (base > 1 and exponent > _MOST_FACTORS) or base**exponent > sys.maxsize:
+        raise TlaError(f"{container.name} has more elements than can be counted")
+    return int(base**exponent)
 
 
 class FcnSet(LazySet):
@@ -198,19 +211,26 @@ class FcnSet(LazySet):
         """Decide whether another such set is equal, as TLC does: by domain and range."""
         return compare(self.domain_set, other.domain_set) and compare(self.codomain, other.codomain)
 
+    def __len__(self) -> int:
+        """Count the elements."""
+        return _power(self, len(self.codomain), len(self.domain_set))
+
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
         keys = list(self.order(self.domain_set))
         if not keys:
             yield ()
             return
-        for row in itertools.product(list(self.order(self.codomain)), repeat=len(keys)):
-            yield as_fcn(dict(zip(keys, row, strict=True)))
+        rows = itertools.product(list(self.order(self.codomain)), repeat=len(keys))
+        if type(keys[0]) is int and keys == list(range(1, len(keys) + 1)):
+            yield from rows
+        else:
+            yield from (as_fcn(dict(zip(keys, row, strict=True))) for row in rows)
 
 
 def _compare_factors(left: LazySet, right: LazySet, pairs: Iterable[tuple[Value, Value]] | None) -> bool | None:
     """Compare two products by their factors; without pairs of these, by whether both are empty."""
-    empty = [part.finite and not len(part) for part in (left, right)]
+    empty = [part.finite and not any(True for _ in part) for part in (left, right)]
     if any(empty):
         return all(empty)
     if pairs is None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
-from lockstep.tla.values.equality import build_set, lookup
+from lockstep.tla.values.equality import build_set, lookup, shape_of_elements
 from lockstep.tla.values.growing import GrowingSet, unite
 from lockstep.tla.values.growth import grew
-from lockstep.tla.values.kinds import TlaError, Value, wrong
-from lockstep.tla.values.lazy.algebra import BigUnion, Difference, Filtered, Intersection, Union2, Unsorted, is_eager
+from lockstep.tla.values.kinds import TlaError, Value, common_shape, wrong
+from lockstep.tla.values.lazy.algebra import (
+    BigUnion,
+    Difference,
+    Filtered,
+    Intersection,
+    Union2,
+    UnionOver,
+    Unsorted,
+    is_eager,
+)
 from lockstep.tla.values.lazy.constructed import PowerSet
 from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.lazy.sets import LazySet, is_finite, is_listable, is_set, member
@@ -24,7 +33,7 @@ __all__ = [
     "minus",
     "set_filter",
     "subseteq",
-    "union_of",
+    "union_over",
 ]
 
 
@@ -121,22 +130,40 @@ def big_union(container: Value) -> Value:
     """Compute ``UNION container``."""
     if type(container) is not frozenset or not all(type(inner) is frozenset for inner in container):
         return BigUnion(container)
+    return _united(container)
+
+
+def _united(sets: Collection[frozenset[Value]]) -> Value:
+    """Compute the union of listed sets: at once where their elements are of one shape, or one set after the other."""
+    shapes = {shape_of_elements(inner) for inner in sets if inner}
+    if shapes and common_shape(shapes):
+        return frozenset().union(*sets)
     result: Value = frozenset()
-    for inner in container:
+    for inner in sets:
         result = cup(result, inner)
     return result
 
 
-def union_of(sets: list[Value]) -> Value:
-    """Compute ``UNION {a, b}`` without listing a and b."""
-    if len(sets) > 1 and not all(map(is_listable, sets)):
-        raise TlaError("UNION of sets that cannot all be listed")
-    result: Value = frozenset()
+def union_over(sets: list[Value], unlisted: bool = False) -> Value:
+    """Compute ``UNION {e : x \\in S}`` of the values of e, or ``UNION {a, b}`` of these.
+
+    Args:
+        sets: What the union is of.
+        unlisted: Whether TLC does not list the elements of these sets, though they are listed here.
+
+    Raises:
+        TlaError: if there are several sets, and one of them cannot be listed.
+    """
     for inner in sets:
         if not is_set(inner):
             raise wrong("UNION", "a set of sets", inner)
-        result = cup(result, inner)
-    return result
+    if not unlisted and all(map(is_eager, sets)):
+        return big_union(make_set(sets))
+    if not all(map(is_listable, sets)):
+        if len(sets) > 1:
+            raise TlaError("UNION of sets that cannot all be listed")
+        return sets[0]
+    return UnionOver(sets)
 
 
 def set_filter(container: Value, test: Callable[[Value], bool]) -> Value:

@@ -1,0 +1,110 @@
+"""The rows of public specs: what both engines say of each model of a checkout, and nothing taken for granted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from places import ROOT
+
+CLOCK = """---- MODULE Clock ----
+EXTENDS Integers
+CONSTANT Hours
+VARIABLE hour
+Init == hour = 0
+Tick == hour' = (hour + 1) % Hours
+Spec == Init /\\ [][Tick]_hour
+Below == hour < 2
+====
+"""
+DICE = """---- MODULE Dice ----
+EXTENDS TLC
+VARIABLE face
+Spec == face = RandomElement({1, 2}) /\\ [][FALSE]_face
+====
+"""
+SEARCH = {"mode": "exhaustive search", "result": "success"}
+
+
+def checkout(folder: Path) -> Path:
+    """Write what a checkout of the examples consists of: specs in folders, each with a manifest."""
+    clock = folder / "specifications" / "Clock"
+    clock.mkdir(parents=True)
+    (clock / "Clock.tla").write_text(CLOCK)
+    (clock / "Dice.tla").write_text(DICE)
+    (clock / "Clock.cfg").write_text("SPECIFICATION Spec\nCONSTANT Hours = 12\n")
+    (clock / "Broken.cfg").write_text("SPECIFICATION Spec\nCONSTANT Hours = 12\nINVARIANT Below\n")
+    (clock / "Dice.cfg").write_text("SPECIFICATION Spec\n")
+    models = [
+        {"path": "specifications/Clock/Clock.cfg", **SEARCH, "distinctStates": 12},
+        {"path": "specifications/Clock/Broken.cfg", **SEARCH},
+        {"path": "specifications/Clock/Large.cfg", **SEARCH, "distinctStates": 10**9},
+        {"path": "specifications/Clock/Symbolic.cfg", "mode": "symbolic", "result": "success"},
+    ]
+    dice = [{"path": "specifications/Clock/Dice.cfg", **SEARCH}]
+    modules: list[dict[str, Any]] = [
+        {"path": "specifications/Clock/Clock.tla", "models": models},
+        {"path": "specifications/Clock/Dice.tla", "models": dice},
+        {"path": "specifications/Clock/Bare.tla", "models": []},
+    ]
+    (clock / "manifest.json").write_text(json.dumps({"modules": modules}))
+    return folder
+
+
+def public_specs(*arguments: object) -> str:
+    command = [sys.executable, ROOT / "bench" / "public_specs.py", *arguments]
+    return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
+
+
+def test_each_model_of_a_checkout_gets_a_row_and_those_known_are_not_run_again(tmp_path: Path) -> None:
+    kept = tmp_path / "rows.ndjson"
+    printed = public_specs(checkout(tmp_path), "--output", kept)
+    rows = {row["name"]: row for row in map(json.loads, kept.read_text().splitlines())}
+    assert {name: row["outcome"] for name, row in rows.items()} == {
+        "Clock/Clock": "equal",
+        "Clock/Broken": "equal",
+        "Clock/Dice": "refused",
+        "Clock/Large": "not run",
+        "Clock/Symbolic": "not run",
+    }
+    for engine in ("compiled", "tlc"):
+        assert rows["Clock/Clock"][engine]["counts"] == {"distinct": 12, "generated": 13, "depth": 12}
+        assert (rows["Clock/Broken"][engine]["verdict"], rows["Clock/Broken"][engine]["said"]) == ("violated", "Below")
+    assert "Dice.tla:4: RandomElement" in rows["Clock/Dice"]["reason"]
+    assert "of 2 models" in printed
+    assert "Of the modules 1 have no model" in printed
+    before = kept.read_bytes()
+    assert "| Clock/Clock | equal | 12 | 13 | 12 | holds |" in public_specs(tmp_path, "--output", kept, "--table")
+    public_specs(tmp_path, "--output", kept)
+    assert kept.read_bytes() == before
+
+
+def test_engines_that_find_something_else_are_told_as_different(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    from public_models import Counts
+    from public_rows import Found, Outcome, compared
+
+    counts = Counts(12, 13, 12)
+    found = Found("holds", "", counts)
+    died = Found("unfinished", "killed")
+    liveness = Found("holds", "", counts, unchecked=("Goes",))
+    for ours, theirs, manifest, outcome in (
+        (found, found, Counts(), Outcome.EQUAL),
+        (found, Found("holds", "", Counts(12, 14, 12)), Counts(), Outcome.DIFFERENT),
+        (found, Found("violated", "Below", counts), Counts(), Outcome.DIFFERENT),
+        (Found("violated", "Above", counts), Found("violated", "Below", counts), Counts(), Outcome.DIFFERENT),
+        (found, Found("liveness violated", "", counts), Counts(), Outcome.DIFFERENT),
+        (liveness, Found("liveness violated", "", counts), Counts(), Outcome.EQUAL_SAFETY),
+        (liveness, found, Counts(), Outcome.EQUAL_SAFETY),
+        (found, died, counts, Outcome.EQUAL),
+        (found, died, Counts(12, 14, 12), Outcome.DIFFERENT),
+        (found, died, Counts(), Outcome.UNFINISHED),
+        (died, found, counts, Outcome.UNFINISHED),
+        (Found("internal error", "KeyError"), found, counts, Outcome.INTERNAL),
+    ):
+        assert compared("m", ours, theirs, manifest).outcome is outcome, (ours, theirs)
