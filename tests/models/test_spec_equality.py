@@ -25,19 +25,16 @@ LARGEST = 50_000
 SAMPLE = ("ordered", "transfer_again", "unordered", "votes_small")
 #: The actions that are taken in no graph so small, and the models whose graphs show them at night.
 AT_NIGHT = {
-    "apply_unclamped": ["DoCommitted"],
-    "batches": [
-        "AppendInBatch",
-        "CheckResponseFuturesTimeout",
-        "DoBatchAppend",
-        "DoCheckBatchAppendResponse",
-        "HandleDoBatchAppend",
-    ],
+    "apply_unclamped": ["ActOnQuorumIndex", "DoCommitted"],
+    "batches": ["AppendInBatch", "DoBatchAppend", "DoCheckBatchAppendResponse", "HandleDoBatchAppend"],
     "clients": ["LosePower", "RefuseAppend"],
     "crash": ["PersistCheckPoint"],
-    "disks": ["CrashInPersistCheckPoint", "CrashInPersistTerm", "FlushDataService", "Shutdown"],
+    "disks": [
+        *("CheckResponseFuturesTimeout", "CrashInPersistCheckPoint", "CrashInPersistTerm", "FlushDataService"),
+        "Shutdown",
+    ],
     "not_follower": ["ClearCompareOrTruncateRequests"],
-    "refines_coarse": ["ActOnQuorumIndex", "CheckLeak", "HandlePush"],
+    "refines_coarse": ["CheckLeak", "HandlePush"],
     "vote_messages_small": ["HeartBeatTimeOut"],
     "vote_messages_transfer": [
         *("IncreaseTerm", "VoteForQuorumResponses", "HandleOwnVote", "HandleVote", "HandleVoteResponse"),
