@@ -47,7 +47,7 @@ from lockstep.tla.values.operators.sequences import (
     sub_seq,
     tail,
 )
-from lockstep.tla.values.operators.sets import cup, minus
+from lockstep.tla.values.operators.sets import big_union, cup, minus, union_over
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 from raftref.dledger.simulation import simulate
 from simulated_traces import as_event, header
@@ -311,3 +311,17 @@ def peak_of(head: Header, spec: Spec, count: int) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def test_a_growing_set_is_listed_in_unions_as_the_set_it_is() -> None:
+    found, one = grown(5000), frozenset({entry(1)})
+    other = frozenset({entry(1), Fcn({"index": 2, "other": "v"})})
+    unions = [
+        cup(found, one),
+        cup(one, found),
+        cup(found, found),
+        union_over([found, one]),
+        big_union(frozenset({found, one})),
+    ]
+    assert [len(list(union)) for union in unions] == [2001] * 5
+    assert {len(list(union)) for union in (cup(found, other), cup(other, found), union_over([found, other]))} == {2002}

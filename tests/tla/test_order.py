@@ -173,15 +173,38 @@ UNIONS = (
     "UNION {[1..n -> {n, 2}] : n \\in 0..2}",
     "UNION {[1..2 -> 1..2], [0..1 -> {3}]}",
     "{CHOOSE s \\in UNION {SUBSET {i, 5} : i \\in 1..2} : s # {} /\\ s # {1}}",
+    "{CHOOSE s \\in SUBSET ((SUBSET {1}) \\cup (SUBSET {2})) : s # {}}",
+    "UNION {UNION {SUBSET {i, 5} : i \\in 1..2}}",
+    "{s \\in UNION {SUBSET (1..3), SUBSET (2..4)} : s \\subseteq {2, 3}}",
+    "[(SUBSET {1}) \\cup (SUBSET {2}) -> {1, 2}]",
+    "UNION {DOMAIN q : q \\in {<<1>>, <<1, 2>>}}",
+    "UNION {DOMAIN q : q \\in {[f |-> 1], [f |-> 2, g |-> 2]}}",
+    "UNION {Range(i) : i \\in 2..3}",
+    "UNION {IF i = 2 THEN {3, 4} ELSE LET j == i + 1 IN 3..j : i \\in 2..3}",
+    "UNION {IF i = 2 THEN {3, 4} ELSE {4, 6} : i \\in 2..3}",
+    "UNION Ranges",
+    "UNION {{1, 2}, {2, 3}}",
+)
+#: Sets that are listed otherwise once their elements were counted.
+COUNTED = (
+    UNIONS[0],
+    "{s \\in UNION {SUBSET {i, 5} : i \\in 1..2} : 5 \\in s}",
+    "(UNION {SUBSET {i, 5} : i \\in 1..2}) \\ {{1}}",
+    "(UNION {SUBSET {i, 5} : i \\in 1..2}) \\cap SUBSET {1, 5}",
+    "(SUBSET {5}) \\cup (SUBSET {2})",
 )
 
 
 def test_what_lies_in_two_parts_of_a_union_is_generated_twice(tmp_path: Path) -> None:
     """TLC keeps a union as what it was made of, unless all of that is listed, or its elements were counted."""
-    counted = "Cardinality(Union) = 6 /\\ \\E s \\in Union : x' = <<99, s>>"
+    counted = [
+        f"Cardinality(Counted{number}) > 2 /\\ \\E s \\in Counted{number} : x' = <<{number + 90}, s>>"
+        for number in range(len(COUNTED))
+    ]
     steps = [f"\\E s \\in {union} : x' = <<{number}, s>>" for number, union in enumerate(UNIONS)]
-    body = f"Union == {UNIONS[0]}\nInit == x = <<>>\n"
-    body += "Next == x = <<>> /\\ (" + "".join(f"\n  \\/ {step}" for step in [*steps, counted]) + ")"
+    body = "Range(i) == 1..i\nRanges == {1..2, 2..3}\n"
+    body += "".join(f"Counted{number} == {union}\n" for number, union in enumerate(COUNTED)) + "Init == x = <<>>\n"
+    body += "Next == x = <<>> /\\ (" + "".join(f"\n  \\/ {step}" for step in [*steps, *counted]) + ")"
     module, cfg = tmp_path / "Order.tla", tmp_path / "Order.cfg"
     module.write_text(f"---- MODULE Order ----\nEXTENDS Integers, FiniteSets\nVARIABLE x\n{body}\n====\n")
     cfg.write_text("INIT Init\nNEXT Next\n")
@@ -191,6 +214,27 @@ def test_what_lies_in_two_parts_of_a_union_is_generated_twice(tmp_path: Path) ->
     assert (found.generated, found.distinct, found.depth) == (result.generated, result.distinct, result.depth)
     theirs = [parse_value(variables["x"], ()) for variables in dump_state_graph(module, cfg, options).nodes.values()]
     assert [state.x for state in found.states] == theirs
+
+
+def test_of_a_union_of_large_sets_no_more_is_listed_than_is_asked_for(tmp_path: Path) -> None:
+    module = tmp_path / "Order.tla"
+    body = "Init == x \\in {1}\nNext == \\E s \\in UNION {SUBSET (1..70), SUBSET (2..70)} : s = {} /\\ x' = 2"
+    body += (
+        "\nFound == {} \\in UNION {SUBSET (1..i) : i \\in 60..70} /\\ <<1>> \\in UNION {[1..i -> 1..9] : i \\in 0..50}"
+    )
+    module.write_text(f"---- MODULE Order ----\nEXTENDS Integers\nVARIABLE x\n{body}\n====\n")
+    spec = load_spec(module, None, cache_dir=tmp_path / "cache")
+    (start,) = spec.initial_states()
+    assert spec.evaluate("Found", start) is True
+    assert next(after.x for _, _, after in spec.successors(start)) == 2
+
+
+def test_two_variables_over_one_unlisted_set_take_every_pair(tmp_path: Path) -> None:
+    module = tmp_path / "Order.tla"
+    body = "Init == x = {<<p, q>> : p, q \\in SUBSET {1}}\nNext == UNCHANGED x"
+    module.write_text(f"---- MODULE Order ----\nVARIABLE x\n{body}\n====\n")
+    (start,) = load_spec(module, None, cache_dir=tmp_path / "cache").initial_states()
+    assert len(start.x) == 4
 
 
 def test_the_parameters_of_an_action_are_in_the_order_of_their_quantifiers(tmp_path: Path) -> None:

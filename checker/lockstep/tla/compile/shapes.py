@@ -220,6 +220,37 @@ class Shapes(Evaluation):
             return known in (("Naturals", ".."), ("TLC", "Permutations"), ("Bags", "BagToSet"))
         return isinstance(expr, Let) and self.is_listed(expr.body)
 
+    def may_hold_intervals(self, expr: Expr) -> bool:
+        """Tell whether an expression may be a set some of whose elements TLC keeps as intervals."""
+        return any(map(self._may_be_interval, self._elements_of(expr, frozenset())))
+
+    def _elements_of(self, expr: Expr, within: frozenset[int]) -> Iterator[Expr]:
+        """List what the elements of a set are given by, as far as it is written out."""
+        if isinstance(expr, Bind) and expr.name == "$SetOfAll":
+            yield expr.body
+        elif isinstance(expr, Builtin) and expr.name == "$SetEnumerate":
+            yield from expr.args
+        else:
+            yield from (each for part in self._values_of(expr, within) for each in self._elements_of(*part))
+
+    def _may_be_interval(self, expr: Expr, within: frozenset[int] = frozenset()) -> bool:
+        if isinstance(expr, Builtin) and expr.name == "DOMAIN":
+            return True
+        definition = self.definition(expr.op) if isinstance(expr, Call) else None
+        if definition is not None and self.standard(definition) == ("Naturals", ".."):
+            return True
+        return any(self._may_be_interval(*part) for part in self._values_of(expr, within))
+
+    def _values_of(self, expr: Expr, within: frozenset[int]) -> Iterator[tuple[Expr, frozenset[int]]]:
+        """List the expressions one of which gives the value of this one; `within`, the definitions that led here."""
+        definition = self.definition(expr.op) if isinstance(expr, Call) else None
+        if isinstance(expr, Let):
+            yield expr.body, within
+        elif isinstance(expr, Builtin) and expr.name != "$FcnApply":
+            yield from ((part, within) for part in outcomes(expr))
+        elif definition is not None and self.standard(definition) is None and definition.uid not in within:
+            yield definition.body, within | {definition.uid}
+
     def _call_is_lazy(self, expr: Call) -> bool:
         uid = self.target(expr.op)
         if uid in self.values:

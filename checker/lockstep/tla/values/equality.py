@@ -278,7 +278,7 @@ def shape_of_elements(container: frozenset[Value]) -> Any:
         shapes.add(shape_of_elements(known[0]))
     shape = bool(shapes) and common_shape(shapes)
     if len(_shapes) >= _MOST_SHAPES:
-        _shapes.clear()
+        del _shapes[next(iter(_shapes))]
     _shapes[id(container)] = (container, shape)
     return shape
 

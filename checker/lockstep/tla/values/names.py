@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from lockstep.tla.values.equality import ordered
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value, format_value, sort_key
 from lockstep.tla.values.lazy.constructed import PowerSet
-from lockstep.tla.values.lazy.sets import LazySet, in_order
+from lockstep.tla.values.lazy.sets import LazySet
 from lockstep.tla.values.operators.bounds import listed
 
 __all__ = ["Names"]
@@ -95,7 +95,8 @@ class Names:
         if type(container) is range:
             return container, True
         if isinstance(container, PowerSet):
-            base = self.sorted(list(in_order(container.base)))
+            whole = container.base if type(container.base) is frozenset else container.base.force()
+            base = self.sorted(whole)
             return (container.items(), False) if base is None else (container.subsets(base), True)
         elements = container.force() if isinstance(container, LazySet) else container
         if type(elements) is not frozenset:

@@ -90,15 +90,12 @@ def _each(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
 def union(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile UNION; that of sets which are written out, or given by a comprehension, does not list them."""
     sets = expr.args[0]
-    parts: tuple[Expr, ...]
+    intervals = ", True" * compiler.program.may_hold_intervals(sets)
     if isinstance(sets, Bind) and sets.name == "$SetOfAll":
-        codes, parts = _each(compiler, sets, scope, block), (sets.body,)
-    elif isinstance(sets, Builtin) and sets.name == "$SetEnumerate":
-        codes, parts = ", ".join(compiler.expr(arg, scope, block) for arg in sets.args), sets.args
-    else:
-        return f"_big_union({compiler.expr(sets, scope, block)})"
-    is_unlisted = any(limits_of(compiler.program, part) is not None for part in parts)
-    return f"_union_over([{codes}]{', True' * is_unlisted})"
+        return f"_union_over([{_each(compiler, sets, scope, block)}]{intervals})"
+    if isinstance(sets, Builtin) and sets.name == "$SetEnumerate":
+        return f"_union_over([{', '.join(compiler.expr(arg, scope, block) for arg in sets.args)}]{intervals})"
+    return f"_big_union({compiler.expr(sets, scope, block)}{intervals})"
 
 
 def set_filter(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:

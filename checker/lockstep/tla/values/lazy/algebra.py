@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from lockstep.tla.values.equality import build_set, eq
 from lockstep.tla.values.kinds import TlaError, Value
+from lockstep.tla.values.lazy.constructed import PowerSet
 from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.lazy.sets import LazySet, is_finite, is_listable, member
 
@@ -14,8 +15,6 @@ __all__ = ["BigUnion", "Difference", "Filtered", "Intersection", "Union2", "Unio
 
 class _Union(LazySet):
     """A union that TLC keeps as what it was made of: listed one part after the other, an element of two parts twice.
-
-    Once all elements were asked for (to count or to compare them), it is a set like any other.
 
     Source: tlc2.value.impl.UnionValue and CupValue of TLC 2.15.
     """
@@ -40,16 +39,9 @@ class _Union(LazySet):
         """List the elements of one part after the other."""
         return (element for part in self.parts for element in self.order(part))
 
-    def force(self) -> frozenset[Value]:
-        """Answer the set as a ``frozenset``."""
-        known = self._forced
-        if known is None:
-            known = self._forced = build_set(map(frozen, super().__iter__()))
-        return known
-
-    def __iter__(self) -> Iterator[Value]:
-        """List the elements in TLC's order."""
-        return super().__iter__() if self._forced is None else iter(self.order(self._forced))
+    def united(self, elements: Iterable[Value]) -> frozenset[Value]:
+        """Make a set of the elements, refusing to mix what cannot be compared."""
+        return build_set(elements)
 
 
 class Union2(_Union):
@@ -106,6 +98,11 @@ class UnionOver(_Union):
         return (element for inner in self._in_order() for element in self.order(inner))
 
     def _in_order(self) -> Iterable[Value]:
+        if len(self.parts) < 2:
+            return self.parts
+        if all(isinstance(part, PowerSet) for part in self.parts):
+            bases = {frozen(part.base): part for part in reversed(self.parts)}
+            return [bases[base] for base in self.order(build_set(bases))]
         by_size = {len(inner): inner for inner in self.parts}
         if len(by_size) == len(self.parts):  # size decides first, so that none must be listed
             return [by_size[size] for size in sorted(by_size)]

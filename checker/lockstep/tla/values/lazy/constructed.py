@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from operator import is_
@@ -21,8 +20,8 @@ _LONG_ELEMENTS = 16
 """How many long elements of a set of sequences are remembered: the next is often one of them with one more."""
 
 
-_MOST_FACTORS = 62
-"""Of how many factors above 1 a product can be counted."""
+_BITS = 31
+"""How many bits TLC has for a count."""
 
 
 class _Infinite(LazySet):
@@ -157,8 +156,7 @@ class PowerSet(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        base = self.base if type(self.base) is frozenset else self.base.force()
-        return self.subsets(list(self.order(base)))
+        return self.subsets(list(self.order(_once(self.base))))
 
     def subsets(self, elements: list[Value]) -> Iterator[Value]:
         """List the elements, each once, by size and by the order of the elements of the base."""
@@ -170,9 +168,14 @@ class PowerSet(LazySet):
         return _power(self, 2, len(self.base))
 
 
+def _once(container: Value) -> Value:
+    """Answer a set as one that has each element once, which a union may have twice."""
+    return container.force() if isinstance(container, LazySet) else container
+
+
 def _power(container: LazySet, base: int, exponent: int) -> int:
-    """Count the elements of a set, ``base ** exponent``, if they can be counted."""
-    if (base > 1 and exponent > _MOST_FACTORS) or base**exponent > sys.maxsize:
+    """Count the elements of a set, ``base ** exponent``, if TLC could: its integers have 32 bits."""
+    if (base > 1 and exponent >= _BITS) or base**exponent >= 1 << _BITS:
         raise TlaError(f"{container.name} has more elements than can be counted")
     return int(base**exponent)
 
@@ -217,11 +220,11 @@ class FcnSet(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        keys = list(self.order(self.domain_set))
+        keys = list(self.order(_once(self.domain_set)))
         if not keys:
             yield ()
             return
-        rows = itertools.product(list(self.order(self.codomain)), repeat=len(keys))
+        rows = itertools.product(self.listed(self.codomain), repeat=len(keys))
         if type(keys[0]) is int and keys == list(range(1, len(keys) + 1)):
             yield from rows
         else:
@@ -282,7 +285,7 @@ class RcdSet(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        columns = [list(self.order(allowed)) for allowed in self.fields.values()]
+        columns = [self.listed(allowed) for allowed in self.fields.values()]
         for row in itertools.product(*columns):
             yield Fcn(dict(zip(self.fields, row, strict=True)))
 
@@ -324,4 +327,4 @@ class Product(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        yield from itertools.product(*[list(self.order(factor)) for factor in self.factors])
+        yield from itertools.product(*map(self.listed, self.factors))

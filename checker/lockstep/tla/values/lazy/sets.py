@@ -40,6 +40,11 @@ class LazySet(Unlisted):
         if self.order is not order:
             self.order, self._seen, self._rest = order, [], None
 
+    def listed(self, part: Value) -> list[Value]:
+        """List a set that this one is made of."""
+        # By its iterator: of a set Python would ask the length first, which is computed, and changes how it is listed.
+        return list(iter(self.order(part)))
+
     def __getstate__(self) -> object:
         """Pickle the set without what listings have come to."""
         plain, slots = cast("tuple[object, dict[str, object]]", super().__getstate__())
@@ -83,8 +88,17 @@ class LazySet(Unlisted):
         if known is None:
             if not self.finite:
                 raise self._endless()
-            known = self._forced = frozenset(map(frozen, self.items()))
+            self._forced = known = self.united(map(frozen, self.items()))
+            self._seen, self._rest = [], None
         return known
+
+    def united(self, elements: Iterable[Value]) -> frozenset[Value]:
+        """Make a ``frozenset`` of the elements."""
+        return frozenset(elements)
+
+    def _listing(self) -> Iterator[Value]:
+        """Begin to list the elements: in the order of the set's make, or, once it was asked for all, in any set's."""
+        return self.items() if self._forced is None else iter(self.order(self._forced))
 
     def _endless(self) -> TlaError:
         return TlaError(f"{self.name} is infinite and cannot be listed")
@@ -106,12 +120,13 @@ class LazySet(Unlisted):
         computes for itself and fails there itself.
         """
         if self._rest is None:
-            self._seen, self._rest = [], self.items()
+            self._seen, self._rest = [], self._listing()
+        listing = self.items if self._forced is None else self._listing
         seen, rest, index = self._seen, self._rest, 0
         while True:
             if index == len(seen):
                 if index == _MOST_SEEN or self._rest is not rest:
-                    yield from itertools.islice(self.items(), index, None)
+                    yield from itertools.islice(listing(), index, None)
                     return
                 try:
                     seen.append(next(rest))

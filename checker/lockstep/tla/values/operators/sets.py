@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from lockstep.tla.values.equality import build_set, lookup, shape_of_elements
+from lockstep.tla.values.equality import build_set, lookup
 from lockstep.tla.values.growing import GrowingSet, unite
 from lockstep.tla.values.growth import grew
-from lockstep.tla.values.kinds import TlaError, Value, common_shape, wrong
+from lockstep.tla.values.kinds import TlaError, Value, common_shape, shape_of, wrong
 from lockstep.tla.values.lazy.algebra import (
     BigUnion,
     Difference,
@@ -63,6 +63,11 @@ def _check_overlap(left: frozenset[Value], right: frozenset[Value]) -> None:
             break  # The kinds of the others are the same; model values never clash.
 
 
+def _listed(value: Value) -> Value:
+    """Answer a set that grows as the listed one that it is."""
+    return value.force() if type(value) is GrowingSet else value
+
+
 def _raw(value: Value) -> Iterable[Value]:
     return value.elements if type(value) is Unsorted else value
 
@@ -80,6 +85,10 @@ def cup(left: Value, right: Value) -> Value:
         union = left.plus(right) if right else left
         if union is not None:
             return grew(union, left, right)
+    if type(right) is GrowingSet and type(left) is frozenset:
+        return cup(right, left)
+    if type(left) is GrowingSet or type(right) is GrowingSet:
+        return cup(_listed(left), _listed(right))
     if not is_eager(left):
         if not is_eager(right):
             return Union2(left, right)
@@ -126,16 +135,30 @@ def subseteq(left: Value, right: Value) -> bool:
     return all(member(value, right) for value in elements(left))
 
 
-def big_union(container: Value) -> Value:
-    """Compute ``UNION container``."""
-    if type(container) is not frozenset or not all(type(inner) is frozenset for inner in container):
+def big_union(container: Value, intervals: bool = False) -> Value:
+    """Compute ``UNION container``.
+
+    Args:
+        container: The set of sets.
+        intervals: Whether some of these may be what TLC keeps as an interval, and does not list.
+    """
+    if type(container) is not frozenset:
         return BigUnion(container)
-    return _united(container)
+    sets = frozenset(map(_listed, container))
+    if not all(type(inner) is frozenset for inner in sets) or (intervals and any(map(_is_range, sets))):
+        return BigUnion(sets)
+    return _united(sets)
+
+
+def _is_range(container: frozenset[Value]) -> bool:
+    if not container or any(type(each) is not int for each in container):
+        return False
+    return bool(max(container) - min(container) + 1 == len(container))
 
 
 def _united(sets: Collection[frozenset[Value]]) -> Value:
     """Compute the union of listed sets: at once where their elements are of one shape, or one set after the other."""
-    shapes = {shape_of_elements(inner) for inner in sets if inner}
+    shapes = {common_shape(set(map(shape_of, inner))) for inner in sets if inner}
     if shapes and common_shape(shapes):
         return frozenset().union(*sets)
     result: Value = frozenset()
@@ -144,12 +167,12 @@ def _united(sets: Collection[frozenset[Value]]) -> Value:
     return result
 
 
-def union_over(sets: list[Value], unlisted: bool = False) -> Value:
+def union_over(sets: list[Value], intervals: bool = False) -> Value:
     """Compute ``UNION {e : x \\in S}`` of the values of e, or ``UNION {a, b}`` of these.
 
     Args:
         sets: What the union is of.
-        unlisted: Whether TLC does not list the elements of these sets, though they are listed here.
+        intervals: Whether some of these may be what TLC keeps as an interval, and does not list.
 
     Raises:
         TlaError: if there are several sets, and one of them cannot be listed.
@@ -157,7 +180,8 @@ def union_over(sets: list[Value], unlisted: bool = False) -> Value:
     for inner in sets:
         if not is_set(inner):
             raise wrong("UNION", "a set of sets", inner)
-    if not unlisted and all(map(is_eager, sets)):
+    sets = list(map(_listed, sets))
+    if all(map(is_eager, sets)) and not (intervals and any(map(_is_range, sets))):
         return big_union(make_set(sets))
     if not all(map(is_listable, sets)):
         if len(sets) > 1:
