@@ -114,7 +114,7 @@ def test_the_reference_never_imports_the_checker() -> None:
 
 
 def test_every_room_of_tests_is_a_room_of_the_project() -> None:
-    rooms = {each.name for package in SOURCES for each in folders(SOURCES[package] / package)} | {"reference"}
+    rooms = {each.name for package in SOURCES for each in folders(SOURCES[package] / package)} | {"bench", "reference"}
     support = {"support", "specs", "recorded", "__pycache__"}
     here = {each.name for each in TESTS.iterdir() if each.is_dir()} - support
     assert here - rooms == set()

@@ -192,6 +192,7 @@ def test_what_is_no_value_of_the_spec_is_malformed_after_what_comes_before_it_wa
     assert verdict.reason.startswith(f"t:{index + 2}: field `args.value`: ")
 
 
+@pytest.mark.nightly
 def test_an_action_of_the_spec_that_has_no_value_is_an_internal_error(tmp_path: Path) -> None:
     event = Event(seq=0, node="n1", action="PersistCheckPoint", shows={"checkPoint": -1})
     head = simulated(fault_plan("ordered", LENGTH))[0]
@@ -210,6 +211,7 @@ def parsed_with_values(head: Header, values: Sequence[str]) -> Parsed:
     return parse_spec(DLEDGER.module, DLEDGER.trace_cfg, constants=chosen)
 
 
+@pytest.mark.nightly
 def test_every_step_of_the_module_is_a_step_of_the_spec_s_own_next(tmp_path: Path) -> None:
     """The actions of the module are copies with their arguments given; TLC holds them against the originals."""
     head, events = simulated(fault_plan("published", LENGTH))
@@ -432,6 +434,7 @@ def test_of_traces_in_which_nothing_happens_nothing_is_said() -> None:
         hold_with_tlc([opened(head, ordered()), opened(head, ())], subject)
 
 
+@pytest.mark.nightly
 def test_a_property_that_fails_in_one_of_several_traces_fails_them_all() -> None:
     head, events = scenario(figure8)
     subject = dledger_subject(head, "t")

@@ -126,6 +126,7 @@ def fleet(*plans: str, seeds: int, asked: int = 0) -> tuple[Fleet, list[str]]:
     return Fleet(plans, range(1, seeds + 1), 400, said.append, lambda _: None, master="local[2]", asked=asked), said
 
 
+@pytest.mark.nightly
 def test_every_cluster_is_a_behaviour_of_the_spec_and_every_action_is_taken() -> None:
     plans = ("fine_published", "batches_published", "applied", "not_follower", "votes")
     job, said = fleet(*plans, seeds=5)

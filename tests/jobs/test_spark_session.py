@@ -59,6 +59,7 @@ def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:
         pass
 
 
+@pytest.mark.nightly
 def test_a_java_that_is_killed_is_told_in_a_line_and_the_next_session_starts(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

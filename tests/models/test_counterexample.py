@@ -151,6 +151,7 @@ def test_the_spec_takes_every_step_as_it_is_told(module: str, engine: str) -> No
     assert all(again)
 
 
+@pytest.mark.nightly
 def test_the_spec_takes_every_step_that_tlc_tells_under_symmetry() -> None:
     module, cfg = manifest().files(manifest().model("witness_append"))
     spec = load_spec(module, cfg, search_path=manifest().library)

@@ -6,6 +6,8 @@ The root names some expressions over the instances; their values, in a state and
 from __future__ import annotations
 
 import re
+import resource
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -200,12 +202,31 @@ class Maker:
         return folder / "Root.tla"
 
 
+#: The processor time that TLC may take for a spec: it evaluates what is passed by name again wherever it is used.
+SECONDS = 60
+
+
+class TooLongError(Exception):
+    """TLC did not come to an end."""
+
+
 def told_by_tlc(root: Path) -> dict[str, str]:
-    """The values that TLC prints of each expression and action; one that it cannot evaluate ends the run."""
+    """The values that TLC prints of each expression and action; one that it cannot evaluate ends the run.
+
+    Raises TooLongError where its time is up.
+    """
     command = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Djava.io.tmpdir={root.parent}"]
     command += ["-cp", str(sany.default_jar()), "tlc2.TLC", "-deadlock", root.name]
-    done = subprocess.run(command, cwd=root.parent, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=root.parent, capture_output=True, text=True, timeout=1200, check=False, preexec_fn=_limit_time
+    )
+    if done.returncode == -signal.SIGXCPU:
+        raise TooLongError(f"{root}: TLC took more than {SECONDS} s")
     return dict(re.findall(r'^<<"([EA]\d+)", (.*)>>$', done.stdout, re.M))
+
+
+def _limit_time() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 10))
 
 
 def told_by_us(root: Path, maker: Maker) -> dict[str, str]:

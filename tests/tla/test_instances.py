@@ -12,9 +12,9 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.sany import SanyError
 from lockstep.tla.values.kinds import format_value
 from sampling import sampled
-from tla_instances import Maker, told_by_tlc, told_by_us
+from tla_instances import Maker, TooLongError, told_by_tlc, told_by_us
 
-SAMPLE, MANY = 3, 300
+SAMPLE, MANY = 2, 300
 
 INNER = """---- MODULE C ----
 EXTENDS Naturals
@@ -142,11 +142,16 @@ def compared(seed: int, folder: Path) -> tuple[int, int]:
 
 
 def compare_all(seeds: range, folder: Path) -> None:
-    expressions = steps = refused = 0
+    expressions = steps = refused = too_long = 0
     for seed in seeds:
         (folder / str(seed)).mkdir()
-        told, taken = compared(seed, folder / str(seed))
+        try:
+            told, taken = compared(seed, folder / str(seed))
+        except TooLongError:
+            too_long += 1
+            continue
         expressions, steps, refused = expressions + told, steps + taken, refused + (not told)
+    assert too_long <= len(seeds) / 50
     assert refused < len(seeds) / 4
     assert expressions > 6 * len(seeds)
     assert steps > len(seeds)

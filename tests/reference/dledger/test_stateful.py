@@ -434,7 +434,7 @@ class Whole(InStep):
 
 #: The largest machine with few examples, and at night all of them with more.
 MACHINES = [
-    (Whole, 10),
+    (Whole, 6),
     *(
         pytest.param(each, 100, marks=pytest.mark.nightly)
         for each in (InBatches, InAppliedStep, Whole, InFineStep, InLaterVersion, ByMessages)

@@ -77,6 +77,7 @@ def test_a_plan_must_reach_all_that_the_spec_has_but_for_its_excuses(plan: str) 
     assert whole.must >= floors(plan, spec_of(plan))[0].must
 
 
+@pytest.mark.nightly
 def test_between_them_the_plans_must_reach_all_but_what_is_out_of_reach_of_all_or_known_to_be_missed() -> None:
     beyond = [out_of_reach(spec_of(plan)) for plan in PLANS]
     required = frozenset().union(*(floors(plan, spec_of(plan))[-1].must for plan in PLANS))
