@@ -51,7 +51,7 @@ VIOLATED = {
 }
 #: An invariant, a deadlock, a refinement and a property of steps in every run.
 SAMPLE = (("DieHard", "Solved"), ("PaxosVoting", "Trusting"), ("Philosophers", "Greedy"), ("SearchTree", "List"))
-#: A half of the systems whose whole graph is compared in every run.
+#: A third of the systems whose whole graph is compared in every run.
 COMPARED = tuple(HOLDING[::3])
 LARGEST = 20_000
 

@@ -8,6 +8,7 @@ import pytest
 
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.values.kinds import TlaError
 from lockstep.tla.values.text import parse_value
 from lockstep.tlc import TlcOptions, dump_state_graph, run_tlc
 from sampling import sampled
@@ -227,6 +228,21 @@ def test_of_a_union_of_large_sets_no_more_is_listed_than_is_asked_for(tmp_path: 
     (start,) = spec.initial_states()
     assert spec.evaluate("Found", start) is True
     assert next(after.x for _, _, after in spec.successors(start)) == 2
+
+
+MIXED = ('{{1, "a"}}', '{{}, {1, "a"}}', '{{i, "a"} : i \\in {1}}', '{{1}, {"a"}}')
+
+
+@pytest.mark.parametrize("sets", sampled(MIXED, MIXED[2:]))
+def test_a_union_of_what_cannot_be_compared_has_no_element_for_tlc_either(sets: str, tmp_path: Path) -> None:
+    module, cfg = tmp_path / "Order.tla", tmp_path / "Order.cfg"
+    text = f"VARIABLE x\nInit == x = (1 \\in UNION {sets})\nNext == UNCHANGED x"
+    module.write_text(f"---- MODULE Order ----\n{text}\n====\n")
+    cfg.write_text("INIT Init\nNEXT Next\n")
+    with pytest.raises(TlaError, match="cannot be compared"):
+        explore(load_spec(module, cfg, cache_dir=tmp_path / "cache"))
+    result = run_tlc(module, cfg, TlcOptions(is_short=True))
+    assert "Attempted to check equality" in result.output_tail, result.output_tail
 
 
 def test_two_variables_over_one_unlisted_set_take_every_pair(tmp_path: Path) -> None:

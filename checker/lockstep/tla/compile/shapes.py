@@ -33,6 +33,13 @@ def outcomes(expr: Builtin) -> Iterator[Expr]:
         yield expr.args[0]
 
 
+def _elements_of(expr: Expr) -> tuple[Expr, ...]:
+    """List what the elements of a set are given by, where it is written out or a comprehension."""
+    if isinstance(expr, Bind) and expr.name == "$SetOfAll":
+        return (expr.body,)
+    return expr.args if isinstance(expr, Builtin) and expr.name == "$SetEnumerate" else ()
+
+
 COMPARISONS = frozenset({"=", "#", "\\in", "\\notin", "\\subseteq"})
 BOOLEAN_BUILTINS = COMPARISONS | {
     "TRUE",
@@ -222,34 +229,30 @@ class Shapes(Evaluation):
 
     def may_hold_intervals(self, expr: Expr) -> bool:
         """Tell whether an expression may be a set some of whose elements TLC keeps as intervals."""
-        return any(map(self._may_be_interval, self._elements_of(expr, frozenset())))
+        seen: set[int] = set()
+        elements = (element for made in self._made_by(expr, set()) for element in _elements_of(made))
+        return any(self._is_interval(made) for element in elements for made in self._made_by(element, seen))
 
-    def _elements_of(self, expr: Expr, within: frozenset[int]) -> Iterator[Expr]:
-        """List what the elements of a set are given by, as far as it is written out."""
-        if isinstance(expr, Bind) and expr.name == "$SetOfAll":
-            yield expr.body
-        elif isinstance(expr, Builtin) and expr.name == "$SetEnumerate":
-            yield from expr.args
-        else:
-            yield from (each for part in self._values_of(expr, within) for each in self._elements_of(*part))
-
-    def _may_be_interval(self, expr: Expr, within: frozenset[int] = frozenset()) -> bool:
-        if isinstance(expr, Builtin) and expr.name == "DOMAIN":
-            return True
+    def _is_interval(self, expr: Expr) -> bool:
         definition = self.definition(expr.op) if isinstance(expr, Call) else None
-        if definition is not None and self.standard(definition) == ("Naturals", ".."):
-            return True
-        return any(self._may_be_interval(*part) for part in self._values_of(expr, within))
+        is_range = definition is not None and self.standard(definition) == ("Naturals", "..")
+        return is_range or (isinstance(expr, Builtin) and expr.name == "DOMAIN")
 
-    def _values_of(self, expr: Expr, within: frozenset[int]) -> Iterator[tuple[Expr, frozenset[int]]]:
-        """List the expressions one of which gives the value of this one; `within`, the definitions that led here."""
+    def _made_by(self, expr: Expr, seen: set[int]) -> Iterator[Expr]:
+        """List the expressions one of which makes the value of this one: through LET, IF, CASE and definitions.
+
+        Arguments: `seen`, the definitions that were looked at, each of which is once.
+        """
         definition = self.definition(expr.op) if isinstance(expr, Call) else None
         if isinstance(expr, Let):
-            yield expr.body, within
-        elif isinstance(expr, Builtin) and expr.name != "$FcnApply":
-            yield from ((part, within) for part in outcomes(expr))
-        elif definition is not None and self.standard(definition) is None and definition.uid not in within:
-            yield definition.body, within | {definition.uid}
+            yield from self._made_by(expr.body, seen)
+        elif isinstance(expr, Builtin) and expr.name in ("$IfThenElse", "$Case"):
+            yield from (made for part in outcomes(expr) for made in self._made_by(part, seen))
+        elif definition is None or self.standard(definition) is not None:
+            yield expr
+        elif definition.uid not in seen:
+            seen.add(definition.uid)
+            yield from self._made_by(definition.body, seen)
 
     def _call_is_lazy(self, expr: Call) -> bool:
         uid = self.target(expr.op)

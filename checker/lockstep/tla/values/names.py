@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from lockstep.tla.values.equality import ordered
-from lockstep.tla.values.kinds import ModelValue, TlaError, Value, format_value, sort_key
+from lockstep.tla.values.kinds import ModelValue, TlaError, Value, forced, format_value, sort_key
 from lockstep.tla.values.lazy.constructed import PowerSet
 from lockstep.tla.values.lazy.sets import LazySet
 from lockstep.tla.values.operators.bounds import listed
@@ -95,10 +95,9 @@ class Names:
         if type(container) is range:
             return container, True
         if isinstance(container, PowerSet):
-            whole = container.base if type(container.base) is frozenset else container.base.force()
-            base = self.sorted(whole)
+            base = self.sorted(forced(container.base))
             return (container.items(), False) if base is None else (container.subsets(base), True)
-        elements = container.force() if isinstance(container, LazySet) else container
+        elements = forced(container)
         if type(elements) is not frozenset:
             return listed(elements), True
         found = self.sorted(elements)

@@ -19,25 +19,29 @@ class _Union(LazySet):
     Source: tlc2.value.impl.UnionValue and CupValue of TLC 2.15.
     """
 
-    __slots__ = ()
+    __slots__ = ("parts",)
     name = "a union"
 
-    @property
-    def parts(self) -> Iterable[Value]:
-        """The sets that this is the union of; every subclass says which."""
-        return ()
+    def __init__(self, parts: Iterable[Value]) -> None:
+        """Take the sets that this is the union of."""
+        super().__init__()
+        self.parts = parts
 
     def is_finite(self) -> bool:
         """Decide ``IsFiniteSet`` of it."""
-        return all(map(is_finite, self.parts))
+        return all(map(is_finite, self.each()))
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
-        return any(member(value, part) for part in self.parts)
+        return any(member(value, part) for part in self.each())
 
     def items(self) -> Iterator[Value]:
         """List the elements of one part after the other."""
-        return (element for part in self.parts for element in self.order(part))
+        return (element for part in self.each() for element in self.order(part))
+
+    def each(self) -> Iterable[Value]:
+        """List the parts."""
+        return self.parts
 
     def united(self, elements: Iterable[Value]) -> frozenset[Value]:
         """Make a set of the elements, refusing to mix what cannot be compared."""
@@ -47,13 +51,11 @@ class _Union(LazySet):
 class Union2(_Union):
     """``left \\cup right`` where a side is not listed."""
 
-    __slots__ = ("parts",)
-    parts: tuple[Value, Value]
+    __slots__ = ()
 
     def __init__(self, left: Value, right: Value) -> None:
         """Take both sides."""
-        super().__init__()
-        self.parts = left, right
+        super().__init__((left, right))
 
     @property
     def finite(self) -> bool:
@@ -64,34 +66,23 @@ class Union2(_Union):
 class BigUnion(_Union):
     """``UNION container`` where the container, or what it holds, is not listed."""
 
-    __slots__ = ("container",)
-
-    def __init__(self, container: Value) -> None:
-        """Take the set of sets."""
-        super().__init__()
-        self.container = container
+    __slots__ = ()
 
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
-        return is_listable(self.container) and all(map(is_listable, self.container))
+        return is_listable(self.parts) and all(map(is_listable, self.parts))
 
-    @property
-    def parts(self) -> Iterable[Value]:
-        """The sets that this is the union of."""
-        return self.order(self.container)
+    def each(self) -> Iterable[Value]:
+        """List the sets in the container."""
+        return self.order(self.parts)
 
 
 class UnionOver(_Union):
-    """``UNION {e : x \\in S}`` or ``UNION {a, b}``: the sets are listed only when the elements must be."""
+    """``UNION {e : x \\in S}`` or ``UNION {a, b}`` of sets that can all be listed, and are when they must be."""
 
-    __slots__ = ("parts",)
+    __slots__ = ()
     parts: list[Value]
-
-    def __init__(self, sets: list[Value]) -> None:
-        """Take the sets, which can all be listed."""
-        super().__init__()
-        self.parts = sets
 
     def items(self) -> Iterator[Value]:
         """List the elements of one set after the other, in the order of the sets."""

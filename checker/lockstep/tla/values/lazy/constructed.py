@@ -10,7 +10,7 @@ from typing import Any
 
 from lockstep.tla.values.equality import compare, eq, ordered
 from lockstep.tla.values.growth import LONG, made_of
-from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, domain_of, wrong
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, domain_of, forced, wrong
 from lockstep.tla.values.lazy.functions import LazyFcn
 from lockstep.tla.values.lazy.sets import LazySet, in_order, is_finite, is_listable, is_set, member
 
@@ -156,7 +156,7 @@ class PowerSet(LazySet):
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return self.subsets(list(self.order(_once(self.base))))
+        return self.subsets(list(self.order(forced(self.base))))
 
     def subsets(self, elements: list[Value]) -> Iterator[Value]:
         """List the elements, each once, by size and by the order of the elements of the base."""
@@ -166,11 +166,6 @@ class PowerSet(LazySet):
     def __len__(self) -> int:
         """Count the elements."""
         return _power(self, 2, len(self.base))
-
-
-def _once(container: Value) -> Value:
-    """Answer a set as one that has each element once, which a union may have twice."""
-    return container.force() if isinstance(container, LazySet) else container
 
 
 def _power(container: LazySet, base: int, exponent: int) -> int:
@@ -219,8 +214,8 @@ class FcnSet(LazySet):
         return _power(self, len(self.codomain), len(self.domain_set))
 
     def items(self) -> Iterator[Value]:
-        """List the elements, each once."""
-        keys = list(self.order(_once(self.domain_set)))
+        """List the elements; of a part that has one twice, what is made of that as well."""
+        keys = list(self.order(forced(self.domain_set)))
         if not keys:
             yield ()
             return
@@ -284,7 +279,7 @@ class RcdSet(LazySet):
         return _compare_factors(self, other, pairs)
 
     def items(self) -> Iterator[Value]:
-        """List the elements, each once."""
+        """List the elements; of a part that has one twice, what is made of that as well."""
         columns = [self.listed(allowed) for allowed in self.fields.values()]
         for row in itertools.product(*columns):
             yield Fcn(dict(zip(self.fields, row, strict=True)))
@@ -326,5 +321,5 @@ class Product(LazySet):
         return _compare_factors(self, other, zip(self.factors, other.factors, strict=True) if alike else None)
 
     def items(self) -> Iterator[Value]:
-        """List the elements, each once."""
+        """List the elements; of a part that has one twice, what is made of that as well."""
         yield from itertools.product(*map(self.listed, self.factors))

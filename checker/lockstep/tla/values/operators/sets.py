@@ -145,15 +145,17 @@ def big_union(container: Value, intervals: bool = False) -> Value:
     if type(container) is not frozenset:
         return BigUnion(container)
     sets = frozenset(map(_listed, container))
-    if not all(type(inner) is frozenset for inner in sets) or (intervals and any(map(_is_range, sets))):
+    if not all(type(inner) is frozenset for inner in sets) or (intervals and _hold_range(sets)):
         return BigUnion(sets)
     return _united(sets)
 
 
-def _is_range(container: frozenset[Value]) -> bool:
-    if not container or any(type(each) is not int for each in container):
-        return False
-    return bool(max(container) - min(container) + 1 == len(container))
+def _hold_range(sets: Iterable[Value]) -> bool:
+    """Tell whether some of these sets are what an interval is, listed."""
+    listed = (inner for inner in sets if type(inner) is frozenset and inner)
+    return any(
+        all(type(each) is int for each in inner) and max(inner) - min(inner) + 1 == len(inner) for inner in listed
+    )
 
 
 def _united(sets: Collection[frozenset[Value]]) -> Value:
@@ -181,8 +183,8 @@ def union_over(sets: list[Value], intervals: bool = False) -> Value:
         if not is_set(inner):
             raise wrong("UNION", "a set of sets", inner)
     sets = list(map(_listed, sets))
-    if all(map(is_eager, sets)) and not (intervals and any(map(_is_range, sets))):
-        return big_union(make_set(sets))
+    if all(map(is_eager, sets)) and not (intervals and _hold_range(sets)):
+        return big_union(make_set(sets))  # which TLC sorts first, so that they must be comparable
     if not all(map(is_listable, sets)):
         if len(sets) > 1:
             raise TlaError("UNION of sets that cannot all be listed")

@@ -7,9 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value, as_fcn, format_value
+from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value, as_fcn, forced, format_value
 from lockstep.tla.values.lazy.kept import frozen
-from lockstep.tla.values.lazy.sets import LazySet
 from lockstep.tla.values.operators.bounds import elements
 from lockstep.tla.values.operators.logic import boolean
 
@@ -29,7 +28,7 @@ def tlc_assert(condition: Value, message: Value) -> bool:
 
 def permutations(container: Value) -> Value:
     """Compute ``Permutations(container)``: the bijections of a finite set."""
-    keys = list(elements(container.force() if isinstance(container, LazySet) else container))
+    keys = list(elements(forced(container)))
     return frozenset([as_fcn(dict(zip(keys, row, strict=True))) for row in itertools.permutations(keys)])
 
 
