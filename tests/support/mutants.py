@@ -29,6 +29,7 @@ from lockstep.systems.dledger.reached import reached
 from lockstep.systems.registry import simulators
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
+from rules import RULES
 
 ROOT = Path(raftref.dledger.__file__).parent
 SOURCES = sorted([*(ROOT / "election").glob("*.py"), *(ROOT / "replication").glob("*.py")])
@@ -235,10 +236,18 @@ def by_floors(plans: Sequence[str] = VERIFIED) -> str:
     return ""
 
 
+def by_rules() -> str:
+    """Say which rule of elections or quorums the reference decides otherwise than the spec; "" where it does not."""
+    for decision in chain.from_iterable(rule() for rule in RULES):
+        if decision.ours != decision.theirs:
+            return f"{decision.rule}{decision.args}: {decision.ours}, not {decision.theirs}"
+    return ""
+
+
 def noticed(mutant: Mutant) -> tuple[str, str]:
-    """Return what notices a mutant, of "traces", "asking", "floors" or "", and how."""
+    """Return what notices a mutant, of "traces", "asking", "rules", "floors" or "", and how."""
     with planted(mutant):
-        for name, judge in (("traces", by_traces), ("asking", by_asking), ("floors", by_floors)):
+        for name, judge in (("traces", by_traces), ("asking", by_asking), ("rules", by_rules), ("floors", by_floors)):
             try:
                 how = judge()
             except Exception as error:  # What a mistake makes of the reference is no matter, but that it is seen.

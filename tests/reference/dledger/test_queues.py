@@ -307,6 +307,12 @@ class TestStateMachine:
         node.do_committed()
         assert node.last_applied_index == 1
 
+    def test_it_applies_nothing_where_the_first_entry_it_was_told_of_is_not_there(self) -> None:
+        node = leader(grain=self.applies)
+        node.told_index = Index(0)
+        node.do_committed()
+        assert node.last_applied_index == -1
+
     def test_a_crash_forgets_what_was_applied(self) -> None:
         node = leader(grain=self.applies)
         node.last_applied_index = Index(3)
