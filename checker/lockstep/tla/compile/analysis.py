@@ -180,6 +180,7 @@ class Program(Shapes):
             primed=self.primed(body) & own,
             boolean=self.is_boolean(body),
             branches=self.branches(body),
+            branches_applied=self.branches_applied(body),
             makes_function=self.makes_function(body),
             listed=self.is_listed(body),
         )

@@ -39,6 +39,7 @@ class Facts:
         primed: the parameters that occur under a prime (or UNCHANGED, ENABLED), here or in what is called.
         boolean: its value is TRUE or FALSE, if it has one.
         branches: as a conjunct of an action it may hold in several ways (it has a disjunction or an exists).
+        branches_applied: its value is a function that, applied as a conjunct of an action, may hold in several ways.
         lazy: its value may have something unlisted in it: a set such as ``SUBSET S``, or a function computed on demand.
         listed: its value is a set with its elements listed, if it has one.
         makes_function: its value is a function that it writes out, ``[x \\in S |-> e]``.
@@ -50,6 +51,7 @@ class Facts:
     primed: frozenset[int] = frozenset()
     boolean: bool = True
     branches: bool = False
+    branches_applied: bool = False
     lazy: bool = False
     listed: bool = False
     makes_function: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from lockstep.tla.compile.evaluation import Evaluation
 from lockstep.tla.syntax.cfg import Cfg
@@ -20,7 +21,7 @@ from lockstep.tla.syntax.tree import (
 )
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["Shapes", "outcomes"]
+__all__ = ["FUNCTIONS", "Shapes", "outcomes"]
 
 
 def outcomes(expr: Builtin) -> Iterator[Expr]:
@@ -62,6 +63,10 @@ _BOOLEAN_OPERATORS = frozenset(
 _LAZY_SETS = frozenset({"SUBSET", "$SetOfFcns", "$SetOfRcds", "$CartesianProd", "STRING"})
 _LAZY_IF_PARTS_ARE = frozenset({"DOMAIN", "$FcnApply", "$Tuple", "$RcdConstructor", "$Pair", "'"})
 _ALGEBRA = frozenset({"\\cup", "\\cap", "\\"})
+
+
+#: What writes a function out.
+FUNCTIONS = frozenset({"$FcnConstructor", "$NonRecursiveFcnSpec", "$RecursiveFcnSpec"})
 
 
 class Shapes(Evaluation):
@@ -140,7 +145,7 @@ class Shapes(Evaluation):
                 return any(map(self.branches, expr.args[1:]))
             if expr.name == "$Case":
                 return any(self.branches(arm.args[1]) for arm in expr.args if isinstance(arm, Builtin))
-            return False
+            return expr.name == "$FcnApply" and self.branches_applied(expr.args[0])
         if isinstance(expr, Bind):
             if expr.name == "$BoundedForall":
                 return self.branches(expr.body)
@@ -153,6 +158,49 @@ class Shapes(Evaluation):
                 return False
             return self.facts[definition.uid].branches
         return False
+
+    def branches_applied(self, expr: Expr) -> bool:
+        """Tell whether TLC may take the application of a function in several ways, since it takes its body apart."""
+        if isinstance(expr, Bind):
+            return expr.name in FUNCTIONS and self.branches(expr.body)
+        if not isinstance(expr, Call):
+            return False
+        recursive = self._recursive_functions.get(expr.op)
+        if recursive is not None:
+            return self.facts[recursive].branches_applied
+        return self.is_taken_apart(expr.op) and self.facts[self.target(expr.op)].branches_applied
+
+    def is_taken_apart(self, uid: int) -> bool:
+        """Tell whether a definition may stand for a function that TLC takes apart where it is applied as a conjunct.
+
+        A constant of a module has been computed before, as a value where it can be; one of a LET has not.
+        """
+        definition = self.definition(uid)
+        if definition is None or self.standard(definition) is not None:
+            return False
+        if definition.params or definition.uid not in self._of_modules or not self.is_constant(definition.body):
+            return True
+        return isinstance(definition.body, Bind) and not self.is_computed(definition.body)
+
+    def is_computed(self, function: Bind) -> bool:
+        """Tell whether TLC computes a function that is written out as a value, where it is not about to be applied."""
+        if function.name == "$RecursiveFcnSpec":
+            return False
+        return all(bound.domain is not None and self.is_listed(bound.domain) for bound in function.bounds)
+
+    @cached_property
+    def _of_modules(self) -> frozenset[int]:
+        """The symbols that modules define, and no LET does."""
+        return frozenset(uid for module in self.tree.modules.values() for uid in module.symbols)
+
+    @cached_property
+    def _recursive_functions(self) -> dict[int, int]:
+        """The definition of each recursive function, by the name that the function has within itself."""
+        return {
+            definition.body.bounds[0].params[0]: uid
+            for uid, definition in self.tree.definitions.items()
+            if isinstance(definition.body, Bind) and definition.body.name == "$RecursiveFcnSpec"
+        }
 
     def makes_function(self, expr: Expr) -> bool:
         """Tell whether the value of an expression may be a function written out in it, ``[x \\in S |-> e]``."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import Context
 
-__all__ = ["YIELD", "Assigned", "Mode", "Rest", "joined", "recording", "status_of", "with_status"]
+__all__ = ["YIELD", "Assigned", "Mode", "Rest", "anything", "joined", "recording", "status_of", "with_status"]
 
 Mode = Literal["next", "step", "init", "why", "bound"]
 Assigned: TypeAlias = "tuple[tuple[str, str], ...]"
@@ -49,6 +49,11 @@ def status_of(assigned: Assigned, variable: str) -> str:
 def with_status(assigned: Assigned, variable: str, status: str = "yes") -> Assigned:
     """Answer what is assigned once a variable is, too."""
     return tuple(sorted({**dict(assigned), variable: status}.items()))
+
+
+def anything(variables: Iterable[str], assigned: Assigned) -> Assigned:
+    """Answer what is assigned where any of the variables may be, beside what is."""
+    return tuple(sorted({**dict.fromkeys(variables, "maybe"), **dict(assigned)}.items()))
 
 
 def joined(states: list[Assigned]) -> Assigned:

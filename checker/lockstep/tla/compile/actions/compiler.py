@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from lockstep.tla.compile.actions.assigned import Assigned, Mode, Rest, joined, recording
+from lockstep.tla.compile.actions.assigned import Assigned, Mode, Rest, anything, joined, recording
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.compiler import Compiler, Function
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Context
@@ -49,7 +49,7 @@ class Actions(ABC):
         known = self.exits.get((self.mode, definition.uid, assigned))
         if known is not None:
             return known
-        return tuple(sorted({**dict.fromkeys(self.values.variables.values(), "maybe"), **dict(assigned)}.items()))
+        return anything(self.values.variables.values(), assigned)
 
     def _text(self, name: str, definition: Definition, assigned: Assigned, key: object) -> str:
         scope, params = self.values.bind_params(definition, self.scope())

@@ -10,9 +10,11 @@ each set of variables that may be assigned when it is entered. Where that depend
 
 from __future__ import annotations
 
-from lockstep.tla.compile.actions.assigned import Assigned, Rest, joined, recording
+from lockstep.tla.compile.actions.applications import write_application
+from lockstep.tla.compile.actions.assigned import Assigned, Rest, recording
 from lockstep.tla.compile.actions.assignments import assignment, write_unchanged
 from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.conjunctions import conjunction, loop_over
 from lockstep.tla.compile.actions.conjuncts import assigns, is_action, variable_of
 from lockstep.tla.compile.actions.guards import guard
 from lockstep.tla.compile.actions.quantifiers import write_bind
@@ -25,9 +27,6 @@ from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let
 
 __all__ = ["ActionCompiler"]
-
-_DEEPEST = 12
-"""Conjuncts nested in one function: Python allows 20 nested loops."""
 
 
 class ActionCompiler(Actions):
@@ -71,30 +70,14 @@ def write_builtin(
         conditional(actions, Builtin("$IfThenElse", (*expr.args, holds), expr.loc), scope, block, assigned, rest)
     elif name == "$Case":
         actions.write(case_as_if(expr), scope, block, assigned, rest)
+    elif name == "$FcnApply":
+        write_application(actions, expr, scope, block, assigned, rest)
     elif name == "UNCHANGED":
         write_unchanged(actions, expr, scope, block, assigned, rest)
     elif name in ("=", "\\in") and variable_of(actions, expr.args[0], scope) is not None:
         assignment(actions, expr, scope, block, assigned, rest)
     else:
         guard(actions, expr, scope, block, assigned, rest)
-
-
-def conjunction(
-    actions: Actions, parts: tuple[Expr, ...], scope: Context, block: Block, assigned: Assigned, rest: Rest
-) -> None:
-    """Write conjuncts one within the other."""
-    if len(parts) == 1:
-        actions.write(parts[0], scope, block, assigned, rest)
-        return
-    if len(parts) > _DEEPEST:
-        ends: list[Assigned] = []
-        local = Block()
-        conjunction(actions, parts[:_DEEPEST], scope, local, assigned, recording(ends))
-        after = Rest(lambda b, a, _inner: conjunction(actions, parts[_DEEPEST:], scope, b, a, rest), False)
-        loop_over(actions, local, ends, scope, block, after)
-        return
-    after = Rest(lambda b, a, _inner: conjunction(actions, parts[1:], scope, b, a, rest), False)
-    actions.write(parts[0], scope, block, assigned, after)
 
 
 def branch(
@@ -113,17 +96,6 @@ def branch(
     local = Block()
     _arms(actions, arms, scope, local, assigned, recording(ends))
     loop_over(actions, local, ends, scope, block, rest)
-
-
-def loop_over(actions: Actions, local: Block, ends: list[Assigned], scope: Context, block: Block, rest: Rest) -> None:
-    """Write a local generator, and what follows once for all of its ends."""
-    if not ends:
-        local.emit("yield from ()")
-    name = scope.names.fresh("_either")
-    block.nest(f"def {name}():", local)
-    inner = Block()
-    rest.write(inner, joined(ends), scope)
-    block.nest(f"for _ in {name}():", inner)
 
 
 def _arms(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lockstep.tla.compile.actions.assigned import Assigned, Rest
+from lockstep.tla.compile.actions.assigned import Assigned, Rest, anything
 from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.conjunctions import further
 from lockstep.tla.compile.actions.conjuncts import assigns
 from lockstep.tla.compile.actions.guards import guard
 from lockstep.tla.compile.emit import Block
@@ -104,7 +105,7 @@ def forall(actions: Actions, expr: Bind, scope: Context, block: Block, assigned:
     row = f"({', '.join(names)},)"
     rows, each, index = (scope.names.fresh(wanted) for wanted in ("_rows", "_each", "_i"))
     block.emit(f"{rows} = [{row} {clauses}]")
-    inside = tuple(sorted({**dict.fromkeys(actions.values.variables.values(), "maybe"), **dict(assigned)}.items()))
+    inside = anything(actions.values.variables.values(), assigned)
     if not actions.program.reads(expr.body)[1] and actions.mode != "init":
         inside = assigned
     local, done, body = Block(), Block(), Block()
@@ -113,7 +114,7 @@ def forall(actions: Actions, expr: Bind, scope: Context, block: Block, assigned:
     local.nest(f"if {index} == len({rows}):", done)
     local.emit(f"{', '.join(names)}, = {rows}[{index}]")
     again = Rest(lambda b, a, s: b.emit(f"yield from {each}({index} + 1)"), True)
-    actions.write(expr.body, inner_scope, local, inside, again)
+    further(actions, expr.body, inner_scope, local, inside, again, follows=index)
     block.nest(f"def {each}({index}):", local)
     rest.write(body, inside, scope)
     block.nest(f"for _ in {each}(0):", body)

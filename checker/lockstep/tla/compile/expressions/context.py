@@ -13,6 +13,7 @@ __all__ = [
     "NOW",
     "Binding",
     "Context",
+    "FunctionBinding",
     "InlineBinding",
     "LetBinding",
     "OperatorBinding",
@@ -45,6 +46,15 @@ class OperatorBinding:
 
 
 @dataclass(frozen=True)
+class FunctionBinding:
+    """A recursive function taken apart as an action: its value, the generator of its body, and its domain."""
+
+    code: str
+    generator: str
+    domain: str
+
+
+@dataclass(frozen=True)
 class LetBinding:
     """A LET definition: its Python name, whether that is called for the value, and whether it is written lazily."""
 
@@ -63,7 +73,7 @@ class InlineBinding:
     scope: Context
 
 
-Binding = ValueBinding | ThunkBinding | OperatorBinding | LetBinding | InlineBinding
+Binding = ValueBinding | ThunkBinding | OperatorBinding | FunctionBinding | LetBinding | InlineBinding
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,12 @@ from lockstep.tla.values.kinds import TlaError, Value, as_fcn
 from lockstep.tla.values.lazy.kept import Unlisted, frozen
 from lockstep.tla.values.lazy.sets import in_order, is_listable, member
 
-__all__ = ["LazyFcn"]
+__all__ = ["LazyFcn", "not_in_domain"]
+
+
+def not_in_domain(argument: Value) -> TlaError:
+    """Make the error of a function applied outside its domain."""
+    return TlaError(f"the function is applied to {argument!r}, which is not in its domain")
 
 
 class LazyFcn(Unlisted):
@@ -42,7 +47,7 @@ class LazyFcn(Unlisted):
         if known is not None and same_kind(known[0], argument):
             return known[1]
         if not member(argument, self.domain):
-            raise TlaError(f"the function is applied to {argument!r}, which is not in its domain")
+            raise not_in_domain(argument)
         value = self.body(self, argument)
         self._known[argument] = (argument, value)
         return value

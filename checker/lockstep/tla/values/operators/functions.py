@@ -11,12 +11,13 @@ from lockstep.tla.values.growing import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, format_value, outside, wrong
 from lockstep.tla.values.lazy.algebra import Unsorted, is_eager
 from lockstep.tla.values.lazy.constructed import Product
-from lockstep.tla.values.lazy.functions import LazyFcn
+from lockstep.tla.values.lazy.functions import LazyFcn, not_in_domain
 from lockstep.tla.values.lazy.sets import in_order, member
 from lockstep.tla.values.operators.sets import cup
 
 __all__ = [
     "apply",
+    "argument",
     "except_",
     "function",
     "function_of",
@@ -48,6 +49,17 @@ def apply(function: Value, argument: Value) -> Value:
     if isinstance(function, LazyFcn):
         return function.apply(argument)
     raise wrong("an application", "a function", function)
+
+
+def argument(domain: Value, given: Value) -> Value:
+    """Answer the argument that a function with this domain is applied to.
+
+    Raises:
+        TlaError: if it is not in the domain.
+    """
+    if not member(given, domain):
+        raise not_in_domain(given)
+    return given
 
 
 def function(domain: Value, body: Callable[[Value], Value]) -> Value:

@@ -11,7 +11,7 @@ from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.lazy.sets import member
 from lockstep.tla.values.operators.bounds import elements
 
-__all__ = ["NextState", "UnassignedError", "assign", "choose_next"]
+__all__ = ["NextState", "UnassignedError", "assign", "choose_next", "is_complete"]
 
 
 class UnassignedError(TlaError):
@@ -21,7 +21,7 @@ class UnassignedError(TlaError):
 class NextState:
     """A next state under construction; generated code subclasses it with the variables as slots."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse to read what is not assigned: Python asks here only then."""
@@ -53,3 +53,13 @@ def choose_next(target: Any, name: str, values: Value) -> Iterator[None]:
         return
     if member(current, values):
         yield
+
+
+def is_complete(target: NextState) -> bool:
+    """Tell whether all variables are assigned."""
+    try:
+        for name in target.__slots__:
+            object.__getattribute__(target, name)
+    except AttributeError:
+        return False
+    return True

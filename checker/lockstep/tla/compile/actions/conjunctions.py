@@ -1,0 +1,94 @@
+"""Conjuncts one after the other, and what TLC makes of those that come when all variables are assigned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from lockstep.tla.compile.actions.assigned import Assigned, Rest, joined, recording, status_of
+from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.guards import guard
+from lockstep.tla.compile.emit import Block
+from lockstep.tla.compile.expressions.context import NEXT, Context
+from lockstep.tla.syntax.tree import Expr
+
+__all__ = ["conjunction", "further", "loop_over"]
+
+#: Writes a conjunct.
+_Writer: TypeAlias = Callable[[Expr, Context, Block, Assigned, Rest], None]
+
+_DEEPEST = 12
+"""Conjuncts nested in one function: Python allows 20 nested loops."""
+
+
+def conjunction(
+    actions: Actions, parts: tuple[Expr, ...], scope: Context, block: Block, assigned: Assigned, rest: Rest
+) -> None:
+    """Write conjuncts one within the other."""
+    _conjuncts(actions, parts, scope, block, assigned, rest, actions.write)
+
+
+def _conjuncts(
+    actions: Actions,
+    parts: tuple[Expr, ...],
+    scope: Context,
+    block: Block,
+    assigned: Assigned,
+    rest: Rest,
+    write: _Writer,
+) -> None:
+    """Write the first conjunct as told, and the others as those that follow one."""
+
+    def others(those: tuple[Expr, ...]) -> Rest:
+        return Rest(
+            lambda b, a, _inner: _conjuncts(actions, those, scope, b, a, rest, partial(further, actions)), False
+        )
+
+    if len(parts) == 1:
+        write(parts[0], scope, block, assigned, rest)
+    elif len(parts) > _DEEPEST:
+        ends: list[Assigned] = []
+        local = Block()
+        _conjuncts(actions, parts[:_DEEPEST], scope, local, assigned, recording(ends), write)
+        loop_over(actions, local, ends, scope, block, others(parts[_DEEPEST:]))
+    else:
+        write(parts[0], scope, block, assigned, others(parts[1:]))
+
+
+def further(
+    actions: Actions, expr: Expr, scope: Context, block: Block, assigned: Assigned, rest: Rest, follows: str = ""
+) -> None:
+    """Write a conjunct that follows another: where all variables are assigned, TLC only asks whether it holds.
+
+    So ``x' = 1 /\\ (A \\/ B)`` is one successor, however many of A and B hold (Tool.getNextStatesAllAssigned).
+    `follows` tells at run time whether it does, where that is not known before.
+    """
+    if actions.mode not in ("next", "init") or not actions.program.branches(expr):
+        actions.write(expr, scope, block, assigned, rest)
+        return
+    found = {status_of(assigned, name) for name in actions.values.variables.values()}
+    if "no" in found:
+        actions.write(expr, scope, block, assigned, rest)
+    elif "maybe" not in found and not follows:
+        guard(actions, expr, scope, block, assigned, rest)
+    else:
+        ends: list[Assigned] = []
+        local, held, taken = Block(), Block(), Block()
+        guard(actions, expr, scope, held, assigned, recording(ends))
+        actions.write(expr, scope, taken, assigned, recording(ends))
+        complete = f"_is_complete({NEXT})"
+        local.nest(f"if {follows} and {complete}:" if follows else f"if {complete}:", held)
+        local.nest("else:", taken)
+        loop_over(actions, local, ends, scope, block, rest)
+
+
+def loop_over(actions: Actions, local: Block, ends: list[Assigned], scope: Context, block: Block, rest: Rest) -> None:
+    """Write a local generator, and what follows once for all of its ends."""
+    if not ends:
+        local.emit("yield from ()")
+    name = scope.names.fresh("_either")
+    block.nest(f"def {name}():", local)
+    inner = Block()
+    rest.write(inner, joined(ends), scope)
+    block.nest(f"for _ in {name}():", inner)
