@@ -63,7 +63,7 @@ Applies           == "Applies" \in Features
 
 FlawNames == {"PriorTermCommit", "TruncatedTail", "PushTermCheck", "LateTruncate", "CommitPastEnd",
               "AsyncFlush", "VoteFile", "LedgerEndTerm", "ApplyUnclamped", "AckByQuorumIndex",
-              "StaleCompareIndex"}
+              "StaleCompareIndex", "RepeatedPush", "HighTermLaggard"}
 
 \* Entries of earlier terms commit by counting watermarks.
 CommitsPriorTerms  == "PriorTermCommit" \in Published
@@ -97,6 +97,12 @@ AcksByQuorumIndex  == "AckByQuorumIndex" \in Published
 
 \* A dispatcher of a new leadership compares from where one of an earlier leadership stopped.
 KeepsCompareIndex  == "StaleCompareIndex" \in Published
+
+\* An APPEND beyond a gap stays in the queue once it was answered, in the way of the same one sent again.
+KeepsAnsweredPush  == "RepeatedPush" \in Published
+
+\* A leader with a quorum stays when a member tells it of a higher term, which that member cannot leave.
+StaysInLowerTerm   == "HighTermLaggard" \in Published
 
 -----------------------------------------------------------------------------
 (* The environment.                                                        *)

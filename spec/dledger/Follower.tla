@@ -147,8 +147,10 @@ AnswersAndKeeps(n, m) ==
         /\ UNCHANGED <<node, elected, history>>
 
 \* ACTION CheckAppendFuture: an APPEND is not the next one.  One that is stored already is compared (fall
-\* behind); of one beyond a gap the leader is told to compare (fast forward), and the APPEND stays in the
-\* queue, its answer given.  Of a batch the last entry decides; it may begin before the end.
+\* behind); of one beyond a gap the leader is told to compare (fast forward).  As published that APPEND stays
+\* in the queue, its answer given: should the answer be lost, the same APPEND, sent again, is told
+\* REPEATED_PUSH for ever.  Repaired, it is gone.  Of a batch the last entry decides; it may begin before
+\* the end.
 \* Source: EntryHandler.checkAppendFuture.
 CheckAppendFuture(n) ==
     \E m \in Requests(n) :
@@ -160,8 +162,8 @@ CheckAppendFuture(n) ==
               /\ Handle(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], code)])
            \/ /\ LastIndex(m) > end
               /\ m.index # end + 1
-              /\ m.awaited
-              /\ AnswersAndKeeps(n, m)
+              /\ IF KeepsAnsweredPush THEN m.awaited /\ AnswersAndKeeps(n, m)
+                 ELSE Handle(n, m, [node |-> node[n], out |-> Reply(n, m, node[n], "INCONSISTENT_STATE")])
 
 -----------------------------------------------------------------------------
 (* COMMIT.                                                                 *)

@@ -50,14 +50,21 @@ HeartBeatsParsed(n, before, outcome, expired) ==
           [] outcome = "INCONSISTENT_LEADER" \/ expired -> ToCandidate(n, idle, before.currTerm)
           [] OTHER -> Quietly(idle)
 
+\* As published, a leader that has a quorum does not mind a higher term.  The member that is in it refuses its
+\* heartbeats, and cannot be elected if its log is short; so it waits for ever.  Repaired, the leader goes to
+\* that term, and whoever leads there leads that member, too.
+FoundByBeating(state) ==
+    LET round == state.election.round
+    IN  IF ~StaysInLowerTerm /\ round.maxTerm > state.currTerm THEN "HIGHER_TERM"
+        ELSE HeartBeatOutcome(state.currTerm, round.maxTerm, round.answers)
+
 \* ACTION ParseHeartBeatResponses: a leader draws its conclusion.  expired: it has had no quorum for so
 \* long (three periods, or ever since it leads) that it leads no more.
 \* Source: DLedgerLeaderElector.sendHeartbeats, from the wait on.
 ParseHeartBeatResponses(n) ==
     \E expired \in BOOLEAN :
-    LET round   == node[n].election.round
-        outcome == HeartBeatOutcome(node[n].currTerm, round.maxTerm, round.answers)
-    IN  /\ round.type = "HEARTBEAT"
+    LET outcome == FoundByBeating(node[n])
+    IN  /\ node[n].election.round.type = "HEARTBEAT"
         /\ expired => outcome = "NO_QUORUM" /\ StepDowns
         /\ Conclude(n, "HEARTBEAT", HeartBeatsParsed(n, node[n], outcome, expired))
         /\ UNCHANGED elected

@@ -27,6 +27,8 @@ class Switches:
     `apply_unclamped`: the state machine is told an index that the store did not commit (D13).
     `ack_by_quorum_index`: clients are answered by the quorum index, committed or not (D15).
     `stale_compare_index`: a new leadership compares from where an old one stopped.
+    `repeated_push`: an APPEND beyond a gap stays when it was answered, and is in the way of the same one (D16).
+    `high_term_laggard`: a leader with a quorum stays when a member tells it of a higher term (D17).
     `ledger_end_term`: votes look at the term in which the last entry was stored (D10), until 0.2.0 mended it.
     """
 
@@ -40,6 +42,8 @@ class Switches:
     apply_unclamped: Variant = Variant.PUBLISHED
     ack_by_quorum_index: Variant = Variant.PUBLISHED
     stale_compare_index: Variant = Variant.PUBLISHED
+    repeated_push: Variant = Variant.PUBLISHED
+    high_term_laggard: Variant = Variant.PUBLISHED
     ledger_end_term: Variant = Variant.REPAIRED
 
     def constants(self) -> dict[str, str]:

@@ -158,9 +158,7 @@ NeverConcludes(outcome) ==
        round.type = "VOTE" /\ round.answers[n] # "NONE"
           => VoteOutcome(node[n].currTerm, round.maxTerm, round.answers) # outcome
 NeverFinds(outcome) ==
-    \A n \in Node : LET round == node[n].election.round IN
-       round.type = "HEARTBEAT"
-          => HeartBeatOutcome(node[n].currTerm, round.maxTerm, round.answers) # outcome
+    \A n \in Node : node[n].election.round.type = "HEARTBEAT" => FoundByBeating(node[n]) # outcome
 
 NeverHigherTerm        == NeverConcludes("HIGHER_TERM")
 NeverHasLeader         == NeverConcludes("HAS_LEADER")

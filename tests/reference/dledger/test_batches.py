@@ -19,6 +19,7 @@ from raftref.dledger import (
     Role,
     Server,
     Term,
+    Variant,
 )
 from raftref.dledger.replication.dispatcher_state import Pending
 
@@ -180,9 +181,12 @@ class TestFollower:
             assert node.requests() == []
 
     @pytest.mark.parametrize("first", [0, 2])
-    def test_a_batch_that_neither_follows_nor_is_stored_is_inconsistent_and_stays(self, first: int) -> None:
+    def test_a_batch_that_neither_follows_nor_is_stored_is_inconsistent_and_stays_as_published(
+        self, first: int
+    ) -> None:
         """PushFastForward: it begins before the end and ends behind it, or lies beyond a gap."""
         node = follower(A)
+        node.switches = replace(REPAIRED, repeated_push=Variant.PUBLISHED)
         m = batch(first, A, B)
         assert handled(node, m, "check_append_future").code is Code.INCONSISTENT_STATE
         assert node.requests() == [replace(m, awaited=False)]

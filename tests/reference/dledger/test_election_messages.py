@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from raftref.dledger import (
+    PUBLISHED,
+    REPAIRED,
     VOTES,
     Abandoned,
     ElectionResponse,
@@ -15,6 +17,7 @@ from raftref.dledger import (
     NotEnabled,
     Role,
     Server,
+    Switches,
     Term,
     TransferCall,
     TransferMessage,
@@ -26,8 +29,14 @@ MEMBERS = ("n1", "n2", "n3")
 VOTE, BEAT, TRANSFER = ElectionType.VOTE, ElectionType.HEARTBEAT, ElectionType.TRANSFER
 
 
-def server(node: str = "n1", term: int = 0, role: Role = Role.CANDIDATE, leader: str | None = None) -> Server:
-    made = Server(node, MEMBERS, grain=VOTES)
+def server(
+    node: str = "n1",
+    term: int = 0,
+    role: Role = Role.CANDIDATE,
+    leader: str | None = None,
+    switches: Switches = PUBLISHED,
+) -> Server:
+    made = Server(node, MEMBERS, switches, grain=VOTES)
     made.member_state.curr_term = Term(term)
     made.member_state.role, made.member_state.leader_id = role, leader
     return made
@@ -193,14 +202,17 @@ class TestHeartBeats:
         node.increase_term()
         assert node.member_state.curr_term == 2
 
-    def test_a_leader_with_a_quorum_goes_on_whatever_term_it_hears_of(self) -> None:
-        node = leader_of(1)
-        node.send_heartbeats()
-        node.handle_heart_beat_response(answer(BEAT, "n2", HeartBeatCode.SUCCESS, -1))
-        node.handle_heart_beat_response(answer(BEAT, "n3", HeartBeatCode.EXPIRED_TERM, 4))
-        assert not node.can_parse_heart_beat_responses(True)
-        node.parse_heart_beat_responses(False)
-        assert node.member_state.role is Role.LEADER
+    def test_a_leader_with_a_quorum_goes_on_whatever_term_it_hears_of_unless_that_is_repaired(self) -> None:
+        """D17: the member of the higher term refuses its heartbeats for ever (dledger#247)."""
+        for switches, role in [(PUBLISHED, Role.LEADER), (REPAIRED, Role.CANDIDATE)]:
+            node = server(term=1, role=Role.LEADER, leader="n1", switches=switches)
+            node.send_heartbeats()
+            node.handle_heart_beat_response(answer(BEAT, "n2", HeartBeatCode.SUCCESS, -1))
+            node.handle_heart_beat_response(answer(BEAT, "n3", HeartBeatCode.EXPIRED_TERM, 4))
+            assert not node.can_parse_heart_beat_responses(True)
+            node.parse_heart_beat_responses(False)
+            assert node.member_state.role is role
+            assert node.election.known_max_term == (-1 if role is Role.LEADER else 4)
 
     def test_without_one_it_steps_down_for_a_higher_term_the_last_it_was_told(self) -> None:
         node = leader_of(1)

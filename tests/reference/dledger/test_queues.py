@@ -35,9 +35,9 @@ TERM = Term(1)
 A, B, C = (Entry(TERM, value) for value in "abc")
 
 
-def follower(*log: Entry) -> Server:
+def follower(*log: Entry, switches: Switches = PUBLISHED) -> Server:
     """A follower of n1 with queues."""
-    made = Server("n2", MEMBERS, PUBLISHED, grain=FINE)
+    made = Server("n2", MEMBERS, switches, grain=FINE)
     made.member_state.role, made.member_state.curr_term, made.member_state.leader_id = Role.FOLLOWER, TERM, "n1"
     for each in log:
         made.ledger_store.append(each)
@@ -136,6 +136,23 @@ class TestOrder:
         assert isinstance(answer, Response)
         assert answer.code is Code.INCONSISTENT_STATE
         assert node.requests() == [replace(far, awaited=False)]
+
+    def test_as_published_an_answered_entry_is_in_the_way_of_itself_and_repaired_it_is_gone(self) -> None:
+        """D16: the leader pushes it again when the answer is lost (dledger#251)."""
+        far = request(PushType.APPEND, 2, C)
+        for variant, again in [(Variant.PUBLISHED, [Code.REPEATED_PUSH]), (Variant.REPAIRED, [])]:
+            node = follower(A, switches=replace(REPAIRED, repeated_push=variant))
+            node.handle_push(far)
+            node.check_append_future(far)
+            assert [each.code for each in node.handle_push(far).sent if isinstance(each, Response)] == again
+            assert node.can_check_append_future(far) is (variant is Variant.REPAIRED)
+
+    def test_repaired_an_entry_beyond_a_gap_goes_though_nobody_waits_for_an_answer(self) -> None:
+        node = follower(A, switches=REPAIRED)
+        far = replace(request(PushType.APPEND, 2, C), awaited=False)
+        node.handle_push(far)
+        assert node.check_append_future(far).sent == ()
+        assert node.requests() == []
 
     def test_a_caller_that_gave_up_gets_no_answer(self) -> None:
         node = follower(A)

@@ -33,6 +33,7 @@ from raftref.dledger.messages import (
     Term,
     VoteMessage,
 )
+from raftref.dledger.switches import Variant
 
 
 class StateMaintainer(ElectionHandler):
@@ -246,6 +247,10 @@ class StateMaintainer(ElectionHandler):
         return Effects(sent=self.become_candidate(self.member_state.curr_term))
 
     def _heart_beat_outcome(self, beaten: Round) -> HeartBeatOutcome:
+        """As published a leader with a quorum does not mind the higher term of another member (D17)."""
+        repaired = self.switches.high_term_laggard is Variant.REPAIRED
+        if repaired and beaten.max_term > self.member_state.curr_term:
+            return HeartBeatOutcome.HIGHER_TERM
         return heart_beat_outcome(self.member_state.curr_term, beaten.max_term, beaten.answers)
 
     def _counts(self, m: ElectionResponse, type_: ElectionType) -> bool:

@@ -242,21 +242,22 @@ class EntryHandler(EntryPusher):
         end = self.ledger_store.end_index
         if not self._handles(m, PushType.APPEND) or end + 1 in self.write_request_map:
             return False
-        return m.last_index <= end or (m.index != end + 1 and m.awaited)
+        return m.last_index <= end or (m.index != end + 1 and (m.awaited or not self._keeps_answered_push))
 
     @action(when=can_check_append_future)
     def check_append_future(self, m: AppendRequest) -> Effects:
         """Deal with an entry that is not the next one.
 
         One that is stored already is compared (fall behind). For one beyond a gap the leader is told to
-        compare (fast forward); the entry stays in the queue, its answer given. Of a batch the last entry tells;
+        compare (fast forward). As published the entry stays in the queue, its answer given; should that be lost,
+        the same entry is told REPEATED_PUSH for ever (D16). Repaired, it is gone. Of a batch the last entry tells;
         it may begin before the end.
 
         Args:
             m: The APPEND.
 
         Returns:
-            The answer, and beyond a gap the request that stays, unless it does so in a queue.
+            The answer, and the request that stays, unless it does so in a queue.
 
         Raises:
             NotEnabled: The node does not follow, or the entry is the next one, or it was answered before.
@@ -267,12 +268,19 @@ class EntryHandler(EntryPusher):
             self._take(m)
             equal = all(self.ledger_store.holds(Index(m.index + k), entry) for k, entry in enumerate(m.entries))
             return self._answer(m, Code.SUCCESS if equal else Code.INCONSISTENT_STATE)
-        waiting = replace(m, awaited=False)
         answer = self._answer(m, Code.INCONSISTENT_STATE)
+        if not self._keeps_answered_push:
+            self._take(m)
+            return answer
+        waiting = replace(m, awaited=False)
         if self.grain.atomic_receipt:
             return replace(answer, requeued=waiting)
         self.write_request_map[m.index] = waiting
         return answer
+
+    @property
+    def _keeps_answered_push(self) -> bool:
+        return self.switches.repeated_push is Variant.PUBLISHED
 
     def can_handle_do_commit(self, m: CommitRequest) -> bool:
         """A follower handles every COMMIT."""
