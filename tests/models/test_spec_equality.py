@@ -132,7 +132,9 @@ def test_the_compiled_spec_finds_the_pinned_violation_at_the_pinned_depth(name: 
     found = explore(load_spec(*files(name)), check_deadlock=False)
     entry = manifest().model(name)
     assert found.violation is not None
-    assert (found.violation.name, len(found.violation.trace)) == (entry.violates, entry.depth)
+    assert found.violation.name == entry.violates
+    if found.violation.back_to is None:  # of the fair loops that violate a temporal property any will do
+        assert len(found.violation.trace) == entry.depth
 
 
 def taken(*names: str) -> set[str]:

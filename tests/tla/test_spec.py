@@ -375,6 +375,14 @@ def test_many_at_once_read_the_standard_modules() -> None:
         assert len({*pool.map(lambda _: export(module), range(6))}) == 1
 
 
+def test_a_spec_without_an_initial_predicate_is_told_so_and_no_place_is_made_up(tmp_path: Path) -> None:
+    module, cfg = tmp_path / "Bare.tla", tmp_path / "Bare.cfg"
+    module.write_text("---- MODULE Bare ----\n====\n", encoding="utf-8")
+    cfg.write_text("", encoding="utf-8")
+    with pytest.raises(TlaError, match=r"^LS603 Init: Bare has no initial predicate"):
+        explore(load_spec(module, cfg, cache_dir=tmp_path / "cache"))
+
+
 def test_a_second_load_needs_no_java(tmp_path: Path) -> None:
     first = load_spec(MODULES / "Registers.tla", MODULES / "Registers.cfg", cache_dir=tmp_path)
     again = load_spec(

@@ -149,7 +149,7 @@ class _Search:
         steps = (*self.trace(number), *(() if step is None else (Step(*step),)))
         if what:
             place = self.spec.property_places.get(what, self.spec.init_place if what == "Init" else "")
-            return blamed(error, self.spec.source, what, {}, str(place), steps)
+            return blamed(error, self.spec.source, what, {}, str(place or ""), steps)
         name, args, place = self.failing(error, self.result.states[number])
         return blamed(error, self.spec.source, name, args, place, steps)
 
