@@ -11,11 +11,12 @@ import ast
 import copy
 import functools
 import gc
-import random
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 
@@ -118,8 +119,16 @@ def mutants() -> list[Mutant]:
 
 
 def sample(count: int, seed: int) -> list[Mutant]:
-    """Return so many mutants, drawn with a seed."""
-    return random.Random(seed).sample(mutants(), count)
+    """Return so many mutants, drawn with a seed.
+
+    Each is drawn by what it says, not by its place, so that a change of the reference changes few of them.
+    """
+    found, alike = {}, Counter[str]()
+    for mutant in mutants():
+        said = f"{mutant.path.name} {mutant.function} {mutant.before} -> {mutant.after}"
+        alike[said] += 1
+        found[sha256(f"{seed} {said} {alike[said]}".encode()).digest()] = mutant
+    return [found[key] for key in sorted(found)[:count]]
 
 
 def _nodes(tree: ast.Module) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
