@@ -426,10 +426,11 @@ def page(found: Sequence[Said]) -> str:
     return "\n".join(lines_).rstrip() + "\n"
 
 
-PREFACE = """# What is said of bad input
+PREFACE = """# Error messages for bad input
 
-Malformed input gets no verdict. The message names the file, the line and the field, the exit code is 2, and nothing is
-written. The tests run every case below (`tests/support/malformed.py`), and this page is what the commands said.
+Malformed input is not checked; its verdict is *malformed*. The message names the file, the line and the field, the exit
+code is 2, and nothing is written. The tests run every case below (`tests/support/malformed.py`), and this page shows
+what the commands print.
 
 `lockstep check` notes if a trace was written with another version of the spec (LS302), and checks it against the spec
 that is installed. Actions, parameters and values are compared one by one, so the verdict is about the installed spec,

@@ -52,7 +52,8 @@ PREFACE = """# What a trace may say
 
 Every action of [spec/dledger/DLedger.tla](../../spec/dledger/DLedger.tla), in the words of the spec, and every field
 of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what the header's
-constants must be for the action. An action without an entry there may still be possible only after one that has one.
+constants must be for the action. An action with an empty *grain* cell may still need an earlier action that requires a
+certain grain.
 
 """
 

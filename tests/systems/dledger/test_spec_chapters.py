@@ -11,6 +11,7 @@ from lockstep.base.paths import common_dir
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.constants import CONSTANTS, SET_CONSTANTS
 from lockstep.systems.dledger.plans import fault_plan
+from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_constants, trace_spec
 from lockstep.tla.loading.project import parse_spec
 from simulated_traces import header
@@ -44,6 +45,12 @@ def test_the_guide_names_every_chapter_and_what_it_teaches() -> None:
     assert sorted(told) == sorted((module.parent.name, module.stem) for module in chapters())
     models = re.findall(r"^\| `(MC\w+)` \| .+ \|$", guide, re.MULTILINE)
     assert sorted(models) == sorted(module.stem for module in MODULES if module.parent.name == "models")
+
+
+def test_the_guide_runs_tlc_on_the_module_that_goes_with_the_cfg() -> None:
+    guide = (common_dir().parent / "README.md").read_text(encoding="utf-8")
+    ((cfg, module),) = re.findall(r"-config (\w+)\.cfg (\w+)\.tla$", guide, re.MULTILINE)
+    assert manifest().model(cfg).module == module
 
 
 def test_one_chapter_alone_knows_what_a_channel_is_made_of() -> None:
