@@ -264,6 +264,7 @@ class _Search:
         self.queued -= 1
         self.asked = "", number, None
         deadlocked = True
+        once, stepped = self.same.is_equality and not spec.has_registers, set[int | None]()
         for action, args, after in spec.successors(state):
             result.generated += 1
             known = len(result.states)
@@ -275,8 +276,10 @@ class _Search:
                 follows.append(target)
                 if self.keep_edges:
                     result.edges.append(Edge(number, action, args, target))
-            if result.violation is None:
+            if result.violation is None and target not in stepped:
                 self.check_step(number, state, action, args, after)
+            if once and target is not None:
+                stepped.add(target)
             if result.violation is not None:
                 return False
             self.queued += len(result.states) - known

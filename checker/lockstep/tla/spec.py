@@ -83,6 +83,7 @@ class Spec:
         view: the configuration's VIEW, which a search applies.
         init_place: where Init is defined, if there is one.
         registers: what TLCGet and TLCSet speak of, in a search.
+        has_registers: whether some formula has TLCGet or TLCSet, so that it matters when and how often it is evaluated.
     """
 
     def __init__(self, source: str, code: CodeType | None = None) -> None:
@@ -128,6 +129,7 @@ class Spec:
         place = self._meta["init_place"]
         self.init_place: Location | None = None if place is None else Location(*place)
         self.registers: Registers = self._module["_registers"]
+        self.has_registers: bool = meta["has_registers"]
         self.state_class: type[State] = self._module["State"]
 
     @classmethod

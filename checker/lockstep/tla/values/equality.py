@@ -241,7 +241,7 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
             for element in container:
                 eq(value, element)
         return None
-    stored = _stored(container, value)
+    stored = _stored(container, value) if value in container else None
     if stored is not None:
         if not same_kind(stored[0], value):
             raise incomparable(stored[0], value)

@@ -19,6 +19,8 @@ __all__ = ["Names"]
 
 #: The most orders of sets of names that are remembered: constants, mostly.
 _MOST_ORDERS = 4096
+#: The most orders of other sets that are remembered, of the very sets: constants are, what a state holds seldom is.
+_MOST_SORTED = 64
 
 
 class Names:
@@ -28,6 +30,7 @@ class Names:
         """Take the number of each name."""
         self._number = numbers.__getitem__
         self._orders: dict[frozenset[Value], list[Value]] = {}
+        self._sorted: dict[int, tuple[frozenset[Value], list[Value]]] = {}
         self._order = self.elements
 
     def sorted(self, elements: Collection[Value]) -> list[Value] | None:
@@ -57,6 +60,9 @@ class Names:
             return listed(container)
         if len(container) < 2:
             return container
+        kept = self._sorted.get(id(container))
+        if kept is not None and kept[0] is container:
+            return kept[1]
         known = self._orders.get(container)
         if known is not None:
             return known
@@ -67,6 +73,10 @@ class Names:
             if len(self._orders) == _MOST_ORDERS:
                 self._orders.clear()
             self._orders[container] = found
+        elif type(found[0]) is not int and type(found[0]) is not bool:
+            if len(self._sorted) == _MOST_SORTED:
+                del self._sorted[next(iter(self._sorted))]
+            self._sorted[id(container)] = (container, found)
         return found
 
     def choose(self, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:

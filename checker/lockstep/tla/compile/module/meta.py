@@ -101,6 +101,7 @@ class Meta(TypedDict):
     view: str | None
     postcondition: tuple[str, str] | None
     check_deadlock: bool
+    has_registers: bool
     constants: dict[str, str]
     model_values: list[str]
 
@@ -137,6 +138,7 @@ def empty_meta(**known: Any) -> Meta:
         "view": None,
         "postcondition": None,
         "check_deadlock": True,
+        "has_registers": False,
         "constants": {},
         "model_values": [],
     }

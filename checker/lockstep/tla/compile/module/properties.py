@@ -32,6 +32,7 @@ def write_predicates(module: Module) -> None:
     ]
     write_temporal_properties(module, dict(_temporal_parts(module)))
     meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
+    meta["has_registers"] = module.program.has_registers
     if cfg.view is not None:
         view = named(module.program, cfg.view, "VIEW")
         check_of_state(module, view.body, f"the VIEW {cfg.view}", view.loc)
