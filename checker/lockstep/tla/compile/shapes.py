@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from lockstep.tla.compile.evaluation import Evaluation
@@ -67,6 +67,8 @@ _ALGEBRA = frozenset({"\\cup", "\\cap", "\\"})
 
 #: What writes a function out.
 FUNCTIONS = frozenset({"$FcnConstructor", "$NonRecursiveFcnSpec", "$RecursiveFcnSpec"})
+#: What chooses among functions.
+_CHOOSING = frozenset({"$IfThenElse", "$Case"})
 
 
 class Shapes(Evaluation):
@@ -160,33 +162,59 @@ class Shapes(Evaluation):
         return False
 
     def branches_applied(self, expr: Expr) -> bool:
-        """Tell whether TLC may take the application of a function in several ways, since it takes its body apart."""
+        """Tell whether TLC may take the application of a function in several ways, if it takes its body apart."""
         if isinstance(expr, Bind):
             return expr.name in FUNCTIONS and self.branches(expr.body)
+        if isinstance(expr, Let):
+            return self.branches_applied(expr.body)
+        if isinstance(expr, Builtin):
+            return expr.name in _CHOOSING and any(map(self.branches_applied, outcomes(expr)))
         if not isinstance(expr, Call):
             return False
         recursive = self._recursive_functions.get(expr.op)
         if recursive is not None:
             return self.facts[recursive].branches_applied
-        return self.is_taken_apart(expr.op) and self.facts[self.target(expr.op)].branches_applied
+        definition = self.definition(expr.op)
+        return (
+            definition is not None and self.standard(definition) is None and self.facts[definition.uid].branches_applied
+        )
 
-    def is_taken_apart(self, uid: int) -> bool:
-        """Tell whether a definition may stand for a function that TLC takes apart where it is applied as a conjunct.
+    def gives_function(self, expr: Expr) -> bool:
+        """Tell whether an expression is a function that is written out in it, in a LET, an IF or under other names."""
+        return self._any_function(expr, frozenset(), lambda _: True)
 
-        A constant of a module has been computed before, as a value where it can be; one of a LET has not.
+    def stays_unlisted(self, expr: Expr) -> bool:
+        """Tell whether TLC's value of such an expression may still be a function with its body, no table of values.
+
+        It makes a table of a function that is not about to be applied, unless that is recursive, or its domain has
+        no list.
         """
-        definition = self.definition(uid)
-        if definition is None or self.standard(definition) is not None:
-            return False
-        if definition.params or definition.uid not in self._of_modules or not self.is_constant(definition.body):
-            return True
-        return isinstance(definition.body, Bind) and not self.is_computed(definition.body)
+        return self._any_function(expr, frozenset(), lambda function: not self._is_table(function))
 
-    def is_computed(self, function: Bind) -> bool:
-        """Tell whether TLC computes a function that is written out as a value, where it is not about to be applied."""
-        if function.name == "$RecursiveFcnSpec":
+    def _is_table(self, function: Bind) -> bool:
+        domains = [bound.domain for bound in function.bounds]
+        return function.name != "$RecursiveFcnSpec" and not any(
+            each is None or self.may_be_lazy(each) for each in domains
+        )
+
+    def _any_function(self, expr: Expr, within: frozenset[int], fits: Callable[[Bind], bool]) -> bool:
+        if isinstance(expr, Bind):
+            return expr.name in FUNCTIONS and fits(expr)
+        if isinstance(expr, Let):
+            return self._any_function(expr.body, within, fits)
+        if isinstance(expr, Builtin):
+            return expr.name in _CHOOSING and any(self._any_function(each, within, fits) for each in outcomes(expr))
+        definition = self.definition(expr.op) if isinstance(expr, Call) else None
+        if definition is None or definition.uid in within or self.standard(definition) is not None:
             return False
-        return all(bound.domain is not None and self.is_listed(bound.domain) for bound in function.bounds)
+        return self._any_function(definition.body, within | {definition.uid}, fits)
+
+    def is_made(self, uid: int) -> bool:
+        """Tell whether TLC has made a value of what a use means before: of a constant of a module, as far as it can."""
+        definition = self.definition(uid)
+        if definition is None or definition.params or uid in self.replaced or definition.uid not in self._of_modules:
+            return False
+        return self.is_constant(definition.body) and not self.stays_unlisted(definition.body)
 
     @cached_property
     def _of_modules(self) -> frozenset[int]:

@@ -81,6 +81,11 @@ class String:
 
 
 @dataclass(frozen=True, slots=True)
+class Field(String):
+    """The name of a field where it is selected, ``r.f``: what ``r["f"]`` is, though TLC never takes that apart."""
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """The use of a definition, declaration or parameter, with its arguments if it has any."""
 
@@ -421,6 +426,8 @@ class _Reader:
             return Call(uid, args, loc)
         if name == "$Nop":
             return Let((), args[0], loc)
+        if name == "$RcdSelect" and isinstance(field := args[1], String):
+            args = (args[0], Field(field.value, field.loc))
         name = _BUILTIN_NAMES.get(name, name)
         if bound_symbols is None or not args:  # TAKE, a step of a proof, binds variables and has no body
             return Builtin(name, args, loc)

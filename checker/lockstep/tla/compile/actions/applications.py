@@ -1,117 +1,241 @@
-"""Functions applied as conjuncts: as TLC does, the function's body is taken apart as if it stood there."""
+"""Functions applied as conjuncts: as TLC does, the function's body is taken apart as if it stood there.
+
+A definition that is a function becomes a generator of its own, which takes the argument: of a LET a local one, else one
+of the module. What is no function that TLC would take apart is a value, whose application is a formula.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from lockstep.tla.compile.actions.assigned import Assigned, Rest, anything
+from lockstep.tla.compile.actions.assigned import Assigned, Rest, anything, recording
 from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.conjunctions import loop_over
 from lockstep.tla.compile.actions.guards import guard
 from lockstep.tla.compile.emit import Block
-from lockstep.tla.compile.expressions.context import Binding, Context, FunctionBinding, InlineBinding, LetBinding
-from lockstep.tla.compile.expressions.functions import argument_domains, pattern
+from lockstep.tla.compile.expressions.arguments import arguments
+from lockstep.tla.compile.expressions.compiler import Function
+from lockstep.tla.compile.expressions.context import NOW, Context, FunctionBinding, InlineBinding, LetBinding
+from lockstep.tla.compile.expressions.functions import argument_domains
+from lockstep.tla.compile.expressions.in_context import is_rigid_but_for_states, must_inline
+from lockstep.tla.compile.expressions.logic import case_as_if
+from lockstep.tla.compile.expressions.uses import let
 from lockstep.tla.compile.shapes import FUNCTIONS
-from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Expr
+from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Field, Let, OperatorArg
 
-
-@dataclass(frozen=True)
-class _Written:
-    """A function that is written out, ``[x \\in S |-> e]`` or ``f[x \\in S] == e``, and where that stands."""
-
-    bind: Bind
-    scope: Context
-
-    @property
-    def own(self) -> int | None:
-        """The name of the function within itself, if it is recursive."""
-        return self.bind.bounds[0].params[0] if self.bind.name == "$RecursiveFcnSpec" else None
-
-    @property
-    def bounds(self) -> tuple[Bound, ...]:
-        """What it is a function of."""
-        return self.bind.bounds[self.own is not None :]
+#: The argument of a generator.
+_X = "_x"
 
 
 def write_application(
     actions: Actions, expr: Builtin, scope: Context, block: Block, assigned: Assigned, rest: Rest
 ) -> None:
-    """Write ``f[x]`` that stands as a conjunct."""
-    applied = expr.args[0]
-    binding = scope.env.get(applied.op) if isinstance(applied, Call) else None
-    if isinstance(binding, FunctionBinding):
-        _go_on(actions, binding, actions.values.expr(expr.args[1], scope, block), scope, block, assigned, rest)
-        return
-    written = _written(actions, applied, scope)
-    if written is None or (len(written.bounds) > 1 and any(bound.is_tuple for bound in written.bounds)):
+    """Write ``f[x]`` that stands as a conjunct. ``r.f`` is a value, for TLC too."""
+    if isinstance(expr.args[1], Field) or not _is_taken(actions, expr.args[0], scope):
         guard(actions, expr, scope, block, assigned, rest)
         return
-    domains = argument_domains(actions.values, written.bounds, written.scope, block)
-    domain = scope.names.fresh("_domain")
-    block.emit(f"{domain} = {domains[0]}" if len(domains) == 1 else f"{domain} = _Product({', '.join(domains)})")
-    if written.own is None:
-        argument = f"_argument({domain}, {actions.values.expr(expr.args[1], scope, block)})"
-        again = Rest(lambda b, a, _inner: rest.write(b, a, scope), rest.is_small)
-        _write_body(actions, written, argument, written.scope, block, assigned, again)
-        return
-    value = scope.names.fresh("_function")
-    block.emit(f"{value} = {actions.values.lazily(applied, scope, block)}")
-    function = FunctionBinding(value, scope.names.fresh("_taken"), domain)
-    inside, local = anything(actions.values.variables.values(), assigned), Block()
-    ends = Rest(lambda b, a, _inner: b.emit("yield"), True)
-    recursive = written.scope.bind({written.own: function})
-    _write_body(actions, written, "_x", recursive, local, inside, ends)
-    local.emit("yield from ()")
-    block.nest(f"def {function.generator}(_x):", local)
-    _go_on(actions, function, actions.values.expr(expr.args[1], scope, block), scope, block, assigned, rest)
+    argument = scope.names.fresh(_X)
+    block.emit(f"{argument} = {actions.values.expr(expr.args[1], scope, block)}")
+    _apply(actions, expr.args[0], argument, scope, block, assigned, rest)
 
 
-def _go_on(
-    actions: Actions,
-    function: FunctionBinding,
-    argument: str,
-    scope: Context,
-    block: Block,
-    assigned: Assigned,
-    rest: Rest,
+def write_let(actions: Actions, expr: Let, scope: Context, block: Block) -> Context:
+    """Write the definitions of a LET, and a generator for each function that TLC takes apart."""
+    inside = let(actions.values, expr, scope, block)
+    taken = []
+    for uid in actions.program.used(expr):
+        binding = inside.env[uid]
+        definition = actions.program.tree.definitions[uid]
+        if isinstance(binding, LetBinding) and _may_be_taken(actions, definition, inside):
+            name = scope.names.fresh("_taken")
+            inside.env[uid] = replace(binding, taken=name)
+            taken.append((name, definition))
+    for name, definition in taken:
+        inner, params = actions.values.bind_params(definition, inside)
+        _write_generator(actions, name, params, definition, inner, block)
+    return inside
+
+
+def function_of(actions: Actions, definition: Definition) -> str:
+    """Compile a definition of a module as a generator that takes the argument of its value; answer its name."""
+    key = ("applied", actions.mode, definition.uid)
+    name = actions.values.name_for(key, f"{definition.name}__applied_{actions.mode}")
+    if key not in actions.values.functions:
+        written = actions.values.functions[key] = Function(name, "", definition.loc)
+        scope, params = actions.values.bind_params(definition, actions.scope())
+        block = Block()
+        _write_generator(actions, name, [*actions.states(), *params], definition, scope, block)
+        written.text = "\n".join(block.lines)
+    return name
+
+
+def _write_generator(
+    actions: Actions, name: str, params: list[str], definition: Definition, scope: Context, block: Block
 ) -> None:
-    inner = Block()
-    rest.write(inner, anything(actions.values.variables.values(), assigned), scope)
-    block.nest(f"for _ in {function.generator}(_argument({function.domain}, {argument})):", inner)
+    """Write the generator of what a definition's value says of an argument, whatever is assigned already."""
+    body = Block()
+    _apply(actions, definition.body, _X, scope, body, anything(actions.values.variables.values(), ()), _YIELDS)
+    body.emit("yield from ()")
+    block.nest(f"def {name}({', '.join([*params, _X])}):  # {definition.loc}", body)
 
 
-def _write_body(
-    actions: Actions, written: _Written, argument: str, scope: Context, block: Block, assigned: Assigned, rest: Rest
-) -> None:
-    params = [uid for bound in written.bounds for uid in bound.params]
-    inside, names = actions.values.bind_values(params, scope)
-    if written.bounds[0].is_tuple:
-        argument = f"_untuple({argument}, {len(names)})"
-    block.emit(f"{pattern(written.bounds, names)} = {argument}")
-    actions.write(written.bind.body, inside, block, assigned, rest)
+_YIELDS = Rest(lambda block, _assigned, _scope: block.emit("yield"), True)
 
 
-def _written(actions: Actions, expr: Expr, scope: Context) -> _Written | None:
-    """Find the function that TLC takes apart where this is applied; None where it applies a value.
+def _may_be_taken(actions: Actions, definition: Definition, scope: Context) -> bool:
+    """Tell whether a definition's value is a function that TLC may take apart, and that has to be."""
+    if actions.mode == "init" and not actions.program.stays_unlisted(definition.body):
+        return False
+    if not actions.program.gives_function(definition.body):
+        return False
+    branches = actions.mode in ("next", "init") and actions.program.branches_applied(definition.body)
+    return branches or _assigns(actions, definition.body, scope)
 
-    What is a constant of a module has been computed as a value before, where it can be; so has any function that is
-    applied in an initial predicate.
-    """
+
+def _assigns(actions: Actions, expr: Expr, scope: Context) -> bool:
+    return actions.program.reads(expr)[1] or not is_rigid_but_for_states(actions.program, expr, scope)
+
+
+def _is_taken(actions: Actions, expr: Expr, scope: Context) -> bool:
+    """Tell whether TLC takes apart what is applied, at least in some case."""
     program = actions.program
-    if isinstance(expr, Bind):
-        is_value = expr.name not in FUNCTIONS or (actions.mode == "init" and program.is_computed(expr))
-        return None if is_value else _Written(expr, scope)
-    if not isinstance(expr, Call):
-        return None
+    if isinstance(expr, Call):
+        binding = scope.env.get(expr.op)
+        if isinstance(binding, InlineBinding):
+            return not isinstance(binding.expr, OperatorArg) and _is_taken(actions, binding.expr, binding.scope)
+        if isinstance(binding, LetBinding):
+            return bool(binding.taken) and not must_inline(program, binding.definition, expr, scope)
+        if binding is not None:
+            return isinstance(binding, FunctionBinding)
+        definition = program.definition(expr.op)
+        if definition is None or program.standard(definition) is not None or program.is_made(expr.op):
+            return False
+        own = replace(scope, env={}, at=())
+        return _may_be_taken(actions, definition, own) and not must_inline(program, definition, expr, scope)
+    if isinstance(expr, Let):
+        return _is_taken(actions, expr.body, scope) or program.gives_function(expr.body)
+    if isinstance(expr, Builtin) and expr.name in ("$IfThenElse", "$Case"):
+        return program.gives_function(expr)
+    return (
+        isinstance(expr, Bind) and expr.name in FUNCTIONS and (actions.mode != "init" or program.stays_unlisted(expr))
+    )
+
+
+def _apply(
+    actions: Actions, expr: Expr, argument: str, scope: Context, block: Block, assigned: Assigned, rest: Rest
+) -> None:
+    """Write what a function says of an argument, which is there as a Python name."""
+    if not _is_taken(actions, expr, scope):
+        inner = Block()
+        rest.write(inner, assigned, scope)
+        code = f"_boolean(_apply({actions.values.lazily(expr, scope, block)}, {argument}))"
+        test = f"_w.test({actions.values.conjunct(expr.loc)}, {code})" if actions.mode == "why" else code
+        if actions.mode == "why":
+            inner.emit("_w.release()")
+        block.nest(f"if {test}:", inner)
+    elif isinstance(expr, Bind):
+        _apply_written(actions, expr, argument, scope, block, assigned, rest)
+    elif isinstance(expr, Let):
+        back = Rest(lambda b, a, _inner: rest.write(b, a, scope), rest.is_small)
+        _apply(actions, expr.body, argument, write_let(actions, expr, scope, block), block, assigned, back)
+    elif isinstance(expr, Call):
+        _apply_named(actions, expr, argument, scope, block, assigned, rest)
+    elif isinstance(expr, Builtin):
+        _apply_chosen(actions, expr, argument, scope, block, assigned, rest)
+
+
+def _apply_chosen(
+    actions: Actions, expr: Builtin, argument: str, scope: Context, block: Block, assigned: Assigned, rest: Rest
+) -> None:
+    """Write the application of a function that IF or CASE chooses."""
+    choice = case_as_if(expr) if expr.name == "$Case" else expr
+    if not isinstance(choice, Builtin):
+        _apply(actions, choice, argument, scope, block, assigned, rest)
+        return
+    test, then, other = choice.args
+    ends: list[Assigned] = []
+    local, held, failed = Block(), Block(), Block()
+    code = actions.values.test(test, scope, local)
+    _apply(actions, then, argument, scope, held, assigned, recording(ends))
+    _apply(actions, other, argument, scope, failed, assigned, recording(ends))
+    local.nest(f"if {code}:", held)
+    local.nest("else:", failed)
+    loop_over(actions, local, ends, scope, block, rest)
+
+
+def _apply_named(
+    actions: Actions, expr: Call, argument: str, scope: Context, block: Block, assigned: Assigned, rest: Rest
+) -> None:
+    """Write the application of a function that has a name: a loop over its generator."""
     binding = scope.env.get(expr.op)
     if isinstance(binding, InlineBinding):
-        return _written(actions, binding.expr, binding.scope.of_states(scope))
-    if isinstance(binding, LetBinding):
-        definition, inside = binding.definition, binding.scope.of_states(scope)
-    elif binding is not None or not program.is_taken_apart(expr.op):
-        return None
+        back = Rest(lambda b, a, _inner: rest.write(b, a, scope), rest.is_small)
+        _apply(actions, binding.expr, argument, binding.scope.of_states(scope), block, assigned, back)
+        return
+    if isinstance(binding, FunctionBinding):
+        use, assigns = f"{binding.generator}({argument})", binding.assigns
+    elif isinstance(binding, LetBinding):
+        args = arguments(actions.values, binding.definition, expr, scope, block)
+        use = f"{binding.taken}({', '.join([*args, argument])})"
+        assigns = _assigns(actions, binding.definition.body, binding.scope)
     else:
-        definition, inside = program.tree.definitions[program.target(expr.op)], replace(scope, env={}, at=())
-    args: dict[int, Binding] = {
-        param: InlineBinding(arg, scope) for param, arg in zip(definition.params, expr.args, strict=True)
-    }
-    return _written(actions, definition.body, inside.bind(args))
+        definition = actions.program.tree.definitions[actions.program.target(expr.op)]
+        args = arguments(actions.values, definition, expr, scope, block)
+        states = [str(scope.now) if state == NOW else state for state in actions.states()]
+        use = f"{function_of(actions, definition)}({', '.join([*states, *args, argument])})"
+        assigns = actions.program.reads(definition.body)[1] or actions.mode == "init"
+    inner = Block()
+    rest.write(inner, anything(actions.values.variables.values(), assigned) if assigns else assigned, scope)
+    block.nest(f"for _ in {use}:", inner)
+
+
+def _apply_written(
+    actions: Actions, expr: Bind, argument: str, scope: Context, block: Block, assigned: Assigned, rest: Rest
+) -> None:
+    """Write the application of a function that is written out: its body, with the argument for its variables."""
+    if expr.name != "$RecursiveFcnSpec":
+        back = Rest(lambda b, a, _inner: rest.write(b, a, scope), rest.is_small)
+        inside = _bind(actions, expr.bounds, _domain(actions, expr.bounds, scope, block), argument, scope, block)
+        actions.write(expr.body, inside, block, assigned, back)
+        return
+    (own,), bounds = expr.bounds[0].params, expr.bounds[1:]
+    assigns = actions.mode == "init" or _assigns(actions, expr.body, scope)
+    value, name = scope.names.fresh("_function"), scope.names.fresh("_taken")
+    block.emit(f"{value} = {actions.values.expr(expr, scope, block)}")
+    domain = _domain(actions, bounds, scope, block)
+    bound = scope.bind({own: FunctionBinding(value, name, assigns)})
+    local = Block()
+    inside = _bind(actions, bounds, domain, _X, bound, local)
+    actions.write(expr.body, inside, local, anything(actions.values.variables.values(), assigned), _YIELDS)
+    local.emit("yield from ()")
+    block.nest(f"def {name}({_X}):", local)
+    inner = Block()
+    rest.write(inner, anything(actions.values.variables.values(), assigned) if assigns else assigned, scope)
+    block.nest(f"for _ in {name}({argument}):", inner)
+
+
+def _domain(actions: Actions, bounds: tuple[Bound, ...], scope: Context, block: Block) -> str:
+    """Write the domain of a function; answer its Python name."""
+    domains, name = argument_domains(actions.values, bounds, scope, block), scope.names.fresh("_domain")
+    block.emit(f"{name} = {domains[0]}" if len(domains) == 1 else f"{name} = _Product({', '.join(domains)})")
+    return name
+
+
+def _bind(
+    actions: Actions, bounds: tuple[Bound, ...], domain: str, argument: str, scope: Context, block: Block
+) -> Context:
+    """Write the argument's check and its parts, the variables of the function; answer the context of its body."""
+    inside, names = actions.values.bind_values([uid for bound in bounds for uid in bound.params], scope)
+    places = sum(1 if bound.is_tuple else len(bound.params) for bound in bounds)
+    given = f"_argument({domain}, {argument})"
+    block.emit(f"_given = ({given},)" if places == 1 else f"_given = _untuple({given}, {places})")
+    place, left = 0, list(names)
+    for bound in bounds:
+        own, left = left[: len(bound.params)], left[len(bound.params) :]
+        if bound.is_tuple:
+            block.emit(f"{', '.join(own)}, = _untuple(_given[{place}], {len(own)})")
+            place += 1
+        else:
+            block.emit(f"{', '.join(own)}, = _given[{place}:{place + len(own)}]")
+            place += len(own)
+    return inside

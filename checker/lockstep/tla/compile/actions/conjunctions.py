@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TypeAlias
 
 from lockstep.tla.compile.actions.assigned import Assigned, Rest, joined, recording, status_of
 from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.conjuncts import may_branch
 from lockstep.tla.compile.actions.guards import guard
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import NEXT, Context
-from lockstep.tla.syntax.tree import Expr
+from lockstep.tla.syntax.tree import Bind, Builtin, Expr
 
 __all__ = ["conjunction", "further", "loop_over"]
 
@@ -19,14 +20,38 @@ __all__ = ["conjunction", "further", "loop_over"]
 _Writer: TypeAlias = Callable[[Expr, Context, Block, Assigned, Rest], None]
 
 _DEEPEST = 12
-"""Conjuncts nested in one function: Python allows 20 nested loops."""
+"""Loops nested in one function for the conjuncts of one conjunction: Python allows 20."""
 
 
 def conjunction(
     actions: Actions, parts: tuple[Expr, ...], scope: Context, block: Block, assigned: Assigned, rest: Rest
 ) -> None:
     """Write conjuncts one within the other."""
-    _conjuncts(actions, parts, scope, block, assigned, rest, actions.write)
+    _conjuncts(actions, tuple(_flat(parts)), scope, block, assigned, rest, actions.write)
+
+
+def _flat(parts: tuple[Expr, ...]) -> Iterator[Expr]:
+    """List the conjuncts of conjunctions within."""
+    for part in parts:
+        if isinstance(part, Builtin) and part.name == "\\land":
+            yield from _flat(part.args)
+        else:
+            yield part
+
+
+def _depth(part: Expr) -> int:
+    """Answer how many loops a conjunct may be."""
+    return sum(len(bound.params) for bound in part.bounds) if isinstance(part, Bind) else 1
+
+
+def _first(parts: tuple[Expr, ...]) -> int:
+    """Answer how many of the conjuncts one function can have, at least one."""
+    depth = 0
+    for number, part in enumerate(parts):
+        depth += _depth(part)
+        if depth > _DEEPEST and number:
+            return number
+    return len(parts)
 
 
 def _conjuncts(
@@ -47,11 +72,11 @@ def _conjuncts(
 
     if len(parts) == 1:
         write(parts[0], scope, block, assigned, rest)
-    elif len(parts) > _DEEPEST:
+    elif (first := _first(parts)) < len(parts):
         ends: list[Assigned] = []
         local = Block()
-        _conjuncts(actions, parts[:_DEEPEST], scope, local, assigned, recording(ends), write)
-        loop_over(actions, local, ends, scope, block, others(parts[_DEEPEST:]))
+        _conjuncts(actions, parts[:first], scope, local, assigned, recording(ends), write)
+        loop_over(actions, local, ends, scope, block, others(parts[first:]))
     else:
         write(parts[0], scope, block, assigned, others(parts[1:]))
 
@@ -64,7 +89,7 @@ def further(
     So ``x' = 1 /\\ (A \\/ B)`` is one successor, however many of A and B hold (Tool.getNextStatesAllAssigned).
     `follows` tells at run time whether it does, where that is not known before.
     """
-    if actions.mode not in ("next", "init") or not actions.program.branches(expr):
+    if actions.mode not in ("next", "init") or not may_branch(actions, expr, scope):
         actions.write(expr, scope, block, assigned, rest)
         return
     found = {status_of(assigned, name) for name in actions.values.variables.values()}

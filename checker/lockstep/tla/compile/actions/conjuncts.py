@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from lockstep.tla.compile.actions.assigned import Assigned, status_of
 from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.expressions.context import Context, InlineBinding, LetBinding
 from lockstep.tla.compile.expressions.in_context import is_rigid_but_for_states, must_inline
+from lockstep.tla.syntax.instances import walk
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Let, OperatorArg
 
 _ORDERS = {("Naturals", name) for name in ("<", ">", "\\leq", "\\geq")}
@@ -15,7 +17,7 @@ def is_action(actions: Actions, expr: Expr, scope: Context, assigned: Assigned) 
     """Tell whether a conjunct must be written as an action, not tested as a formula."""
     if actions.mode == "why" and has_structure(actions, expr, scope):
         return True
-    if actions.mode in ("next", "init") and actions.program.branches(expr):
+    if may_branch(actions, expr, scope):
         return True
     if not is_rigid_but_for_states(actions.program, expr, scope):
         return True
@@ -26,9 +28,51 @@ def is_action(actions: Actions, expr: Expr, scope: Context, assigned: Assigned) 
     return nxt
 
 
-def assigns(actions: Actions, expr: Expr) -> bool:
+def may_branch(actions: Actions, expr: Expr, scope: Context) -> bool:
+    """Tell whether TLC may take a conjunct in several ways, so that a search has to follow it; others need not."""
+    return may_follow(actions) and _may_branch(actions.program, expr, scope)
+
+
+def _may_branch(program: Program, expr: Expr, scope: Context) -> bool:
+    if program.branches(expr):
+        return True
+    for part in walk(expr, program.tree):
+        if not isinstance(part, (Call, OperatorArg)):
+            continue
+        binding = scope.env.get(part.op)
+        if isinstance(binding, InlineBinding) and (
+            _may_branch(program, binding.expr, binding.scope) or _branches_used(program, binding.expr)
+        ):
+            return True
+        if isinstance(part, Call) and _passes_on(program, part):
+            return True
+    return False
+
+
+def _passes_on(program: Program, expr: Call) -> bool:
+    """Tell whether a definition is given what branches where it is used."""
+    definition = program.definition(expr.op)
+    if definition is None or definition.recursive or program.standard(definition) is not None:
+        return False
+    return any(_branches_used(program, arg) for arg in expr.args)
+
+
+def _branches_used(program: Program, expr: Expr) -> bool:
+    """Tell whether an argument branches where it is used: an operator, or a function that is applied."""
+    if not isinstance(expr, OperatorArg):
+        return program.branches_applied(expr)
+    definition = program.definition(expr.op)
+    return definition is not None and program.branches(definition.body)
+
+
+def assigns(actions: Actions, expr: Expr, scope: Context) -> bool:
     """Tell whether a conjunct must be taken apart even where explanations would show it whole."""
-    return actions.mode != "why" or actions.program.reads(expr)[1]
+    return actions.mode != "why" or reads_next(actions.program, expr, scope)
+
+
+def reads_next(program: Program, expr: Expr, scope: Context) -> bool:
+    """Tell whether an expression reads or assigns the next state, itself or by what its names are bound to."""
+    return program.reads(expr)[1] or not is_rigid_but_for_states(program, expr, scope)
 
 
 def has_structure(actions: Actions, expr: Expr, scope: Context) -> bool:
@@ -59,6 +103,11 @@ def has_structure(actions: Actions, expr: Expr, scope: Context) -> bool:
             return False
         return actions.program.facts[definition.uid].boolean and expr.op not in scope.env
     return False
+
+
+def may_follow(actions: Actions) -> bool:
+    """Tell whether ways to hold are counted: in a search."""
+    return actions.mode in ("next", "init")
 
 
 def variable_of(actions: Actions, expr: Expr, scope: Context) -> str | None:
@@ -111,6 +160,8 @@ def needs_inlining(actions: Actions, definition: Definition, expr: Call, scope: 
             return True
         if actions.program.reads(arg)[1] and not definition.recursive:
             return True
+        if may_branch(actions, arg, scope) or (may_follow(actions) and _branches_used(actions.program, arg)):
+            return not definition.recursive
         if isinstance(arg, (Call, OperatorArg)) and isinstance(scope.env.get(arg.op), InlineBinding):
             return True
     return False

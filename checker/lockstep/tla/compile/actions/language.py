@@ -10,7 +10,7 @@ each set of variables that may be assigned when it is entered. Where that depend
 
 from __future__ import annotations
 
-from lockstep.tla.compile.actions.applications import write_application
+from lockstep.tla.compile.actions.applications import write_application, write_let
 from lockstep.tla.compile.actions.assigned import Assigned, Rest, recording
 from lockstep.tla.compile.actions.assignments import assignment, write_unchanged
 from lockstep.tla.compile.actions.compiler import Actions
@@ -22,7 +22,6 @@ from lockstep.tla.compile.actions.uses import write_call
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import Context
 from lockstep.tla.compile.expressions.logic import case_as_if, changed, unchanged
-from lockstep.tla.compile.expressions.uses import let
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let
 
@@ -39,7 +38,7 @@ class ActionCompiler(Actions):
         elif not is_action(self, expr, scope, assigned):
             guard(self, expr, scope, block, assigned, rest)
         elif isinstance(expr, Let):
-            self.write(expr.body, let(self.values, expr, scope, block), block, assigned, rest)
+            self.write(expr.body, write_let(self, expr, scope, block), block, assigned, rest)
         elif isinstance(expr, Bind):
             write_bind(self, expr, scope, block, assigned, rest)
         elif isinstance(expr, Call):
@@ -65,7 +64,7 @@ def write_builtin(
         conjunction(actions, (expr.args[0], changed(expr)), scope, block, assigned, rest)
     elif name == "$IfThenElse":
         conditional(actions, expr, scope, block, assigned, rest)
-    elif name == "=>" and assigns(actions, expr):
+    elif name == "=>" and assigns(actions, expr, scope):
         holds = Builtin("TRUE", (), expr.loc)
         conditional(actions, Builtin("$IfThenElse", (*expr.args, holds), expr.loc), scope, block, assigned, rest)
     elif name == "$Case":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from lockstep.tla.compile.actions.assigned import Assigned, Rest, anything
 from lockstep.tla.compile.actions.compiler import Actions
 from lockstep.tla.compile.actions.conjunctions import further
-from lockstep.tla.compile.actions.conjuncts import assigns
+from lockstep.tla.compile.actions.conjuncts import assigns, reads_next
 from lockstep.tla.compile.actions.guards import guard
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import Context
@@ -30,7 +30,7 @@ def write_bind(actions: Actions, expr: Bind, scope: Context, block: Block, assig
     """Write a quantifier that stands as a conjunct."""
     if expr.name == "$BoundedExists":
         exists(actions, expr.bounds, expr.body, scope, block, assigned, rest)
-    elif expr.name == "$BoundedForall" and assigns(actions, expr):
+    elif expr.name == "$BoundedForall" and assigns(actions, expr, scope):
         forall(actions, expr, scope, block, assigned, rest)
     else:
         guard(actions, expr, scope, block, assigned, rest)
@@ -105,8 +105,10 @@ def forall(actions: Actions, expr: Bind, scope: Context, block: Block, assigned:
     row = f"({', '.join(names)},)"
     rows, each, index = (scope.names.fresh(wanted) for wanted in ("_rows", "_each", "_i"))
     block.emit(f"{rows} = [{row} {clauses}]")
+    if actions.mode in ("next", "init"):  # TLC puts each further element before those that wait
+        block.emit(f"{rows}[1:] = {rows}[:0:-1]")
     inside = anything(actions.values.variables.values(), assigned)
-    if not actions.program.reads(expr.body)[1] and actions.mode != "init":
+    if not reads_next(actions.program, expr.body, scope) and actions.mode != "init":
         inside = assigned
     local, done, body = Block(), Block(), Block()
     done.emit("yield")

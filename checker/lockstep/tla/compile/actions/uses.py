@@ -62,9 +62,14 @@ def inline(
     rest: Rest,
 ) -> None:
     """Write a definition's body in place of its use."""
+
+    def after(inner: Block, left: Assigned, _inside: Context) -> None:
+        with actions.values.after_inlined():
+            rest.write(inner, left, scope)
+
     with actions.values.inlined(definition, expr.loc):
         bound = inside.bind({p: InlineBinding(arg, scope) for p, arg in zip(definition.params, expr.args, strict=True)})
-        actions.write(definition.body, bound, block, assigned, _back(actions, scope, rest))
+        actions.write(definition.body, bound, block, assigned, Rest(after, rest.is_small))
 
 
 def call_definition(actions: Actions, expr: Call, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:

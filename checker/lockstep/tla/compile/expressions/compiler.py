@@ -189,6 +189,15 @@ class Compiler(ABC):
         return name
 
     @contextmanager
+    def after_inlined(self) -> Iterator[None]:
+        """Write what follows the innermost definition that is inlined: it is not within it."""
+        left = self.inlining.pop()
+        try:
+            yield
+        finally:
+            self.inlining.append(left)
+
+    @contextmanager
     def inlined(self, definition: Definition, loc: Location) -> Iterator[None]:
         """Guard against inlining without end."""
         if self.inlining.count(definition.uid) > 4:

@@ -47,22 +47,26 @@ class OperatorBinding:
 
 @dataclass(frozen=True)
 class FunctionBinding:
-    """A recursive function taken apart as an action: its value, the generator of its body, and its domain."""
+    """A recursive function within itself: its value, the generator that takes it apart, and whether that assigns."""
 
     code: str
     generator: str
-    domain: str
+    assigns: bool
 
 
 @dataclass(frozen=True)
 class LetBinding:
-    """A LET definition: its Python name, whether that is called for the value, and whether it is written lazily."""
+    """A LET definition: its Python name, whether that is called for the value, and whether it is written lazily.
+
+    `taken` is the generator of a function that TLC takes apart where it is applied as a conjunct; empty without one.
+    """
 
     code: str
     called: bool
     definition: Definition
     scope: Context
     soft: bool = False
+    taken: str = ""
 
 
 @dataclass(frozen=True)

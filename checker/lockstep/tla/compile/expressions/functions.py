@@ -46,7 +46,7 @@ def function(compiler: Compiler, expr: Bind, scope: Context, block: Block, *, so
         return f"_function_of(({', '.join(codes)},), {body}, {soft})"
     inner, clauses, names = loops(compiler, bounds, scope, block)
     body = body_call(compiler, expr.body, inner, names, block, test=False)
-    return f"_as_fcn({{{pattern(bounds, names)}: {body} {clauses}}})"
+    return f"_as_fcn({{{_pattern(bounds, names)}: {body} {clauses}}})"
 
 
 def argument_domains(compiler: Compiler, bounds: Sequence[Bound], scope: Context, block: Block) -> list[str]:
@@ -101,7 +101,7 @@ def recursive_function(compiler: Compiler, expr: Bind, scope: Context, block: Bl
     return f"_recursive_function({domain}, {body})"
 
 
-def pattern(bounds: Sequence[Bound], names: list[str]) -> str:
+def _pattern(bounds: Sequence[Bound], names: list[str]) -> str:
     """Write the argument that a function's variables make together: one value, or a tuple."""
     parts, left = [], list(names)
     for bound in bounds:

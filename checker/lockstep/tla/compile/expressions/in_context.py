@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.expressions.context import NEXT, Context, InlineBinding, LetBinding, ValueBinding
+from lockstep.tla.compile.expressions.context import (
+    NEXT,
+    Context,
+    FunctionBinding,
+    InlineBinding,
+    LetBinding,
+    ValueBinding,
+)
 from lockstep.tla.compile.shapes import outcomes
 from lockstep.tla.syntax.instances import walk
 from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Definition, Expr, Let, Number, OperatorArg
@@ -61,11 +68,13 @@ def is_rigid(program: Program, expr: Expr, scope: Context) -> bool:
 
 
 def is_rigid_but_for_states(program: Program, expr: Expr, scope: Context) -> bool:
-    """Tell whether no inlined argument within an expression reads a state."""
+    """Tell whether no inlined argument, and no function taken apart, within an expression reads or assigns a state."""
     for part in walk(expr, program.tree):
         if isinstance(part, (Call, OperatorArg)):
             binding = scope.env.get(part.op)
             if isinstance(binding, InlineBinding) and not is_rigid(program, binding.expr, binding.scope):
+                return False
+            if isinstance(binding, FunctionBinding) and binding.assigns:
                 return False
     return True
 
