@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -16,28 +15,20 @@ from lockstep.systems.dledger.plans import PLANS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from mutants import Mutant, mutants, noticed, sample, spec_of
-
-#: A mutant that takes longer never comes to an end; that is noticed, too.
-SECONDS = 600
+from mutants import SECONDS, Mutant, limited, mutants, noticed, sample, spec_of
 
 
 def judge(mutant: Mutant) -> tuple[str, str, str]:
     """Return a mutant, what notices it, and how."""
-    signal.alarm(SECONDS)
     try:
-        return (str(mutant), *noticed(mutant))
-    finally:
-        signal.alarm(0)
-
-
-def _timed_out(*_: object) -> None:
-    raise TimeoutError(f"no end after {SECONDS} s")
+        with limited(SECONDS):
+            return (str(mutant), *noticed(mutant))
+    except TimeoutError as error:
+        return str(mutant), "traces", str(error)
 
 
 def main(count: int = 110, seed: int = 1) -> None:
     """Judge a sample, each mutant in a process of its own."""
-    signal.signal(signal.SIGALRM, _timed_out)
     for plan in PLANS:
         spec_of(plan)
     drawn, sums = sample(count, seed), Counter[str]()

@@ -11,6 +11,7 @@ import ast
 import copy
 import functools
 import gc
+import signal
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -199,6 +200,8 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 #: The plans of most grains, those first that notice most.
 ORDER = ("published", "whole", "batches", "not_follower", "applied", "handover", "ordered", "restless")
 EVENTS = 400
+#: A mutant that takes longer never comes to an end.
+SECONDS = 600
 #: The plans in which most goes wrong with what a store holds: for what nothing has noticed so far, longer runs of them.
 LARGER = ("published", "batches_published", "commit_past_end", "late_truncate", "fine_published")
 
@@ -245,6 +248,12 @@ def by_floors(plans: Sequence[str] = VERIFIED) -> str:
     return ""
 
 
+def by_longer_runs() -> str:
+    """Say the same of every plan, and of longer runs of those in which most goes wrong."""
+    more = by_asking(sorted(PLANS), seeds=(2,), steps=8)
+    return more or by_asking(LARGER, seeds=range(3, 9), steps=6, events=900)
+
+
 def by_rules() -> str:
     """Say which rule of elections or quorums the reference decides otherwise than the spec; "" where it does not."""
     for decision in chain.from_iterable(rule() for rule in RULES):
@@ -254,15 +263,36 @@ def by_rules() -> str:
 
 
 def noticed(mutant: Mutant) -> tuple[str, str]:
-    """Return what notices a mutant, of "traces", "asking", "rules", "floors" or "", and how."""
+    """Return what notices a mutant first, of "traces", "asking", "floors", "longer", "rules" or "", and how."""
+    judges = (
+        ("traces", by_traces),
+        ("asking", by_asking),
+        ("floors", by_floors),
+        ("longer", by_longer_runs),
+        ("rules", by_rules),
+    )
     with planted(mutant):
-        for name, judge in (("traces", by_traces), ("asking", by_asking), ("rules", by_rules), ("floors", by_floors)):
+        for name, judge in judges:
             try:
                 how = judge()
             except Exception as error:  # What a mistake makes of the reference is no matter, but that it is seen.
                 how = f"{type(error).__name__}: {error}"
             if how:
                 return name, how
-        more = by_asking(sorted(PLANS), seeds=(2,), steps=8)
-        more = more or by_asking(LARGER, seeds=range(3, 9), steps=6, events=900)
-        return ("asking", more) if more else ("", "")
+    return "", ""
+
+
+@contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """Raise TimeoutError within what takes longer: a mutant may never come to an end, and that is noticed, too."""
+
+    def end(*_: object) -> None:
+        raise TimeoutError(f"no end after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

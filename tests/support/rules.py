@@ -20,6 +20,7 @@ from raftref.dledger.election.election_rules import (
     HeartBeatCode,
     Member,
     VoteCode,
+    VoteOutcome,
     heart_beat_code,
     heart_beat_outcome,
     take_leadership_code,
@@ -94,8 +95,8 @@ def vote_outcomes() -> Iterator[Decision]:
 
 def parse_results() -> Iterator[Decision]:
     """Yield what a candidate does after each outcome of a round of votes."""
-    for outcome, result in PARSE_RESULTS.items():
-        yield _decide(result, "ParseResult", str(outcome))
+    for outcome in VoteOutcome:
+        yield _decide(PARSE_RESULTS[outcome], "ParseResult", str(outcome))
 
 
 def heart_beat_codes() -> Iterator[Decision]:

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from mutants import SOURCES, Mutant, by_asking, by_traces, mutants, noticed, planted, sample
+from mutants import SECONDS, SOURCES, Mutant, by_asking, by_rules, by_traces, limited, mutants, noticed, planted, sample
 from raftref.dledger.replication.quorum import is_quorum
 from raftref.dledger.storage.ledger_store import LedgerStore
 
@@ -57,7 +57,18 @@ def test_every_file_of_the_rooms_and_every_kind_of_mistake_is_among_the_mutants(
     assert "0 <= index < len(self.log)" in inspect.getsource(LedgerStore.has_entry)
 
 
+def test_a_mistake_that_no_cluster_comes_to_is_noticed_by_the_rules() -> None:
+    counting = "index > quorum_index and is_quorum(reached_count, len(watermarks))"
+    assert by_rules() == ""
+    with planted(the("quorum_index_by_counting", counting, "index > quorum_index")):
+        assert by_rules().startswith("QuorumIndexByCounting")
+
+
 @pytest.mark.nightly
 def test_of_a_hundred_mistakes_ninety_are_noticed() -> None:
-    missed = [str(mutant) for mutant in sample(100, seed=2) if not noticed(mutant)[0]]
+    missed = []
+    for mutant in sample(100, seed=2):
+        with limited(SECONDS):
+            if not noticed(mutant)[0]:
+                missed.append(str(mutant))
     assert len(missed) <= 10, missed
