@@ -161,12 +161,15 @@ def _cells(row: Row) -> list[str]:
         return [row.name, row.outcome, "", "", "", "", "", _short(row.reason)]
     numbers = [shown.counts.distinct, shown.counts.generated, shown.counts.depth]
     counts = ["" if number is None else f"{number:,}" for number in numbers]
-    return [row.name, row.outcome, *counts, _judgement(shown), _ratio(row), _short(row.reason)]
+    whose = "" if shown is row.compiled else "TLC: "
+    return [row.name, row.outcome, *counts, whose + _judgement(shown), _ratio(row), _short(row.reason)]
 
 
 def _ratio(row: Row) -> str:
     ratio = ratio_of(row)
-    return "" if ratio is None else f"{ratio:.2f}"
+    if ratio is None:
+        return ""
+    return "< 0.01" if ratio < 0.01 else f"{ratio:.2f}"
 
 
 def ratio_of(row: Row) -> float | None:
