@@ -247,6 +247,19 @@ class TestTransfer:
         node.handle_transfer_response(answer(TRANSFER, "n2", code, 1))
         assert node.can_append_as_leader("b")
 
+    @pytest.mark.parametrize(
+        ("code", "left"), [(TransferCode.TAKE_LEADERSHIP_FAILED, None), (TransferCode.SUCCESS, "n3")]
+    )
+    def test_who_leads_again_ends_its_transfer_when_one_of_an_earlier_term_failed(
+        self, code: TransferCode, left: str | None
+    ) -> None:
+        """DLedgerLeaderElector.handleLeadershipTransfer: a failure clears the transferee, whichever it was."""
+        node = leader_of(2)
+        node.election.transfers |= {TransferCall("n2", Term(1))}
+        node.handle_leadership_transfer("n3")
+        node.handle_transfer_response(answer(TRANSFER, "n2", code, 1))
+        assert node.election.transferee == left
+
     def test_an_answer_that_never_comes_ends_the_transfer_and_a_late_one_does_nothing(self) -> None:
         node = leader_of(1)
         node.handle_leadership_transfer("n2")
