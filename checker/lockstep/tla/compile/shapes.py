@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 from lockstep.tla.compile.evaluation import Evaluation
@@ -181,7 +181,7 @@ class Shapes(Evaluation):
 
     def gives_function(self, expr: Expr) -> bool:
         """Tell whether an expression is a function that is written out in it, in a LET, an IF or under other names."""
-        return self._any_function(expr, frozenset(), lambda _: True)
+        return any(self._functions_of(expr))
 
     def stays_unlisted(self, expr: Expr) -> bool:
         """Tell whether TLC's value of such an expression may still be a function with its body, no table of values.
@@ -189,7 +189,7 @@ class Shapes(Evaluation):
         It makes a table of a function that is not about to be applied, unless that is recursive, or its domain has
         no list.
         """
-        return self._any_function(expr, frozenset(), lambda function: not self._is_table(function))
+        return any(not self._is_table(function) for function in self._functions_of(expr))
 
     def _is_table(self, function: Bind) -> bool:
         domains = [bound.domain for bound in function.bounds]
@@ -197,17 +197,11 @@ class Shapes(Evaluation):
             each is None or self.may_be_lazy(each) for each in domains
         )
 
-    def _any_function(self, expr: Expr, within: frozenset[int], fits: Callable[[Bind], bool]) -> bool:
-        if isinstance(expr, Bind):
-            return expr.name in FUNCTIONS and fits(expr)
-        if isinstance(expr, Let):
-            return self._any_function(expr.body, within, fits)
-        if isinstance(expr, Builtin):
-            return expr.name in _CHOOSING and any(self._any_function(each, within, fits) for each in outcomes(expr))
-        definition = self.definition(expr.op) if isinstance(expr, Call) else None
-        if definition is None or definition.uid in within or self.standard(definition) is not None:
-            return False
-        return self._any_function(definition.body, within | {definition.uid}, fits)
+    def _functions_of(self, expr: Expr) -> Iterator[Bind]:
+        """List the functions that are written out and one of which an expression may be."""
+        for made in self._made_by(expr, set()):
+            if isinstance(made, Bind) and made.name in FUNCTIONS:
+                yield made
 
     def is_made(self, uid: int) -> bool:
         """Tell whether TLC has made a value of what a use means before: of a constant of a module, as far as it can."""
@@ -322,7 +316,7 @@ class Shapes(Evaluation):
         definition = self.definition(expr.op) if isinstance(expr, Call) else None
         if isinstance(expr, Let):
             yield from self._made_by(expr.body, seen)
-        elif isinstance(expr, Builtin) and expr.name in ("$IfThenElse", "$Case"):
+        elif isinstance(expr, Builtin) and expr.name in _CHOOSING:
             yield from (made for part in outcomes(expr) for made in self._made_by(part, seen))
         elif definition is None or self.standard(definition) is not None:
             yield expr

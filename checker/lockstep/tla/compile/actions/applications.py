@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.tla.compile.actions.assigned import Assigned, Rest, anything, recording
+from lockstep.tla.compile.actions.assigned import YIELD, Assigned, Rest, anything, recording
 from lockstep.tla.compile.actions.compiler import Actions
 from lockstep.tla.compile.actions.conjunctions import loop_over
+from lockstep.tla.compile.actions.conjuncts import may_follow, reads_next
 from lockstep.tla.compile.actions.guards import guard
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.arguments import arguments
 from lockstep.tla.compile.expressions.compiler import Function
 from lockstep.tla.compile.expressions.context import NOW, Context, FunctionBinding, InlineBinding, LetBinding
 from lockstep.tla.compile.expressions.functions import argument_domains
-from lockstep.tla.compile.expressions.in_context import is_rigid_but_for_states, must_inline
+from lockstep.tla.compile.expressions.in_context import must_inline
 from lockstep.tla.compile.expressions.logic import case_as_if
 from lockstep.tla.compile.expressions.uses import let
 from lockstep.tla.compile.shapes import FUNCTIONS
@@ -74,12 +75,9 @@ def _write_generator(
 ) -> None:
     """Write the generator of what a definition's value says of an argument, whatever is assigned already."""
     body = Block()
-    _apply(actions, definition.body, _X, scope, body, anything(actions.values.variables.values(), ()), _YIELDS)
+    _apply(actions, definition.body, _X, scope, body, anything(actions.values.variables.values(), ()), YIELD)
     body.emit("yield from ()")
     block.nest(f"def {name}({', '.join([*params, _X])}):  # {definition.loc}", body)
-
-
-_YIELDS = Rest(lambda block, _assigned, _scope: block.emit("yield"), True)
 
 
 def _may_be_taken(actions: Actions, definition: Definition, scope: Context) -> bool:
@@ -88,12 +86,8 @@ def _may_be_taken(actions: Actions, definition: Definition, scope: Context) -> b
         return False
     if not actions.program.gives_function(definition.body):
         return False
-    branches = actions.mode in ("next", "init") and actions.program.branches_applied(definition.body)
-    return branches or _assigns(actions, definition.body, scope)
-
-
-def _assigns(actions: Actions, expr: Expr, scope: Context) -> bool:
-    return actions.program.reads(expr)[1] or not is_rigid_but_for_states(actions.program, expr, scope)
+    branches = may_follow(actions) and actions.program.branches_applied(definition.body)
+    return branches or reads_next(actions.program, definition.body, scope)
 
 
 def _is_taken(actions: Actions, expr: Expr, scope: Context) -> bool:
@@ -177,7 +171,7 @@ def _apply_named(
     elif isinstance(binding, LetBinding):
         args = arguments(actions.values, binding.definition, expr, scope, block)
         use = f"{binding.taken}({', '.join([*args, argument])})"
-        assigns = _assigns(actions, binding.definition.body, binding.scope)
+        assigns = reads_next(actions.program, binding.definition.body, binding.scope)
     else:
         definition = actions.program.tree.definitions[actions.program.target(expr.op)]
         args = arguments(actions.values, definition, expr, scope, block)
@@ -199,14 +193,14 @@ def _apply_written(
         actions.write(expr.body, inside, block, assigned, back)
         return
     (own,), bounds = expr.bounds[0].params, expr.bounds[1:]
-    assigns = actions.mode == "init" or _assigns(actions, expr.body, scope)
+    assigns = actions.mode == "init" or reads_next(actions.program, expr.body, scope)
     value, name = scope.names.fresh("_function"), scope.names.fresh("_taken")
     block.emit(f"{value} = {actions.values.expr(expr, scope, block)}")
     domain = _domain(actions, bounds, scope, block)
     bound = scope.bind({own: FunctionBinding(value, name, assigns)})
     local = Block()
     inside = _bind(actions, bounds, domain, _X, bound, local)
-    actions.write(expr.body, inside, local, anything(actions.values.variables.values(), assigned), _YIELDS)
+    actions.write(expr.body, inside, local, anything(actions.values.variables.values(), assigned), YIELD)
     local.emit("yield from ()")
     block.nest(f"def {name}({_X}):", local)
     inner = Block()

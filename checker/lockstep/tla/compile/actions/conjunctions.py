@@ -89,7 +89,7 @@ def further(
     So ``x' = 1 /\\ (A \\/ B)`` is one successor, however many of A and B hold (Tool.getNextStatesAllAssigned).
     `follows` tells at run time whether it does, where that is not known before.
     """
-    if actions.mode not in ("next", "init") or not may_branch(actions, expr, scope):
+    if not may_branch(actions, expr, scope):
         actions.write(expr, scope, block, assigned, rest)
         return
     found = {status_of(assigned, name) for name in actions.values.variables.values()}

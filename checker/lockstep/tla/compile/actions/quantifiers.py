@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from lockstep.tla.compile.actions.assigned import Assigned, Rest, anything
 from lockstep.tla.compile.actions.compiler import Actions
 from lockstep.tla.compile.actions.conjunctions import further
-from lockstep.tla.compile.actions.conjuncts import assigns, reads_next
+from lockstep.tla.compile.actions.conjuncts import assigns, may_follow, reads_next
 from lockstep.tla.compile.actions.guards import guard
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import Context
@@ -105,7 +105,7 @@ def forall(actions: Actions, expr: Bind, scope: Context, block: Block, assigned:
     row = f"({', '.join(names)},)"
     rows, each, index = (scope.names.fresh(wanted) for wanted in ("_rows", "_each", "_i"))
     block.emit(f"{rows} = [{row} {clauses}]")
-    if actions.mode in ("next", "init"):  # TLC puts each further element before those that wait
+    if may_follow(actions):  # TLC puts each further element before those that wait
         block.emit(f"{rows}[1:] = {rows}[:0:-1]")
     inside = anything(actions.values.variables.values(), assigned)
     if not reads_next(actions.program, expr.body, scope) and actions.mode != "init":
