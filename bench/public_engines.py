@@ -75,6 +75,8 @@ def _compiled(model: Model, library: Path, most_states: int, seconds: float) -> 
     try:
         with _processor_time(seconds):
             spec = load_spec(model.module, model.cfg, search_path=[library])
+            if not spec.has_behaviour and not spec.assumptions:
+                return Found("holds", "no state", Counts(0, 0, 1))
             begin = time.perf_counter()
             found = explore(spec, max_states=most_states + 1)
     except FalseAssumptionError as error:
@@ -142,5 +144,4 @@ def _of_tlc(result: TlcResult, model: Model) -> Found:
 
 def _told(message: str, model: Model) -> str:
     """Return a message without the folder that the checkout happens to lie in."""
-    checkout = str(model.cfg).partition("specifications/")[0]
-    return message.replace(f"{checkout}specifications/", "")
+    return message.replace(model.folder, "")

@@ -1,4 +1,4 @@
-"""The models of a checkout of tlaplus/Examples, as the manifests of its specs list them."""
+"""The models of a checkout: of tlaplus/Examples what its manifests list, of any other each cfg beside its module."""
 
 from __future__ import annotations
 
@@ -33,16 +33,20 @@ NOTHING_COUNTED = Counts()
 class Model:
     """A configuration of a spec.
 
-    `name` is the path of the configuration below `specifications`, without its suffix; `mode`, how it is meant to be
-    run; `result`, what its manifest says that TLC finds, and `counts`, what TLC counts, where that is told.
+    `name` is the path of the configuration below the folder of specs, without its suffix; `mode`, how it is meant to be
+    run; `counts`, what TLC counts, where that is told.
     """
 
     name: str
     module: Path
     cfg: Path
-    mode: str
-    result: str
-    counts: Counts
+    mode: str = SEARCH
+    counts: Counts = NOTHING_COUNTED
+
+    @property
+    def folder(self) -> str:
+        """The folder of specs that `name` starts in, with the slash at its end."""
+        return str(self.cfg).removesuffix(f"{self.name}{self.cfg.suffix}")
 
     @property
     def size(self) -> tuple[bool, int]:
@@ -51,26 +55,36 @@ class Model:
 
 
 def models(checkout: Path) -> list[Model]:
-    """Return all models of a checkout, in the order of their names."""
-    found = [_model(checkout, module, each) for module in modules(checkout) for each in module["models"]]
+    """Return all models of a checkout, in the order of their names; raises SystemExit where it has none."""
+    if any(checkout.glob(MANIFESTS)):
+        found = [_listed(checkout, module, each) for module in modules(checkout) for each in module["models"]]
+    else:
+        found = [_beside_its_module(checkout, cfg) for cfg in checkout.rglob("*.cfg") if _module_of(cfg).exists()]
+    if not found:
+        raise SystemExit(f"{checkout}: neither {MANIFESTS} nor a cfg beside the module of its name")
     return sorted(found, key=lambda model: model.name.lower())
 
 
 def modules(checkout: Path) -> Iterator[dict[str, Any]]:
-    """Yield what the manifests say of each module of a checkout; raises SystemExit where there is no manifest."""
-    manifests = sorted(checkout.glob(MANIFESTS))
-    if not manifests:
-        raise SystemExit(f"{checkout}: no {MANIFESTS}")
-    for manifest in manifests:
+    """Yield what the manifests say of each module of a checkout."""
+    for manifest in sorted(checkout.glob(MANIFESTS)):
         yield from json.loads(manifest.read_text(encoding="utf-8"))["modules"]
 
 
-def _model(checkout: Path, module: dict[str, Any], told: dict[str, Any]) -> Model:
+def _listed(checkout: Path, module: dict[str, Any], told: dict[str, Any]) -> Model:
     cfg = Path(told["path"])
     mode = told["mode"] if isinstance(told["mode"], str) else "simulate"
     counts = Counts(told.get("distinctStates"), told.get("totalStates"), told.get("stateDepth"))
     name = str(cfg.relative_to("specifications").with_suffix(""))
-    return Model(name, checkout / module["path"], checkout / cfg, mode, told["result"], counts)
+    return Model(name, checkout / module["path"], checkout / cfg, mode, counts)
+
+
+def _beside_its_module(checkout: Path, cfg: Path) -> Model:
+    return Model(str(cfg.relative_to(checkout).with_suffix("")), _module_of(cfg), cfg)
+
+
+def _module_of(cfg: Path) -> Path:
+    return cfg.with_suffix(".tla")
 
 
 def why_not(model: Model, most_states: int) -> str:

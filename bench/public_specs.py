@@ -1,5 +1,7 @@
-"""Run the models of a checkout of tlaplus/Examples on both engines, and compare what they find.
+"""Run the models of a checkout of public specs on both engines, and compare what they find.
 
+Of tlaplus/Examples these are the models that its manifests list; of any other folder, each cfg beside the module of its
+name.
 A model runs in a process of its own, the compiled search first and then TLC, so that whatever happens to one is a row
 and not the end. TLC 2.15 knows no ALIAS, POSTCONDITION or CHECK_DEADLOCK: it is given the cfg without them, and told
 otherwise whether deadlock counts. A model that it cannot read is compared with the counts of its manifest.
@@ -14,6 +16,7 @@ import argparse
 import fnmatch
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from public_engines import run_one
@@ -37,14 +40,12 @@ def main() -> None:
         rows = _run(wanted, chosen, rows)
     names = {model.name for model in wanted}
     shown = sorted((row for row in rows if row.name in names), key=lambda row: row.name.lower())
-    print(
-        "\n".join([*(markdown(shown) if chosen.table else ()), "", *summary(shown), _without_models(chosen.checkout)])
-    )
+    print("\n".join([*(markdown(shown) if chosen.table else ()), "", *summary(shown), *_bare(chosen.checkout)]))
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkout", type=Path, help="the checkout of tlaplus/Examples")
+    parser.add_argument("checkout", type=Path, help="the checkout, or a folder of it")
     parser.add_argument("--library", type=Path, action="append", default=[], help="a further folder with modules")
     parser.add_argument("--most-states", type=int, default=50_000, help="larger models are not run (%(default)s)")
     parser.add_argument("--budget", type=float, default=120, help="seconds of processor time an engine (%(default)s)")
@@ -86,10 +87,12 @@ def _in_own_process(model: Model, chosen: argparse.Namespace) -> Row:
     return Row(model.name, Outcome.INTERNAL, f"the process ended with {ended.returncode}: {said}")
 
 
-def _without_models(checkout: Path) -> str:
-    bare = [module for module in modules(checkout) if not module["models"]]
-    proofs = sum("proof" in module for module in bare)
-    return f"Of the modules {len(bare)} have no model; {proofs} of these have proofs."
+def _bare(checkout: Path) -> Iterator[str]:
+    """Yield a line about the modules that the manifests list without a model, if there are manifests."""
+    if listed := list(modules(checkout)):
+        bare = [module for module in listed if not module["models"]]
+        proofs = sum("proof" in module for module in bare)
+        yield f"Of the modules {len(bare)} have no model; {proofs} of these have proofs."
 
 
 if __name__ == "__main__":

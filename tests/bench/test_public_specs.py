@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,27 @@ def test_each_model_of_a_checkout_gets_a_row_and_those_known_are_not_run_again(t
     assert "| Clock/Clock | equal | 12 | 13 | 12 | holds |" in public_specs(tmp_path, "--output", kept, "--table")
     public_specs(tmp_path, "--output", kept)
     assert kept.read_bytes() == before
+
+
+def test_of_a_folder_without_manifests_each_cfg_beside_its_module_is_a_model(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "Clock.tla").write_text(CLOCK)
+    (tmp_path / "deep" / "Clock.cfg").write_text("SPECIFICATION Spec\nCONSTANT Hours = 3\n")
+    (tmp_path / "Alone.cfg").write_text("SPECIFICATION Spec\n")
+    (tmp_path / "Nothing.tla").write_text("---- MODULE Nothing ----\n====\n")
+    (tmp_path / "Nothing.cfg").write_text("\n")
+    printed = public_specs(tmp_path)
+    assert re.findall(r"^(\S+) +equal +(\d+ +\d+ +\d+)", printed, re.M) == [
+        ("deep/Clock", "3  4  3"),
+        ("Nothing", "0  0  1"),
+    ]
+    assert re.search(r"^ +2  models$", printed, re.M)
+
+
+def test_a_folder_without_models_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        public_specs(tmp_path)
+    assert "nor a cfg beside the module of its name" in caught.value.stderr
 
 
 def test_engines_that_find_something_else_are_told_as_different(monkeypatch: pytest.MonkeyPatch) -> None:
