@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import explore_compiled, explore_with_tlc
+from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
 from lockstep.report.steps import counterexample_record, steps_text
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
@@ -262,6 +263,59 @@ Prop == [][x' # x \\/ J(1)!Changes(z)]_<<x, z>>
         "INIT Init\nNEXT Next\nINVARIANT Inv\nPROPERTY Prop\n",
         (("Counting", COUNTING),),
     ),
+    "a LET that names actions, the first of them first": Project(
+        """EXTENDS Naturals
+VARIABLES x, y
+Init == LET first == x = 0  second == y \\in {0, 1} IN first /\\ second
+Next == LET up == x' = (x + 1) % 3
+            after == x'
+            both == up /\\ y' = after
+            rest == UNCHANGED y
+        IN both \\/ (rest /\\ up) \\/ LET moved == up IN moved /\\ y' \\in {y, 1}
+Inv == ENABLED (LET up == x' = x + 1 IN up /\\ y' = x') /\\ x + y < 4
+""",
+        "INIT Init\nNEXT Next\nINVARIANT Inv\n",
+        violated="Inv",
+    ),
+    "definitions that name variables, primed variables and both": Project(
+        """EXTENDS Naturals
+VARIABLES x, y
+c == x
+d == y
+a == x'
+both == <<c, d>>
+Init == c = 1 /\\ d \\in 0..1
+Next == \\/ a = (x + 1) % 4 /\\ UNCHANGED d
+        \\/ c' \\in {0, x} /\\ d' = 1 - y
+        \\/ LET b == y' IN b = 2 /\\ a \\in 1..2
+        \\/ UNCHANGED both
+""",
+        "INIT Init\nNEXT Next\n",
+    ),
+    "an operator that only asks whether its argument is enabled": Project(
+        """EXTENDS Naturals
+VARIABLES x, y
+Can(A) == ENABLED A
+CanMove(v) == ENABLED (v' = v + 1 /\\ x < 2 /\\ y' = y)
+Init == x = 0 /\\ y = 0
+Up == x < 3 /\\ x' = x + 1 /\\ y' = y
+Next == Up \\/ (~Can(Up) /\\ x' = 0 /\\ y' = 1 - y)
+Inv == Can(Next) /\\ (CanMove(x) \\/ x > 1)
+Low == CanMove(x)
+""",
+        "INIT Init\nNEXT Next\nINVARIANTS Inv Low\n",
+        violated="Low",
+    ),
+    "large sets of subsets, one in the other": Project(
+        """EXTENDS Integers
+VARIABLE b
+Init == b = TRUE
+Next == b' = /\\ SUBSET (1..23) \\subseteq SUBSET (1..42) /\\ ~(SUBSET (1..42) \\subseteq SUBSET (2..42))
+             /\\ SUBSET {1} \\subseteq SUBSET Int
+Inv == b
+""",
+        "INIT Init\nNEXT Next\nINVARIANT Inv\n",
+    ),
 }
 
 
@@ -472,6 +526,25 @@ Up == x' = x + 1
 Next == %s
 Low == %s
 """
+
+
+@pytest.mark.parametrize("engine", [explore_compiled, explore_with_tlc])
+def test_what_is_printed_is_evaluated(engine: Callable[..., SearchResult], tmp_path: Path) -> None:
+    """PrintT of a filtered set lists it, and meets the test that cannot be evaluated (tlaplus#179)."""
+    project = Project(
+        "EXTENDS TLC, Naturals\nVARIABLE v\nOdd == {s \\in SUBSET {1, 2} : \\A x \\in s : x = s}\n"
+        "Init == v = 0\nNext == PrintT(<<0, Odd>>) /\\ v' = v",
+        "INIT Init\nNEXT Next\n",
+    )
+    found = engine(*project.write(tmp_path))
+    assert found.verdict is Verdict.MALFORMED
+
+
+def test_what_is_random_is_refused_by_name(tmp_path: Path) -> None:
+    body = "EXTENDS Naturals, Randomization\nVARIABLE v\nInit == v \\in RandomSubset(1, {1, 2})\nNext == v' = v"
+    module, cfg = Project(body, "INIT Init\nNEXT Next\n").write(tmp_path)
+    with pytest.raises(CompileError, match="RandomSubset of the module Randomization is not supported"):
+        load_spec(module, cfg, cache_dir=tmp_path / "cache")
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,8 @@ class Program(Shapes):
             reads_next=nxt,
             strict=self.strict(body) & own,
             primed=self.primed(body) & own,
+            reads_next_of=self.primed(body, within_enabled=False) & own,
+            asked_of=own - self.used_otherwise(body),
             boolean=self.is_boolean(body),
             branches=self.branches(body),
             branches_applied=self.branches_applied(body),

@@ -37,6 +37,8 @@ class Facts:
         reads_next: it mentions variables of the next state.
         strict: the parameters certainly evaluated whenever the body is.
         primed: the parameters that occur under a prime (or UNCHANGED, ENABLED), here or in what is called.
+        reads_next_of: those of them that are under a prime outside ENABLED: what they are in the next state matters.
+        asked_of: the parameters of which it only asks whether they are ENABLED.
         boolean: its value is TRUE or FALSE, if it has one.
         branches: as a conjunct of an action it may hold in several ways (it has a disjunction or an exists).
         branches_applied: its value is a function that, applied as a conjunct of an action, may hold in several ways.
@@ -49,6 +51,8 @@ class Facts:
     reads_next: bool = False
     strict: frozenset[int] = frozenset()
     primed: frozenset[int] = frozenset()
+    reads_next_of: frozenset[int] = frozenset()
+    asked_of: frozenset[int] = frozenset()
     boolean: bool = True
     branches: bool = False
     branches_applied: bool = False
@@ -84,6 +88,9 @@ class Evaluation(Configured):
         if isinstance(expr, (Call, OperatorArg)):
             now, nxt = self._symbol_reads(expr.op, primed)
             args = expr.args if isinstance(expr, Call) else ()
+            asked = self._asked_of(expr)
+            now = now or any(any(self.reads(arg)) for arg in args if arg in asked)
+            args = tuple(arg for arg in args if arg not in asked)
             nxt = nxt or self._primes_argument(expr)
         elif isinstance(expr, Builtin):
             now = nxt = expr.name in ("UNCHANGED", "$SquareAct", "$AngleAct")
@@ -94,8 +101,6 @@ class Evaluation(Configured):
         else:
             now = nxt = False
             args = tuple(self._parts(expr))
-            if isinstance(expr, Let):
-                args += tuple(self.tree.definitions[uid].body for uid in self.used(expr))
         for arg in args:
             if now and nxt:
                 break
@@ -103,14 +108,36 @@ class Evaluation(Configured):
             now, nxt = now or more_now, nxt or more_next
         return now, nxt
 
+    def _asked_of(self, expr: Call | OperatorArg) -> list[Expr]:
+        """List the arguments of a use of which the definition only asks whether they are ENABLED."""
+        definition = self.definition(expr.op)
+        if definition is None or not isinstance(expr, Call):
+            return []
+        asked_of = self.facts[definition.uid].asked_of
+        return [arg for param, arg in zip(definition.params, expr.args, strict=True) if param in asked_of]
+
+    def used_otherwise(self, expr: Expr) -> frozenset[int]:
+        """List the parameters that occur elsewhere than within ENABLED."""
+        if isinstance(expr, Builtin) and expr.name == "ENABLED":
+            return frozenset()
+        found: frozenset[int] = frozenset()
+        parts = list(self._parts(expr))
+        if isinstance(expr, (Call, OperatorArg)):
+            found |= {expr.op}
+            asked = self._asked_of(expr)
+            parts = [part for part in parts if part not in asked]
+        if isinstance(expr, Let):
+            parts += [self.tree.definitions[uid].body for uid in self.used(expr)]
+        return found.union(*map(self.used_otherwise, parts))
+
     def _primes_argument(self, expr: Call | OperatorArg) -> bool:
         """Tell whether a definition primes an argument that reads the state."""
         definition = self.definition(expr.op)
         if definition is None or not isinstance(expr, Call):
             return False
-        primed = self.facts[definition.uid].primed
+        reads_next_of = self.facts[definition.uid].reads_next_of
         return any(
-            param in primed and not self.is_constant(arg)
+            param in reads_next_of and not self.is_constant(arg)
             for param, arg in zip(definition.params, expr.args, strict=True)
         )
 
@@ -196,31 +223,36 @@ class Evaluation(Configured):
             return none
         return none.union(*map(self.strict, args))
 
-    def primed(self, expr: Expr, under: bool = False) -> frozenset[int]:
-        """List the parameters that occur under a prime."""
+    def primed(self, expr: Expr, under: bool = False, *, within_enabled: bool = True) -> frozenset[int]:
+        """List the parameters that occur under a prime; what stands within ENABLED counts as that, or not at all."""
         found: frozenset[int] = frozenset()
         if isinstance(expr, (Call, OperatorArg)):
             if under and expr.op in self.tree.params:
                 found |= {expr.op}
             if isinstance(expr, Call):
-                found |= self._primed_call(expr, under)
+                found |= self._primed_call(expr, under, within_enabled)
             return found
         if isinstance(expr, Builtin):
+            if expr.name == "ENABLED" and not within_enabled:
+                return found
             under = under or expr.name in ("'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct")
         if isinstance(expr, Let):
             for uid in self.used(expr):
-                found |= self.primed(self.tree.definitions[uid].body, under)
+                found |= self.primed(self.tree.definitions[uid].body, under, within_enabled=within_enabled)
         for part in self._parts(expr):
-            found |= self.primed(part, under)
+            found |= self.primed(part, under, within_enabled=within_enabled)
         return found
 
-    def _primed_call(self, expr: Call, under: bool) -> frozenset[int]:
+    def _primed_call(self, expr: Call, under: bool, within_enabled: bool) -> frozenset[int]:
         found: frozenset[int] = frozenset()
         definition = self.definition(expr.op)
-        inside = self.facts[definition.uid].primed if definition is not None else frozenset()
+        inside: frozenset[int] = frozenset()
+        if definition is not None:
+            facts = self.facts[definition.uid]
+            inside = facts.primed if within_enabled else facts.reads_next_of
         for index, arg in enumerate(expr.args):
             flagged = definition is not None and definition.params[index] in inside
-            found |= self.primed(arg, under or flagged)
+            found |= self.primed(arg, under or flagged, within_enabled=within_enabled)
         return found
 
     def is_atomic(self, expr: Expr) -> bool:

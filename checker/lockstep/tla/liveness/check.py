@@ -87,9 +87,8 @@ def check_temporal(spec: Spec, graph: Graph, begin: Callable[[str], None]) -> Ch
         begin: told the name of each property before it is checked.
 
     Returns:
-        The first behaviour that violates a property; and what was not checked. WF and SF of a module that an INSTANCE
-        brings in ask whether its action is enabled, for any values of its own variables. Where one of these stands for
-        an expression, the spec's variables do not tell.
+        The first behaviour that violates a property; and what was not checked: what asks whether an action is enabled
+        that does not say what each of its variables becomes.
 
     Raises:
         TlaError: if evaluation fails.

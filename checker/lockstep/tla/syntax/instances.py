@@ -8,6 +8,9 @@ whatever bears the same name on another level is another definition, or stands u
 
 ``I(p) == INSTANCE M WITH z <- p`` substitutes parameters: they become additional parameters of the copies. Two sets of
 substitutions that differ only in which parameters they name are one.
+
+ENABLED is asked of the module's own variables: ``ENABLED (x' = 0 /\\ y' = 1)`` stays true where both x and y stand for
+z. Within it a prime makes x a variable of its own, which nothing but that ENABLED knows (Specifying Systems, 17.8).
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from lockstep.tla.syntax.tree import (
     Bound,
     Builtin,
     Call,
+    Declaration,
     Definition,
     Expr,
     Let,
@@ -35,6 +39,9 @@ from lockstep.tla.syntax.tree import (
 )
 
 __all__ = ["resolve_instances", "use_of", "walk"]
+
+
+_FAIRNESS = ("$WF", "$SF")
 
 
 def walk(expr: Expr, tree: Tree) -> list[Expr]:
@@ -147,11 +154,13 @@ class _Instance:
         values: what each declaration stands for.
         params: the parameters that the values mention, in their order; formal parameters of every copy.
         copies: the copy of each definition.
+        primed: within ENABLED, what holds under a prime; else None.
     """
 
     values: Mapping[int, Expr]
     params: tuple[int, ...]
     copies: dict[int, int] = field(default_factory=dict)
+    primed: _Instance | None = None
 
 
 @dataclass(frozen=True)
@@ -186,6 +195,7 @@ class _Resolver:
         self.written = dict(tree.definitions)  # copies are made of what was written, whatever is resolved already
         self.top = {uid for module in tree.modules.values() for uid in module.symbols} | tree.unlisted
         self.instances: dict[object, _Instance] = {}
+        self.freed: dict[_Instance, _Instance] = {}
         self.mentions = _Mentions(tree)
 
     def has_work(self, expr: Expr) -> bool:
@@ -211,13 +221,20 @@ class _Resolver:
 
     def entered(self, expr: Substituted, outer: _Scope) -> _Scope:
         """Answer the scope within a substitution: its values are rewritten in the scope where they stand."""
-        values = {pair.declared: self.rewrite(pair.value, outer) for pair in expr.substitutions}
-        params = tuple(dict.fromkeys(uid for value in values.values() for uid in self.free_params(value)))
-        key = self.canonical(values, params)
+        values, primed = self.values_in(expr, outer), None
+        if outer.instance.primed is not None:
+            primed = self.values_in(expr, replace(outer, instance=outer.instance.primed))
+        mentioned = [*values.values(), *(primed or {}).values()]
+        params = tuple(dict.fromkeys(uid for value in mentioned for uid in self.free_params(value)))
+        key = self.canonical(values, params), primed and self.canonical(primed, params)
         instance = self.instances.get(key)
         if instance is None:
-            instance = self.instances[key] = _Instance(values, params)
+            under_prime = None if primed is None else _Instance(primed, params)
+            instance = self.instances[key] = _Instance(values, params, primed=under_prime)
         return _Scope(instance, params, {})
+
+    def values_in(self, expr: Substituted, outer: _Scope) -> dict[int, Expr]:
+        return {pair.declared: self.rewrite(pair.value, outer) for pair in expr.substitutions}
 
     def canonical(self, values: Mapping[int, Expr], params: tuple[int, ...]) -> object:
         """Answer what two sets of substitutions have in common that differ in the names of parameters alone."""
@@ -247,7 +264,7 @@ class _Resolver:
         if isinstance(expr, Call):
             return self.call(expr, scope)
         if isinstance(expr, Builtin):
-            return replace(expr, args=tuple([self.rewrite(arg, scope) for arg in expr.args]))
+            return self.builtin(expr, scope)
         if isinstance(expr, Bind):
             bounds = tuple([self.bound(bound, scope) for bound in expr.bounds])
             return replace(expr, bounds=bounds, body=self.rewrite(expr.body, scope))
@@ -256,6 +273,66 @@ class _Resolver:
         if isinstance(expr, OperatorArg):
             return self.operator_arg(expr, scope)
         return expr
+
+    def builtin(self, expr: Builtin, scope: _Scope) -> Expr:
+        args = tuple([self.rewrite(arg, scope) for arg in expr.args])
+        free = self.free(scope.instance)
+        if expr.name in _FAIRNESS and free is not None:
+            subscript, action = expr.args
+            angle = Builtin("$AngleAct", (action, subscript), expr.loc)
+            return replace(expr, args=(*args, self.within(free, angle, scope)))
+        if expr.name == "ENABLED" and free is not None:
+            return replace(expr, args=(self.within(free, expr.args[0], scope),))
+        if scope.instance.primed is None:
+            return replace(expr, args=args)
+        if expr.name == "'":
+            return replace(expr, args=(self.within(scope.instance.primed, expr.args[0], scope),))
+        if expr.name == "UNCHANGED":
+            return self.unchanged(expr.args[0], scope)
+        if expr.name == "$AngleAct":
+            changed = Builtin("\\lnot", (self.unchanged(expr.args[1], scope),), expr.loc)
+            return Builtin("\\land", (args[0], changed), expr.loc)
+        if expr.name == "$SquareAct":
+            return Builtin("\\lor", (args[0], self.unchanged(expr.args[1], scope)), expr.loc)
+        return replace(expr, args=args)
+
+    def free(self, instance: _Instance) -> _Instance | None:
+        """Answer the substitutions within ENABLED, where a prime makes a variable one of its own; None if none does."""
+        declarations = self.tree.declarations
+        variables = [uid for uid in instance.values if uid in declarations and declarations[uid].is_variable]
+        if instance.primed is not None or not variables:
+            return None
+        if instance not in self.freed:
+            own = {uid: self.own_variable(declarations[uid]) for uid in variables}
+            primed = _Instance({**instance.values, **own}, instance.params)
+            self.freed[instance] = _Instance(instance.values, instance.params, primed=primed)
+        return self.freed[instance]
+
+    def own_variable(self, declared: Declaration) -> Call:
+        fresh = self.tree.fresh_uid()
+        self.tree.declarations[fresh] = replace(declared, uid=fresh)
+        self.tree.own_variables.append(fresh)
+        return Call(fresh, (), declared.loc)
+
+    def within(self, instance: _Instance, expr: Expr, scope: _Scope) -> Expr:
+        """Rewrite an expression under other substitutions of the same declarations.
+
+        What a LET around it defines stays as it is out there, as in TLC.
+        """
+        return self.rewrite(expr, replace(scope, instance=instance))
+
+    def unchanged(self, expr: Expr, scope: _Scope) -> Expr:
+        """Answer ``e' = e`` within ENABLED; for a tuple, of each of its parts."""
+        definition = self.written.get(expr.op) if isinstance(expr, Call) else None
+        if definition is not None and not definition.params and definition.uid in self.top:
+            body = _written(definition)
+            if body is definition.body and isinstance(body, Builtin) and body.name == "$Tuple":
+                expr = body
+        if isinstance(expr, Builtin) and expr.name == "$Tuple" and expr.args:
+            parts = tuple([self.unchanged(part, scope) for part in expr.args])
+            return Builtin("\\land", parts, expr.loc)
+        after = Builtin("'", (expr,), expr.loc)
+        return Builtin("=", (self.rewrite(after, scope), self.rewrite(expr, scope)), expr.loc)
 
     def bound(self, bound: Bound, scope: _Scope) -> Bound:
         return bound if bound.domain is None else replace(bound, domain=self.rewrite(bound.domain, scope))

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 STANDARD_MODULES = frozenset(
-    {"Naturals", "Integers", "Reals", "Sequences", "FiniteSets", "Bags", "TLC", "TLCExt", "Toolbox"}
+    {"Naturals", "Integers", "Reals", "Sequences", "FiniteSets", "Bags", "TLC", "TLCExt", "Toolbox", "Randomization"}
 )
 
 #: Modules of the community that TLC takes from Java, in part: the user has them, beside the spec or in a named folder.
@@ -229,6 +229,7 @@ class Tree:
         origins: of a definition that an INSTANCE brought in: the definition it is a copy of.
         unlisted: the definitions at the top level that no module lists as its symbols: ASSUMEs and THEOREMs with a
             name, and what SANY made of parts with parameters, as ``Inv!2!(x)``.
+        own_variables: the declarations of variables that only an ENABLED within an INSTANCE knows.
     """
 
     root: str = ""
@@ -238,6 +239,7 @@ class Tree:
     params: dict[int, Param] = field(default_factory=dict)
     origins: dict[int, int] = field(default_factory=dict)
     unlisted: set[int] = field(default_factory=set)
+    own_variables: list[int] = field(default_factory=list)
     _next_uid: int = 1 << 40
 
     def fresh_uid(self) -> int:

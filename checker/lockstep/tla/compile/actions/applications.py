@@ -75,7 +75,7 @@ def _write_generator(
 ) -> None:
     """Write the generator of what a definition's value says of an argument, whatever is assigned already."""
     body = Block()
-    _apply(actions, definition.body, _X, scope, body, anything(actions.values.variables.values(), ()), YIELD)
+    _apply(actions, definition.body, _X, scope, body, anything(actions.values.slots.values(), ()), YIELD)
     body.emit("yield from ()")
     block.nest(f"def {name}({', '.join([*params, _X])}):  # {definition.loc}", body)
 
@@ -179,7 +179,7 @@ def _apply_named(
         use = f"{function_of(actions, definition)}({', '.join([*states, *args, argument])})"
         assigns = actions.program.reads(definition.body)[1] or actions.mode == "init"
     inner = Block()
-    rest.write(inner, anything(actions.values.variables.values(), assigned) if assigns else assigned, scope)
+    rest.write(inner, anything(actions.values.slots.values(), assigned) if assigns else assigned, scope)
     block.nest(f"for _ in {use}:", inner)
 
 
@@ -200,11 +200,11 @@ def _apply_written(
     bound = scope.bind({own: FunctionBinding(value, name, assigns)})
     local = Block()
     inside = _bind(actions, bounds, domain, _X, bound, local)
-    actions.write(expr.body, inside, local, anything(actions.values.variables.values(), assigned), YIELD)
+    actions.write(expr.body, inside, local, anything(actions.values.slots.values(), assigned), YIELD)
     local.emit("yield from ()")
     block.nest(f"def {name}({_X}):", local)
     inner = Block()
-    rest.write(inner, anything(actions.values.variables.values(), assigned) if assigns else assigned, scope)
+    rest.write(inner, anything(actions.values.slots.values(), assigned) if assigns else assigned, scope)
     block.nest(f"for _ in {name}({argument}):", inner)
 
 

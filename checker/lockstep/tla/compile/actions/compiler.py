@@ -49,7 +49,7 @@ class Actions(ABC):
         known = self.exits.get((self.mode, definition.uid, assigned))
         if known is not None:
             return known
-        return anything(self.values.variables.values(), assigned)
+        return anything(self.values.slots.values(), assigned)
 
     def _text(self, name: str, definition: Definition, assigned: Assigned, key: object) -> str:
         scope, params = self.values.bind_params(definition, self.scope())

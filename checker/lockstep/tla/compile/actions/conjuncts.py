@@ -117,7 +117,8 @@ def variable_of(actions: Actions, expr: Expr, scope: Context) -> str | None:
             return plain_variable(actions, expr.args[0], scope)
         if isinstance(expr, Call) and isinstance(inline := scope.env.get(expr.op), InlineBinding):
             return variable_of(actions, inline.expr, inline.scope)
-        return None
+        body = _plain_body(actions, expr, scope)
+        return None if body is None else variable_of(actions, body, scope)
     return plain_variable(actions, expr, scope)
 
 
@@ -128,7 +129,19 @@ def plain_variable(actions: Actions, expr: Expr, scope: Context) -> str | None:
     binding = scope.env.get(expr.op)
     if isinstance(binding, InlineBinding):
         return plain_variable(actions, binding.expr, binding.scope)
-    return actions.values.variables.get(actions.program.target(expr.op))
+    body = _plain_body(actions, expr, scope)
+    if body is not None:
+        return plain_variable(actions, body, scope)
+    return actions.values.slots.get(actions.program.target(expr.op))
+
+
+def _plain_body(actions: Actions, expr: Expr, scope: Context) -> Expr | None:
+    """Answer the body of a definition without parameters, through which TLC looks for a variable to assign."""
+    if not isinstance(expr, Call) or expr.args:
+        return None
+    binding = scope.env.get(expr.op)
+    definition = binding.definition if isinstance(binding, LetBinding) else actions.program.definition(expr.op)
+    return definition.body if definition is not None and not definition.params else None
 
 
 def flattened(actions: Actions, expr: Expr, scope: Context) -> list[str] | None:
@@ -141,14 +154,10 @@ def flattened(actions: Actions, expr: Expr, scope: Context) -> list[str] | None:
         if any(part is None for part in parts):
             return None
         return [name for part in parts if part is not None for name in part]
-    if isinstance(expr, Call):
-        binding = scope.env.get(expr.op)
-        if isinstance(binding, InlineBinding):
-            return flattened(actions, binding.expr, binding.scope)
-        definition = binding.definition if isinstance(binding, LetBinding) else actions.program.definition(expr.op)
-        if definition is not None and not definition.params:
-            return flattened(actions, definition.body, scope)
-    return None
+    if isinstance(expr, Call) and isinstance(inline := scope.env.get(expr.op), InlineBinding):
+        return flattened(actions, inline.expr, inline.scope)
+    body = _plain_body(actions, expr, scope)
+    return None if body is None else flattened(actions, body, scope)
 
 
 def needs_inlining(actions: Actions, definition: Definition, expr: Call, scope: Context) -> bool:

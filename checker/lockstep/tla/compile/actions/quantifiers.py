@@ -107,7 +107,7 @@ def forall(actions: Actions, expr: Bind, scope: Context, block: Block, assigned:
     block.emit(f"{rows} = [{row} {clauses}]")
     if may_follow(actions):  # TLC puts each further element before those that wait
         block.emit(f"{rows}[1:] = {rows}[:0:-1]")
-    inside = anything(actions.values.variables.values(), assigned)
+    inside = anything(actions.values.slots.values(), assigned)
     if not reads_next(actions.program, expr.body, scope) and actions.mode != "init":
         inside = assigned
     local, done, body = Block(), Block(), Block()

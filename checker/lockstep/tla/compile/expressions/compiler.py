@@ -53,6 +53,8 @@ class Compiler(ABC):
         globals: the names of the generated module.
         names_of: the global name of each key.
         conjuncts: the conjuncts that explanations name, numbered.
+        variables: what the spec's variables are called, by id.
+        slots: the same of all that a next state may hold: also the variables that only an ENABLED knows.
         write_enabled: compiles ENABLED of an action.
     """
 
@@ -68,6 +70,8 @@ class Compiler(ABC):
         """Reserve the names of all definitions."""
         tree = self.program.tree
         self.variables = {d.uid: python_name(d.name) for d in self.program.variables()}
+        own = {uid: f"{python_name(tree.declarations[uid].name)}__{n}" for n, uid in enumerate(tree.own_variables)}
+        self.slots = {**self.variables, **own}
         self.reserved = {python_name(tree.name_of(u)) for m in tree.modules.values() for u in m.symbols}
         self.inlining: list[int] = []
 

@@ -87,6 +87,18 @@ def unstable(program: Program, expr: Expr, scope: Context) -> bool:
     return any(isinstance(binding, InlineBinding) for binding in scope.env.values())
 
 
+def reads_unfinished(program: Program, expr: Expr, scope: Context) -> bool:
+    """Tell whether an expression reads a state under construction, itself or by what is put in its place."""
+    now, nxt = program.reads(expr)
+    if (now and scope.now == NEXT) or (nxt and scope.next == NEXT):
+        return True
+    bindings = [scope.env.get(part.op) for part in walk(expr, program.tree) if isinstance(part, (Call, OperatorArg))]
+    return any(
+        isinstance(binding, InlineBinding) and reads_unfinished(program, binding.expr, binding.scope)
+        for binding in bindings
+    )
+
+
 def is_computed(program: Program, expr: Expr, scope: Context) -> bool:
     """Tell whether an expression names a value that is there already, so that it cannot fail."""
     binding = scope.env.get(expr.op) if isinstance(expr, Call) else None

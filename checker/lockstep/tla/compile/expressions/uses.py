@@ -16,7 +16,13 @@ from lockstep.tla.compile.expressions.context import (
     OperatorBinding,
     ThunkBinding,
 )
-from lockstep.tla.compile.expressions.in_context import is_given_soft, is_integer, is_small, must_inline
+from lockstep.tla.compile.expressions.in_context import (
+    is_given_soft,
+    is_integer,
+    is_small,
+    must_inline,
+    reads_unfinished,
+)
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.standard import DOING, READING, REGISTERS, STANDARD, STANDARD_VALUES, TOLD_OF_A_SEARCH
 from lockstep.tla.syntax.tree import Builtin, Call, Declaration, Definition, Expr, Let, Location, OperatorArg, String
@@ -49,11 +55,11 @@ def declared_use(compiler: Compiler, declared: Declaration, expr: Expr, scope: C
     """Compile the use of a variable."""
     if not declared.is_variable:
         raise CompileError(f"{WRONG_CFG} the constant {declared.name} has no value in the cfg", expr.loc, WRONG_CFG)
-    if declared.uid not in compiler.variables:
+    if declared.uid not in compiler.slots:
         raise CompileError(f"{declared.name} is a variable of a module that is not instanced here", expr.loc)
     if scope.now is None:
         raise CompileError(f"the variable {declared.name} where there is no state", expr.loc)
-    return f"{scope.now}.{compiler.variables[declared.uid]}"
+    return f"{scope.now}.{compiler.slots[declared.uid]}"
 
 
 def bound_use(
@@ -103,7 +109,10 @@ def let_use(
 ) -> str:
     """Compile the use of a LET definition."""
     definition = binding.definition
-    flexible = any(compiler.program.reads(definition.body))
+    now, nxt = compiler.program.reads(definition.body)
+    if nxt and scope.next is None:
+        raise CompileError("a prime where there is no next state", expr.loc)
+    flexible = now or nxt
     if flexible and (scope.now, scope.next) != (binding.scope.now, binding.scope.next):
         return inline(compiler, definition, expr, binding.scope.of_states(scope), scope, block, lazily=lazily)
     if must_inline(compiler.program, definition, expr, scope):
@@ -173,9 +182,13 @@ def let(compiler: Compiler, expr: Let, scope: Context, block: Block) -> Context:
         definition = compiler.program.tree.definitions[uid]
         name = scope.names.fresh(python_name(definition.name.rpartition("!")[2]))
         eager = uid in needed and not definition.params and not definition.recursive
+        # What stands first may be an action, which assigns what its value would be asked of.
+        eager = eager and not reads_unfinished(compiler.program, definition.body, inner)
         called = not eager and not definition.params
         soft = uid in compiler.program.applied and compiler.program.facts[uid].makes_function
         env[uid] = LetBinding(name, called, definition, inner, soft)
+        if scope.next is None and compiler.program.reads(definition.body)[1]:
+            continue  # an action, which only ENABLED can ask for: it is written there
         let_definition(compiler, definition, name, eager, soft, inner, block)
     return inner
 

@@ -135,10 +135,13 @@ def _write_builtin(module: Module, expr: Builtin, place: _Place) -> Temporal:
 
 
 def _write_fairness(module: Module, expr: Builtin, place: _Place) -> Temporal:
-    """Write WF or SF: of the angle action, a test of being enabled and a test of a step."""
-    subscript, action = expr.args
+    """Write WF or SF: of the angle action, a test of being enabled and a test of a step.
+
+    Of a module that is instanced, what is to be enabled speaks of its own variables, and is told apart.
+    """
+    subscript, action, *apart = expr.args
     angle = Builtin("$AngleAct", (action, subscript), expr.loc)
-    enabled = _leaf(module, Builtin("ENABLED", (angle,), expr.loc), place)
+    enabled = _leaf(module, Builtin("ENABLED", (*apart, angle)[:1], expr.loc), place)
     text = " ".join(source_text(module, expr.loc).split())
     return ["fair", _FAIR[expr.name], enabled, _leaf(module, angle, place), text, _shown(module, place)]
 

@@ -81,7 +81,7 @@ def assemble(module: Module) -> str:
         "from lockstep.tla.values.names import Names as _Names",
         f"\nMETA = {pprint.pformat(meta, width=110, sort_dicts=False)}",
         f"\nState = _state_class({tuple(meta['variables'])!r})",
-        f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(module.values.variables.values())!r}\n\n",
+        f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(module.values.slots.values())!r}\n\n",
         f"_names = _Names({module.names!r})\n_choose, _elements = _names.choose, _names.elements\n",
         "_json, _files = _JsonTexts(_elements), _Files()\n",
         "_to_json, _to_json_array, _to_json_object = _json.to_json, _json.to_json_array, _json.to_json_object\n",

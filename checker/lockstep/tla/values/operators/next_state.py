@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -12,6 +13,9 @@ from lockstep.tla.values.lazy.sets import member
 from lockstep.tla.values.operators.bounds import elements
 
 __all__ = ["NextState", "UnassignedError", "assign", "choose_next", "is_complete"]
+
+_SUFFIX = r"__\d+$|_+$"
+"""What a variable's name has in Python besides: of a keyword, and of a variable that only an ENABLED knows."""
 
 
 class UnassignedError(TlaError):
@@ -25,7 +29,7 @@ class NextState:
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse to read what is not assigned: Python asks here only then."""
-        raise UnassignedError(f"the next state does not say what {name.rstrip('_')} is")
+        raise UnassignedError(f"the next state does not say what {re.sub(_SUFFIX, '', name)} is")
 
 
 def assign(target: Any, name: str, value: Value) -> Iterator[None]:

@@ -128,9 +128,9 @@ def subseteq(left: Value, right: Value) -> bool:
         if left and right:
             _check_overlap(left, right)
         return left <= right
+    if type(left) is PowerSet and type(right) is PowerSet:
+        return subseteq(left.base, right.base)
     if not is_listable(left):
-        if type(left) is PowerSet and type(right) is PowerSet:
-            return subseteq(left.base, right.base)
         raise wrong("\\subseteq", "a set that can be listed on its left", left)
     return all(member(value, right) for value in elements(left))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value, as_fcn, forced, format_value
+from lockstep.tla.values.lazy.algebra import Filtered
 from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.operators.bounds import elements
 from lockstep.tla.values.operators.logic import boolean
@@ -34,19 +35,26 @@ def permutations(container: Value) -> Value:
 
 def tlc_print(value: Value, result: Value) -> Value:
     """Evaluate ``Print(value, result)``: the value goes to standard error."""
-    print(format_value(value), file=sys.stderr)
+    print(to_string(value), file=sys.stderr)
     return result
 
 
 def tlc_print_t(value: Value) -> bool:
     """Evaluate ``PrintT(value)``."""
-    print(format_value(value), file=sys.stderr)
+    print(to_string(value), file=sys.stderr)
     return True
 
 
 def to_string(value: Value) -> str:
     """Compute ``ToString(value)``."""
-    return format_value(value)
+    return format_value(_filtered(value))
+
+
+def _filtered(value: Value) -> Value:
+    """Evaluate the tests of filtered sets, which TLC lists to show them."""
+    if type(value) is tuple:
+        return tuple(map(_filtered, value))
+    return value.force() if isinstance(value, Filtered) and value.finite else value
 
 
 class Registers:
