@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from dledger import check_dledger
 from lockstep.base.verdict import Verdict
+from lockstep.logs.mapping import MappingError, read_mapping
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines
 from lockstep.systems.specs import spec_hash, trace_spec
 from lockstep.trace.format import Trace, TraceError, read_trace
-from lockstep.trace.mapping import MappingError, read_mapping
 from lockstep_command import lockstep
 from malformed import CAPTURED, CASES, EVENT, HEADER, LOCK_SERVICE, TRACE, WHOLE, Case, Said, lines, page, run
 from malformed import told as tell

@@ -85,12 +85,12 @@ def test_a_line_that_cannot_be_told_is_malformed_by_line_and_field(line: str, pr
     assert problem in str(verdict["reason"])
 
 
-def test_a_log_that_is_cut_off_is_malformed(tmp_path: Path) -> None:
+def test_the_torn_last_line_of_a_log_is_told_of_and_left_out(tmp_path: Path) -> None:
     log = service_log(tmp_path)
     log.write_bytes(log.read_bytes()[:-5])
     code, verdict = check(log)
-    assert code == 2
-    assert "truncated" in str(verdict["reason"])
+    assert (code, verdict["events"]) == (0, 199)
+    assert verdict["notes"] == [f"{log}:201: the last line does not end, and is left out"]
 
 
 def test_a_log_without_a_step_is_no_pass(tmp_path: Path) -> None:
@@ -187,9 +187,9 @@ def test_an_observation_of_no_node_is_malformed_where_the_spec_observes_nodes(tm
     spec = tmp_path / "LockService.tla"
     spec.write_text(SPEC.read_text().replace("Observe ==", "Observe(n) =="))
     spec.with_suffix(".cfg").write_text(SPEC.with_suffix(".cfg").read_text())
-    code, verdict = check(service_log(tmp_path), spec=spec)
-    assert (code, verdict["verdict"]) == (2, "malformed")
-    assert ":2: field `node`: missing: the spec's Observe takes one" in str(verdict["reason"])
+    found = lockstep("check", "--spec", spec, "--mapping", MAPPING, service_log(tmp_path), cwd=tmp_path)
+    assert found.returncode == 2
+    assert f"{MAPPING}:11: field `lines.locked.shows`: the spec's Observe takes a node" in found.stderr
 
 
 def test_variables_are_compared_by_name_where_the_spec_has_no_observe(tmp_path: Path) -> None:

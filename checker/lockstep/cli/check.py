@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ from lockstep.cli.options import (
 
 if TYPE_CHECKING:
     from lockstep.conformance.check import TraceVerdict
+    from lockstep.systems.judge import Judge
+    from lockstep.systems.own_logs import OwnLogs
+    from lockstep.trace.paths import Missing
 
 
 def _variants() -> dict[str, Mapping[str, str]]:
@@ -96,6 +100,11 @@ def _switch_completions() -> list[str]:
     type=click.FloatRange(min=0, min_open=True),
     help="With --engine tlc: seconds for each trace; after that it is inconclusive (default: no limit).",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="With --mapping: no pass where some explanation of the logs violates a property (exit code 3).",
+)
 @TLA_TOOLS
 @click.option(
     "--format",
@@ -113,6 +122,7 @@ def command(
     mapping: Path | None,
     engine: str,
     timeout: float | None,
+    strict: bool,
     tla_tools: Path | None,
     form: str,
 ) -> int:
@@ -142,7 +152,6 @@ def command(
     lockstep check --spec My.tla --mapping my.toml my.log
     """
     from lockstep.base.verdict import worst
-    from lockstep.conformance.check import malformed
     from lockstep.systems.judge import ByTlc, judge_known, judge_own
     from lockstep.trace.paths import trace_paths
 
@@ -153,15 +162,22 @@ def command(
     tlc = ByTlc(timeout, tla_tools) if engine == "tlc" else None
     if tlc is None and timeout is not None:
         raise click.UsageError("--timeout goes with --engine tlc")
+    if strict and mapping is None:
+        raise click.UsageError("--strict goes with --mapping")
     paths = trace_paths(traces)
     if own is None:
-        judge = judge_known(switches, tlc, progress, jar=tla_tools)
+        jobs = _jobs(paths, judge_known(switches, tlc, progress, jar=tla_tools))
     else:
         note_translation(own, tla_tools)
-        judge = judge_own(own, cfg_of(own, cfg), mapping, tlc, search_path=library, jar=tla_tools)
+        jobs = _own_jobs(
+            paths,
+            judge_own(
+                own, cfg_of(own, cfg), mapping, tlc, search_path=library, jar=tla_tools, strict=strict, say=progress
+            ),
+        )
     verdicts: list[TraceVerdict] = []
-    for path in paths:
-        verdicts.append(judge(path) if isinstance(path, Path) else malformed(path.word, path.reason))
+    for job in jobs:
+        verdicts.append(job())
         progress_end()
         _say(verdicts[-1], form)
     _say_all(verdicts, form)
@@ -170,6 +186,25 @@ def command(
         with_tlc = ["--engine tlc"] if tlc is not None else []
         click.echo("\nreplay: " + " ".join(["lockstep check", *with_tlc, *options, *traces]))
     return worst([verdict.verdict for verdict in verdicts]).exit_code
+
+
+def _jobs(paths: Sequence[Path | Missing], judge: Judge) -> Iterator[Callable[[], TraceVerdict]]:
+    """Yield the check of each file, and the verdict on what is none."""
+    from lockstep.conformance.check import malformed
+
+    for path in paths:
+        yield partial(judge, path) if isinstance(path, Path) else partial(malformed, path.word, path.reason)
+
+
+def _own_jobs(paths: Sequence[Path | Missing], judge: OwnLogs) -> Iterator[Callable[[], TraceVerdict]]:
+    """Yield the same where files may be the logs of one system; without one of its logs that is not checked."""
+    files = [path for path in paths if isinstance(path, Path)]
+    if not judge.together:
+        yield from _jobs(paths, judge)
+    elif len(files) == len(paths):
+        yield partial(judge.all, files)
+    else:
+        yield from _jobs([path for path in paths if not isinstance(path, Path)], judge)
 
 
 def _say(verdict: TraceVerdict, form: str) -> None:

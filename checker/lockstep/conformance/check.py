@@ -60,7 +60,9 @@ class Finding:
     `kind` is "step" (the action is not enabled), "shows" (an observed field differs), "sent" (the messages are
     not those that the step sent), "refused" (it is enabled, and a system that was asked refuses it) or "property";
     `code` is its rule's; `name` the action, field or property; `details`
-    are lines of explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE.
+    are lines of explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE. Of
+    several logs that are one system's, `source` names the file, and `kind` is "unexplained" where no behaviour explains
+    the line.
     """
 
     kind: str
@@ -74,6 +76,22 @@ class Finding:
     spec_line: str = ""
     reference_line: str = ""
     recorded_line: int | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """How many behaviours explain some logs, and what would tell them apart.
+
+    `states` is the largest number of states after a line, `explanations` how many ends explain all lines, `hidden` the
+    number of hidden steps by action in the first of these; `entropy`, of each variable that was not always the same,
+    the mean over the lines of the entropy of its values over those states, in bits, the greatest first.
+    """
+
+    states: int
+    explanations: int
+    hidden: dict[str, int]
+    entropy: dict[str, float]
 
 
 @dataclass(slots=True)
@@ -84,7 +102,7 @@ class TraceVerdict:
     each property. `steps` counts the events that were steps, `events` all that were read, `observed` the values
     that were compared: each part of what was shown, each message sent, each word that nothing was sent. `forced` are
     the lines of events that stand where a recording contradicts them. `notes` are lines on what does not change the
-    verdict.
+    verdict. Of logs that tell a part of what happened, `ambiguity` tells how sure this is.
     """
 
     source: str
@@ -97,6 +115,7 @@ class TraceVerdict:
     findings: list[Finding] = field(default_factory=list)
     forced: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    ambiguity: Ambiguity | None = None
 
     @property
     def deviation(self) -> Finding | None:

@@ -14,6 +14,7 @@ from lockstep.base.errors import (
 )
 
 STEP, SHOWS, SENT, REFUSED, PROPERTY = "LS201", "LS202", "LS203", "LS204", "LS100"
+UNEXPLAINED, POSSIBLE = "LS205", "LS206"
 MALFORMED, OTHER_SPEC = "LS301", "LS302"
 INCONCLUSIVE, INTERNAL = "LS401", "LS501"
 
@@ -106,6 +107,22 @@ not observed.""",
         """A system that was asked what it would do, whatever its schedule does, refuses an action with arguments with
 which the spec allows it. No trace shows that: what is never taken contradicts nothing. What it would do though the spec
 does not allow it is LS201; what would come of it otherwise than in the spec, LS202 and LS203.""",
+    ),
+    Rule(
+        UNEXPLAINED,
+        "no behaviour explains this line",
+        """Logs tell a part of what happened. Every behaviour of the spec that explains the lines before this one was
+carried along: in every order that clocks, files and messages allow, with as many hidden steps as are declared, with
+every value of what is not told. None of them goes on to this line. The finding tells, for the ones that come nearest,
+the first conjunct that is false or the value that differs. Either the system did what the spec forbids, or the mapping
+tells a line wrongly, or it declares too few hidden steps or too little skew.""",
+    ),
+    Rule(
+        POSSIBLE,
+        "some explanation violates a property",
+        """A behaviour that violates nothing explains the logs, so nothing is known to be wrong. Another one explains
+them as well, and violates a property: the logs do not tell which of them happened. This is a note, and the exit code
+is 0; with --strict it is 3. The note names the variable that the explanations differ in most: log it.""",
     ),
     Rule(
         MALFORMED,

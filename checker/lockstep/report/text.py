@@ -75,11 +75,14 @@ def finding_text(source: str, finding: Finding) -> str:
         "shows": f"after {finding.action} the trace shows something else than the spec",
         "sent": f"{finding.action} sent something else than the spec",
         "property": f"{finding.name} is violated by {finding.action}",
+        "unexplained": "no behaviour of the spec explains this line",
     }[finding.kind]
     recorded = f", recorded line {finding.recorded_line}" if finding.recorded_line is not None else ""
     of_node = f" of {finding.node}" if finding.node else ""
     event = "before any event" if finding.action == INIT else f"event {finding.seq}{of_node}{recorded}"
-    lines = [f"{source}:{finding.line}: {finding.code} {what} ({event})"]
+    lines = [
+        f"{finding.source or source}:{finding.line}: {finding.code} {what}{'' if finding.source else f' ({event})'}"
+    ]
     lines += [f"    {detail}" for detail in finding.details]
     if finding.spec_line:
         lines.append(f"    spec       {finding.spec_line}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -14,14 +15,15 @@ from lockstep.conformance.by_tlc import Subject, check_with_tlc
 from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
+from lockstep.logs.mapping import read_mapping
 from lockstep.systems.opening import open_trace
-from lockstep.systems.own import check_own, load_own_spec, own_system, refuse_mapping
+from lockstep.systems.own import check_own, load_own_spec, own_system
+from lockstep.systems.own_logs import OwnLogs, needs_search, refuse_mapping, subject_of
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.loading.project import parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Event, Header, Trace
 from lockstep.trace.json_lines import source_name
-from lockstep.trace.mapping import read_mapping
 
 #: What checks one trace: a file, or one that is open.
 Judge: TypeAlias = Callable[[Path | Trace], TraceVerdict]
@@ -123,26 +125,35 @@ def judge_own(
     *,
     search_path: Sequence[Path] = (),
     jar: Path | None = None,
-) -> Judge:
+    strict: bool = False,
+    say: Say = silent,
+) -> OwnLogs:
     """Return the check of a trace, or with `mapping` of a log, against a spec of the reader's own.
 
-    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with.
+    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with; `strict`,
+    whether logs do not pass if some explanation of them fails a property; `say`, told how far a search is.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
     mapped = None if mapping is None else read_mapping(mapping)
     system = own_system(own, cfg, mapped)
     spec = load_own_spec(system, search_path, jar)
-    if mapped is not None:
-        try:
-            refuse_mapping(mapped, spec)
-        except BadInputError as error:
-            raise type(error)(f"{mapping}: {error}") from error
+    searched, always = None, False
+    if mapping is not None and mapped is not None:
+        refuse_mapping(mapped, spec, mapping, system.observe)
     interface = system.interface(spec)
+    if mapped is not None:
+        start = None if mapped.start is None else load_own_spec(system, search_path, jar, mapped.start)
+        searched, always = subject_of(mapped, spec, interface, start), needs_search(mapped, spec)
     if tlc is None:
-        return lambda given: check_own(given, spec, interface, mapped)
+        plain = partial(check_own, spec=spec, interface=interface, mapping=mapped)
+        return OwnLogs(plain, searched, always, strict, say)
+    if always:
+        raise BadInputError(
+            f"{mapping}: TLC alone checks logs of which each line tells of one step in full; leave --engine out"
+        )
     parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
         return check_with_tlc(trace, Subject(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
 
-    return lambda given: check_own(given, spec, interface, mapped, with_tlc)
+    return OwnLogs(partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc))

@@ -8,12 +8,13 @@ from pathlib import Path
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import NOT_EVALUATED, Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
+from lockstep.logs.mapped import MappedTrace
+from lockstep.logs.mapping import Mapping
 from lockstep.systems.specs import refuse_unchecked
 from lockstep.systems.system import System
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Trace, TraceError, read_trace
-from lockstep.trace.mapping import MappedTrace, Mapping, MappingError
 
 #: The definition that a log is compared with where its mapping names no other.
 OBSERVE = "Observe"
@@ -21,7 +22,7 @@ OBSERVE = "Observe"
 
 def own_system(spec: Path, cfg: Path, mapping: Mapping | None = None) -> System:
     """Return the system of a spec of the reader's own: what its mapping says of it, and nothing else."""
-    said = mapping if mapping is not None else Mapping(kind="", lines={})
+    said = mapping if mapping is not None else Mapping(lines={})
     return System(
         spec=spec.stem,
         title=spec.stem,
@@ -34,25 +35,17 @@ def own_system(spec: Path, cfg: Path, mapping: Mapping | None = None) -> System:
     )
 
 
-def refuse_mapping(mapping: Mapping, spec: Spec) -> None:
-    """Raise MappingError where a mapping names what the spec or its cfg has not."""
-    if mapping.null is not None and mapping.null not in {**spec.model_values, **spec.constants}:
-        raise MappingError(f"field `null`: the cfg has no constant {mapping.null!r}")
-    if mapping.observe is not None and mapping.observe not in spec.definitions:
-        raise MappingError(f"field `observe`: the spec does not define {mapping.observe!r}")
-    for name in mapping.codes:
-        if name not in spec.property_places:
-            raise MappingError(f"field `codes.{name}`: the cfg has no such INVARIANT or PROPERTY")
-
-
-def load_own_spec(system: System, search_path: Sequence[Path] = (), jar: Path | None = None) -> Spec:
+def load_own_spec(
+    system: System, search_path: Sequence[Path] = (), jar: Path | None = None, start: str | None = None
+) -> Spec:
     """Compile a spec that traces are to be checked against.
 
-    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools to use.
+    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools to use; `start`, the definition that
+    says in which states a log may begin, if these are not the initial ones.
     Raises UncheckedPropertyError where the cfg asks for liveness, which no finite trace can be checked for,
     FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
-    compiled = load_spec(system.module, system.trace_cfg, search_path=search_path, jar=jar)
+    compiled = load_spec(system.module, system.trace_cfg, search_path=search_path, start=start, jar=jar)
     compiled.refuse_false_assumptions()
     refuse_unchecked(compiled, str(system.trace_cfg))
     return compiled
@@ -72,11 +65,18 @@ def check_own(
     """
     source = given.source if isinstance(given, Trace) else str(given)
     try:
-        found = check(_opened(given, source, spec, mapping), spec, interface)
+        opened = _opened(given, source, spec, mapping)
+        found = check(opened, spec, interface)
+        found.notes += opened.notes if isinstance(opened, MappedTrace) else []
     except Exception as error:  # Whatever it is, it is this trace's alone.
         found = failure(error, source)
+    return of_own(found)
+
+
+def of_own(found: TraceVerdict) -> TraceVerdict:
+    """Return a verdict with the mistake of a spec that has no value as the reader's own, whose the spec is."""
     if found.verdict is Verdict.INTERNAL and found.reason.startswith(NOT_EVALUATED):
-        found.verdict = Verdict.MALFORMED  # the spec is the reader's own, and so is the mistake
+        found.verdict = Verdict.MALFORMED
     return found
 
 

@@ -96,6 +96,21 @@ class Tracer:
         """Note the verdict on a comparison."""
         return self._note(number, holds, (left,), (right,))
 
+    def every(self, number: int, failing: Iterator[tuple[Any, ...]]) -> bool:
+        """Note the verdict on a conjunct that is to hold for all of a set: it fails for the first that is given.
+
+        Each comes as what the quantifier binds, by name, and both sides of the comparison, if it is one.
+        """
+        first = next(failing, None)
+        if first is None:
+            return self.test(number, True)
+        bound, *compared = first
+        left, right = ((compared[0],), (compared[1],)) if compared else (None, None)
+        self.bind(**bound)
+        self._fail(number, left, right)
+        self.release()
+        return False
+
     def _note(self, number: int, holds: bool, left: tuple[Value] | None, right: tuple[Value] | None) -> bool:
         if holds:
             self.stack.append(number)

@@ -25,6 +25,7 @@ from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.names import Names
+from lockstep.tla.values.operators.bounds import Told
 from lockstep.tla.values.operators.tlc import Registers
 
 __all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of"]
@@ -35,6 +36,10 @@ _RECURSION = 10_000
 
 class FalseAssumptionError(BadInputError):
     """The constants are excluded by an ASSUME of the spec."""
+
+
+#: What a step is told as that its arguments do not determine.
+TWO_SUCCESSORS = "has two successors for the same arguments"
 
 
 class AmbiguousStep(TlaError):  # noqa: N818 - it names what happened
@@ -226,7 +231,7 @@ class Spec:
             if found is None:
                 found = after
             elif after != found:
-                raise AmbiguousStep(f"{action} has two successors for the same arguments")
+                raise AmbiguousStep(f"{action} {TWO_SUCCESSORS}")
         return found
 
     def _arguments(self, action: str, params: tuple[str, ...], args: Mapping[str, Value]) -> list[Value]:
@@ -234,23 +239,38 @@ class Spec:
             raise TypeError(f"{action} takes ({', '.join(params)}), not ({', '.join(args)})")
         return [args[name] for name in params]
 
-    def arguments(self, state: State, action: str) -> Iterator[dict[str, Value]]:
+    def arguments(
+        self, state: State, action: str, told: Mapping[str, Told] | None = None
+    ) -> Iterator[dict[str, Value]]:
         """List what the quantifiers of an action bind its parameters to, whether it is enabled with that or not.
 
         Args:
             state: a state.
             action: the action's name.
+            told: what is told of its parameters, by name; without it, and of a parameter that is left out, nothing.
 
         Yields:
-            The arguments by name, the same perhaps several times; of Nat, Int and STRING one element stands for all.
+            The arguments by name, the same perhaps several times; of Nat, Int and STRING one element stands for all
+            where nothing is told.
 
         Raises:
             KeyError: if there is no such action.
+            ArgumentError: if a value that is told cannot be compared with the set that binds its parameter.
             TlaError: if evaluation fails, or another set cannot be listed.
         """
         params = self.actions[action].params
-        for args in self._bound[action](state):
+        known = told or {}
+        for args in self._bound[action](state, tuple(known.get(name) for name in params)):
             yield dict(zip(params, args, strict=True))
+
+    def steps(self, state: State, action: str, args: Mapping[str, Value]) -> Iterator[State]:
+        """List the next states of an action with given arguments, where it chooses besides; else as :meth:`step`.
+
+        Yields:
+            The next states, the same perhaps several times; none where the action is not enabled.
+        """
+        function, params = self._step[action]
+        return iter(function(state, *self._arguments(action, params, args)))
 
     def explain(self, state: State, action: str, args: Mapping[str, Value]) -> Explanation:
         """Say why an action is not enabled: per branch, its first false conjunct.

@@ -37,6 +37,7 @@ def load_spec(
     debug: bool = False,
     search_path: Iterable[str | Path] = (),
     footprints: Iterable[str] = (),
+    start: str | None = None,
     java: str | None = None,
     jar: str | Path | None = None,
 ) -> Spec:
@@ -50,6 +51,7 @@ def load_spec(
         debug: refuse a CHOOSE with more than one witness.
         search_path: further directories with modules, after the root module's own and its parent, before spec/common.
         footprints: definitions whose :meth:`Spec.footprint` will be asked for, where they are there.
+        start: the definition that says in which states to begin, if these are not the initial ones.
         java: the Java launcher.
         jar: ``tla2tools.jar``; what another jar parsed is not taken from the cache.
 
@@ -69,9 +71,10 @@ def load_spec(
     directories = directories_of(root, search_path)
     given = dict(constants or {})
     cfg_text, cfg = read_cfg(cfg_path, given)
+    cfg.start = start
     modules = project_modules(root, directories)
     asked = sorted(footprints)
-    spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked))
+    spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked, *([] if start is None else [start])))
     cached = _cache_file(cache_dir, root.stem, spec_hash, None if jar is None else Path(jar))
     if (known := _cached(cached)) is not None:
         return known

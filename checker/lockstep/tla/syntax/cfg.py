@@ -40,6 +40,7 @@ class Cfg:
         alias: name of what TLC shows instead of a counterexample's states, if any.
         postcondition: name of what must hold once a search is complete, if any.
         check_deadlock: whether deadlock is an error.
+        start: name of the predicate of the states to begin in, instead of the initial predicate; no cfg says it.
         names: the model values and strings in these values, in the order of the text.
         file: its name in error messages.
         lines: where each word stands first.
@@ -61,6 +62,7 @@ class Cfg:
     alias: str | None = None
     postcondition: str | None = None
     check_deadlock: bool = True
+    start: str | None = None
     names: list[str] = field(default_factory=list)
     file: str = "the configuration"
     lines: dict[str, int] = field(default_factory=dict)

@@ -49,6 +49,10 @@ class ArgumentError(TlaTypeError):
         self.name = name
 
 
+class ForeignWordError(ArgumentError):
+    """An argument that is a string where the quantifier's set has model values alone, and none of that name."""
+
+
 class TlaAssertionError(TlaError):
     """A false ``Assert`` of the TLC module."""
 

@@ -9,7 +9,8 @@ from lockstep.tla.compile.actions.compiler import Actions
 from lockstep.tla.compile.actions.conjuncts import sides
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import Context, ValueBinding
-from lockstep.tla.syntax.tree import Builtin, Call, Expr
+from lockstep.tla.compile.expressions.quantifiers import body_call, loops
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr
 
 
 def guard(actions: Actions, expr: Expr, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
@@ -28,6 +29,9 @@ def traced_guard(actions: Actions, expr: Expr, scope: Context, block: Block, ass
     """Write a formula so that the tracer learns whether it holds, and its sides."""
     inner = Block()
     rest.write(inner, assigned, scope)
+    if isinstance(expr, Bind) and expr.name == "$BoundedForall":
+        traced_universal(actions, expr, scope, block, inner)
+        return
     compared = sides(actions, expr)
     if compared is None:
         code = actions.values.test(expr, scope, block)
@@ -42,6 +46,19 @@ def traced_guard(actions: Actions, expr: Expr, scope: Context, block: Block, ass
     assert isinstance(expr, (Builtin, Call))
     again = replace(expr, args=args)
     comparison(actions, expr, left, right, actions.values.test(again, bound, block), inner, block, scope)
+
+
+def traced_universal(actions: Actions, expr: Bind, scope: Context, block: Block, inner: Block) -> None:
+    """Write a formula that holds for all of a set so that the tracer learns of the first for which it does not."""
+    values = actions.values
+    within, clauses, names = loops(values, expr.bounds, scope, block, in_order=True)
+    test = body_call(values, expr.body, within, names, block, test=True)
+    said = [actions.program.tree.params[uid].name for bound in expr.bounds for uid in bound.params]
+    shown = ["{" + ", ".join(f"{name!r}: {code}" for name, code in zip(said, names, strict=True)) + "}"]
+    for side in sides(actions, expr.body) or ():
+        shown.append(body_call(values, side, within, names, block, test=False))
+    failing = f"(({', '.join(shown)},) {clauses} if not {test})"
+    held(f"if _w.every({conjunct(actions, expr)}, {failing}):", inner, block)
 
 
 def comparison(

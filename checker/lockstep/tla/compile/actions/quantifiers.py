@@ -22,8 +22,7 @@ def ordered(actions: Actions, domain: Expr, scope: Context, block: Block) -> str
     limits = limits_of(actions.program, domain)
     if limits is not None:
         return iterable(actions.values, domain, scope, block)
-    listing = "_sampled" if actions.mode == "bound" else "_elements"
-    return f"{listing}({actions.values.expr(domain, scope, block)})"
+    return f"_elements({actions.values.expr(domain, scope, block)})"
 
 
 def write_bind(actions: Actions, expr: Bind, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:

@@ -43,8 +43,8 @@ def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
             raise CompileError(f"{cfg.specification} should be Init /\\ [][Next]_vars", definition.loc)
         initial = formula.initial
         whole = initial[0] if len(initial) == 1 else Builtin("\\land", tuple(initial), initial[0].loc)
-        return whole, formula.steps[0].args[0]
-    init = cfg.init or ("Init" if "Init" in program.top else None)
+        return (_use(program, cfg.start, "start") or whole), formula.steps[0].args[0]
+    init = cfg.start or cfg.init or ("Init" if "Init" in program.top else None)
     nxt = cfg.next or ("Next" if "Next" in program.top else None)
     return _use(program, init, "INIT"), _use(program, nxt, "NEXT")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from lockstep.tla.compile.actions.assigned import YIELD, Rest
@@ -13,7 +14,9 @@ from lockstep.tla.compile.actions.guards import held
 from lockstep.tla.compile.actions.quantifiers import every
 from lockstep.tla.compile.emit import Block, python_name
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Context
+from lockstep.tla.compile.expressions.in_context import limits_of
 from lockstep.tla.compile.expressions.logic import given_of, member_of
+from lockstep.tla.compile.expressions.quantifiers import iterable
 from lockstep.tla.compile.expressions.uses import let
 from lockstep.tla.compile.module.behaviour import actions_of, split_of
 from lockstep.tla.compile.module.module import Module, inlined, place_of
@@ -23,6 +26,10 @@ from lockstep.tla.syntax.tree import Bound, Expr
 
 #: An action, and what is left of the way to it.
 _Way: TypeAlias = tuple[ActionPart, tuple[Frame, ...]]
+
+
+#: What a function that lists arguments is told of each of them.
+_TOLD = "_args"
 
 
 def _first_frame(way: _Way) -> object:
@@ -107,7 +114,7 @@ def entry(module: Module, mode: str, key: str, name: str, params: tuple[str, ...
         _descend(module, actions, [(part, part.frames)], [], given, {}, actions.scope(), body)
     if not any("yield" in line for line in body.lines):
         body.emit("yield from ()")
-    states = {"bound": [NOW], "step": [NOW, *given], "why": ["_w", NOW, *given]}[mode]
+    states = {"bound": [NOW, _TOLD], "step": [NOW, *given], "why": ["_w", NOW, *given]}[mode]
     head = Block()
     head.nest(f"def {key}({', '.join(states)}):  # {parts[0].loc} {name}", body)
     return "\n".join(head.lines)
@@ -169,7 +176,8 @@ def _descend(
     elif frame.bound is not None and actions.mode in ("next", "bound"):
         below = [(each, left[1 + frame.further :]) for each, left in ways]
         bounds = [each.bound for each in frames[: 1 + frame.further] if each.bound is not None]
-        _enumerate(actions, bounds, scope, block, go_on)
+        enumerate_ = partial(_list, module, len(bound)) if actions.mode == "bound" else _enumerate
+        enumerate_(actions, bounds, scope, block, go_on)
     elif frame.bound is not None:
         _test_given(module, actions, frame.bound, bound, given, scope, block, go_on)
 
@@ -180,6 +188,41 @@ def _enumerate(actions: Actions, bounds: list[Bound], scope: Context, block: Blo
         go_on(inner, inside, [inside.env[uid].code for uid in params])  # type: ignore[union-attr]
 
     every(actions, bounds, scope, block, write)
+
+
+def _list(
+    module: Module,
+    first: int,
+    actions: Actions,
+    bounds: list[Bound],
+    scope: Context,
+    block: Block,
+    go_on: Callable[..., None],
+) -> None:
+    """Write loops over what is told of each parameter; `first` is the number of the first one."""
+    params = [uid for bound in bounds for uid in bound.params]
+
+    def nest(left: list[Bound], outside: Context, outer: Block) -> None:
+        if not left:
+            go_on(outer, outside, [outside.env[uid].code for uid in params])  # type: ignore[union-attr]  # as bound here
+            return
+        *rest, bound = left
+        assert bound.domain is not None
+        number = first + sum(len(each.params) for each in rest)
+        limits = limits_of(actions.program, bound.domain)
+        write = module.values.expr if limits is None else partial(iterable, module.values)
+        domain = write(bound.domain, outside, outer)
+        inside, names = module.values.bind_values(bound.params, outside)
+        heads = [f"for {name} in _told({domain}, {_TOLD}[{number + k}]):" for k, name in enumerate(names)]
+        if bound.is_tuple:
+            told = f"{_TOLD}[{number}:{number + len(names)}]"
+            heads = [f"for {', '.join(names)}{',' * (len(names) == 1)} in _told_tuples({domain}, {told}):"]
+        blocks = [Block() for _ in heads]
+        nest(rest, inside, blocks[0])
+        for head, inner, around in zip(heads, blocks, [*blocks[1:], outer], strict=True):
+            around.nest(head, inner)
+
+    nest(bounds, scope, block)
 
 
 def _test_given(

@@ -1,0 +1,223 @@
+"""Logs x spec -> verdict: is there a behaviour of the spec that explains all their lines, and what does it violate?"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from lockstep.base.progress import Say, silent
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import Ambiguity, Finding, TraceVerdict
+from lockstep.conformance.codes import POSSIBLE, UNEXPLAINED
+from lockstep.conformance.interface import Interface
+from lockstep.logs import steps as paths_of
+from lockstep.logs.mapped import Logs, read_logs
+from lockstep.logs.mapping import Mapping
+from lockstep.logs.order import Order
+from lockstep.logs.search import Blocked, Conclusion, Explained, Run, explain
+from lockstep.logs.steps import Steps
+from lockstep.logs.why import told, why_not
+from lockstep.tla.spec import Spec
+from lockstep.trace.json_lines import source_name
+
+#: How many states a log may begin in.
+MOST_STARTS = 100_000
+
+#: How many times the declared difference clocks are tried with, where nothing explains the lines; and how many states
+#: are carried then: it is only asked whether something would.
+_FACTORS, _FEW_STATES = (2, 4, 16, 64, 1024), 500
+
+_MILLISECOND = 10**6
+
+#: So many explanations that fail something are told of.
+_FEW = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What logs are checked against: the spec, where they meet it, how their lines are told, and where they begin.
+
+    `start` is the spec compiled to begin where the mapping says, None where that is its Init.
+    """
+
+    spec: Spec
+    interface: Interface
+    mapping: Mapping
+    start: Spec | None = None
+
+
+def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
+    """Check the logs of one system.
+
+    Arguments: `paths`, their files; `strict`, whether it is no pass if some explanation fails a property; `say`, told
+    now and then how far it is.
+    Raises BadInputError where a line is malformed, or the lines have no order.
+    """
+    begin = time.perf_counter()
+    source = ", ".join(source_name(path) for path in paths)
+    tell = _told_now_and_then(say, source)
+    logs = read_logs(paths, subject.mapping, subject.spec, subject.interface.words, tell("line {:,} read"))
+    verdict = TraceVerdict(source, Verdict.HOLDS, "", notes=list(logs.notes))
+    if not logs.lines:
+        verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "the logs tell of nothing that the spec knows"
+        return verdict
+    steps = Steps(subject.spec, subject.interface, subject.mapping.hidden)
+    order = Order(logs.threads, logs.skew, logs.resolution)
+    found = explain(order, steps, _starts(subject, steps), on_line=tell(f"line {{:,}} of {logs.lines:,} explained"))
+    _conclude(verdict, found, subject, strict)
+    if found.conclusion is Conclusion.REFUTED:
+        _refute(verdict, found, order, steps)
+        _blame_clocks(verdict, logs, steps, subject)
+    _count(verdict, found, logs)
+    verdict.seconds = time.perf_counter() - begin
+    return verdict
+
+
+def _told_now_and_then(say: Say, source: str) -> Callable[[str], Callable[[int], None]]:
+    def telling(text: str) -> Callable[[int], None]:
+        return lambda number: say(f"{source}: {text.format(number)}")
+
+    return telling
+
+
+def _starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
+    """Return the states that a log may begin in, None for the initial ones."""
+    if subject.start is None:
+        return None
+    name = subject.mapping.start
+    states = list(islice(dict.fromkeys(subject.start.initial_states()), MOST_STARTS + 1))
+    if len(states) > MOST_STARTS:
+        values = {variable: len({state[i] for state in states}) for i, variable in enumerate(states[0].variables)}
+        most = max(values, key=values.__getitem__)
+        steps.left_out.setdefault(
+            f"{name} has more than {MOST_STARTS:,} states; {most} has {values[most]:,} values in them"
+        )
+        states.pop()
+    return [paths_of.Path(subject.spec.state(state.as_dict())) for state in states]
+
+
+# ---- The verdict ----
+
+
+def _conclude(verdict: TraceVerdict, found: Explained, subject: Subject, strict: bool) -> None:
+    failing = [names for names in found.failures() if names]
+    if found.conclusion is Conclusion.EXPLAINED:
+        verdict.reason = "a behaviour of the spec explains all lines; every property holds"
+        possible = _possible(found)
+        verdict.notes += [
+            f"{POSSIBLE} note: another explanation violates {_joined(names)}" for names in possible[:_FEW]
+        ]
+        if possible and strict:
+            verdict.verdict = Verdict.INCONCLUSIVE
+            verdict.reason = f"some explanation violates {_joined(possible[0])}, and --strict takes that for no pass"
+    elif found.conclusion is Conclusion.VIOLATED:
+        verdict.verdict = Verdict.VIOLATED
+        verdict.reason = "each explanation violates " + ", or ".join(map(_joined, failing))
+        verdict.findings = list(_violations(found, subject))
+    elif found.conclusion is Conclusion.UNKNOWN:
+        at = f" at {_where(found.blocked)}" if found.blocked else ""
+        verdict.verdict, verdict.reason = (
+            Verdict.INCONCLUSIVE,
+            f"not every explanation was looked at{at}: {found.left_out[0]}",
+        )
+
+
+def _where(blocked: Iterable[Blocked]) -> str:
+    return " or ".join(f"{each.line.source}:{each.line.number}" for each in blocked)
+
+
+def _possible(found: Explained) -> list[frozenset[str]]:
+    """List the smallest sets of properties that explanations fail, where there is one that fails none."""
+    sets = {run.failed for run in found.runs if run.failed}
+    return sorted((each for each in sets if not any(other < each for other in sets)), key=sorted)
+
+
+def _joined(names: Iterable[str]) -> str:
+    return " and ".join(sorted(names))
+
+
+def _violations(found: Explained, subject: Subject) -> Iterator[Finding]:
+    """Yield where each property fails first, in an explanation that fails no more than it must."""
+    for names in found.failures():
+        run = next(run for run in found.runs if run.failed == names)
+        for name in sorted(names):
+            here = next(each for each in run.whole() if name in each.failed)
+            action = here.steps[-1].action if here.steps else "Init"
+            line = here.told
+            code, place = (
+                subject.interface.code_of(name),
+                str(subject.spec.property_places.get(name.partition("#")[0], "")),
+            )
+            number, text, source = (0, (), "") if line is None else (line.number, (line.text[:200],), line.source)
+            yield Finding("property", code, name, number, 0, "", action, text, str(place), source=source)
+
+
+def _refute(verdict: TraceVerdict, found: Explained, order: Order, steps: Steps) -> None:
+    verdict.verdict = Verdict.VIOLATED
+    first, *others = sorted(found.blocked, key=lambda each: (each.line.time or 0, each.thread, each.line.number))
+    verdict.reason = f"no behaviour of the spec explains line {first.line.number} of {first.line.source}"
+    reasons = why_not(first.line, first.runs, steps)
+    details = [first.line.text[:200], *_of_states(first)]
+    for index, reason in enumerate(reasons):
+        details += told(reason, state_too=index == 0)
+    if others:
+        details.append(
+            f"nor would it go on with {' or '.join(f'{each.line.source}:{each.line.number}' for each in others)}"
+        )
+    place = next((reason.place for reason in reasons if reason.place), "")
+    action = next((claim.action for claims in first.line.readings for claim in claims if claim.action), "")
+    verdict.findings.append(
+        Finding("unexplained", UNEXPLAINED, action, first.line.number, 0, "", action, tuple(details), place,
+                source=first.line.source)
+    )  # fmt: skip
+
+
+def _of_states(blocked: Blocked) -> Iterator[str]:
+    states = len({run.state for run in blocked.runs})
+    if states > 1:
+        yield f"{states:,} states explain the lines before it; of those, the nearest:"
+
+
+def _blame_clocks(verdict: TraceVerdict, logs: Logs, steps: Steps, subject: Subject) -> None:
+    """Say so where clocks that differ by more than is declared would explain the lines, and by how much."""
+    if len(logs.threads) < 2 or not any(line.time is not None for thread in logs.threads for line in thread.lines):
+        return
+    declared = logs.skew + logs.resolution
+    for slack in ((declared or _MILLISECOND) * factor for factor in _FACTORS):
+        if explain(Order(logs.threads, slack), steps, _starts(subject, steps), most=_FEW_STATES).runs:
+            verdict.notes.append(
+                f"note: if the clocks differ by {_milliseconds(slack)} ms, a behaviour explains these lines;"
+                f" the mapping says {_milliseconds(declared)} ms"
+            )
+            return
+
+
+def _milliseconds(nanoseconds: int) -> str:
+    return f"{nanoseconds / _MILLISECOND:,.10g}"
+
+
+def _count(verdict: TraceVerdict, found: Explained, logs: Logs) -> None:
+    """Take down how much was explained, and how sure it is."""
+    run = found.runs[0] if found.runs else max(
+        (run for each in found.blocked for run in each.runs), key=lambda each: len(each.whole()), default=None
+    )  # fmt: skip
+    whole: list[Run] = [] if run is None else run.whole()
+    taken = [step for each in whole for step in each.steps]
+    verdict.events = len(whole) - 1 if whole else 0
+    verdict.steps = len(taken)
+    verdict.observed = sum(len(claim.shows) for each in whole if each.told for claim in each.told.readings[0])
+    hidden = Counter(step.action for step in taken if step.hidden)
+    entropy = {name: round(bits, 3) for name, bits in found.ambiguity.mean().items()}
+    verdict.ambiguity = Ambiguity(found.ambiguity.most, len(found.runs), dict(hidden), entropy)
+    if entropy:
+        name = next(iter(entropy))
+        verdict.notes.append(
+            f"note: up to {found.ambiguity.most:,} states explain the lines up to one of them;"
+            f" a log of {name} would tell most ({entropy[name]:.2f} bits)"
+        )
+    if verdict.verdict is Verdict.HOLDS and not verdict.steps and not verdict.observed:
+        verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "the lines tell of no step, and show nothing"

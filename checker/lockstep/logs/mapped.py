@@ -1,0 +1,234 @@
+"""Logs through a mapping: the lines in a spec's own words, as events of a trace or as what partly tells of steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lockstep.base.near import did_you_mean
+from lockstep.conformance.compare import Words, equal_count, to_value
+from lockstep.logs.lines import Claim, Line, Thread
+from lockstep.logs.mapping import Mapping, Rule, Said, Source, Stamp, duration
+from lockstep.logs.records import UNTOLD, Log, Parts, Record, logs_of, records
+from lockstep.logs.stamps import nanoseconds
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import Value
+from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.trace.format import Event
+from lockstep.trace.json_lines import TraceError, source_name
+
+
+class Rules:
+    """Which rule of a mapping a line falls under."""
+
+    def __init__(self, mapping: Mapping) -> None:
+        """Prepare the rules of a mapping."""
+        self.mapping = mapping
+        self._rules: dict[str, list[tuple[Rule, list[tuple[str, re.Pattern[str]]]]]] = {}
+        for kind, _, rule in mapping.rules():
+            matching = [(name, re.compile(expression)) for name, expression in rule.match.items()]
+            self._rules.setdefault(kind if mapping.kind is not None else "", []).append((rule, matching))
+
+    def of(self, record: Record) -> tuple[Rule, Record] | None:
+        """Return the rule of a line, and the line with what the rule's expressions found; None where it is ignored.
+
+        Raises TraceError where no rule fits, and the mapping does not ignore that.
+        """
+        for rule, matching in self._candidates(record):
+            fitting = _fitting(rule, matching, record)
+            if fitting is not None:
+                return None if rule.ignore else (rule, fitting)
+        if self.mapping.otherwise == "ignore":
+            return None
+        raise record.error(self._unknown(record))
+
+    def _candidates(self, record: Record) -> Sequence[tuple[Rule, list[tuple[str, re.Pattern[str]]]]]:
+        path = self.mapping.kind
+        if path is None:
+            return self._rules.get("", ())
+        kind = record.at(path) if self.mapping.otherwise == "ignore" else record.needed(path)
+        return self._rules.get(kind, ()) if isinstance(kind, str) else ()
+
+    def _unknown(self, record: Record) -> str:
+        path = self.mapping.kind
+        if path is None:
+            return f"no rule of the mapping fits the line: {record.text[:80]!r}"
+        kind = record.at(path)
+        if isinstance(kind, str) and kind in self._rules:
+            return f"field `{path}`: no rule for {kind!r} fits the line: see its `when` and `match`"
+        near = did_you_mean(kind, self._rules) if isinstance(kind, str) else ""
+        return f"field `{path}`: the mapping has no lines of kind {kind!r}{near}"
+
+
+def _fitting(rule: Rule, matching: list[tuple[str, re.Pattern[str]]], record: Record) -> Record | None:
+    for path, wanted in rule.when.items():
+        found = record.at(path)
+        if not any(type(found) is type(each) and found == each for each in _listed(wanted)):
+            return None
+    groups: dict[str, Any] = {}
+    for path, expression in matching:
+        text = record.at(path)
+        said = expression.search(text) if isinstance(text, str) else None
+        if said is None:
+            return None
+        groups |= {name: part for name, part in said.groupdict().items() if part is not None}
+    return replace(record, fields=record.fields | groups) if groups else record
+
+
+def _listed(wanted: Any) -> list[Any]:
+    return wanted if isinstance(wanted, list) else [wanted]
+
+
+@dataclass(frozen=True)
+class MappedTrace:
+    """A log of which each line tells of one step in full: its lines become events while it is iterated.
+
+    `source` is the file; iterating yields (line number, event) and raises TraceError where a line is malformed, is of a
+    kind that the mapping does not have, or lacks a field that the mapping names. `notes` fill meanwhile.
+    """
+
+    path: Path
+    mapping: Mapping
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def source(self) -> str:
+        """The file."""
+        return source_name(self.path)
+
+    @cached_property
+    def _rules(self) -> Rules:
+        return Rules(self.mapping)
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        """Yield (line number, event)."""
+        for record in records(Log(self.source, (self.path,)), self.mapping, self.notes.append):
+            known = self._rules.of(record)
+            if known is not None and known[0].action is not None:
+                rule, line = known
+                args = {name: line.value(source) for name, source in rule.args.items()}
+                yield record.number, Event(record.number, "", rule.action or "", args, shown(rule, line))
+
+
+def shown(said: Said, record: Record) -> dict[str, Any]:
+    """Return what a line shows, by name; raises TraceError where it is not there."""
+    if isinstance(said.shows, dict):
+        values = {name: record.value(source) for name, source in said.shows.items()}
+        return {
+            name: value.told if isinstance(value, Parts) else value
+            for name, value in values.items()
+            if value is not UNTOLD
+        }
+    found = record.needed(said.shows)
+    if not isinstance(found, dict):
+        raise record.error(f"field `{said.shows}`: it is no object")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """The lines of the logs of one system, each log's own, and notes on what was left out."""
+
+    threads: tuple[Thread, ...]
+    skew: int
+    resolution: int
+    notes: tuple[str, ...]
+
+    @property
+    def lines(self) -> int:
+        """How many lines tell of something."""
+        return sum(len(thread.lines) for thread in self.threads)
+
+
+def read_logs(
+    paths: Sequence[Path],
+    mapping: Mapping,
+    spec: Spec,
+    words: Words,
+    tell: Callable[[int], None] = lambda _: None,
+) -> Logs:
+    """Read the logs of one system.
+
+    Arguments: `paths`, their files; rotated ones of a log are put together; `words`, what null and strings stand for.
+    Raises TraceError where a line is malformed, UnreadableError where a file cannot be read.
+    """
+    reader = _Reader(mapping, spec, words)
+    notes: list[str] = []
+    threads: dict[tuple[str, Any], list[Line]] = {}
+    for log in logs_of(paths):
+        for record in records(log, mapping, notes.append, tell):
+            line, node = reader.line(record)
+            if line is not None:
+                key = node if mapping.order == "node" else None
+                threads.setdefault((log.name, key), []).append(line)
+    found = tuple(
+        Thread(name if node is None else f"{name} of {node}", lines) for (name, node), lines in threads.items()
+    )
+    return Logs(found, duration(mapping.skew), duration(mapping.resolution), tuple(notes))
+
+
+def _message(source: Source | None, record: Record) -> str | None:
+    found = UNTOLD if source is None else record.value(source)
+    return None if found is UNTOLD else str(found)
+
+
+class _Reader:
+    def __init__(self, mapping: Mapping, spec: Spec, words: Words) -> None:
+        self.mapping, self.spec, self.words, self.rules = mapping, spec, words, Rules(mapping)
+        said = mapping.time
+        self.stamp = Stamp(field=said) if isinstance(said, str) else said
+
+    def line(self, record: Record) -> tuple[Line | None, Any]:
+        known = self.rules.of(record)
+        if known is None:
+            return None, None
+        rule, told = known
+        node = None if self.mapping.node is None else told.value(self.mapping.node)
+        told = replace(told, node=node)
+        readings = tuple(tuple(self.claim(said, told) for said in each.said()) for each in rule.readings())
+        line = Line(
+            number=record.number,
+            text=record.text,
+            readings=readings,
+            time=self.time(told),
+            delay=0 if rule.delay is None else duration(rule.delay),
+            sends=_message(rule.sends, told),
+            receives=_message(rule.receives, told),
+            source=record.source,
+        )
+        return line, node
+
+    def time(self, record: Record) -> int | None:
+        if self.stamp is None:
+            return None
+        found = record.at(self.stamp.field)
+        if found is UNTOLD:
+            raise record.error(f"field `{self.stamp.field}`: missing")
+        try:
+            return nanoseconds(found, self.stamp)
+        except ValueError as error:
+            raise record.error(f"field `{self.stamp.field}`: {error}") from None
+
+    def claim(self, said: Said, record: Record) -> Claim:
+        told = {name: self.told(name, record.value(source), record) for name, source in said.args.items()}
+        node = None if record.node is None else self.value(record.node, record, "node")
+        known = {name: each for name, each in told.items() if each is not None}
+        return Claim(said.action or "", known, shown(said, record), node)
+
+    def told(self, name: str, found: Any, record: Record) -> Exactly | Matching | None:
+        if found is UNTOLD:
+            return None
+        if isinstance(found, Parts):
+            parts, words = found.told, self.words
+            return Matching(name, lambda value: equal_count(parts, value, words) is not None)
+        return Exactly(name, self.value(found, record, name))
+
+    def value(self, tree: Any, record: Record, name: str) -> Value:
+        try:
+            return to_value(tree, self.words)
+        except ValueError as error:
+            raise TraceError(record.source, record.number, f"`{name}`: {error}") from error

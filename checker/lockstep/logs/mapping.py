@@ -1,0 +1,306 @@
+"""A mapping: a TOML file that tells what the lines of anyone's logs are in the words of a spec.
+
+kind = "what"                 # the field whose value is the kind of a line; `a.b` is b within a
+null = "NoClient"             # the constant that JSON's null stands for; it may be left out
+observe = "Shown"             # the definition that lines show; `Observe` where it is left out
+
+[codes]                       # the codes that findings have where these properties fail; LS100 where there is none
+TypeOK = "LK101"
+
+[lines.locked]                # what a line of kind "locked" is
+action = "Lock"
+args = { c = "client" }       # parameters of the action: a field of the line each
+shows = { owner = "held_by" } # each observed name: a field; or one field that holds them all
+
+[lines.started]
+ignore = true
+
+docs/own_logs.md has all keys: several files and their clocks, hidden actions, lines of text, parts of a parameter.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.near import did_you_mean
+from lockstep.base.text_files import NotUtf8Error, text_of
+from lockstep.trace.json_lines import explained
+
+#: The code of a property; those of lockstep itself begin with LS.
+Code = Annotated[str, msgspec.Meta(pattern=r"^(?!LS)[A-Z]{2,8}[0-9]{1,6}$")]
+
+#: A time such as "5 ms".
+Duration = Annotated[str, msgspec.Meta(pattern=r"^[0-9]+(\.[0-9]+)? ?(ns|us|ms|s|min)$")]
+
+UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+
+#: What a JSON field may be compared with.
+Scalar: TypeAlias = bool | int | str | None
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, rename={"cast": "as"}):
+    pass
+
+
+class Field(_Table, frozen=True):
+    """Where a value comes from, and what is made of it.
+
+    One of: `field`, a path in the line; `value`, always this one; `file`, what a group of this expression is in the
+    file's name; `node`, the line's node; `parts`, a record of which these fields are told, and no others.
+    `as` casts; `values` puts others in the place of some; of one that is `optional` a line may tell nothing.
+    """
+
+    field: str | None = None
+    value: bool | int | str | list[Any] | dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    file: str | None = None
+    node: bool = False
+    parts: dict[str, str | Field] | None = None
+    cast: Literal["integer", "string", "boolean"] | None = None
+    values: dict[str, Any] | None = None
+    optional: bool = False
+
+
+#: A path in the line, or a table that says more.
+Source: TypeAlias = str | Field
+
+
+class Stamp(_Table, frozen=True):
+    """A line's time: the field, the unit of a number, or the form of a text as Python's strptime has it (else ISO)."""
+
+    field: str
+    unit: Literal["ns", "us", "ms", "s"] | None = None
+    format: str | None = None
+
+
+class Said(_Table, frozen=True):
+    """One step that a line tells of: the action, what is told of its parameters, and what is seen afterwards.
+
+    Without an action, nothing happens, and something is seen.
+    """
+
+    action: str | None = None
+    args: dict[str, Source] = {}
+    shows: dict[str, Source] | str = {}
+
+
+class Reading(Said, frozen=True):
+    """One way to understand a line: a step, or several one after the other."""
+
+    steps: list[Said] = []
+
+    def said(self) -> list[Said]:
+        """Return the steps."""
+        return self.steps or [Said(action=self.action, args=self.args, shows=self.shows)]
+
+
+class Rule(Reading, frozen=True):
+    """What lines of a kind are; the first rule of a kind that fits a line is the line's.
+
+    `when` are fields with the values that they must have, `match` fields with expressions that must be found in them,
+    whose named groups are fields then. `either` are several readings in place of one. A line is written up to `delay`
+    after what it tells of. `sends` and `receives` name a message.
+    """
+
+    when: dict[str, Scalar | list[Scalar]] = {}
+    match: dict[str, str] = {}
+    either: list[Reading] = []
+    ignore: bool = False
+    delay: Duration | None = None
+    sends: Source | None = None
+    receives: Source | None = None
+
+    def readings(self) -> list[Reading]:
+        """Return the ways to understand a line."""
+        return self.either or [self]
+
+
+class Text(_Table, frozen=True):
+    """How lines that are no JSON are read: `logfmt`, `hclog`, a pattern of logback or log4j, an expression."""
+
+    format: Literal["logfmt", "hclog", "logback", "log4j", "regex"]
+    pattern: str | None = None
+
+
+class Mapping(_Table, frozen=True):
+    """What the lines of some logs are.
+
+    `files` tells whether several files are the logs of one system, or each one's is its own; `order`, whether the lines
+    of a file happened in its order, or those of each node alone.
+    """
+
+    lines: dict[str, Rule | list[Rule]]
+    kind: str | None = None
+    null: str | None = None
+    observe: str | None = None
+    codes: dict[str, Code] = {}
+    files: Literal["apart", "together"] = "apart"
+    order: Literal["file", "node"] = "file"
+    node: Source | None = None
+    time: str | Stamp | None = None
+    skew: Duration = "0 s"
+    resolution: Duration = "0 s"
+    otherwise: Literal["error", "ignore"] = "error"
+    hidden: dict[str, Annotated[int, msgspec.Meta(ge=1, le=100)]] = {}
+    start: str | None = None
+    text: Text | None = None
+
+    def rules(self) -> Iterator[tuple[str, str, Rule]]:
+        """Yield each rule: its kind, how messages name it, and itself."""
+        for kind, said in self.lines.items():
+            listed = said if isinstance(said, list) else [said]
+            for index, rule in enumerate(listed):
+                yield kind, f"lines.{kind}" + (f"[{index}]" if isinstance(said, list) else ""), rule
+
+
+class MappingError(BadInputError):
+    """A mapping file that cannot be used; the message names the file, the line and the field."""
+
+
+def duration(told: str) -> int:
+    """Return a duration in nanoseconds."""
+    number, unit = re.fullmatch(r"([0-9.]+) ?([a-z]+)", told).groups()  # type: ignore[union-attr]  # Duration's pattern
+    return round(float(number) * UNITS[unit])
+
+
+def read_mapping(path: Path) -> Mapping:
+    """Read a mapping file; raises MappingError where it is malformed and OSError where it cannot be read."""
+    try:
+        text = text_of(path)
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise MappingError(f"{path}: {error}") from error
+    except NotUtf8Error as error:
+        raise MappingError(str(error)) from error
+    except RecursionError as error:
+        raise MappingError(f"{path}: nested too deep") from error
+    try:
+        mapping = msgspec.convert(tree, Mapping)
+    except msgspec.ValidationError as error:
+        problem = explained(error, tree)
+        field = problem.partition("`")[2].partition("`")[0]
+        raise mapping_error(path, text, field, problem.partition("`: ")[2] + _near(field, problem)) from error
+    for field, problem in _problems(mapping):
+        raise mapping_error(path, text, field, problem)
+    return mapping
+
+
+def mapping_error(path: Path, text: str, field: str, problem: str) -> MappingError:
+    """Make the error of a field, with the line of the file where it stands."""
+    if "[...]" in field:  # not told is which key of a table it is
+        field = field.removesuffix("[...]").rpartition(".")[2]
+        places = (number for number, line in enumerate(text.splitlines(), start=1) if field in line)
+        line = next(places, None)
+    else:
+        line = line_of(text, field)
+    return MappingError(f"{path}{f':{line}' if line else ''}: field `{field}`: {problem}")
+
+
+def _near(field: str, problem: str) -> str:
+    if "unknown field" not in problem:
+        return ""
+    known = {name for each in (Mapping, Rule, Field, Stamp, Text) for name in each.__struct_encode_fields__}
+    return did_you_mean(field.rpartition(".")[2], known, likeness=0.7)
+
+
+def _problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a mapping, whatever the spec: a field and the problem."""
+    if not mapping.lines:
+        yield "lines", "it tells of no kind of lines"
+    for kind, place, rule in mapping.rules():
+        if rule.args and rule.action is None:
+            yield place, "the `args` are of no `action`"
+        ways = [bool(rule.action or rule.shows), bool(rule.steps), bool(rule.either), rule.ignore]
+        if sum(ways) != 1:
+            yield place, "give one of `action` (or `shows` alone), `steps`, `either` and `ignore = true`"
+        if mapping.kind is None and not (rule.when or rule.match):
+            yield place, f"without `kind` for all lines, give `when` or `match`: which lines are of kind {kind!r}?"
+        for name, expression in rule.match.items():
+            yield from _expression(f"{place}.match.{name}", expression)
+        for field, source in _sources(place, rule):
+            yield from _of_source(field, source)
+        if rule.delay and mapping.time is None:
+            yield f"{place}.delay", "it says nothing without `time`"
+    yield from _of_all(mapping)
+
+
+def _of_all(mapping: Mapping) -> Iterator[tuple[str, str]]:
+    if mapping.order == "node" and mapping.node is None:
+        yield "order", "the lines have no `node`"
+    if mapping.node is not None:
+        yield from _of_source("node", mapping.node)
+    for name in ("skew", "resolution"):
+        if duration(getattr(mapping, name)) and mapping.time is None:
+            yield name, "it says nothing without `time`"
+    if mapping.text is not None:
+        needs = mapping.text.format in ("logback", "log4j", "regex")
+        if needs != (mapping.text.pattern is not None):
+            yield "text.pattern", f"format {mapping.text.format!r} " + ("needs one" if needs else "has none")
+        if mapping.text.format == "regex" and mapping.text.pattern is not None:
+            yield from _expression("text.pattern", mapping.text.pattern)
+
+
+def _sources(place: str, rule: Rule) -> Iterator[tuple[str, Source]]:
+    for name in ("sends", "receives"):
+        if (source := getattr(rule, name)) is not None:
+            yield f"{place}.{name}", source
+    for reading in rule.readings():
+        for said in reading.said():
+            yield from ((f"{place}.args.{name}", source) for name, source in said.args.items())
+            if isinstance(said.shows, dict):
+                yield from ((f"{place}.shows.{name}", source) for name, source in said.shows.items())
+
+
+def _of_source(place: str, source: Source) -> Iterator[tuple[str, str]]:
+    if isinstance(source, str):
+        return
+    given = [source.field, source.file, source.parts, source.node or None]
+    if sum(each is not None for each in given) + (source.value is not msgspec.UNSET) != 1:
+        yield place, "give one of `field`, `value`, `file`, `node = true` and `parts`"
+    if source.file is not None:
+        yield from _expression(f"{place}.file", source.file, groups=1)
+    for name, part in (source.parts or {}).items():
+        yield from _of_source(f"{place}.parts.{name}", part)
+
+
+def _expression(place: str, expression: str, groups: int = 0) -> Iterator[tuple[str, str]]:
+    try:
+        compiled = re.compile(expression)
+    except re.error as error:
+        yield place, f"no regular expression: {error}"
+        return
+    if compiled.groups < groups:
+        yield place, "the expression has no group"
+
+
+_HEADER = re.compile(r"\s*\[(\[)?\s*(.+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+
+
+def line_of(text: str, field: str) -> int | None:
+    """Return the line of a TOML text where a field stands, or what holds it; None where nothing of it is there."""
+    best, found, table, counts = 0, None, "", dict[str, int]()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if (header := _HEADER.match(line)) is not None:
+            table = _plain(header[2])
+            if header[1]:
+                counts[table] = counts.get(table, -1) + 1
+                table = f"{table}[{counts[table]}]"
+            here = table
+        elif (key := _KEY.match(line)) is not None:
+            here = ".".join(filter(None, (table, _plain(key[1]))))
+        else:
+            continue
+        if len(here) > best and (field == here or field.startswith((f"{here}.", f"{here}["))):
+            best, found = len(here), number
+    return found
+
+
+def _plain(key: str) -> str:
+    return re.sub(r"""\s*\.\s*""", ".", key).replace('"', "").replace("'", "")

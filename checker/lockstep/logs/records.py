@@ -1,0 +1,212 @@
+"""Lines of a log as records: what was written, where, and the values that a mapping finds in them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from lockstep.base.errors import OUT_OF_RESOURCES
+from lockstep.logs.mapping import Field, Mapping, Source
+from lockstep.logs.texts import splitting
+from lockstep.trace.json_lines import (
+    STDIN,
+    TraceError,
+    UnreadableError,
+    beginning,
+    bounded_lines,
+    file_lines,
+    json_object,
+    source_name,
+    unreasonable,
+)
+
+#: What a rotation adds to the name of a log: a number or a date, and how it is packed.
+_ROTATED = re.compile(r"^(?P<base>.+?)(?:[.-](?P<number>\d{1,4}|\d{4}-\d\d-\d\d(?:[-T]\d+)?))?(?P<packed>\.gz)?$")
+
+_GZIP = b"\x1f\x8b"
+
+#: Nothing is told, and that is no mistake.
+UNTOLD: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a record that a line tells of."""
+
+    told: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A line of a log: its file's name, its number, its text and its fields."""
+
+    source: str
+    number: int
+    text: str
+    fields: dict[str, Any]
+    node: Any = None
+
+    def error(self, problem: str) -> TraceError:
+        """Make the error of the line."""
+        return TraceError(self.source, self.number, problem)
+
+    def at(self, path: str) -> Any:
+        """Return the value of a field, UNTOLD where there is none."""
+        found: Any = self.fields
+        for name in (path,) if path in self.fields else path.split("."):
+            if not isinstance(found, dict) or name not in found:
+                return UNTOLD
+            found = found[name]
+        return found
+
+    def needed(self, path: str) -> Any:
+        """Return the value of a field; raises TraceError where it is missing or unreasonable."""
+        found = self.at(path)
+        if found is UNTOLD:
+            raise self.error(f"field `{path}`: missing")
+        problem = unreasonable(found, path)
+        if problem:
+            raise self.error(problem)
+        return found
+
+    def value(self, source: Source) -> Any:
+        """Return the value that a mapping finds in the line: JSON, or Parts; UNTOLD of what is optional and not there.
+
+        Raises TraceError where it is not there, or cannot be cast.
+        """
+        if isinstance(source, str):
+            return self.needed(source)
+        if source.parts is not None:
+            told = {name: self.value(part) for name, part in source.parts.items()}
+            return Parts({name: value for name, value in told.items() if value is not UNTOLD})
+        found = self._plain(source)
+        if found is UNTOLD:
+            return UNTOLD
+        if source.values is not None and isinstance(found, str | int | bool):
+            word = str(found).lower() if isinstance(found, bool) else str(found)
+            found = source.values.get(word, found)
+        return self._cast(found, source) if source.cast is not None else found
+
+    def _plain(self, source: Field) -> Any:
+        if source.node:
+            return self.node
+        if source.file is not None:
+            found = re.search(source.file, Path(self.source).name)
+            if found is None:
+                raise self.error(f"the file's name has nothing like {source.file!r}")
+            return found[1]
+        if source.field is None:
+            return source.value
+        return UNTOLD if source.optional and self.at(source.field) is UNTOLD else self.needed(source.field)
+
+    def _cast(self, value: Any, source: Field) -> Any:
+        try:
+            if source.cast == "integer":
+                cast: Any = value if isinstance(value, int) and not isinstance(value, bool) else int(str(value), 10)
+            elif source.cast == "boolean":
+                cast = {"true": True, "false": False}[str(value).lower()]
+            else:
+                cast = value if isinstance(value, str) else str(value)
+        except (ValueError, KeyError):
+            raise self.error(f"field `{source.field}`: {str(value)[:60]!r} is no {source.cast}") from None
+        if problem := unreasonable(cast, source.field or ""):
+            raise self.error(problem)
+        return cast
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log: its files in their order, the oldest first."""
+
+    name: str
+    paths: tuple[Path, ...]
+
+
+def logs_of(paths: Sequence[Path]) -> list[Log]:
+    """Put the files together that are one log, rotated: `a.log.2.gz`, `a.log.1` and `a.log`."""
+    found: dict[str, list[tuple[tuple[int, str], Path]]] = {}
+    for path in paths:
+        name = _ROTATED.match(path.name)
+        base, number = (path.name, None) if name is None else (name["base"], name["number"])
+        order = (1, "") if number is None else (0, number if "-" in number else f"{10**6 - int(number)}")
+        found.setdefault(str(path.with_name(base)), []).append((order, path))
+    return [
+        Log(base if len(files) > 1 else source_name(files[0][1]), tuple(path for _, path in sorted(files)))
+        for base, files in found.items()
+    ]
+
+
+def records(
+    log: Log, mapping: Mapping, torn: Callable[[str], None], tell: Callable[[int], None] = lambda _: None
+) -> Iterator[Record]:
+    """Yield the lines of a log with their fields.
+
+    Arguments: `torn`, told of a last line that does not end, which is left out; `tell`, of how many lines were read.
+    Raises TraceError where a line is malformed, UnreadableError where a file cannot be read.
+    """
+    split = None if mapping.text is None else splitting(mapping.text)
+    for path in log.paths:
+        source = source_name(path)
+        for number, raw in enumerate(_lines(path), start=1):
+            if number % 1000 == 0:
+                tell(number)
+            if not raw.endswith(b"\n") and beginning(raw, number) is None and _is_torn(raw, split is not None):
+                torn(f"{source}:{number}: the last line does not end, and is left out")
+                return
+            if split is None:
+                whole = raw if raw.endswith(b"\n") else raw + b"\n"
+                yield Record(source, number, _shown(raw), json_object(whole, source, number, "log"))
+                continue
+            text = _decoded(raw, source, number)
+            fields = split(text)
+            if fields is not None:
+                yield Record(source, number, text, fields)
+            elif mapping.otherwise == "error":
+                raise TraceError(source, number, f"the line is not of the form of the mapping's `text`: {text[:80]!r}")
+
+
+def _is_torn(raw: bytes, is_text: bool) -> bool:
+    """Tell whether a line without an end is cut: of JSON the closing brace tells, of text nothing does."""
+    return is_text or not raw.rstrip().endswith(b"}")
+
+
+def _shown(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _decoded(raw: bytes, source: str, number: int) -> str:
+    try:
+        return raw.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise TraceError(source, number, f"the byte {raw[error.start]:#04x} is no UTF-8") from error
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    if path == STDIN:
+        yield from file_lines(path)
+        return
+    try:
+        with path.open("rb") as file:
+            packed = file.peek(2)[:2] == _GZIP
+        if packed:
+            yield from _unpacked(path)
+            return
+    except OSError as error:
+        if error.errno in OUT_OF_RESOURCES:
+            raise
+        raise UnreadableError(str(path), error) from error
+    yield from file_lines(path)
+
+
+def _unpacked(path: Path) -> Iterator[bytes]:
+    with gzip.open(path, "rb") as file:
+        reader: BinaryIO = file  # type: ignore[assignment]  # typeshed has no BinaryIO of it, but for the name's type
+        lines = bounded_lines(reader, str(path))
+        try:
+            yield from lines
+        except (EOFError, gzip.BadGzipFile, OSError) as error:
+            raise UnreadableError(str(path), OSError(None, f"the gzip data is damaged: {error}")) from error

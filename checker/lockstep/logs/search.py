@@ -1,0 +1,235 @@
+"""Explaining logs: the behaviours of the spec that say what the lines say, carried from line to line.
+
+An explanation is a behaviour from a declared start. It has the steps of every line, in an order in which the lines may
+have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. What is
+carried is how far each log was read, the state, and the properties that failed. What is equal in these is one, and
+what has failed more than another is given up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lockstep.base.errors import BadInputError
+from lockstep.logs.lines import Line
+from lockstep.logs.order import Order, Positions
+from lockstep.logs.steps import NONE, Path, Step, Steps
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import Value
+
+#: How many states are carried at most after a line.
+MOST_STATES = 10_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A behaviour that explains some lines: its last state, and the properties that have failed.
+
+    `steps` are those from the run before on, the last ones of which `told`, a line of this thread, tells.
+    """
+
+    state: State
+    failed: frozenset[str]
+    before: Run | None = None
+    steps: tuple[Step, ...] = ()
+    thread: int = -1
+    told: Line | None = None
+
+    def whole(self) -> list[Run]:
+        """Return the runs that led here, from the start on."""
+        found: list[Run] = []
+        run: Run | None = self
+        while run is not None:
+            found.append(run)
+            run = run.before
+        return found[::-1]
+
+
+@dataclass(slots=True)
+class Ambiguity:
+    """How many states explained the lines, and how much the values of each variable differed among them.
+
+    `most` is the largest number of states after a line; `entropy` the sum over the lines of the entropy, in bits, of
+    each variable's value over the states carried.
+    """
+
+    most: int = 0
+    lines: int = 0
+    entropy: dict[str, float] = field(default_factory=dict)
+
+    def count(self, states: Iterable[State]) -> None:
+        """Take down what was carried after a line."""
+        listed = list(states)
+        self.most, self.lines = max(self.most, len(listed)), self.lines + 1
+        if len(listed) < 2:
+            return
+        for name, values in zip(listed[0].variables, zip(*listed, strict=True), strict=True):
+            self.entropy[name] = self.entropy.get(name, 0.0) + _entropy(values)
+
+    def mean(self) -> dict[str, float]:
+        """Return the mean entropy of each variable that was not always the same, the greatest first."""
+        rows = sorted(self.entropy.items(), key=lambda row: -row[1])
+        return {name: bits / self.lines for name, bits in rows if bits > 0}
+
+
+def _entropy(values: Iterable[Value]) -> float:
+    counts = Counter(values)
+    total = counts.total()
+    return -sum(count / total * math.log2(count / total) for count in counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A line that nothing explains: the thread, the line, and what explains the lines before."""
+
+    thread: int
+    line: Line
+    runs: tuple[Run, ...]
+
+
+class Conclusion(StrEnum):
+    """What is known of some logs.
+
+    EXPLAINED: some behaviour explains them, and fails no property. VIOLATED: each behaviour that explains them fails
+    some. REFUTED: none explains them. UNKNOWN: not all behaviours were looked at, and none of those that were fails
+    no property.
+    """
+
+    EXPLAINED = "explained"
+    VIOLATED = "violated"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What the search found.
+
+    `runs` explain all lines; of them none has failed more than another that ends in the same state. Where
+    there is none, `blocked` are the lines that could have come next. `left_out` tells why not all behaviours
+    were looked at.
+    """
+
+    runs: tuple[Run, ...]
+    blocked: tuple[Blocked, ...]
+    left_out: tuple[str, ...]
+    ambiguity: Ambiguity
+
+    def failures(self) -> list[frozenset[str]]:
+        """Return the smallest sets of properties that an explanation fails, of those that were found, each once."""
+        sets = {run.failed for run in self.runs}
+        return sorted((each for each in sets if not any(other < each for other in sets)), key=sorted)
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """What follows from this."""
+        if NONE in {run.failed for run in self.runs}:
+            return Conclusion.EXPLAINED
+        if self.left_out:
+            return Conclusion.UNKNOWN
+        return Conclusion.VIOLATED if self.runs else Conclusion.REFUTED
+
+
+def explain(
+    order: Order,
+    steps: Steps,
+    starts: Iterable[Path] | None = None,
+    most: int = MOST_STATES,
+    on_line: Callable[[int], None] = lambda _: None,
+) -> Explained:
+    """Search for the behaviours that explain the lines of some logs.
+
+    Args:
+        order: the logs, and what is known of the order of their lines.
+        steps: the spec, with its hidden actions.
+        starts: the states in which the logs may begin; the initial ones if left out.
+        most: how many states are carried at most after a line.
+        on_line: told how many lines are explained, after each.
+
+    Raises:
+        BadInputError: a line shows what the spec cannot have, as a field that it does not know.
+    """
+    return _Search(order, steps, most, on_line).run(steps.starts() if starts is None else starts)
+
+
+#: By state, the runs none of which has failed more than another.
+_Runs = dict[State, list[Run]]
+
+
+class _Search:
+    def __init__(self, order: Order, steps: Steps, most: int, on_line: Callable[[int], None]) -> None:
+        self.order, self.steps, self.most, self.on_line = order, steps, most, on_line
+        self.ambiguity = Ambiguity()
+
+    def run(self, starts: Iterable[Path]) -> Explained:
+        carried: dict[Positions, _Runs] = {self.order.start(): {}}
+        for path in starts:
+            _add(carried[self.order.start()], Run(path.state, path.failed))
+        for number in range(sum(len(thread.lines) for thread in self.order.threads)):
+            self.on_line(number)
+            after = self._level(carried)
+            if not after:
+                return self._explained((), tuple(self._blocked(carried)))
+            carried = self._within_budget(after)
+            self.ambiguity.count({state for runs in carried.values() for state in runs})
+        return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
+
+    def _explained(self, runs: tuple[Run, ...], blocked: tuple[Blocked, ...]) -> Explained:
+        return Explained(runs, blocked, tuple(self.steps.left_out), self.ambiguity)
+
+    def _level(self, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
+        """Carry on by one line, in every order."""
+        self.steps.forget()
+        known: dict[tuple[State, int, int], list[Path]] = {}
+        after: dict[Positions, _Runs] = {}
+        for positions, runs in carried.items():
+            for thread in self.order.next(positions):
+                line, then = self.order.line(positions, thread), self.order.after(positions, thread)
+                for state, alike in runs.items():
+                    key = state, thread, positions[thread]
+                    paths = known.get(key)
+                    if paths is None:
+                        paths = known[key] = self._explaining(state, line, thread)
+                    for path in paths:
+                        for run in alike:
+                            gone_on = Run(path.state, run.failed | path.failed, run, path.steps, thread, line)
+                            _add(after.setdefault(then, {}), gone_on)
+        return after
+
+    def _explaining(self, state: State, line: Line, thread: int) -> list[Path]:
+        try:
+            return self.steps.explaining(state, line)
+        except BadInputError as error:
+            raise BadInputError(f"{self.order.threads[thread].place(line)}: {error}") from error
+
+    def _blocked(self, carried: Mapping[Positions, _Runs]) -> Iterator[Blocked]:
+        for positions, runs in carried.items():
+            for thread in self.order.next(positions):
+                line = self.order.line(positions, thread)
+                mistakes = [self.steps.mistake(state, line) for state in runs]
+                if all(mistakes):
+                    raise BadInputError(f"{self.order.threads[thread].place(line)}: {mistakes[0]}")
+                yield Blocked(thread, line, tuple(run for alike in runs.values() for run in alike))
+
+    def _within_budget(self, carried: dict[Positions, _Runs]) -> dict[Positions, _Runs]:
+        """Give up the runs that are too many, those that have failed most first."""
+        runs = [(positions, run) for positions, each in carried.items() for alike in each.values() for run in alike]
+        if len(runs) <= self.most:
+            return carried
+        self.steps.left_out.setdefault(f"more than {self.most:,} states explain the lines up to one of them")
+        kept: dict[Positions, _Runs] = {}
+        for positions, run in sorted(runs, key=lambda row: len(row[1].failed))[: self.most]:
+            _add(kept.setdefault(positions, {}), run)
+        return kept
+
+
+def _add(runs: _Runs, run: Run) -> None:
+    """Add a run, unless one that ends in the same state has failed no more."""
+    known = runs.setdefault(run.state, [])
+    if not any(other.failed <= run.failed for other in known):
+        known[:] = [other for other in known if not run.failed <= other.failed]
+        known.append(run)

@@ -1,0 +1,106 @@
+"""Lines of text as fields: logfmt, hclog, patterns of logback and log4j, and any regular expression."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from lockstep.logs.mapping import Text
+
+#: Returns the fields of a line, None where it is not of the form.
+Split: TypeAlias = Callable[[str], "dict[str, Any] | None"]
+
+_PAIR = re.compile(r"""([^\s=":]+)=("(?:[^"\\]|\\.)*"|\S*)(?=\s|$)""")
+
+#: hclog: time, level, name and message, then what the message says by key.
+_HCLOG = re.compile(
+    r"(?P<time>\S+)\s+\[(?P<level>[A-Z]+)\]\s+(?:(?P<logger>[\w.\-/]+): )?"
+    r"(?P<message>.*?)(?::(?P<pairs>(?: [^\s=]+=.*)?))?$"
+)
+
+#: What a conversion word of logback or log4j stands for; what is not here is any text without white space.
+_WORDS = {
+    **dict.fromkeys(("d", "date"), r"(?P<time>.+?)"),
+    **dict.fromkeys(("p", "le", "level"), r"(?P<level>[A-Za-z]+)"),
+    **dict.fromkeys(("t", "thread", "tn", "threadName"), r"(?P<thread>.*?)"),
+    **dict.fromkeys(("c", "lo", "logger"), r"(?P<logger>\S*?)"),
+    **dict.fromkeys(("m", "msg", "message"), r"(?P<message>.*)"),
+    **dict.fromkeys(("n", "ex", "xEx", "throwable", "rEx", "nopex"), r""),
+    **dict.fromkeys(("X", "mdc", "M", "method", "L", "line", "F", "file", "C", "class", "r", "relative"), r".*?"),
+}
+_CONVERSION = re.compile(r"%(?P<width>[-.\d]*)(?P<word>[A-Za-z]+)(?:\{[^}]*\})*")
+
+
+def splitting(text: Text) -> Split:
+    """Return what splits the lines of a text format into fields.
+
+    Raises:
+        re.error: the pattern cannot be understood.
+    """
+    if text.format == "logfmt":
+        return _logfmt
+    if text.format == "hclog":
+        return _hclog
+    assert text.pattern is not None  # read_mapping sees to that
+    expression = text.pattern if text.format == "regex" else expression_of(text.pattern)
+    return _by(re.compile(expression))
+
+
+def expression_of(pattern: str) -> str:
+    """Return the regular expression of a pattern of logback or log4j, such as ``%d{ISO8601} %-5p [%t] %c - %m%n``.
+
+    Its groups are time, level, thread, logger and message.
+
+    Raises:
+        re.error: a word stands in it twice that may stand once.
+    """
+    found, end = [], 0
+    for word in _CONVERSION.finditer(pattern):
+        found.append(_literal(pattern[end : word.start()]))
+        inner = next((_WORDS[name] for name in _names(word["word"]) if name in _WORDS), r"\S*?")
+        rest = word["word"][len(next((n for n in _names(word["word"]) if n in _WORDS), word["word"])) :]
+        padding = r"\s*" if word["width"] else ""
+        found.append(f"{padding}{inner}{padding}{_literal(rest)}")
+        end = word.end()
+    return "".join(found) + _literal(pattern[end:])
+
+
+def _names(word: str) -> list[str]:
+    """List what a conversion word may be, the longest first: letters may follow it directly."""
+    return [word[:length] for length in range(len(word), 0, -1)]
+
+
+def _literal(text: str) -> str:
+    return re.sub(r"(?:\\?\s)+", lambda _: r"\s+", re.escape(text))
+
+
+def _by(expression: re.Pattern[str]) -> Split:
+    def split(line: str) -> dict[str, Any] | None:
+        found = expression.fullmatch(line)
+        return None if found is None else {name: text for name, text in found.groupdict().items() if text is not None}
+
+    return split
+
+
+def _logfmt(line: str) -> dict[str, Any] | None:
+    found = _pairs(line)
+    return found or None
+
+
+def _pairs(text: str) -> dict[str, Any]:
+    return {name: _unquoted(value) for name, value in _PAIR.findall(text)}
+
+
+def _unquoted(value: str) -> str:
+    if len(value) < 2 or not value.startswith('"'):
+        return value
+    return re.sub(r"\\(.)", lambda sign: {"n": "\n", "t": "\t"}.get(sign[1], sign[1]), value[1:-1])
+
+
+def _hclog(line: str) -> dict[str, Any] | None:
+    found = _HCLOG.fullmatch(line)
+    if found is None:
+        return None
+    fields = {name: text for name, text in found.groupdict().items() if text is not None and name != "pairs"}
+    return fields | _pairs(found["pairs"] or "")

@@ -1,0 +1,164 @@
+"""Logs and a spec of the reader's own: whether a mapping fits the spec, and which way its logs are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.near import did_you_mean
+from lockstep.base.progress import Say, silent
+from lockstep.base.text_files import text_of
+from lockstep.conformance.check import TraceVerdict, failure, malformed
+from lockstep.conformance.interface import Interface
+from lockstep.logs.check import Subject, check_logs
+from lockstep.logs.mapping import Field, Mapping, Said, mapping_error
+from lockstep.systems.own import of_own
+from lockstep.tla.spec import TWO_SUCCESSORS, Spec
+from lockstep.tla.values.kinds import TlaError
+from lockstep.trace.format import Trace
+from lockstep.trace.json_lines import STDIN, source_name
+
+#: Checks one log, of which each line tells of one step in full.
+Plain = Callable[[Path | Trace], TraceVerdict]
+
+
+def refuse_mapping(mapping: Mapping, spec: Spec, path: Path, observe: str) -> None:
+    """Raise MappingError, with the mapping's line, where it names what the spec or its cfg has not.
+
+    Arguments: `path`, the mapping's file; `observe`, the definition that lines show.
+    """
+    for field, problem in _unknown(mapping, spec, observe):
+        raise mapping_error(path, text_of(path), field, problem)
+
+
+def _unknown(mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, str]]:
+    if mapping.null is not None and mapping.null not in {**spec.model_values, **spec.constants}:
+        near = did_you_mean(mapping.null, [*spec.model_values, *spec.constants])
+        yield "null", f"the cfg has no constant {mapping.null!r}{near}"
+    for name in ("observe", "start"):
+        given = getattr(mapping, name)
+        if given is not None and given not in spec.definitions:
+            yield name, f"the spec does not define {given!r}{did_you_mean(given, spec.definitions)}"
+    for name in mapping.codes:
+        if name not in spec.property_places:
+            near = did_you_mean(name, spec.property_places)
+            yield f"codes.{name}", f"the cfg has no such INVARIANT or PROPERTY{near}"
+    for name in mapping.hidden:
+        if name not in spec.actions:
+            yield f"hidden.{name}", f"the spec has no action {name!r}{did_you_mean(name, spec.actions)}"
+    for place, said in _said(mapping):
+        yield from _of_action(place, said, spec)
+        yield from _of_sight(place, said, mapping, spec, observe)
+
+
+def _said(mapping: Mapping) -> Iterator[tuple[str, Said]]:
+    """Yield the steps that rules tell of, and how messages name them."""
+    for _, place, rule in mapping.rules():
+        for index, reading in enumerate(rule.readings()):
+            way = f"{place}.either[{index}]" if rule.either else place
+            for number, said in enumerate(reading.said()):
+                yield f"{way}.steps[{number}]" if reading.steps else way, said
+
+
+def _of_action(place: str, said: Said, spec: Spec) -> Iterator[tuple[str, str]]:
+    if said.action is None:
+        if said.args:
+            yield f"{place}.args", "there is no `action` that they are arguments of"
+        return
+    known = spec.actions.get(said.action)
+    if known is None:
+        yield f"{place}.action", f"the spec has no action {said.action!r}{did_you_mean(said.action, spec.actions)}"
+        return
+    for name in said.args:
+        if name not in known.params:
+            has = f"it has {', '.join(known.params)}" if known.params else "it has none"
+            yield f"{place}.args.{name}", f"{said.action} has no such parameter: {has}"
+
+
+def _of_sight(place: str, said: Said, mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, str]]:
+    if not said.shows:
+        return
+    if observe in spec.definitions:
+        if spec.arity(observe) and mapping.node is None:
+            yield f"{place}.shows", f"the spec's {observe} takes a node: give `node` for all lines"
+        return
+    for name in said.shows if isinstance(said.shows, dict) else ():
+        if name not in spec.variables:
+            near = did_you_mean(name, spec.variables)
+            yield f"{place}.shows.{name}", f"the spec has no {observe}, and no variable of this name{near}"
+
+
+def needs_search(mapping: Mapping, spec: Spec) -> bool:
+    """Tell whether the lines of a log leave open what happened, so that the behaviours are to be searched for."""
+    if mapping.files == "together" or mapping.hidden or mapping.start or mapping.node or mapping.time:
+        return True
+    return _begins_in_several(spec) or any(
+        bool(rule.steps or rule.either or rule.sends or rule.receives)
+        or (not rule.ignore and (rule.action is None or _leaves_open(rule, spec)))
+        for _, _, rule in mapping.rules()
+    )
+
+
+def _begins_in_several(spec: Spec) -> bool:
+    try:
+        return len(list(islice(dict.fromkeys(spec.initial_states()), 2))) > 1
+    except (TlaError, RecursionError):  # the check of the log will tell
+        return False
+
+
+def _leaves_open(said: Said, spec: Spec) -> bool:
+    """Tell whether a line need not tell all of each parameter."""
+    told = [source for source in said.args.values() if isinstance(source, Field)]
+    if any(source.parts is not None or source.optional for source in told):
+        return True
+    return said.args.keys() != set(spec.actions[said.action or ""].params)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLogs:
+    """The check of logs of the reader's own.
+
+    `plain` checks a log of which each line tells of one step in full; `searched` is there where lines leave more open,
+    and `always` tells whether they all do.
+    """
+
+    plain: Plain
+    searched: Subject | None = None
+    always: bool = False
+    strict: bool = False
+    say: Say = silent
+
+    @property
+    def together(self) -> bool:
+        """Whether several files are the logs of one system."""
+        return self.searched is not None and self.searched.mapping.files == "together"
+
+    def __call__(self, given: Path | Trace) -> TraceVerdict:
+        """Check one log."""
+        if self.always and isinstance(given, Path):
+            return self.all([given])
+        found = self.plain(given)
+        if self.searched is not None and TWO_SUCCESSORS in found.reason and isinstance(given, Path) and given != STDIN:
+            return self.all([given])
+        return found
+
+    def all(self, paths: Sequence[Path]) -> TraceVerdict:
+        """Check the logs of one system."""
+        assert self.searched is not None
+        try:
+            return of_own(check_logs(paths, self.searched, strict=self.strict, say=self.say))
+        except Exception as error:  # Whatever it is, it is these logs' alone.
+            source = ", ".join(map(source_name, paths))
+            if isinstance(error, BadInputError):
+                return malformed(source, str(error))
+            return of_own(failure(error, source))
+
+
+def subject_of(mapping: Mapping, spec: Spec, interface: Interface, start: Spec | None) -> Subject:
+    """Return what logs are checked against; raises BadInputError where the spec has no initial predicate."""
+    if not spec.has_behaviour:
+        raise BadInputError(f"{spec.name} has no initial predicate")
+    return Subject(spec, interface, mapping, start)

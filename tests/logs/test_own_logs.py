@@ -1,0 +1,456 @@
+"""Logs of a system as its author has them: several files, clocks that differ, steps that nobody writes a line about."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict
+from lockstep.logs.mapping import MappingError, line_of
+from lockstep.systems.judge import judge_own
+from lockstep.systems.own_logs import OwnLogs
+from places import ROOT
+
+EXAMPLE = ROOT / "docs" / "primary_backup"
+
+#: How many runs of the service every run of the tests looks at, and how many the nightly one does.
+EVERY_RUN, NIGHTLY = 6, 1000
+
+
+@pytest.fixture(scope="module")
+def primary_backup() -> OwnLogs:
+    return judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
+
+
+def service(folder: Path, seed: int, *words: str) -> list[Path]:
+    """The logs of one run of the service."""
+    command = [sys.executable, EXAMPLE / "service.py", folder, "--seed", seed, *words]
+    subprocess.run(list(map(str, command)), check=True)
+    return sorted(folder.glob("*.log"))
+
+
+def test_a_service_that_is_right_is_explained_though_half_of_it_is_not_logged(
+    primary_backup: OwnLogs, tmp_path: Path
+) -> None:
+    for seed in range(EVERY_RUN):
+        found = primary_backup.all(service(tmp_path / str(seed), seed))
+        assert (found.verdict, found.findings) == (Verdict.HOLDS, []), (seed, found.reason)
+        assert found.ambiguity is not None
+        assert found.ambiguity.hidden["Acknowledge"] > 20
+        assert found.ambiguity.states > 1
+        assert next(iter(found.ambiguity.entropy)) == "acked"
+        assert found.steps > found.events > 100
+
+
+def test_a_hasty_commit_is_refuted_at_its_line_with_the_backup_that_lacks_it(
+    primary_backup: OwnLogs, tmp_path: Path
+) -> None:
+    for seed in range(EVERY_RUN // 2):
+        found = primary_backup.all(service(tmp_path / str(seed), seed, "--hasty"))
+        (finding,) = found.findings
+        assert (found.verdict, finding.code, finding.name) == (Verdict.VIOLATED, "LS205", "Commit")
+        line = json.loads(Path(finding.source).read_text().splitlines()[finding.line - 1])
+        assert line["event"] == "committed"
+        said = "\n".join(finding.details)
+        assert "\\A b \\in Backup : n <= acked[b]" in said
+        assert f"left:  {line['upto']}" in said
+        assert "with b = b" in said
+        assert "state acked = " in said
+
+
+@pytest.mark.nightly
+def test_a_thousand_runs_raise_no_false_alarm(primary_backup: OwnLogs, tmp_path: Path) -> None:
+    for seed in range(NIGHTLY):
+        found = primary_backup.all(service(tmp_path / str(seed), seed))
+        assert found.verdict is Verdict.HOLDS, (seed, found.reason)
+
+
+def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
+    primary_backup: OwnLogs, tmp_path: Path
+) -> None:
+    logs = service(tmp_path, 1)
+    late = [json.loads(line) for line in (tmp_path / "b1.log").read_text().splitlines()]
+    (tmp_path / "b1.log").write_text("".join(json.dumps(line | {"ts": line["ts"] + 60}) + "\n" for line in late))
+    found = primary_backup.all(logs)
+    assert found.verdict is Verdict.VIOLATED
+    assert "note: if the clocks differ by 64 ms, a behaviour explains these lines; the mapping says 4 ms" in found.notes
+
+
+def test_the_command_takes_the_files_as_the_logs_of_one_system(tmp_path: Path) -> None:
+    service(tmp_path / "right", 2)
+    service(tmp_path / "hasty", 2, "--hasty")
+    command = [sys.executable, "-m", "lockstep", "check", "--spec", EXAMPLE / "PrimaryBackup.tla", "--mapping"]
+
+    def check(*words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*map(str, [*command, EXAMPLE / "mapping.toml", *words])], capture_output=True, text=True, check=False
+        )
+
+    right = check("--format", "json", *(tmp_path / "right").glob("*.log"))
+    (verdict,) = json.loads(right.stdout)
+    assert (right.returncode, verdict["verdict"]) == (0, "holds")
+    assert verdict["ambiguity"]["states"] > 1
+    hasty = check(*(tmp_path / "hasty").glob("*.log"))
+    assert hasty.returncode == 1
+    assert "p.log:" in hasty.stdout
+    assert "LS205 no behaviour of the spec explains this line" in hasty.stdout
+    missing = check(tmp_path / "right" / "p.log", tmp_path / "right" / "b9.log")
+    assert missing.returncode == 2
+    assert "b9.log" in missing.stdout
+    assert "holds" not in missing.stdout
+
+
+def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
+    for file in EXAMPLE.iterdir():
+        shutil.copy(file, tmp_path)
+    for folder, words in (("logs", []), ("hasty", ["--hasty"])):
+        subprocess.run([sys.executable, "service.py", *words, folder], cwd=tmp_path, check=True)
+        files = sorted(f"{folder}/{path.name}" for path in (tmp_path / folder).iterdir())
+        command = ["check", "--spec", "PrimaryBackup.tla", "--mapping", "mapping.toml", *files]
+        found = subprocess.run(
+            [sys.executable, "-m", "lockstep", *command], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        shown = found.stdout.partition("\nreplay:")[0].strip()
+        assert shown in (ROOT / "docs" / "own_logs.md").read_text()
+    assert "LS205" in shown
+
+
+# ---- What a mapping can say ----
+
+QUEUE = """---- MODULE Queue ----
+EXTENDS Naturals, Sequences
+CONSTANTS Client, Nobody
+VARIABLES jobs, worker, done
+Init == jobs = <<>> /\\ worker = Nobody /\\ done \\in {0, 10}
+Push(m) == Len(jobs) < 3 /\\ jobs' = Append(jobs, m) /\\ UNCHANGED <<worker, done>>
+Take(c) == worker = Nobody /\\ jobs # <<>> /\\ worker' = c /\\ UNCHANGED <<jobs, done>>
+Finish == worker # Nobody /\\ worker' = Nobody /\\ jobs' = Tail(jobs) /\\ done' = done + Head(jobs).size
+Drop == jobs # <<>> /\\ worker = Nobody /\\ jobs' = Tail(jobs) /\\ UNCHANGED <<worker, done>>
+Next == \\/ \\E m \\in [by : Client, size : 1..3] : Push(m)
+        \\/ (\\E c \\in Client : Take(c)) \\/ Finish \\/ Drop
+Observe == [waiting |-> Len(jobs), worker |-> worker, done |-> done]
+Middle == /\\ jobs \\in UNION {[1..n -> [by : Client, size : 1..3]] : n \\in 0..2}
+          /\\ worker = Nobody /\\ done \\in 0..20
+Little == done < 14
+====
+"""
+QUEUE_CFG = "CONSTANTS Client = {a, b}  a = a  b = b  Nobody = Nobody\nINIT Init\nNEXT Next\nINVARIANT Little\n"
+BASIC = """
+[lines.push]
+action = "Push"
+args = { m = { parts = { by = "who", size = { field = "size", optional = true } } } }
+[lines.take]
+action = "Take"
+[lines.finish]
+action = "Finish"
+shows = { done = { field = "done", optional = true } }
+[lines.seen]
+shows = { waiting = "waiting" }
+"""
+
+
+@pytest.fixture(scope="module")
+def queue(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TraceVerdict]:
+    folder = tmp_path_factory.mktemp("queue")
+    (folder / "Queue.tla").write_text(QUEUE)
+    (folder / "Queue.cfg").write_text(QUEUE_CFG)
+    numbers = iter(range(1000))
+
+    def check(mapping: str, *files: list[Any] | str, name: str = "q{}.log", **options: Any) -> TraceVerdict:
+        place = folder / str(next(numbers))
+        place.mkdir()
+        (place / "mapping.toml").write_text(mapping)
+        paths = []
+        for number, lines in enumerate(files):
+            path = place / name.format(number)
+            text = lines if isinstance(lines, str) else "".join(json.dumps(line) + "\n" for line in lines)
+            path.write_text(text)
+            paths.append(path)
+        return judge_own(folder / "Queue.tla", folder / "Queue.cfg", place / "mapping.toml", **options).all(paths)
+
+    return check
+
+
+def line(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"kind": kind, **fields}
+
+
+def test_what_a_line_does_not_tell_is_searched_for(queue: Callable[..., TraceVerdict]) -> None:
+    """Who takes the job, its size and the first count are not told; what is done at the end leaves one of each."""
+    lines = [line("push", who="a"), line("take"), line("finish", done=13)]
+    found = queue(f'kind = "kind"\n{BASIC}', lines)
+    assert found.verdict is Verdict.HOLDS
+    assert (found.steps, found.ambiguity and found.ambiguity.explanations) == (3, 1)
+    assert queue(f'kind = "kind"\n{BASIC}', [*lines[:2], line("finish", done=14)]).verdict is Verdict.VIOLATED
+
+
+def test_each_explanation_must_violate_a_property_for_a_violation_and_some_for_a_note(
+    queue: Callable[..., TraceVerdict],
+) -> None:
+    twice = [line("push", who="a", size=3), line("push", who="a"), *[line("take"), line("finish")] * 2]
+    found = queue(f'kind = "kind"\n{BASIC}', twice)
+    assert (found.verdict, found.findings) == (Verdict.HOLDS, [])
+    assert "LS206 note: another explanation violates Little" in found.notes
+    strict = queue(f'kind = "kind"\n{BASIC}', twice, strict=True)
+    assert (strict.verdict, strict.verdict.exit_code) == (Verdict.INCONCLUSIVE, 3)
+    sure = queue(f'kind = "kind"\n{BASIC}', [*twice[:-1], line("finish", done=14)])
+    assert sure.verdict is Verdict.VIOLATED
+    (finding,) = sure.findings
+    assert (finding.name, finding.line, finding.code) == ("Little", 6, "LS100")
+    assert "each explanation violates Little" in sure.reason
+
+
+def test_hidden_steps_come_within_their_bound_and_none_without_it(queue: Callable[..., TraceVerdict]) -> None:
+    lines = [line("push", who="a", size=1), line("push", who="b", size=2)]
+    lines += [line("seen", waiting=2), line("seen", waiting=0)]
+    assert queue(f'kind = "kind"\n{BASIC}', lines).verdict is Verdict.VIOLATED
+    assert queue(f'kind = "kind"\n[hidden]\nDrop = 1\n{BASIC}', lines).verdict is Verdict.VIOLATED
+    found = queue(f'kind = "kind"\n[hidden]\nDrop = 2\n{BASIC}', lines)
+    assert found.verdict is Verdict.HOLDS
+    assert found.ambiguity is not None
+    assert found.ambiguity.hidden == {"Drop": 2}
+
+
+def test_a_line_may_be_two_steps_or_one_of_several_readings(queue: Callable[..., TraceVerdict]) -> None:
+    mapping = f"""kind = "kind"
+{BASIC}
+[lines.work]
+steps = [{{ action = "Take", args = {{ c = "who" }} }}, {{ action = "Finish", shows = {{ done = "done" }} }}]
+[lines.gone]
+either = [{{ action = "Drop" }}, {{ steps = [{{ action = "Take" }}, {{ action = "Finish" }}] }}]
+"""
+    pushed = [line("push", who="a", size=2), line("push", who="a", size=3)]
+    both = [*pushed, line("gone"), line("work", who="b", done=5)]
+    found = queue(mapping, both)
+    assert (found.verdict, found.steps) == (Verdict.HOLDS, 6)
+    dropped = queue(mapping, [*pushed, line("gone"), line("work", who="b", done=3)])
+    assert (dropped.verdict, dropped.steps) == (Verdict.HOLDS, 5)
+    assert queue(mapping, [*pushed, line("gone"), line("work", who="b", done=4)]).verdict is Verdict.VIOLATED
+
+
+def test_rules_of_one_kind_are_told_apart_by_when_and_values_are_cast_and_renamed(
+    queue: Callable[..., TraceVerdict],
+) -> None:
+    mapping = """
+null = "Nobody"
+otherwise = "ignore"
+[[lines.job]]
+when = { op = ["push", "add"] }
+action = "Push"
+args.m.parts.by = { field = "who", values = { "alice" = "a" } }
+args.m.parts.size = { field = "size", as = "integer" }
+[[lines.job]]
+when = { op = "take" }
+action = "Take"
+args = { c = { value = "b" } }
+shows = { worker = "who", waiting = { field = "left", as = "integer" } }
+"""
+    push = {"op": "push", "who": "alice", "size": "2"}
+    take = {"op": "take", "who": "b", "left": "1"}
+    found = queue(mapping, [push, {"noise": 1}, take])
+    assert (found.verdict, found.events) == (Verdict.HOLDS, 2), found.reason
+    assert queue(mapping, [push, take | {"left": "2"}]).verdict is Verdict.VIOLATED
+    wrong = queue(mapping, [push | {"size": "two"}])
+    assert (wrong.verdict, wrong.reason.partition(": ")[2]) == (Verdict.MALFORMED, "field `size`: 'two' is no integer")
+    assert queue(mapping, [{"noise": 1}]).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_word_that_is_no_model_value_of_the_cfg_is_malformed_and_no_violation(
+    queue: Callable[..., TraceVerdict],
+) -> None:
+    mapping = f'kind = "kind"\n{BASIC.replace("[lines.take]", "[lines.take]" + chr(10) + "args = { c = chr }")}'
+    mapping = mapping.replace("c = chr", 'c = "who"')
+    found = queue(mapping, [line("push", who="a", size=1), line("take", who="eve")])
+    assert found.verdict is Verdict.MALFORMED
+    assert found.reason.endswith('q0.log:2: `c`: "eve" is none of the model values a, b')
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('format = "logfmt"', ["level=INFO msg=push who=a size=2", 'level=INFO msg="take"', "msg=finish done=2"]),
+        (
+            'format = "hclog"',
+            [
+                "2026-01-02T03:04:05.678Z [INFO]  queue: push: who=a size=2",
+                "2026-01-02T03:04:05.679+0000 [DEBUG] take",
+                "2026-01-02T03:04:05.680Z [WARN]  queue.worker: finish: done=2",
+            ],
+        ),
+        (
+            "format = \"logback\"\npattern = '%d{yyyy-MM-dd HH:mm:ss,SSS} %-5level [%thread] %logger{36} - %msg%n'",
+            [
+                "2026-01-02 03:04:05,678 INFO  [main] o.q.Queue - push who=a size=2",
+                "2026-01-02 03:04:05,679 WARN  [w 1] o.q.Worker - take",
+                "2026-01-02 03:04:05,680 DEBUG [w 1] o.q.Worker - finish done=2",
+            ],
+        ),
+        (
+            "format = \"regex\"\n"
+            "pattern = '(?P<message>\\S+)(?: who=(?P<who>\\w+) size=(?P<size>\\d))?(?: done=(?P<done>\\d+))?'",
+            ["push who=a size=2", "take", "finish done=2"],
+        ),
+    ],
+    ids=["logfmt", "hclog", "logback", "regex"],
+)  # fmt: skip
+def test_lines_of_text_are_read(text: str, lines: list[str], queue: Callable[..., TraceVerdict]) -> None:
+    mapping = f"""otherwise = "ignore"
+[text]
+{text}
+[lines.push]
+match = {{ FIELD = '^push(?: who=(?P<who>\\w+) size=(?P<size>\\d))?' }}
+action = "Push"
+args = {{ m = {{ parts = {{ by = "who", size = {{ field = "size", as = "integer" }} }} }} }}
+[lines.take]
+match = {{ FIELD = '^take' }}
+action = "Take"
+[lines.finish]
+match = {{ FIELD = '^finish(?: done=(?P<done>\\d+))?' }}
+action = "Finish"
+shows = {{ done = {{ field = "done", as = "integer" }} }}
+""".replace("FIELD", "msg" if "logfmt" in text else "message")
+    written = "".join(f"{line}\n" for line in [*lines[:2], "    at org.queue.Worker(Worker.java:7)", lines[2]])
+    found = queue(mapping, written)
+    assert (found.verdict, found.steps) == (Verdict.HOLDS, 3), found.reason
+    wrong = queue(mapping, written.replace("done=2", "done=1"))
+    assert wrong.verdict is Verdict.VIOLATED
+    strict = queue(mapping.replace('otherwise = "ignore"\n', ""), written)
+    assert strict.verdict is Verdict.MALFORMED
+
+
+def test_rotated_and_packed_files_are_one_log(queue: Callable[..., TraceVerdict], tmp_path: Path) -> None:
+    (tmp_path / "Queue.tla").write_text(QUEUE)
+    (tmp_path / "Queue.cfg").write_text(QUEUE_CFG)
+    (tmp_path / "mapping.toml").write_text(f'kind = "kind"\nfiles = "together"\n{BASIC}')
+    lines = [line("push", who="a", size=2), line("push", who="b", size=3), line("take"), line("finish", done=2)]
+    texts = ["".join(json.dumps(each) + "\n" for each in part) for part in (lines[:1], lines[1:2], lines[2:])]
+    (tmp_path / "app.log.2.gz").write_bytes(gzip.compress(texts[0].encode()))
+    (tmp_path / "app.log.1").write_text(texts[1])
+    (tmp_path / "app.log").write_text(texts[2])
+    judge = judge_own(tmp_path / "Queue.tla", tmp_path / "Queue.cfg", tmp_path / "mapping.toml")
+    found = judge.all(sorted(tmp_path.glob("app.log*")))
+    assert (found.verdict, found.steps) == (Verdict.HOLDS, 4), found.reason
+    (tmp_path / "app.log").write_text(texts[2].replace("2}", "3}"))
+    (finding,) = judge.all(sorted(tmp_path.glob("app.log*"))).findings
+    assert (Path(finding.source).name, finding.line) == ("app.log", 2)
+    damaged = (tmp_path / "app.log.2.gz").read_bytes()[:-12]
+    (tmp_path / "app.log.2.gz").write_bytes(damaged)
+    assert judge.all(sorted(tmp_path.glob("app.log*"))).verdict is Verdict.MALFORMED
+
+
+def test_a_log_may_begin_in_the_middle_where_a_predicate_of_the_spec_says(queue: Callable[..., TraceVerdict]) -> None:
+    lines = [line("take"), line("finish", done=9), line("take"), line("finish", done=11), line("seen", waiting=0)]
+    assert queue(f'kind = "kind"\n{BASIC}', lines).verdict is Verdict.VIOLATED
+    found = queue(f'kind = "kind"\nstart = "Middle"\n{BASIC}', lines)
+    assert (found.verdict, found.steps) == (Verdict.HOLDS, 4), found.reason
+    assert queue(f'kind = "kind"\nstart = "Middle"\n{BASIC}', [*lines[:-1], line("seen", waiting=1)]).verdict is (
+        Verdict.VIOLATED
+    )
+
+
+def test_two_logs_are_put_in_order_by_their_stamps_and_by_what_is_sent(queue: Callable[..., TraceVerdict]) -> None:
+    mapping = """kind = "kind"
+files = "together"
+time = { field = "at", unit = "ms" }
+skew = "2 ms"
+[lines.push]
+action = "Push"
+args = { m = { parts = { size = "size" } } }
+sends = { field = "id", optional = true }
+[lines.take]
+action = "Take"
+receives = { field = "id", optional = true }
+"""
+    pushed = [line("push", at=10, size=1)]
+    assert queue(mapping, pushed, [line("take", at=9)]).verdict is Verdict.HOLDS
+    assert queue(mapping, pushed, [line("take", at=7)]).verdict is Verdict.VIOLATED
+    several = [line("push", at=10, size=1, id="x"), line("push", at=50, size=2, id="y")]
+    taken = [line("take", at=11, id="x")]
+    assert queue(mapping, several, taken).verdict is Verdict.HOLDS
+    unknown = queue(mapping, several, [line("take", at=60, id="z")])
+    assert (unknown.verdict, unknown.reason.partition(": ")[2]) == (Verdict.MALFORMED, "no line sends 'z'")
+
+
+def test_iso_stamps_count_to_the_nanosecond(queue: Callable[..., TraceVerdict]) -> None:
+    mapping = f'kind = "kind"\nfiles = "together"\ntime = "ts"\n{BASIC}'
+    push = line("push", who="a", size=1, ts="2026-01-02T03:04:05.000000002Z")
+    early, late = (line("take", ts=f"2026-01-02T04:04:05.{digits}+01:00") for digits in ("000000001", "000000003"))
+    assert queue(mapping, [push], [late]).verdict is Verdict.HOLDS
+    assert queue(mapping, [push], [early]).verdict is Verdict.VIOLATED
+    wrong = queue(mapping, [push | {"ts": "yesterday"}])
+    assert (wrong.verdict, wrong.reason.partition(": ")[2]) == (Verdict.MALFORMED, "field `ts`: 'yesterday' is no time")
+
+
+def test_an_action_that_chooses_is_searched_for_though_each_line_tells_all(
+    queue: Callable[..., TraceVerdict], tmp_path: Path
+) -> None:
+    (tmp_path / "Dice.tla").write_text(
+        "---- MODULE Dice ----\nEXTENDS Naturals\nVARIABLE face\nInit == face = 1\n"
+        "Roll == face' \\in 1..6\nNext == Roll\n====\n"
+    )
+    (tmp_path / "Dice.cfg").write_text("INIT Init\nNEXT Next\n")
+    (tmp_path / "mapping.toml").write_text('kind = "k"\n[lines.roll]\naction = "Roll"\nshows = { face = "face" }\n')
+    (tmp_path / "dice.log").write_text('{"k": "roll", "face": 3}\n{"k": "roll", "face": 6}\n')
+    judge = judge_own(tmp_path / "Dice.tla", tmp_path / "Dice.cfg", tmp_path / "mapping.toml")
+    assert judge(tmp_path / "dice.log").verdict is Verdict.HOLDS
+    (tmp_path / "dice.log").write_text('{"k": "roll", "face": 3}\n{"k": "roll", "face": 7}\n')
+    assert judge(tmp_path / "dice.log").verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (('action = "Take"', 'action = "Tak"'), "8: field `lines.take.action`: the spec has no action 'Tak'; did"),
+        (("{ m = {", "{ k = {"), "6: field `lines.push.args.k`: Push has no such parameter"),
+        (("[lines.push]", "[hidden]\nDrup = 1\n[lines.push]"), "5: field `hidden.Drup`: the spec has no action 'Drup'"),
+        (("[lines.push]", "[hidden]\nDrop = 0\n[lines.push]"), "4: field `hidden`"),
+        (("optional", "optoinal"), "6: field `optoinal`: unknown field; did you mean optional"),
+        (('kind = "kind"', 'kind = "kind"\nskew = "2 ms"'), "2: field `skew`: it says nothing without `time`"),
+        (('kind = "kind"', 'kind = "kind"\nskew = "soon"'), "2: field `skew`"),
+        (('kind = "kind"', ""), "4: field `lines.push`: without `kind` for all lines"),
+        (('action = "Push"', ""), "4: field `lines.push`: the `args` are of no `action`"),
+        (('action = "Take"', "steps = []"), "7: field `lines.take`: give one of"),
+        (('action = "Take"', "match = { x = '(' }\naction = \"Take\""), "8: field `lines.take.match.x`: no regular"),
+        (('kind = "kind"', 'kind = "kind"\nstart = "Midle"'), "2: field `start`: the spec does not define 'Midle'"),
+        (('kind = "kind"', 'kind = "kind"\norder = "node"'), "2: field `order`: the lines have no `node`"),
+        (('kind = "kind"', 'kind = "kind"\nnull = "Nobudy"'), "2: field `null`: the cfg has no constant 'Nobudy'"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_mapping_is_told_with_its_line_before_any_log_is_read(
+    change: tuple[str, str], place: str, queue: Callable[..., TraceVerdict]
+) -> None:
+    text = f'kind = "kind"\n\n{BASIC}'
+    assert change[0] in text
+    with pytest.raises(MappingError) as caught:
+        queue(text.replace(*change), [line("take")])
+    said = str(caught.value)
+    assert f"mapping.toml:{place}" in said
+
+
+def test_the_line_of_a_field_is_found_in_tables_arrays_and_dotted_keys() -> None:
+    text = 'a.b = 1\n[lines."x y"]\nc = { d = 2 }\n[[lines.z]]\nc = 1\n[[lines.z]]\nc = 2\n'
+    assert line_of(text, "a.b") == 1
+    assert line_of(text, "lines.x y.c.d") == 3
+    assert line_of(text, "lines.z[0].c") == 5
+    assert line_of(text, "lines.z[1].c.e") == 7
+    assert line_of(text, "nothing") is None
+
+
+def test_no_line_of_text_makes_the_reader_fail(queue: Callable[..., TraceVerdict]) -> None:
+    chance = random.Random(3)
+    for form in ('format = "logfmt"', 'format = "hclog"', "format = \"logback\"\npattern = '%d %p %c - %m%n'"):
+        mapping = (
+            f'otherwise = "ignore"\n[text]\n{form}\n[lines.take]\nmatch = {{ message = "take" }}\naction = "Take"\n'
+        )
+        text = "".join("".join(chance.choices('ab=" \\[]:-%{}\t', k=30)) + "\n" for _ in range(200))
+        assert queue(mapping, text).verdict is Verdict.INCONCLUSIVE
