@@ -21,7 +21,7 @@ from lockstep.systems.judge import judge_own
 from lockstep.systems.own_logs import OwnLogs
 from places import ROOT
 
-EXAMPLE = ROOT / "docs" / "primary_backup"
+EXAMPLE = ROOT / "docs" / "own_logs"
 
 #: How many runs of the service every run of the tests looks at, and how many the nightly one does.
 EVERY_RUN, NIGHTLY = 6, 1000
@@ -121,7 +121,7 @@ def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
             [sys.executable, "-m", "lockstep", *command], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         shown = found.stdout.partition("\nreplay:")[0].strip()
-        assert shown in (ROOT / "docs" / "own_logs.md").read_text()
+        assert shown in (EXAMPLE / "README.md").read_text()
     assert "LS205" in shown
 
 

@@ -15,7 +15,7 @@ shows = { owner = "held_by" } # each observed name: a field; or one field that h
 [lines.started]
 ignore = true
 
-docs/own_logs.md has all keys: several files and their clocks, hidden actions, lines of text, parts of a parameter.
+docs/own_logs/README.md has all keys: several files and their clocks, hidden actions, text, parts of a parameter.
 """
 
 from __future__ import annotations

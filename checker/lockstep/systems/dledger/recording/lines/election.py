@@ -54,7 +54,9 @@ class RespVote(Vote, tag="resp_vote", kw_only=True):
 
 
 class RecvRespVote(Vote, tag="recv_resp_vote", kw_only=True):
-    """The answer arrives."""
+    """The answer arrives; it is ignored where the call had ended."""
+
+    ignored: bool = False
 
 
 class VoteParse(NodeLine, tag="vote_parse", kw_only=True):
@@ -98,4 +100,6 @@ class RespHeartbeat(Heartbeat, tag="resp_heartbeat", kw_only=True):
 
 
 class RecvRespHeartbeat(Heartbeat, tag="recv_resp_heartbeat", kw_only=True):
-    """The answer arrives."""
+    """The answer arrives; it is ignored where the call had ended."""
+
+    ignored: bool = False

@@ -99,6 +99,7 @@ class Fault(Line, tag="fault", kw_only=True):
     fifo: bool | None = None
     rules: list[str] | None = None
     rule: str | None = None
+    match: str | None = None
     node: str | None = None
     count: int | None = None
 
