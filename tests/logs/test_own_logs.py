@@ -275,6 +275,17 @@ def test_a_word_that_is_no_model_value_of_the_cfg_is_malformed_and_no_violation(
     assert found.reason.endswith('q0.log:2: `c`: "eve" is none of the model values a, b')
 
 
+def test_a_value_of_another_kind_than_the_spec_has_is_malformed_and_no_violation(
+    queue: Callable[..., TraceVerdict],
+) -> None:
+    mapping = f'kind = "kind"\n{BASIC}\n[lines.full]\naction = "Push"\nargs = {{ m = "m" }}\n'
+    mapping += '[lines.any]\neither = [{ action = "Push", args = { m = "m" } }, { shows = { waiting = "m" } }]\n'
+    found = queue(mapping, [line("push", who="a", size=1), line("full", m=7)])
+    assert (found.verdict, found.reason.partition("q0.log:")[2][:6]) == (Verdict.MALFORMED, "2: `m`")
+    assert queue(mapping, [line("push", who="a", size=1), line("any", m=1)]).verdict is Verdict.HOLDS
+    assert queue(mapping, [line("push", who="a", size=1), line("any", m=2)]).verdict is Verdict.VIOLATED
+
+
 @pytest.mark.parametrize(
     ("text", "lines"),
     [

@@ -152,17 +152,24 @@ class Steps:
         return self.spec.evaluate(observe, state, *([claim.node] if self.spec.arity(observe) else []))
 
     def mistake(self, state: State, line: Line) -> str | None:
-        """Say what a line shows that the spec cannot have, whatever happens; None where it shows nothing such."""
+        """Say what a line tells that the spec cannot have, however it is understood; None where there is nothing such."""
         for before in self.hidden_from(state):
-            for claims in line.readings:
-                try:
-                    for claim in claims:
-                        for each in self._taken(before, claim) if claim.action else (before,):
-                            list(compare(claim.shows, self.seen(each.state, claim), self.interface.words))
-                except ObservationError as error:
-                    return str(error)
-                except TlaError:
-                    continue
+            found = [self._mistake(before, claims) for claims in line.readings]
+            if all(found):
+                return found[0]
+        return None
+
+    def _mistake(self, before: Path, claims: Iterable[Claim]) -> str | None:
+        try:
+            for claim in claims:
+                for each in self._taken(before, claim) if claim.action else (before,):
+                    list(compare(claim.shows, self.seen(each.state, claim), self.interface.words))
+        except ObservationError as error:
+            return str(error)
+        except ArgumentError as error:
+            return f"`{error.name}`: {error}"
+        except TlaError:
+            return None
         return None
 
     def _taken(self, before: Path, claim: Claim) -> Iterator[Path]:
