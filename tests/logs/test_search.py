@@ -345,7 +345,7 @@ def test_a_reading_whose_argument_is_no_such_thing_does_not_fit_and_another_may(
     wrong = (Claim("Send", {"v": Exactly("v", "x")}),)
     right = (Claim("Send", {"v": Exactly("v", 1)}),)
     assert one_line(relay, wrong, right).conclusion is Conclusion.EXPLAINED
-    with pytest.raises(BadInputError, match='a.log:1: `v`: "x" and 1 cannot be compared'):
+    with pytest.raises(BadInputError, match=r'a\.log:1: `v`: "x" and 1 cannot be compared'):
         one_line(relay, wrong)
 
 

@@ -152,7 +152,7 @@ class Steps:
         return self.spec.evaluate(observe, state, *([claim.node] if self.spec.arity(observe) else []))
 
     def mistake(self, state: State, line: Line) -> str | None:
-        """Say what a line tells that the spec cannot have, however it is understood; None where there is nothing such."""
+        """Say what a line tells that the spec cannot have, however it is read; None where there is nothing such."""
         for before in self.hidden_from(state):
             found = [self._mistake(before, claims) for claims in line.readings]
             if all(found):
