@@ -430,6 +430,11 @@ def test_an_action_that_chooses_is_searched_for_though_each_line_tells_all(
         (('kind = "kind"', 'kind = "kind"\nskew = "soon"'), "2: field `skew`"),
         (('kind = "kind"', ""), "4: field `lines.push`: without `kind` for all lines"),
         (('action = "Push"', ""), "4: field `lines.push`: the `args` are of no `action`"),
+        (('action = "Take"', 'ignore = true\nsends = "id"'), "7: field `lines.take`: what is ignored neither sends"),
+        (
+            ('action = "Take"', 'either = [{ steps = [{ action = "Take" }], shows = { done = "d" } }]'),
+            "8: field `lines.take.either[0]`: give either",
+        ),
         (('action = "Take"', "steps = []"), "7: field `lines.take`: give one of"),
         (('action = "Take"', "match = { x = '(' }\naction = \"Take\""), "8: field `lines.take.match.x`: no regular"),
         (('kind = "kind"', 'kind = "kind"\nstart = "Midle"'), "2: field `start`: the spec does not define 'Midle'"),

@@ -188,6 +188,7 @@ class _Reader:
             return None, None
         rule, told = known
         node = None if self.mapping.node is None else told.value(self.mapping.node)
+        node = None if node is UNTOLD else node
         told = replace(told, node=node)
         readings = tuple(tuple(self.claim(said, told) for said in each.said()) for each in rule.readings())
         line = Line(

@@ -219,6 +219,11 @@ def _problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
         ways = [bool(rule.action or rule.shows), bool(rule.steps), bool(rule.either), rule.ignore]
         if sum(ways) != 1:
             yield place, "give one of `action` (or `shows` alone), `steps`, `either` and `ignore = true`"
+        if rule.ignore and (rule.sends or rule.receives or rule.delay):
+            yield place, "what is ignored neither sends nor receives; give `shows` or an `action`"
+        for index, reading in enumerate(rule.either):
+            if bool(reading.action or reading.shows) == bool(reading.steps) or (reading.args and not reading.action):
+                yield f"{place}.either[{index}]", "give either `action` (or `shows` alone) or `steps`"
         if mapping.kind is None and not (rule.when or rule.match):
             yield place, f"without `kind` for all lines, give `when` or `match`: which lines are of kind {kind!r}?"
         for name, expression in rule.match.items():
