@@ -7,6 +7,7 @@
 EXTENDS Integers, Sequences, FiniteSets, TLC
 
 Before(i, j) == i < j
+Increased(i) == i + 1
 Negative(i)  == -i
 
 \* The function of these pairs: they need not be of one type.
@@ -62,5 +63,53 @@ Added(outboxBefore, before, outboxAfter, after) ==
     IN  [m \in outboxAfter |-> IF New(m) > 0 THEN New(m) ELSE 0]
 
 NoneBut(added, told) == \A m \in DOMAIN added : m \notin told => added[m] = 0
+
+-----------------------------------------------------------------------------
+(* Logs that are searched.  TLC keeps, while it searches: how many lines   *)
+(* were explained at most, after which positions; what was seen there that *)
+(* no line shows; and which properties had failed at the end.  Each is     *)
+(* printed when it is new.  All of these operators hold.                   *)
+
+Furthest == 9001
+Positions == 9002
+Seen == 9003
+Ends == 9004
+
+NothingKept == /\ TLCSet(Furthest, 0) /\ TLCSet(Positions, {})
+               /\ TLCSet(Seen, {})    /\ TLCSet(Ends, {})
+
+RECURSIVE TotalFrom(_, _)
+TotalFrom(at, k) == IF k > Len(at) THEN 0 ELSE at[k] + TotalFrom(at, k + 1)
+
+\* How far all logs were read.
+Total(at) == TotalFrom(at, 1)
+
+KeepPositions(who, at) ==
+    LET total == Total(at) IN
+    IF total > TLCGet(Furthest)
+    THEN /\ TLCSet(Furthest, total) /\ TLCSet(Positions, {at}) /\ TLCSet(Seen, {})
+         /\ PrintT(<<who, "far", total, at>>)
+    ELSE IF total = TLCGet(Furthest) /\ at \notin TLCGet(Positions)
+    THEN TLCSet(Positions, TLCGet(Positions) \cup {at}) /\ PrintT(<<who, "far", total, at>>)
+    ELSE TRUE
+
+\* Keep a value as text: those of one line need not be of one kind.
+KeepSeen(who, at, claim, value) ==
+    LET seen == <<claim, ToString(value)>> IN
+    IF Total(at) = TLCGet(Furthest) /\ seen \notin TLCGet(Seen)
+    THEN TLCSet(Seen, TLCGet(Seen) \cup {seen}) /\ PrintT(<<who, "shows", Total(at), claim, value>>)
+    ELSE TRUE
+
+KeepEnd(who, failed) ==
+    IF failed \notin TLCGet(Ends)
+    THEN TLCSet(Ends, TLCGet(Ends) \cup {failed}) /\ PrintT(<<who, "end", failed>>)
+    ELSE TRUE
+
+\* Is what a line tells in the set of its parameter?  It is a string; where the spec has model values, and this is
+\* none of them, TLC prints so and stops.
+Allowed(told, S, modelValues, said) ==
+    IF told \in S THEN TRUE
+    ELSE IF S # {} /\ S \subseteq modelValues THEN PrintT(said) /\ Assert(FALSE, "a word is no model value")
+    ELSE FALSE
 
 =============================================================================
