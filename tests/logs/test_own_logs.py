@@ -142,9 +142,11 @@ Observe == [waiting |-> Len(jobs), worker |-> worker, done |-> done]
 Middle == /\\ jobs \\in UNION {[1..n -> [by : Client, size : 1..3]] : n \\in 0..2}
           /\\ worker = Nobody /\\ done \\in 0..20
 Little == done < 14
+Alone == Len(jobs) < 2
 ====
 """
 QUEUE_CFG = "CONSTANTS Client = {a, b}  a = a  b = b  Nobody = Nobody\nINIT Init\nNEXT Next\nINVARIANT Little\n"
+CROWDED_CFG = QUEUE_CFG.replace("Little", "Alone")
 BASIC = """
 [lines.push]
 action = "Push"
@@ -163,20 +165,22 @@ shows = { waiting = "waiting" }
 def queue(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TraceVerdict]:
     folder = tmp_path_factory.mktemp("queue")
     (folder / "Queue.tla").write_text(QUEUE)
-    (folder / "Queue.cfg").write_text(QUEUE_CFG)
     numbers = iter(range(1000))
 
-    def check(mapping: str, *files: list[Any] | str, name: str = "q{}.log", **options: Any) -> TraceVerdict:
+    def check(
+        mapping: str, *files: list[Any] | str, name: str = "q{}.log", cfg: str = QUEUE_CFG, **options: Any
+    ) -> TraceVerdict:
         place = folder / str(next(numbers))
         place.mkdir()
         (place / "mapping.toml").write_text(mapping)
+        (place / "Queue.cfg").write_text(cfg)
         paths = []
         for number, lines in enumerate(files):
             path = place / name.format(number)
             text = lines if isinstance(lines, str) else "".join(json.dumps(line) + "\n" for line in lines)
             path.write_text(text)
             paths.append(path)
-        return judge_own(folder / "Queue.tla", folder / "Queue.cfg", place / "mapping.toml", **options).all(paths)
+        return judge_own(folder / "Queue.tla", place / "Queue.cfg", place / "mapping.toml", **options).all(paths)
 
     return check
 
@@ -367,6 +371,36 @@ def test_a_log_may_begin_in_the_middle_where_a_predicate_of_the_spec_says(queue:
     assert queue(f'kind = "kind"\nstart = "Middle"\n{BASIC}', [*lines[:-1], line("seen", waiting=1)]).verdict is (
         Verdict.VIOLATED
     )
+
+
+def test_what_fails_where_a_log_begins_in_the_middle_fails_for_good(queue: Callable[..., TraceVerdict]) -> None:
+    mapping = f'kind = "kind"\nstart = "Middle"\n{BASIC}[lines.all]\nshows = {{ done = "done" }}\n'
+    found = queue(mapping, [line("all", done=20)])
+    assert (found.verdict, found.reason) == (Verdict.VIOLATED, "each explanation violates Little")
+    (finding,) = found.findings
+    assert (finding.name, finding.action, finding.line) == ("Little", "Init", 0)
+    assert queue(mapping, [line("all", done=13)]).verdict is Verdict.HOLDS
+
+
+def test_an_explanation_that_fails_a_property_is_told_of_though_another_ends_in_the_same_state(
+    queue: Callable[..., TraceVerdict],
+) -> None:
+    """In the end both jobs are gone; that the first one went before the second one came is not sure."""
+    mapping = """kind = "kind"
+[hidden]
+Drop = 2
+[lines.push]
+action = "Push"
+args = { m = { parts = { by = "who", size = "size" } } }
+[lines.dropped]
+shows = { waiting = "waiting" }
+"""
+    pushed = [line("push", who="a", size=1), line("push", who="a", size=1)]
+    found = queue(mapping, [*pushed, line("dropped", waiting=0)], cfg=CROWDED_CFG)
+    assert (found.verdict, found.findings) == (Verdict.HOLDS, [])
+    assert "LS206 note: another explanation violates Alone" in found.notes
+    strict = queue(mapping, [*pushed, line("dropped", waiting=0)], cfg=CROWDED_CFG, strict=True)
+    assert (strict.verdict, strict.verdict.exit_code) == (Verdict.INCONCLUSIVE, 3)
 
 
 def test_two_logs_are_put_in_order_by_their_stamps_and_by_what_is_sent(queue: Callable[..., TraceVerdict]) -> None:

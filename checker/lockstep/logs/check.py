@@ -99,7 +99,7 @@ def _starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
             f"{name} has more than {MOST_STARTS:,} states; {most} has {values[most]:,} values in them"
         )
         states.pop()
-    return [paths_of.Path(subject.spec.state(state.as_dict())) for state in states]
+    return [steps.start(subject.spec.state(state.as_dict())) for state in states]
 
 
 # ---- The verdict ----

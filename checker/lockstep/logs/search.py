@@ -3,7 +3,7 @@
 An explanation is a behaviour from a declared start. It has the steps of every line, in an order in which the lines may
 have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. What is
 carried is how far each log was read, the state, and the properties that failed. What is equal in these is one, and
-what has failed more than another is given up.
+what has failed more than another that has failed something is given up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from enum import StrEnum
 from lockstep.base.errors import BadInputError
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
-from lockstep.logs.steps import NONE, Path, Step, Steps
+from lockstep.logs.steps import NONE, Path, Step, Steps, does_for
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 
@@ -109,9 +109,9 @@ class Conclusion(StrEnum):
 class Explained:
     """What the search found.
 
-    `runs` explain all lines; of them none has failed more than another that ends in the same state. Where
-    there is none, `blocked` are the lines that could have come next. `left_out` tells why not all behaviours
-    were looked at.
+    `runs` explain all lines; of those that end in one state, one may have failed nothing, and of the others none has
+    failed more than another. Where there is none, `blocked` are the lines that could have come next. `left_out` tells
+    why not all behaviours were looked at.
     """
 
     runs: tuple[Run, ...]
@@ -156,7 +156,7 @@ def explain(
     return _Search(order, steps, most, on_line).run(steps.starts() if starts is None else starts)
 
 
-#: By state, the runs none of which has failed more than another.
+#: By state, the run that has failed nothing, if there is one, and others none of which has failed more than another.
 _Runs = dict[State, list[Run]]
 
 
@@ -228,8 +228,8 @@ class _Search:
 
 
 def _add(runs: _Runs, run: Run) -> None:
-    """Add a run, unless one that ends in the same state has failed no more."""
+    """Add a run, unless one that ends in the same state does for it."""
     known = runs.setdefault(run.state, [])
-    if not any(other.failed <= run.failed for other in known):
-        known[:] = [other for other in known if not run.failed <= other.failed]
+    if not any(does_for(other.failed, run.failed) for other in known):
+        known[:] = [other for other in known if not does_for(run.failed, other.failed)]
         known.append(run)
