@@ -68,7 +68,7 @@ def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False,
         return verdict
     steps = Steps(subject.spec, subject.interface, subject.mapping.hidden)
     order = Order(logs.threads, logs.skew, logs.resolution)
-    found = explain(order, steps, _starts(subject, steps), on_line=tell(f"line {{:,}} of {logs.lines:,} explained"))
+    found = explain(order, steps, starts(subject, steps), on_line=tell(f"line {{:,}} of {logs.lines:,} explained"))
     _conclude(verdict, found, subject, strict)
     if found.conclusion is Conclusion.REFUTED:
         _refute(verdict, found, steps)
@@ -86,7 +86,7 @@ def _told_now_and_then(say: Say, source: str) -> Callable[[str], Callable[[int],
     return telling
 
 
-def _starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
+def starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
     """Return the states that a log may begin in, None for the initial ones."""
     if subject.start is None:
         return None
@@ -225,7 +225,7 @@ def _blame_clocks(verdict: TraceVerdict, logs: Logs, steps: Steps, subject: Subj
         return
     declared = logs.skew + logs.resolution
     for slack in ((declared or _MILLISECOND) * factor for factor in _FACTORS):
-        if explain(Order(logs.threads, slack), steps, _starts(subject, steps), most=_FEW_STATES).runs:
+        if explain(Order(logs.threads, slack), steps, starts(subject, steps), most=_FEW_STATES).runs:
             verdict.notes.append(
                 f"note: if the clocks differ by {_milliseconds(slack)} ms, a behaviour explains these lines;"
                 f" the mapping says {_milliseconds(declared)} ms"

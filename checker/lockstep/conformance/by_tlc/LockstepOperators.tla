@@ -65,18 +65,19 @@ Added(outboxBefore, before, outboxAfter, after) ==
 NoneBut(added, told) == \A m \in DOMAIN added : m \notin told => added[m] = 0
 
 -----------------------------------------------------------------------------
-(* Logs that are searched.  TLC keeps, while it searches: how many lines   *)
-(* were explained at most, after which positions; what was seen there that *)
-(* no line shows; and which properties had failed at the end.  Each is     *)
-(* printed when it is new.  All of these operators hold.                   *)
+(* Logs that are searched, each number log by itself.  TLC keeps, while it *)
+(* searches: how many lines were explained at most, after which positions; *)
+(* what was seen there that no line shows; and which properties had failed *)
+(* at the end.  Each is printed when it is new.  All these operators hold. *)
 
-Furthest == 9001
-Positions == 9002
-Seen == 9003
-Ends == 9004
+Furthest(log)  == 9000 + 4 * log
+Positions(log) == 9001 + 4 * log
+Seen(log)      == 9002 + 4 * log
+Ends(log)      == 9003 + 4 * log
 
-NothingKept == /\ TLCSet(Furthest, 0) /\ TLCSet(Positions, {})
-               /\ TLCSet(Seen, {})    /\ TLCSet(Ends, {})
+NothingKept(logs) ==
+    \A log \in 1..logs : /\ TLCSet(Furthest(log), 0) /\ TLCSet(Positions(log), {})
+                         /\ TLCSet(Seen(log), {})    /\ TLCSet(Ends(log), {})
 
 RECURSIVE TotalFrom(_, _)
 TotalFrom(at, k) == IF k > Len(at) THEN 0 ELSE at[k] + TotalFrom(at, k + 1)
@@ -84,32 +85,35 @@ TotalFrom(at, k) == IF k > Len(at) THEN 0 ELSE at[k] + TotalFrom(at, k + 1)
 \* How far all logs were read.
 Total(at) == TotalFrom(at, 1)
 
-KeepPositions(who, at) ==
+KeepPositions(who, log, at) ==
     LET total == Total(at) IN
-    IF total > TLCGet(Furthest)
-    THEN /\ TLCSet(Furthest, total) /\ TLCSet(Positions, {at}) /\ TLCSet(Seen, {})
-         /\ PrintT(<<who, "far", total, at>>)
-    ELSE IF total = TLCGet(Furthest) /\ at \notin TLCGet(Positions)
-    THEN TLCSet(Positions, TLCGet(Positions) \cup {at}) /\ PrintT(<<who, "far", total, at>>)
+    IF total > TLCGet(Furthest(log))
+    THEN /\ TLCSet(Furthest(log), total) /\ TLCSet(Positions(log), {at}) /\ TLCSet(Seen(log), {})
+         /\ PrintT(<<who, "far", log, total, at>>)
+    ELSE IF total = TLCGet(Furthest(log)) /\ at \notin TLCGet(Positions(log))
+    THEN /\ TLCSet(Positions(log), TLCGet(Positions(log)) \cup {at})
+         /\ PrintT(<<who, "far", log, total, at>>)
     ELSE TRUE
 
 \* Keep a value as text: those of one line need not be of one kind.
-KeepSeen(who, at, claim, value) ==
+KeepSeen(who, log, at, claim, value) ==
     LET seen == <<claim, ToString(value)>> IN
-    IF Total(at) = TLCGet(Furthest) /\ seen \notin TLCGet(Seen)
-    THEN TLCSet(Seen, TLCGet(Seen) \cup {seen}) /\ PrintT(<<who, "shows", Total(at), claim, value>>)
+    IF Total(at) = TLCGet(Furthest(log)) /\ seen \notin TLCGet(Seen(log))
+    THEN /\ TLCSet(Seen(log), TLCGet(Seen(log)) \cup {seen})
+         /\ PrintT(<<who, "shows", log, Total(at), claim, value>>)
     ELSE TRUE
 
-KeepEnd(who, failed) ==
-    IF failed \notin TLCGet(Ends)
-    THEN TLCSet(Ends, TLCGet(Ends) \cup {failed}) /\ PrintT(<<who, "end", failed>>)
+KeepEnd(who, log, failed) ==
+    IF failed \notin TLCGet(Ends(log))
+    THEN TLCSet(Ends(log), TLCGet(Ends(log)) \cup {failed}) /\ PrintT(<<who, "end", log, failed>>)
     ELSE TRUE
 
 \* Is what a line tells in the set of its parameter?  It is a string; where the spec has model values, and this is
 \* none of them, TLC prints so and stops.
-Allowed(told, S, modelValues, said) ==
+Allowed(told, S, modelValues, who, param, claim) ==
     IF told \in S THEN TRUE
-    ELSE IF S # {} /\ S \subseteq modelValues THEN PrintT(said) /\ Assert(FALSE, "a word is no model value")
+    ELSE IF S # {} /\ S \subseteq modelValues
+    THEN PrintT(<<who, "foreign", param, claim, S>>) /\ Assert(FALSE, "a word is no model value")
     ELSE FALSE
 
 =============================================================================

@@ -58,25 +58,25 @@ def check_logs_with_tlc(
     verdict = TraceVerdict(source, Verdict.HOLDS, "", notes=list(logs.notes))
     if logs.lines:
         say(f"{source}: TLC explores what may explain {logs.lines:,} lines")
-        runs = Runs(subject, parsed, Order(logs.threads, logs.skew, logs.resolution), timeout_seconds, jar)
+        order = Order(logs.threads, logs.skew, logs.resolution)
+        runs = Runs(subject, parsed, [order], timeout_seconds=timeout_seconds, jar=jar)
         try:
-            _judge(verdict, runs, subject, strict)
+            _judge(verdict, runs, order, subject, strict)
         except Undecided as error:
-            verdict.verdict, verdict.findings = Verdict.INCONCLUSIVE, []
-            verdict.reason = f"not every explanation was looked at: TLC: {error}"
+            verdict.verdict, verdict.reason, verdict.findings = Verdict.INCONCLUSIVE, f"TLC: {error}", []
     conclude_nothing_told(verdict, logs)
     verdict.seconds = time.monotonic() - begin
     return verdict
 
 
-def _judge(verdict: TraceVerdict, runs: Runs, subject: Subject, strict: bool) -> None:
-    found = runs.explore()
+def _judge(verdict: TraceVerdict, runs: Runs, order: Order, subject: Subject, strict: bool) -> None:
+    (found,) = runs.explore()
     if not found.ends:
-        _refute(verdict, runs, found, subject)
+        _refute(verdict, runs, order, found, subject)
         return
     conclude_explained(verdict, found.ends, strict=strict)
     for number, failed in enumerate(smallest(found.ends)):
-        moments = runs.explanation(failed)
+        moments = runs.explanation(0, failed)
         if number == 0:
             _count(verdict, moments)
         verdict.findings += _violations(moments, subject)
@@ -109,18 +109,18 @@ def _violations(moments: list[Moment], subject: Subject) -> Iterator[Finding]:
             known, actions = moment.failed, []
 
 
-def _refute(verdict: TraceVerdict, runs: Runs, found: Explored, subject: Subject) -> None:
-    blocked = runs.blocked(found)
+def _refute(verdict: TraceVerdict, runs: Runs, order: Order, found: Explored, subject: Subject) -> None:
+    blocked = found.blocked(order)
     compared = {line: list(_compared(line, runs, found, subject)) for _, line in blocked}
     for thread, line in blocked:
         seen = compared[line]
         if seen and all(isinstance(each, ObservationError) for each in seen):
-            raise BadInputError(f"{runs.place(thread, line)}: {seen[0]}")
+            raise BadInputError(f"{order.threads[thread].place(line)}: {seen[0]}")
     _, first = first_of(blocked)
     wrong = [str(each).replace("the trace shows", "the line shows") for each in compared[first] if _is_wrong(each)]
     details = list(dict.fromkeys(wrong))[:_FEW] or [_NO_STEP]
     conclude_refuted(verdict, blocked, details)
-    _count(verdict, runs.explanation_of(found.lines))
+    _count(verdict, runs.explanation_of(0, found.lines))
 
 
 def _compared(line: Line, runs: Runs, found: Explored, subject: Subject) -> Iterator[Compared | ObservationError]:

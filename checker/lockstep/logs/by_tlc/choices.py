@@ -80,8 +80,8 @@ class Choices:
         candidate, domain = f"{names.prefix}t", f"{names.prefix}d"
         tests = [*names.evaluated(domain), *names.probe(f"args.{param}", code)]
         if type(told.value) is str:
-            foreign = f'{names.print_start}"{FOREIGN}", "{param}", {code}>>'
-            known = f"{names.operators}!Allowed({candidate}, {domain}, {names.prefix}model_values, {foreign})"
+            where = f'"{names.prefix}", "{param}", {code}'
+            known = f"{names.operators}!Allowed({candidate}, {domain}, {names.prefix}model_values, {where})"
         else:
             known = f"{candidate} \\in {domain}"
         body = "".join(f" /\\ {test}" for test in [*tests, known, *names.probe("", code)])

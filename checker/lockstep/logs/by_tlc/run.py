@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from lockstep.logs.check import Subject
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
 from lockstep.tla.loading.project import Parsed
-from lockstep.tla.values.kinds import Value
+from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.operators.bounds import Exactly
 from lockstep.tla.values.text import parse_value
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
@@ -43,6 +43,11 @@ class Explored:
     furthest: set[Positions] = field(default_factory=set)
     seen: dict[int, list[Value]] = field(default_factory=dict)
 
+    def blocked(self, order: Order) -> list[tuple[int, Line]]:
+        """Return the lines that could have come next where no behaviour goes on, each with its thread's number."""
+        waiting = ((thread, positions) for positions in sorted(self.furthest) for thread in order.next(positions))
+        return list(dict.fromkeys((thread, order.line(positions, thread)) for thread, positions in waiting))
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -57,19 +62,25 @@ class Moment:
 
 
 class Runs:
-    """Runs TLC for the logs of one system, until the time is spent."""
+    """Runs TLC for the logs of one system, or for several such logs, until the time is spent."""
 
     def __init__(
-        self, subject: Subject, parsed: Parsed, order: Order, timeout_seconds: float | None, jar: Path | None
+        self,
+        subject: Subject,
+        parsed: Parsed,
+        orders: Sequence[Order],
+        *,
+        timeout_seconds: float | None = None,
+        jar: Path | None = None,
     ) -> None:
         """Prepare to run; raises BadInputError where TLC cannot be given what a line or the cfg says."""
-        self._given, self._jar = (subject, parsed, order), jar
+        self._given, self._jar = (subject, parsed, orders), jar
         self._deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         self._module = LogModule(*self._given)
-        self._threads = len(order.threads)
+        self._orders = orders
 
-    def explore(self) -> Explored:
-        """Explore all behaviours.
+    def explore(self) -> list[Explored]:
+        """Explore all behaviours, in one run for all logs.
 
         Raises:
             Undecided: TLC did not come to an end.
@@ -78,18 +89,18 @@ class Runs:
         result = self._run(self._module, None)
         if result.verdict is TlcVerdict.VIOLATED:
             raise self._error(result)
-        found = Explored()
-        for _, what, *rest in self._printed(result):
-            self._take_down(found, what, rest)
+        found = [Explored() for _ in self._orders]
+        for _, what, log, *rest in self._printed(result):
+            self._take_down(found[log - 1], len(self._orders[log - 1].threads), what, rest)
         return found
 
-    def explanation(self, failed: frozenset[str]) -> list[Moment]:
-        """Return an explanation of all lines that fails just these properties, as explore() found one."""
-        return self._witness(self._module.not_at_the_end(failed))
+    def explanation(self, log: int, failed: frozenset[str]) -> list[Moment]:
+        """Return an explanation of all lines of a number's logs that fails just this, as explore() found one."""
+        return self._witness(self._module.not_at_the_end(log, failed))
 
-    def explanation_of(self, lines: int) -> list[Moment]:
+    def explanation_of(self, log: int, lines: int) -> list[Moment]:
         """Return a behaviour that explains so many lines, as explore() found one."""
-        return self._witness(self._module.not_so_far(lines))
+        return self._witness(self._module.not_so_far(log, lines))
 
     def _witness(self, unless: str) -> list[Moment]:
         result = self._run(self._module, unless)
@@ -97,21 +108,6 @@ class Runs:
         if violation is None or violation.kind is not PropertyKind.INVARIANT or found is None:
             raise ToolDied(f"TLC does not find again what it found: {result.reason}")
         return [self._moment(step.variables) for step in found.steps]
-
-    def blocked(self, found: Explored) -> list[tuple[int, Line]]:
-        """Return the lines that could have come next where no behaviour goes on, each with its thread's number."""
-        order = self._given[2]
-        return list(
-            dict.fromkeys(
-                (thread, order.line(positions, thread))
-                for positions in sorted(found.furthest)
-                for thread in order.next(positions)
-            )
-        )
-
-    def place(self, thread: int, line: Line) -> str:
-        """Return where a line of a thread stands."""
-        return self._given[2].threads[thread].place(line)
 
     def stages(self) -> Mapping[int, Stage]:
         """Return what the lines claim, by number."""
@@ -133,11 +129,11 @@ class Runs:
     def _printed(self, result: TlcResult) -> Iterator[Any]:
         return printed_values(result.user_output, self._module.names.print_start)
 
-    def _take_down(self, found: Explored, what: str, rest: list[Any]) -> None:
+    def _take_down(self, found: Explored, threads: int, what: str, rest: list[Any]) -> None:
         if what == "end":
             found.ends.add(frozenset(rest[0]))
             return
-        lines = rest[0] - self._threads
+        lines = rest[0] - threads
         if lines > found.lines:
             found.lines, found.furthest, found.seen = lines, set(), {}
         if what == "far" and lines == found.lines:
@@ -161,10 +157,15 @@ class Runs:
         """
         for _, what, *rest in self._printed(result):
             if what == FOREIGN:
-                param, stage = rest[0], self._module.stages[rest[1]]
+                param, stage, known = (
+                    rest[0],
+                    self._module.stages[rest[1]],
+                    ", ".join(sorted(map(format_value, rest[2]))),
+                )
                 told = stage.claim.told[param]
                 assert isinstance(told, Exactly)  # of nothing else the module prints so
-                return BadInputError(f'{self._place(stage)}: `{param}`: "{told.value}" is none of the model values')
+                said = f"{format_value(told.value)} is none of the model values {known}"
+                return BadInputError(f"{self._place(stage)}: `{param}`: {said}")
         probed = self._run(LogModule(*self._given, probing=True), None)
         code, compared = 0, ""
         for _, what, *rest in self._printed(probed):
@@ -179,7 +180,7 @@ class Runs:
         return Undecided(f"{place}: {result.reason}")
 
     def _place(self, stage: Stage) -> str:
-        return self.place(stage.thread, stage.line)
+        return self._orders[stage.log].threads[stage.thread].place(stage.line)
 
 
 def _names(failed: Iterable[Any]) -> frozenset[str]:
