@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,11 +26,7 @@ from lockstep.systems.judge import ByTlc, judge_own
 from lockstep.systems.own import load_own_spec, own_system
 from lockstep.systems.own_logs import subject_of
 from lockstep.tla.loading.project import Parsed, parse_spec
-from lockstep_command import lockstep
-from places import ROOT
 from post_logs import MAPPING, write_logs, write_post
-
-EXAMPLE = ROOT / "docs" / "own_logs"
 
 #: How many made-up logs every run looks at, and how many the nightly one does; so many are one run of TLC.
 EVERY_RUN, NIGHTLY, AT_ONCE = 40, 1000, 100
@@ -93,8 +87,8 @@ def assert_agree(order: Order, compiled: Explained, by_tlc: Explored) -> None:
 def agreed(verdict: TraceVerdict) -> object:
     """What the engines agree in: all but which explanation is told of, and why a line has none."""
     notes = [note for note in verdict.notes if note.startswith("LS206")]
-    findings = [(each.kind, each.code, each.name, each.source) for each in verdict.findings]
-    lines = [each.line for each in verdict.findings if each.kind != "property"]
+    findings = [(each.kind, each.code, each.name) for each in verdict.findings]
+    lines = [(each.source, each.line) for each in verdict.findings if each.kind != "property"]
     return verdict.verdict, verdict.reason, notes, findings, lines, verdict.events
 
 
@@ -267,23 +261,6 @@ def both(post: Post, files: Sequence[Path], **options: Any) -> TraceVerdict:
     return by_tlc
 
 
-def test_the_example_holds_and_a_hasty_commit_is_refuted_at_the_same_line_by_tlc(tmp_path: Path) -> None:
-    for folder, words in (("right", []), ("hasty", ["--hasty"])):
-        subprocess.run([sys.executable, EXAMPLE / "service.py", "--puts", "6", *words, tmp_path / folder], check=True)
-        logs = sorted(f"{folder}/{path.name}" for path in (tmp_path / folder).iterdir())
-        own = ("--spec", EXAMPLE / "PrimaryBackup.tla", "--mapping", EXAMPLE / "mapping.toml", *logs)
-        by_tlc = lockstep("check", "--engine", "tlc", *own, cwd=tmp_path)
-        compiled = lockstep("check", *own, cwd=tmp_path)
-        assert by_tlc.returncode == compiled.returncode == (1 if words else 0)
-        told, same = by_tlc.stdout.splitlines(), compiled.stdout.splitlines()
-        assert told[0].partition(" (")[0] == same[0].partition(" (")[0]
-        assert told[0].partition("(")[2].partition(" steps")[0] != "0 events, 0"
-    (finding,) = (line for line in told if "LS205" in line)
-    assert finding in same
-    assert same[same.index(finding) + 1] == told[told.index(finding) + 1]
-    assert "    TLC finds no such step; the compiled engine names the conjunct that is false" in told
-
-
 def test_a_property_that_each_explanation_violates_is_found_by_tlc_at_its_line(post: Post, tmp_path: Path) -> None:
     a, b, _ = CASES["an invariant fails"]
     found = both(post, written(tmp_path, "low", a, b))
@@ -314,6 +291,29 @@ def test_a_word_and_a_field_that_the_spec_does_not_have_are_malformed_for_tlc_to
     misspelt = post_office(tmp_path, MAPPING.replace("shows = { read =", "shows = { raed ="))
     found = both(misspelt, written(tmp_path, "raed", [line("seen", at=0, read=0)], []))
     assert found.reason.endswith("a.log:1: field `shows.raed`: the spec shows no such field: did you mean read?")
+
+
+@pytest.mark.nightly
+def test_a_field_that_only_one_reading_of_a_line_misspells_is_no_mistake_for_tlc_either(tmp_path: Path) -> None:
+    mapping = MAPPING.replace("Send = 1\nLose = 1\n", "Lose = 1\n").replace("{ shows = { read =", "{ shows = { raed =")
+    found = both(post_office(tmp_path, mapping), written(tmp_path, "one", [line("Read", at=0, sure=False, read=0)], []))
+    assert found.verdict is Verdict.VIOLATED
+    assert "no behaviour of the spec explains line 1 of" in found.reason
+
+
+@pytest.mark.nightly
+def test_an_action_that_chooses_is_searched_for_by_tlc_though_each_line_tells_all(tmp_path: Path) -> None:
+    (tmp_path / "Dice.tla").write_text(
+        "---- MODULE Dice ----\nEXTENDS Naturals\nVARIABLES face, sum\nInit == face = 1 /\\ sum = 0\n"
+        "Roll == face' \\in 1..6 /\\ sum' = sum + face'\nNext == Roll\n====\n"
+    )
+    (tmp_path / "Dice.cfg").write_text("INIT Init\nNEXT Next\n")
+    (tmp_path / "mapping.toml").write_text('kind = "k"\n[lines.roll]\naction = "Roll"\nshows = "seen"\n')
+    judge = judge_own(tmp_path / "Dice.tla", tmp_path / "Dice.cfg", tmp_path / "mapping.toml", ByTlc(None, None))
+    for total, verdict in ((12, Verdict.HOLDS), (13, Verdict.VIOLATED)):
+        rolls = [{"k": "roll", "seen": {}}, {"k": "roll", "seen": {"sum": total}}]
+        (tmp_path / "dice.log").write_text("".join(f"{json.dumps(roll)}\n" for roll in rolls))
+        assert judge(tmp_path / "dice.log").verdict is verdict
 
 
 @pytest.mark.nightly

@@ -19,6 +19,7 @@ from lockstep.conformance.check import TraceVerdict
 from lockstep.logs.mapping import MappingError, line_of
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own_logs import OwnLogs
+from lockstep_command import lockstep
 from places import ROOT
 
 EXAMPLE = ROOT / "docs" / "own_logs"
@@ -110,19 +111,19 @@ def test_the_command_takes_the_files_as_the_logs_of_one_system(tmp_path: Path) -
     assert "holds" not in missing.stdout
 
 
-def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
+def test_the_page_shows_what_is_printed_by_both_engines(tmp_path: Path) -> None:
     for file in EXAMPLE.iterdir():
         shutil.copy(file, tmp_path)
     for folder, words in (("logs", []), ("hasty", ["--hasty"])):
         subprocess.run([sys.executable, "service.py", *words, folder], cwd=tmp_path, check=True)
         files = sorted(f"{folder}/{path.name}" for path in (tmp_path / folder).iterdir())
-        command = ["check", "--spec", "PrimaryBackup.tla", "--mapping", "mapping.toml", *files]
-        found = subprocess.run(
-            [sys.executable, "-m", "lockstep", *command], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        shown = found.stdout.partition("\nreplay:")[0].strip()
-        assert shown in (EXAMPLE / "README.md").read_text()
-    assert "LS205" in shown
+        own = ["--spec", "PrimaryBackup.tla", "--mapping", "mapping.toml", *files]
+        compiled, by_tlc = (lockstep("check", *engine, *own, cwd=tmp_path) for engine in ([], ["--engine", "tlc"]))
+        shown = [each.stdout.partition("\nreplay:")[0].strip() for each in (compiled, by_tlc)]
+        assert all(each in (EXAMPLE / "README.md").read_text() for each in shown)
+        assert shown[0].splitlines()[0].partition(" (")[0] == shown[1].splitlines()[0].partition(" (")[0]
+        assert compiled.returncode == by_tlc.returncode == (1 if words else 0)
+        assert all(("LS205" in each) == bool(words) for each in shown)
 
 
 # ---- What a mapping can say ----

@@ -11,6 +11,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import INIT, Finding, TraceVerdict
 from lockstep.conformance.compare import Compared, ObservationError, compare
+from lockstep.logs.by_tlc.module import Stage
 from lockstep.logs.by_tlc.run import Explored, Moment, Runs, Undecided
 from lockstep.logs.check import (
     Subject,
@@ -79,7 +80,7 @@ def _judge(verdict: TraceVerdict, runs: Runs, order: Order, subject: Subject, st
         moments = runs.explanation(0, failed)
         if number == 0:
             _count(verdict, moments)
-        verdict.findings += _violations(moments, subject)
+        verdict.findings += sorted(_violations(moments, subject), key=lambda each: each.name)
 
 
 def _count(verdict: TraceVerdict, moments: list[Moment]) -> None:
@@ -111,30 +112,42 @@ def _violations(moments: list[Moment], subject: Subject) -> Iterator[Finding]:
 
 def _refute(verdict: TraceVerdict, runs: Runs, order: Order, found: Explored, subject: Subject) -> None:
     blocked = found.blocked(order)
-    compared = {line: list(_compared(line, runs, found, subject)) for _, line in blocked}
     for thread, line in blocked:
-        seen = compared[line]
-        if seen and all(isinstance(each, ObservationError) for each in seen):
-            raise BadInputError(f"{order.threads[thread].place(line)}: {seen[0]}")
+        if (mistake := _mistake(line, runs, found, subject)) is not None:
+            raise BadInputError(f"{order.threads[thread].place(line)}: {mistake}")
     _, first = first_of(blocked)
-    wrong = [str(each).replace("the trace shows", "the line shows") for each in compared[first] if _is_wrong(each)]
-    details = list(dict.fromkeys(wrong))[:_FEW] or [_NO_STEP]
-    conclude_refuted(verdict, blocked, details)
+    compared = (each for seen in _compared(first, runs, found, subject).values() for each in seen)
+    wrong = (each for each in compared if isinstance(each, Compared) and not each.equal)
+    details = dict.fromkeys(str(each).replace("the trace shows", "the line shows") for each in wrong)
+    conclude_refuted(verdict, blocked, list(details)[:_FEW] or [_NO_STEP])
     _count(verdict, runs.explanation_of(0, found.lines))
 
 
-def _compared(line: Line, runs: Runs, found: Explored, subject: Subject) -> Iterator[Compared | ObservationError]:
-    """Yield what a line shows beside what TLC saw instead, or why the two cannot be compared."""
+def _mistake(line: Line, runs: Runs, found: Explored, subject: Subject) -> ObservationError | None:
+    """Say what a line shows that the spec cannot have, however it is read; None where there is nothing such."""
+    compared = _compared(line, runs, found, subject)
+    mistaken = {
+        stage.reading: seen[0]
+        for stage, seen in compared.items()
+        if all(isinstance(each, ObservationError) for each in seen)
+    }
+    first = mistaken.get(0)
+    return first if len(mistaken) == len(line.readings) and isinstance(first, ObservationError) else None
+
+
+def _compared(
+    line: Line, runs: Runs, found: Explored, subject: Subject
+) -> dict[Stage, list[Compared | ObservationError]]:
+    """Return, by what a line claims, what it shows beside what TLC saw instead, or why the two cannot be compared."""
+    compared: dict[Stage, list[Compared | ObservationError]] = {}
     for code, seen in found.seen.items():
         stage = runs.stages()[code]
-        if stage.line is not line:
-            continue
-        for value in seen:
+        for value in seen if stage.line is line else ():
             try:
-                yield from list(compare(stage.claim.shows, value, subject.interface.words))
+                several: list[Compared | ObservationError] = list(
+                    compare(stage.claim.shows, value, subject.interface.words)
+                )
             except ObservationError as error:
-                yield error
-
-
-def _is_wrong(compared: Compared | ObservationError) -> bool:
-    return isinstance(compared, Compared) and not compared.equal
+                several = [error]
+            compared.setdefault(stage, []).extend(several)
+    return compared

@@ -17,12 +17,12 @@ from lockstep.logs.order import Order
 from lockstep.tla.loading.project import Parsed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Stage:
     """What a reading of a line claims at one place, and how the module calls it.
 
-    `code` is its number, `after` that of the claim before it in the reading, 0 where it is the first. `log` is the
-    number of the logs, from 0 on, and `thread` that of the thread.
+    `code` is its number, `after` that of the claim before it in the reading, 0 where it is the first. `log`, `thread`
+    and `reading` are the numbers of the logs, the thread in them, and the reading of the line.
     """
 
     code: int
@@ -30,6 +30,7 @@ class Stage:
     log: int
     thread: int
     line: Line
+    reading: int
     claim: Claim
     is_last: bool
 
@@ -156,19 +157,20 @@ class LogModule:
             names.append(f"{self.names.prefix}line{log + 1}_{thread + 1}_{place + 1}")
             yield f"\\* line {line.number}"
             yield f"{names[-1]} =="
-            for claims in line.readings:
-                yield from self._reading(log, thread, place, claims)
+            for reading in range(len(line.readings)):
+                yield from self._reading(log, thread, place, reading)
         names.append(f"{self.names.prefix}over")
         tree, root = search_tree(names, f"{self._at}[{thread + 1}]", self.names, f"next{log + 1}_{thread + 1}_")
         yield from tree
         yield f"{name} == {root}"
 
-    def _reading(self, log: int, thread: int, place: int, claims: tuple[Claim, ...]) -> Iterator[str]:
+    def _reading(self, log: int, thread: int, place: int, reading: int) -> Iterator[str]:
         line = self.orders[log].threads[thread].lines[place]
+        claims = line.readings[reading]
         after = 0
         for number, claim in enumerate(claims):
             code = len(self.stages) + 1
-            stage = Stage(code, after, log, thread, line, claim, number == len(claims) - 1)
+            stage = Stage(code, after, log, thread, line, reading, claim, number == len(claims) - 1)
             self.stages[code] = stage
             conjuncts = list(self._stage(stage, place))
             yield f"    \\/ /\\ {conjuncts[0]}"
