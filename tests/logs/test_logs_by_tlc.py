@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,12 @@ import pytest
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.compare import Words, to_value
 from lockstep.logs.by_tlc.run import Explored, Runs
 from lockstep.logs.check import Subject, smallest, starts
+from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.mapped import read_logs
+from lockstep.logs.mapping import Mapping as Said
 from lockstep.logs.mapping import read_mapping
 from lockstep.logs.order import Order
 from lockstep.logs.search import Conclusion, Explained, explain
@@ -26,6 +30,10 @@ from lockstep.systems.judge import ByTlc, judge_own
 from lockstep.systems.own import load_own_spec, own_system
 from lockstep.systems.own_logs import subject_of
 from lockstep.tla.loading.project import Parsed, parse_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.itf import to_itf
+from lockstep.tla.values.operators.bounds import Exactly
+from places import SPECS
 from post_logs import MAPPING, write_logs, write_post
 
 #: How many made-up logs every run looks at, and how many the nightly one does; so many are one run of TLC.
@@ -351,6 +359,83 @@ def test_tlc_says_what_it_cannot_do_and_refutes_nothing(tmp_path: Path) -> None:
     assert (untold.verdict, check("untold.log", tlc=None).verdict) == (Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE)
     assert untold.reason.startswith("TLC: ")
     assert "Nat" in untold.reason
+    spent = check("untold.log", tlc=ByTlc(0.001, None))
+    assert (spent.verdict, "spent" in spent.reason) == (Verdict.INCONCLUSIVE, True)
     refused = check("told.log", "Refines.cfg")
     assert (refused.verdict, check("told.log", "Refines.cfg", tlc=None).verdict) == (Verdict.MALFORMED, Verdict.HOLDS)
-    assert "TLC cannot say where the PROPERTY Grows fails, as it is of an INSTANCE" in refused.reason
+    assert "TLC cannot say where the PROPERTY Grows fails: its parts are of an INSTANCE" in refused.reason
+
+
+@pytest.mark.nightly
+def test_a_refinement_that_is_made_of_definitions_is_found_violated_by_tlc_too(tmp_path: Path) -> None:
+    (tmp_path / "Count.tla").write_text(
+        "---- MODULE Count ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = 7\nAdd(v) == x' = x + v\n"
+        "Next == \\E v \\in 1..2 : Add(v)\nshifted == x - 7\n"
+        "Abs == INSTANCE Grow WITH y <- shifted\nGrows == Abs!Spec\n====\n"
+    )
+    (tmp_path / "Grow.tla").write_text(
+        "---- MODULE Grow ----\nEXTENDS Naturals\nVARIABLE y\nInit == y = 0\nNext == y' = y + 1\n"
+        "Spec == Init /\\ [][Next]_y\n====\n"
+    )
+    (tmp_path / "Count.cfg").write_text("INIT Init\nNEXT Next\nPROPERTY Grows\n")
+    (tmp_path / "mapping.toml").write_text('kind = "kind"\n[lines.add]\naction = "Add"\nshows.x = "x"\n')
+    verdicts = []
+    for name, last in (("right", 9), ("wrong", 10)):
+        log = tmp_path / f"{name}.log"
+        log.write_text(f'{{"kind": "add", "x": 8}}\n{{"kind": "add", "x": {last}}}\n')
+        own = tmp_path / "Count.tla", tmp_path / "Count.cfg", tmp_path / "mapping.toml"
+        by_tlc, compiled = (judge_own(*own, tlc)(log) for tlc in (ByTlc(None, None), None))
+        assert agreed(by_tlc) == agreed(compiled)
+        assert [each.line for each in by_tlc.findings] == [each.line for each in compiled.findings]
+        verdicts.append(by_tlc.reason)
+    assert verdicts == [
+        "a behaviour of the spec explains all lines; every property holds",
+        "each explanation violates Grows",
+    ]
+
+
+# ---- Other specs ----
+
+
+def walk(spec: Spec, words: Words, seed: int) -> Order:
+    """A log of random steps of a spec, of which parts are told, lines are missing, and two are perhaps swapped."""
+    chooses = random.Random(seed)
+    state = chooses.choice(list(spec.initial_states()))
+    lines: list[Line] = []
+    for number in range(1, 7):
+        successors = list(spec.successors(state))
+        if not successors:
+            break
+        action, args, state = chooses.choice(successors)
+        table = state.as_dict()
+        trees = {name: to_itf(value) for name, value in table.items() if chooses.random() < 0.4}
+        shows = {name: tree for name, tree in trees.items() if to_value(tree, words) == table[name]}
+        told = {name: Exactly(name, value) for name, value in args.items() if chooses.random() < 0.6}
+        if chooses.random() < 0.85:
+            lines.append(Line(number, "", ((Claim(action, told, shows),),)))
+    if seed % 2 and len(lines) > 1:
+        lines[-2:] = lines[:-3:-1]
+    return Order([Thread("a.log", lines)])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["Bakery", "DieHard", "PaxosVoting", "Philosophers", "ReadersWriters", "RingElection",
+                                  "SearchTree", "Sorting", "TwoPhaseCommit"])  # fmt: skip
+def test_tlc_finds_what_the_compiled_search_finds_of_other_specs(name: str) -> None:
+    """Whatever form their actions have: each action in turn may be hidden."""
+    tla, cfg = SPECS / "systems" / f"{name}.tla", SPECS / "systems" / f"{name}.cfg"
+    system = own_system(tla, cfg)
+    spec = load_own_spec(system)
+    interface = system.interface(spec)
+    orders = [walk(spec, interface.words, seed) for seed in range(10)]
+    conclusions: Counter[Conclusion] = Counter()
+    for hidden in sorted(spec.actions)[:2]:
+        subject = Subject(spec, interface, Said(lines={}, hidden={hidden: 1}))
+        explored = Runs(subject, parse_spec(tla, cfg), orders).explore()
+        for order, by_tlc in zip(orders, explored, strict=True):
+            compiled = explain(order, Steps(spec, interface, subject.mapping.hidden))
+            assert compiled.left_out == ()
+            assert_agree(order, compiled, by_tlc)
+            conclusions[compiled.conclusion] += 1
+    assert conclusions[Conclusion.EXPLAINED] >= 5
+    assert conclusions.total() == 20
