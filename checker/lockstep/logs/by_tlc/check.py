@@ -48,9 +48,9 @@ def check_logs_with_tlc(
 
     TLC explores all behaviours that may explain the lines, and then once more until it comes to what is told of.
 
-    Arguments: `paths`, the logs' files; `parsed`, the subject's spec; `timeout_seconds`, the budget of all runs;
-    `jar`, the tla2tools to use; `strict`, whether it is no
-    pass if some explanation fails a property; `say`, told what TLC is asked.
+    Arguments: `paths`, the logs' files; `parsed`, the subject's spec; `timeout_seconds`, the budget of all runs; `jar`,
+    the tla2tools to use; `strict`, whether it is no pass if some explanation fails a property; `say`, told what TLC is
+    asked.
     Raises BadInputError where a line is malformed, the lines have no order, or TLC cannot be given what they tell.
     """
     begin = time.monotonic()
