@@ -92,7 +92,7 @@ def to_value(tree: Any, words: Words = WORDS) -> Value:
         return tuple(to_value(item, words) for item in tree)
     if isinstance(tree, dict) and not is_tagged(tree):
         return as_fcn({words.strings.get(name, name): to_value(item, words) for name, item in tree.items()})
-    return from_itf(tree)
+    return from_itf(tree, words.strings)
 
 
 def to_tree(value: Value, words: Words = WORDS) -> Any:

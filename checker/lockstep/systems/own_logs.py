@@ -19,6 +19,7 @@ from lockstep.systems.own import of_own
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.format import Trace
+from lockstep.trace.itf import is_itf
 from lockstep.trace.json_lines import STDIN, source_name
 
 #: Checks one log, of which each line tells of one step in full.
@@ -138,7 +139,7 @@ class OwnLogs:
 
     def __call__(self, given: Path | Trace) -> TraceVerdict:
         """Check one log."""
-        if self.always and isinstance(given, Path):
+        if self.always and isinstance(given, Path) and not is_itf(given):
             return self.all([given])
         found = self.plain(given)
         if self.searched is not None and TWO_SUCCESSORS in found.reason and isinstance(given, Path) and given != STDIN:
