@@ -112,8 +112,10 @@ def _begins_in_several(spec: Spec) -> bool:
 
 def _leaves_open(said: Said, spec: Spec) -> bool:
     """Tell whether a line need not tell all of each parameter."""
+    if said.repeat > 1:
+        return True
     told = [source for source in said.args.values() if isinstance(source, Field)]
-    if any(source.parts is not None or source.optional for source in told):
+    if any(source.optional or (source.parts, source.has, source.size) != (None, None, None) for source in told):
         return True
     return said.args.keys() != set(spec.actions[said.action or ""].params)
 
