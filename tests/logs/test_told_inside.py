@@ -100,6 +100,9 @@ def test_the_step_is_not_taken_again_with_another_message(post: Callable[..., Tr
     two = [sent(), sent(last=1, size=1), received(count=0), received(count=1), received(count=2)]
     assert post(*two[:2], received(count=2)).verdict is Verdict.VIOLATED
     assert post(*two).verdict is Verdict.HOLDS
+    learnt = [sent(), received(), sent(), sent(last=1, size=1)]
+    assert post(*learnt, received(count=2)).verdict is Verdict.HOLDS
+    assert post(*learnt, received(count=3)).verdict is Verdict.VIOLATED  # it would be one of each
 
 
 def test_an_element_that_is_told_in_parts_must_be_there(post: Callable[..., TraceVerdict]) -> None:
