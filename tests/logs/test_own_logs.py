@@ -112,7 +112,7 @@ def test_the_command_takes_the_files_as_the_logs_of_one_system(tmp_path: Path) -
 
 
 def test_the_page_shows_what_is_printed_by_both_engines(tmp_path: Path) -> None:
-    for file in EXAMPLE.iterdir():
+    for file in EXAMPLE.glob("*.*"):
         shutil.copy(file, tmp_path)
     for folder, words in (("logs", []), ("hasty", ["--hasty"])):
         subprocess.run([sys.executable, "service.py", *words, folder], cwd=tmp_path, check=True)

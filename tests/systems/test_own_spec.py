@@ -345,3 +345,19 @@ def test_a_key_that_writes_an_integer_is_that_index_of_a_function_or_sequence(
     found = run("check", "--engine", engine, *files)
     assert said in found.output
     assert found.return_value == code
+
+
+def test_a_name_in_a_set_of_a_log_stands_for_its_model_value_too(tmp_path: Path) -> None:
+    (tmp_path / "Seats.tla").write_text(
+        "---- MODULE Seats ----\nCONSTANT Guest\nVARIABLE seated\nInit == seated = {}\n"
+        "Sit(g) == g \\notin seated /\\ seated' = seated \\union {g}\nNext == \\E g \\in Guest : Sit(g)\n====\n"
+    )
+    (tmp_path / "Seats.cfg").write_text("CONSTANTS Guest = {a, b}  a = a  b = b\nINIT Init\nNEXT Next\n")
+    (tmp_path / "m.toml").write_text(
+        'kind = "k"\n[lines.sat]\naction = "Sit"\nargs = { g = "g" }\nshows = { seated = "all" }\n'
+    )
+    log = tmp_path / "seats.log"
+    for last, verdict in (("b", "holds"), ("a", "violated")):
+        lines = [{"k": "sat", "g": "a", "all": {"#set": ["a"]}}, {"k": "sat", "g": "b", "all": {"#set": ["a", last]}}]
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert check(log, tmp_path / "m.toml", tmp_path / "Seats.tla")[1]["verdict"] == verdict

@@ -138,6 +138,8 @@ def command(
     out counts as published: the spec then allows what the flaw does, and reports the properties that it breaks.
     `--switch repaired` holds the trace against the protocol without any flaw.
 
+    With --spec a trace may be a counterexample of Apalache, Quint or lockstep in the Informal Trace Format (ITF).
+
     `--engine tlc` leaves the whole check to TLC. Each trace becomes a TLA+ module in which every event is one step
     of the spec; logs that need a search become one whose behaviours are all that may explain them. TLC is the
     authority if the two engines ever differ. It is slow: it takes seconds for a trace, and as long again for each
@@ -151,6 +153,7 @@ def command(
     lockstep check --switch NAME=repaired --switch OTHER=true trace.ndjson
     lockstep check --engine tlc --timeout 300 trace.ndjson
     lockstep check --spec My.tla --mapping my.toml my.log
+    lockstep check --spec My.tla counterexample.itf.json
     """
     from lockstep.base.verdict import worst
     from lockstep.systems.judge import ByTlc, judge_known, judge_own

@@ -62,7 +62,7 @@ class Finding:
     `code` is its rule's; `name` the action, field or property; `details`
     are lines of explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE. Of
     several logs that are one system's, `source` names the file, and `kind` is "unexplained" where no behaviour explains
-    the line.
+    the line; it is "state" where no step leads to a state that is told in full.
     """
 
     kind: str

@@ -14,7 +14,7 @@ from lockstep.base.errors import (
 )
 
 STEP, SHOWS, SENT, REFUSED, PROPERTY = "LS201", "LS202", "LS203", "LS204", "LS100"
-UNEXPLAINED, POSSIBLE = "LS205", "LS206"
+UNEXPLAINED, POSSIBLE, NO_STEP = "LS205", "LS206", "LS207"
 MALFORMED, OTHER_SPEC = "LS301", "LS302"
 INCONCLUSIVE, INTERNAL = "LS401", "LS501"
 
@@ -123,6 +123,14 @@ tells a line wrongly, or it declares too few hidden steps or too little skew."""
         """A behaviour that violates nothing explains the logs, so nothing is known to be wrong. Another one explains
 them as well, and violates a property: the logs do not tell which of them happened. This is a note, and the exit code
 is 0; with --strict it is 3. The note names the variable that the explanations differ in most: log it.""",
+    ),
+    Rule(
+        NO_STEP,
+        "no step leads to this state",
+        """Each state of an ITF file tells all variables, and no action. The first one must be an initial state of the
+spec; each other one must be what some action makes of the state before, with some arguments, or equal that state. This
+one is neither, or the last one does not lead back to where the file's `loop` says. The finding tells which states the
+spec allows there, those that differ in the fewest variables, with both values.""",
     ),
     Rule(
         MALFORMED,

@@ -38,6 +38,21 @@ class Words:
 
 WORDS = Words()
 
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """What is told of a set, a sequence or a bag: the parts of one of its elements."""
+
+    parts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What is told of a set, a sequence or a function: how many elements there are, or arguments."""
+
+    count: int
+
+
 #: What no JSON has is in no domain of a spec either.
 _ABSENT: Any = object()
 
@@ -92,7 +107,7 @@ def to_value(tree: Any, words: Words = WORDS) -> Value:
         return tuple(to_value(item, words) for item in tree)
     if isinstance(tree, dict) and not is_tagged(tree):
         return as_fcn({words.strings.get(name, name): to_value(item, words) for name, item in tree.items()})
-    return from_itf(tree)
+    return from_itf(tree, words.strings)
 
 
 def to_tree(value: Value, words: Words = WORDS) -> Any:
@@ -121,7 +136,9 @@ def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, pat
         if value is _ABSENT:
             near = like(key, map(str, expected.d)) if isinstance(expected, Fcn) else ""
             raise ObservationError(here, f"the spec shows no such field{near}")
-        if _by_key(part, value):
+        if isinstance(part, Has | Size):
+            yield _compared_inside(here, part, value, words)
+        elif _by_key(part, value):
             yield from compare(part, value, words, here)
         else:
             yield _compared(here, part, value, words)
@@ -152,6 +169,10 @@ def equal_count(shown: Mapping[str, Any], expected: Value, words: Words = WORDS)
             if within is None:
                 return None
             count += within
+        elif kind is Has or kind is Size:
+            if not is_so(part, value, words):
+                return None
+            count += 1
         elif value is _ABSENT or not _equal(part, value, words):
             return None
         else:
@@ -184,6 +205,43 @@ def _by_key(part: Any, value: Value) -> bool:
         return False
     is_sequence = isinstance(value, tuple) and bool(part) and all(integer_of(key) is not None for key in part)
     return is_sequence or isinstance(value, Fcn)
+
+
+def _elements(value: Value) -> Iterable[Value] | None:
+    """Return the elements of a set or sequence, or the arguments of a function, which are the elements of a bag."""
+    if isinstance(value, frozenset | tuple):
+        return value
+    return value.d.keys() if isinstance(value, Fcn) else None
+
+
+def is_so(part: Has | Size, value: Value, words: Words) -> bool:
+    """Tell whether what is told of the inside of a value is true."""
+    elements = _elements(value)
+    if elements is None:
+        return False
+    if isinstance(part, Size):
+        return len(list(elements)) == part.count
+    return any(equal_count(part.parts, each, words) is not None for each in elements)
+
+
+def _compared_inside(path: str, part: Has | Size, value: Value, words: Words) -> Compared:
+    elements = _elements(value)
+    if elements is None:
+        raise ObservationError(path, f"{format_value(value)} is no set, sequence or function")
+    if isinstance(part, Size):
+        return Compared(f"size of {path}", part.count, len(list(elements)), is_so(part, value, words))
+    return Compared(f"an element of {path}", _described(part.parts), value, is_so(part, value, words))
+
+
+def _described(part: Any) -> Value:
+    """Return what is told of a value as messages show it."""
+    if isinstance(part, Size):
+        return f"so many: {part.count}"
+    if isinstance(part, Has):
+        return f"with {format_value(_described(part.parts))}"
+    if isinstance(part, dict) and not is_tagged(part):
+        return as_fcn({name: _described(each) for name, each in part.items()})
+    return part if isinstance(part, str | int) else str(part)
 
 
 def _equal(part: Any, value: Value, words: Words) -> bool:

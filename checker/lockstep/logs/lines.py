@@ -16,13 +16,15 @@ class Claim:
 
     `action` names the step's action; "" where nothing happens and something is seen. `told` is what is told of its
     parameters: a value, or a part of one; of a parameter that it does not have nothing is told. `shows` is seen
-    afterwards, of `node` if the spec's observation takes one.
+    afterwards, of `node` if the spec's observation takes one. The step is taken once to `repeat` times, with the same
+    arguments.
     """
 
     action: str
     told: Mapping[str, Exactly | Matching] = field(default_factory=dict)
     shows: Mapping[str, Any] = field(default_factory=dict)
     node: Value | None = None
+    repeat: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

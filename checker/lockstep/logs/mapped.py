@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.near import did_you_mean
-from lockstep.conformance.compare import Words, equal_count, to_value
+from lockstep.conformance.compare import Has, Size, Words, equal_count, is_so, to_value
 from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.mapping import Mapping, Rule, Said, Source, Stamp, duration
-from lockstep.logs.records import UNTOLD, Log, Parts, Record, logs_of, records
+from lockstep.logs.mapping import Mapping, Rule, Said, Same, Source, Stamp, duration
+from lockstep.logs.records import UNTOLD, Log, Parts, Record, logs_of, plain, records
 from lockstep.logs.stamps import nanoseconds
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
@@ -67,7 +67,8 @@ class Rules:
 def _fitting(rule: Rule, matching: list[tuple[str, re.Pattern[str]]], record: Record) -> Record | None:
     for path, wanted in rule.when.items():
         found = record.at(path)
-        if not any(type(found) is type(each) and found == each for each in _listed(wanted)):
+        others = [record.at(each.field) if isinstance(each, Same) else each for each in _listed(wanted)]
+        if found is UNTOLD or not any(type(found) is type(each) and found == each for each in others):
             return None
     groups: dict[str, Any] = {}
     for path, expression in matching:
@@ -118,11 +119,7 @@ def shown(said: Said, record: Record) -> dict[str, Any]:
     """Return what a line shows, by name; raises TraceError where it is not there."""
     if isinstance(said.shows, dict):
         values = {name: record.value(source) for name, source in said.shows.items()}
-        return {
-            name: value.told if isinstance(value, Parts) else value
-            for name, value in values.items()
-            if value is not UNTOLD
-        }
+        return {name: plain(value) for name, value in values.items() if value is not UNTOLD}
     found = record.needed(said.shows)
     if not isinstance(found, dict):
         raise record.error(f"field `{said.shows}`: it is no object")
@@ -230,13 +227,16 @@ class _Reader:
         told = {name: self.told(name, record.value(source), record) for name, source in said.args.items()}
         node = None if record.node is None else self.value(record.node, record, "node")
         known = {name: each for name, each in told.items() if each is not None}
-        return Claim(said.action or "", known, shown(said, record), node)
+        return Claim(said.action or "", known, shown(said, record), node, said.repeat)
 
     def told(self, name: str, found: Any, record: Record) -> Exactly | Matching | None:
         if found is UNTOLD:
             return None
         if isinstance(found, Parts):
             return Matching(name, PartOf(found.told, self.words))
+        if isinstance(found, Has | Size):
+            inside, words = found, self.words
+            return Matching(name, lambda value: is_so(inside, value, words))
         return Exactly(name, self.value(found, record, name))
 
     def value(self, tree: Any, record: Record, name: str) -> Value:

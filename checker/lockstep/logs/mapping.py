@@ -53,8 +53,10 @@ class Field(_Table, frozen=True):
     """Where a value comes from, and what is made of it.
 
     One of: `field`, a path in the line; `value`, always this one; `file`, what a group of this expression is in the
-    file's name; `node`, the line's node; `parts`, a record of which these fields are told, and no others.
-    `as` casts; `values` puts others in the place of some; of one that is `optional` a line may tell nothing.
+    file's name; `node`, the line's node; `parts`, a record of which these fields are told, and no others; `has`, a
+    set, bag or sequence of which some element is told in these parts; `size`, one of which the size is told.
+    `as` casts; `values` puts others in the place of some; `plus` and `minus` add and take away numbers, or what is
+    in other fields; of one that is `optional` a line may tell nothing.
     """
 
     field: str | None = None
@@ -62,8 +64,12 @@ class Field(_Table, frozen=True):
     file: str | None = None
     node: bool = False
     parts: dict[str, str | Field] | None = None
-    cast: Literal["integer", "string", "boolean"] | None = None
+    has: dict[str, str | Field] | None = None
+    size: str | Field | None = None
+    cast: Literal["integer", "string", "boolean", "set"] | None = None
     values: dict[str, Any] | None = None
+    plus: int | str | list[int | str] | None = None
+    minus: int | str | list[int | str] | None = None
     optional: bool = False
 
 
@@ -79,15 +85,23 @@ class Stamp(_Table, frozen=True):
     format: str | None = None
 
 
+class Same(_Table, frozen=True):
+    """What is in another field of the line."""
+
+    field: str
+
+
 class Said(_Table, frozen=True):
     """One step that a line tells of: the action, what is told of its parameters, and what is seen afterwards.
 
-    Without an action, nothing happens, and something is seen.
+    Without an action, nothing happens, and something is seen. The action is taken at most `repeat` times, one directly
+    after the other and with the same arguments, as where a spec handles one message in several steps.
     """
 
     action: str | None = None
     args: dict[str, Source] = {}
     shows: dict[str, Source] | str = {}
+    repeat: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
 
 
 class Reading(Said, frozen=True):
@@ -97,18 +111,18 @@ class Reading(Said, frozen=True):
 
     def said(self) -> list[Said]:
         """Return the steps."""
-        return self.steps or [Said(action=self.action, args=self.args, shows=self.shows)]
+        return self.steps or [Said(action=self.action, args=self.args, shows=self.shows, repeat=self.repeat)]
 
 
 class Rule(Reading, frozen=True):
     """What lines of a kind are; the first rule of a kind that fits a line is the line's.
 
-    `when` are fields with the values that they must have, `match` fields with expressions that must be found in them,
-    whose named groups are fields then. `either` are several readings in place of one. A line is written up to `delay`
-    after what it tells of. `sends` and `receives` name a message.
+    `when` are fields with the values that they must have, which may be those of other fields, `match` fields with
+    expressions that must be found in them, whose named groups are fields then. `either` are several readings in place
+    of one. A line is written up to `delay` after what it tells of. `sends` and `receives` name a message.
     """
 
-    when: dict[str, Scalar | list[Scalar]] = {}
+    when: dict[str, Scalar | list[Scalar] | Same] = {}
     match: dict[str, str] = {}
     either: list[Reading] = []
     ignore: bool = False
@@ -265,13 +279,16 @@ def _sources(place: str, rule: Rule) -> Iterator[tuple[str, Source]]:
 def _of_source(place: str, source: Source) -> Iterator[tuple[str, str]]:
     if isinstance(source, str):
         return
-    given = [source.field, source.file, source.parts, source.node or None]
+    given = [source.field, source.file, source.parts, source.node or None, source.has, source.size]
     if sum(each is not None for each in given) + (source.value is not msgspec.UNSET) != 1:
-        yield place, "give one of `field`, `value`, `file`, `node = true` and `parts`"
+        yield place, "give one of `field`, `value`, `file`, `node = true`, `parts`, `has` and `size`"
     if source.file is not None:
         yield from _expression(f"{place}.file", source.file, groups=1)
-    for name, part in (source.parts or {}).items():
-        yield from _of_source(f"{place}.parts.{name}", part)
+    for within in ("parts", "has"):
+        for name, part in (getattr(source, within) or {}).items():
+            yield from _of_source(f"{place}.{within}.{name}", part)
+    if source.size is not None:
+        yield from _of_source(f"{place}.size", source.size)
 
 
 def _expression(place: str, expression: str, groups: int = 0) -> Iterator[tuple[str, str]]:

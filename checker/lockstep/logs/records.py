@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from lockstep.base.errors import OUT_OF_RESOURCES
-from lockstep.logs.mapping import Field, Mapping, Source
+from lockstep.conformance.compare import Has, Size
+from lockstep.logs.mapping import Field, Source
+from lockstep.logs.mapping import Mapping as LogMapping
 from lockstep.logs.texts import splitting
 from lockstep.trace.json_lines import (
     STDIN,
@@ -40,6 +42,21 @@ class Parts:
     told: dict[str, Any]
 
 
+def plain(told: Any) -> Any:
+    """Return what is told of a value as it is compared: of a record an object with the parts."""
+    return told.told if isinstance(told, Parts) else told
+
+
+def _listed(terms: int | str | list[int | str] | None) -> list[int | str]:
+    if terms is None:
+        return []
+    return terms if isinstance(terms, list) else [terms]
+
+
+def _named(source: Source) -> str:
+    return source if isinstance(source, str) else source.field or "value"
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A line of a log: its file's name, its number, its text and its fields."""
@@ -58,9 +75,12 @@ class Record:
         """Return the value of a field, UNTOLD where there is none."""
         found: Any = self.fields
         for name in (path,) if path in self.fields else path.split("."):
-            if not isinstance(found, dict) or name not in found:
+            if isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+                found = found[int(name)]
+            elif isinstance(found, dict) and name in found:
+                found = found[name]
+            else:
                 return UNTOLD
-            found = found[name]
         return found
 
     def needed(self, path: str) -> Any:
@@ -74,22 +94,55 @@ class Record:
         return found
 
     def value(self, source: Source) -> Any:
-        """Return the value that a mapping finds in the line: JSON, or Parts; UNTOLD of what is optional and not there.
+        """Return the value that a mapping finds in the line: JSON, or what is told of a value.
+
+        It is UNTOLD where it is optional and not there.
 
         Raises TraceError where it is not there, or cannot be cast.
         """
         if isinstance(source, str):
             return self.needed(source)
         if source.parts is not None:
-            told = {name: self.value(part) for name, part in source.parts.items()}
-            return Parts({name: value for name, value in told.items() if value is not UNTOLD})
+            return Parts(self._told(source.parts))
+        if source.has is not None:
+            return Has(self._told(source.has))
+        if source.size is not None:
+            return self._size(source.size)
         found = self._plain(source)
         if found is UNTOLD:
             return UNTOLD
         if source.values is not None and isinstance(found, str | int | bool):
             word = str(found).lower() if isinstance(found, bool) else str(found)
             found = source.values.get(word, found)
-        return self._cast(found, source) if source.cast is not None else found
+        if source.cast is not None:
+            found = self._cast(found, source)
+        return found if source.plus is None and source.minus is None else self._sum(found, source)
+
+    def _told(self, parts: Mapping[str, Source]) -> dict[str, Any]:
+        told = {name: self.value(part) for name, part in parts.items()}
+        return {name: plain(value) for name, value in told.items() if value is not UNTOLD}
+
+    def _size(self, source: Source) -> Any:
+        found = self.value(source)
+        if found is UNTOLD:
+            return UNTOLD
+        if type(found) is not int or found < 0:
+            raise self.error(f"field `{_named(source)}`: {str(found)[:60]!r} is no size")
+        return Size(found)
+
+    def _sum(self, found: Any, source: Field) -> int:
+        """Return a number with what is added to it, and taken away: numbers, and what is in other fields."""
+        added, taken = _listed(source.plus), _listed(source.minus)
+        total = self._integer(found, _named(source))
+        for sign, terms in ((1, added), (-1, taken)):
+            for term in terms:
+                total += sign * self._integer(self.needed(term) if isinstance(term, str) else term, str(term))
+        return total
+
+    def _integer(self, found: Any, name: str) -> int:
+        if type(found) is not int:
+            raise self.error(f"field `{name}`: {str(found)[:60]!r} is no integer")
+        return found
 
     def _plain(self, source: Field) -> Any:
         if source.node:
@@ -107,6 +160,10 @@ class Record:
         try:
             if source.cast == "integer":
                 cast: Any = value if isinstance(value, int) and not isinstance(value, bool) else int(str(value), 10)
+            elif source.cast == "set":
+                if not isinstance(value, list | dict):
+                    raise ValueError
+                cast = {"#set": list(value)}
             elif source.cast == "boolean":
                 cast = {"true": True, "false": False}[str(value).lower()]
             else:
@@ -141,7 +198,7 @@ def logs_of(paths: Sequence[Path]) -> list[Log]:
 
 
 def records(
-    log: Log, mapping: Mapping, torn: Callable[[str], None], tell: Callable[[int], None] = lambda _: None
+    log: Log, mapping: LogMapping, torn: Callable[[str], None], tell: Callable[[int], None] = lambda _: None
 ) -> Iterator[Record]:
     """Yield the lines of a log with their fields.
 

@@ -187,7 +187,17 @@ class Steps:
     def _taken(self, before: Path, claim: Claim) -> Iterator[Path]:
         params = self.spec.actions[claim.action].params
         told = {name: claim.told.get(name, Matching(name)) for name in params}
-        yield from self._after(before, claim.action, told, hidden=False)
+        after = list(self._after(before, claim.action, told, hidden=False))
+        yield from after
+        for _ in range(claim.repeat - 1):
+            after = list({path.state: path for each in after for path in self._again(each)}.values())
+            yield from after
+
+    def _again(self, path: Path) -> Iterator[Path]:
+        """Yield the ways to take the last step once more."""
+        last = path.steps[-1]
+        same = {name: Exactly(name, value) for name, value in last.args.items()}
+        return self._after(path, last.action, same, hidden=False)
 
     def _after(
         self, before: Path, action: str, told: Mapping[str, Exactly | Matching], *, hidden: bool
@@ -226,6 +236,8 @@ class Steps:
 
     def _find_hidden(self, state: State) -> list[Path]:
         begin, nothing = Path(state), (0,) * len(self._names)
+        if not nothing:
+            return [begin]
         found, pending, tried = Fewest(), [(begin, nothing)], 0
         found.add(begin, nothing)
         while pending:

@@ -76,6 +76,7 @@ def finding_text(source: str, finding: Finding) -> str:
         "sent": f"{finding.action} sent something else than the spec",
         "property": f"{finding.name} is violated by {finding.action}",
         "unexplained": "no behaviour of the spec explains this line",
+        "state": "no step leads to this state" if finding.seq else "this is no initial state of the spec",
     }[finding.kind]
     recorded = f", recorded line {finding.recorded_line}" if finding.recorded_line is not None else ""
     of_node = f" of {finding.node}" if finding.node else ""

@@ -24,7 +24,8 @@ from lockstep.systems.own_logs import OwnLogs, needs_search, refuse_mapping, sub
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.loading.project import parse_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Event, Header, Trace
+from lockstep.trace.format import Event, Header, Trace, TraceError
+from lockstep.trace.itf import is_itf
 from lockstep.trace.json_lines import source_name
 
 #: What checks one trace: a file, or one that is open.
@@ -96,6 +97,8 @@ def judge_known(switches: Switches, tlc: ByTlc | None = None, say: Say = silent,
     def judge(given: Path | Trace) -> TraceVerdict:
         source = given.source if isinstance(given, Trace) else source_name(given)
         try:
+            if isinstance(given, Path) and is_itf(given):
+                raise TraceError(source, 1, "an ITF file does not say which spec it is of: name that with --spec")
             trace = given if isinstance(given, Trace) else open_trace(given)
             header = trace.header
             system = system_of(header, source)

@@ -8,6 +8,7 @@ from pathlib import Path
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import NOT_EVALUATED, Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
+from lockstep.conformance.states import check_states
 from lockstep.logs.mapped import MappedTrace
 from lockstep.logs.mapping import Mapping
 from lockstep.systems.specs import refuse_unchecked
@@ -15,6 +16,7 @@ from lockstep.systems.system import System
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Trace, TraceError, read_trace
+from lockstep.trace.itf import ItfTrace, is_itf, read_itf
 
 #: The definition that a log is compared with where its mapping names no other.
 OBSERVE = "Observe"
@@ -60,17 +62,27 @@ def check_own(
 ) -> TraceVerdict:
     """Check one trace against a spec of the reader's own.
 
-    Arguments: `given`, a trace in our format, as a file or open, or with `mapping` a log of any NDJSON; `check`, the
-    engine.
+    Arguments: `given`, a trace in our format, as a file or open, a file of ITF, or with `mapping` a log of any NDJSON;
+    `check`, the engine.
     """
     source = given.source if isinstance(given, Trace) else str(given)
     try:
+        if isinstance(given, Path) and is_itf(given):
+            return of_own(check_states(_behaviour(given, mapping, check), spec, interface))
         opened = _opened(given, source, spec, mapping)
         found = check(opened, spec, interface)
         found.notes += opened.notes if isinstance(opened, MappedTrace) else []
     except Exception as error:  # Whatever it is, it is this trace's alone.
         found = failure(error, source)
     return of_own(found)
+
+
+def _behaviour(given: Path, mapping: Mapping | None, check: Callable[..., TraceVerdict]) -> ItfTrace:
+    if mapping is not None:
+        raise TraceError(str(given), 1, "an ITF file tells every variable, and needs no mapping")
+    if check is not check_trace:
+        raise TraceError(str(given), 1, "TLC alone checks no ITF file; leave --engine out")
+    return read_itf(given)
 
 
 def of_own(found: TraceVerdict) -> TraceVerdict:

@@ -20,6 +20,7 @@ from lockstep.systems.own import of_own
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.format import Trace
+from lockstep.trace.itf import is_itf
 from lockstep.trace.json_lines import STDIN, source_name
 
 #: Checks one log, of which each line tells of one step in full.
@@ -121,8 +122,10 @@ def _begins_in_several(spec: Spec) -> bool:
 
 def _leaves_open(said: Said, spec: Spec) -> bool:
     """Tell whether a line need not tell all of each parameter."""
+    if said.repeat > 1:
+        return True
     told = [source for source in said.args.values() if isinstance(source, Field)]
-    if any(source.parts is not None or source.optional for source in told):
+    if any(source.optional or (source.parts, source.has, source.size) != (None, None, None) for source in told):
         return True
     return said.args.keys() != set(spec.actions[said.action or ""].params)
 
@@ -149,7 +152,7 @@ class OwnLogs:
 
     def __call__(self, given: Path | Trace) -> TraceVerdict:
         """Check one log."""
-        if self.always and isinstance(given, Path):
+        if self.always and isinstance(given, Path) and not is_itf(given):
             return self.all([given])
         found = self.plain(given)
         if self.searched is not None and TWO_SUCCESSORS in found.reason and isinstance(given, Path) and given != STDIN:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.by_tlc.module import search_tree
 from lockstep.conformance.by_tlc.parts import Parts
+from lockstep.conformance.compare import Has, Size
 from lockstep.logs.by_tlc.choices import Choices, ChoosingActions
 from lockstep.logs.by_tlc.properties import Properties
 from lockstep.logs.check import Subject
@@ -170,6 +172,10 @@ class LogModule:
         after = 0
         for number, claim in enumerate(claims):
             code = len(self.stages) + 1
+            if claim.repeat > 1 or _tells_of_the_inside(claim.shows.values()):
+                where = self.orders[log].threads[thread].place(line)
+                what = "a step that is repeated" if claim.repeat > 1 else "what is in a value that is shown"
+                raise BadInputError(f"{where}: TLC cannot be given {what}; the compiled spec can")
             stage = Stage(code, after, log, thread, line, reading, claim, number == len(claims) - 1)
             self.stages[code] = stage
             conjuncts = list(self._stage(stage, place))
@@ -246,6 +252,13 @@ class LogModule:
                 *self._failing(is_step=True),
             ]
             yield from (f"    /\\ {conjunct}" for conjunct in conjuncts)
+
+
+def _tells_of_the_inside(told: Iterable[Any]) -> bool:
+    return any(
+        isinstance(each, Has | Size) or (isinstance(each, dict) and _tells_of_the_inside(each.values()))
+        for each in told
+    )
 
 
 def _positions(logs: Iterable[Sequence[int]]) -> str:

@@ -99,6 +99,8 @@ def _from_object(tree: dict[str, Any], names: frozenset[str]) -> Value:
             return _big_integer(body)
         if tag == "#map":
             return _map(_items(tag, body), names)
+        if tag == "#unserializable":
+            raise ValueError(f"the tool that wrote the ITF file could not write this value: {reprlib.repr(body)}")
     for name in tree:
         if name.startswith("#"):
             raise ValueError(f"unknown ITF tag {reprlib.repr(name)}")

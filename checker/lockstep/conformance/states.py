@@ -1,0 +1,248 @@
+"""A sequence of full states x spec -> verdict: is it a behaviour of the spec, and does each property hold?
+
+The first state must be an initial one. Each other one must be a successor of the state before by some action of the
+next-state relation, with some arguments, or equal it: a behaviour of TLA+ may stutter. No action is told; which one it
+was is found. What the spec computes with is its own states, to which those that are told are equal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from lockstep.base.near import did_you_mean
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import INIT, Finding, TraceVerdict, conclude, failure, finding, place_of_property
+from lockstep.conformance.codes import NO_STEP
+from lockstep.conformance.incremental import Incremental
+from lockstep.conformance.interface import Interface
+from lockstep.tla.compile.blame import placed
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.equality import eq
+from lockstep.tla.values.itf import from_itf
+from lockstep.tla.values.kinds import TlaTypeError, Value, format_value
+from lockstep.trace.format import Event
+from lockstep.trace.itf import ItfState, ItfTrace
+from lockstep.trace.json_lines import TraceError
+
+#: So many initial states are compared with the first one.
+MOST_INITIAL = 1_000_000
+
+#: So many of the nearest states are told where none is equal; a text longer than that is cut.
+_TOLD, _LONG = 3, 160
+
+_STUTTERS = "a step that changes nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """A state that the spec allows in the place of the one that is told, and how it comes to be."""
+
+    title: str
+    state: State
+    differing: tuple[str, ...]
+
+
+def check_states(trace: ItfTrace, spec: Spec, interface: Interface) -> TraceVerdict:
+    """Check a behaviour of which every state is told in full, and no action.
+
+    Arguments: `trace`, the behaviour; `interface` tells which strings stand for model values, and codes of properties.
+    Returns the verdict; a malformed file is one, too, and so is an error of the spec, with the state it had come to.
+    """
+    begin = time.perf_counter()
+    check = _Check(trace, spec, interface)
+    try:
+        check.run()
+    except Exception as error:  # Whatever it is, it is this trace's alone.
+        failed = failure(placed(error, spec.source), trace.source, check.place)
+        check.result.verdict, check.result.reason = failed.verdict, failed.reason
+    check.result.seconds = time.perf_counter() - begin
+    return check.result
+
+
+class _Check:
+    def __init__(self, trace: ItfTrace, spec: Spec, interface: Interface) -> None:
+        self.trace, self.spec, self.interface = trace, spec, interface
+        self.names = frozenset(interface.words.strings)
+        self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
+        self.place = "states[0]"
+        self.stuttering = 0
+
+    def run(self) -> None:
+        self._refuse_names()
+        self._refuse_constants()
+        state = self._initial()
+        if state is not None:
+            self._follow(state)
+        if self.stuttering:
+            self.result.notes.append(f"note: {self.stuttering:,} of the steps change nothing")
+        if self.trace.left_out:
+            self.result.notes.append(f"note: left out, for no spec has them: {', '.join(self.trace.left_out)}")
+        conclude(self.result)
+
+    # ---- What is told ----
+
+    def _refuse_names(self) -> None:
+        for name in self.trace.variables:
+            if name not in self.spec.variables:
+                near = did_you_mean(name, self.spec.variables)
+                raise TraceError(self.trace.source, 1, f"field `vars`: the spec has no variable {name!r}{near}")
+        for name in self.spec.variables:
+            if name not in self.trace.variables:
+                raise TraceError(self.trace.source, 1, f"field `vars`: the spec's variable {name!r} is missing")
+
+    def _refuse_constants(self) -> None:
+        for name, tree in self.trace.params:
+            if name not in self.spec.constants:
+                near = did_you_mean(name, self.spec.constants)
+                raise TraceError(self.trace.source, 1, f"field `params`: the spec has no constant {name!r}{near}")
+            told, here = self._decoded(0, name, tree), self.spec.constants[name]
+            if not _equal(told, here):
+                problem = f"it is {_short(told)}, and {_short(here)} with the cfg"
+                raise TraceError(self.trace.source, self.trace.states[0].line, f"field `states[0].{name}`: {problem}")
+
+    def _values(self, index: int) -> dict[str, Value]:
+        told = self.trace.states[index].values
+        return {name: self._decoded(index, name, told[name]) for name in self.spec.variables}
+
+    def _decoded(self, index: int, name: str, tree: object) -> Value:
+        try:
+            return from_itf(tree, self.names)
+        except ValueError as error:
+            problem = f"field `states[{index}].{name}`: {error}"
+            raise TraceError(self.trace.source, self._at(index).line, problem) from error
+
+    def _at(self, index: int) -> ItfState:
+        return self.trace.states[index]
+
+    # ---- The behaviour ----
+
+    def _initial(self) -> State | None:
+        told = self._values(0)
+        allowed = ((INIT, state) for state in islice(self.spec.initial_states(), MOST_INITIAL))
+        found = self._found(0, told, allowed, "no initial state is like it")
+        if found is not None:
+            for table in (self.spec.invariants, self.spec.initial_properties):
+                for name, holds in table.items():
+                    if not holds(found.state):
+                        self._violated(name, 0, INIT)
+        return None if found is None else found.state
+
+    def _follow(self, state: State) -> None:
+        properties = Incremental(self.spec)
+        for name in self.result.violations:
+            properties.drop(name)
+        properties.begin(state)
+        states = [state]
+        for index in range(1, len(self.trace.states)):
+            self.place = f"states[{index}]"
+            found = self._step(state, index, self._values(index), "no step leads to it")
+            if found is None:
+                return
+            self.result.events += 1
+            self.result.steps += found.title != _STUTTERS
+            for name in properties.violated(state, found.state):
+                self._violated(name, index, found.title.partition("(")[0])
+                properties.drop(name)
+            state = found.state
+            states.append(state)
+        if self.trace.loop is not None:
+            self._loop(state, states[self.trace.loop], properties)
+
+    def _loop(self, state: State, first: State, properties: Incremental) -> None:
+        """Ask the same of the step from the last state to the one that the loop goes back to."""
+        last, back = len(self.trace.states) - 1, f"states[{self.trace.loop}]"
+        self.place = f"the loop, from states[{last}]"
+        found = self._step(state, last, first.as_dict(), f"no step leads from it back to {back}")
+        if found is not None:
+            for name in properties.violated(state, found.state):
+                self._violated(name, last, found.title.partition("(")[0])
+
+    def _step(self, state: State, index: int, told: Mapping[str, Value], problem: str) -> _Near | None:
+        if all(_equal(told[name], value) for name, value in state.as_dict().items()):
+            self.stuttering += 1
+            self.result.observed += len(told)
+            return _Near(_STUTTERS, state, ())
+        successors = ((_title(action, args), after) for action, args, after in self.spec.successors(state))
+        return self._found(index, told, successors, problem)
+
+    def _found(
+        self, index: int, told: Mapping[str, Value], allowed: Iterable[tuple[str, State]], problem: str
+    ) -> _Near | None:
+        """Return the state that is allowed and equal to what is told; None, with a finding, where there is none."""
+        nearest: dict[tuple[str, ...], _Near] = {}
+        for title, state in allowed:
+            differing = tuple(name for name, value in state.as_dict().items() if not _equal(told[name], value))
+            if not differing:
+                self.result.observed += len(told)
+                return _Near(title, state, ())
+            nearest.setdefault((title.partition("(")[0], *differing), _Near(title, state, differing))
+        best = sorted(nearest.values(), key=lambda near: len(near.differing))[:_TOLD]
+        self._refuse_incomparable(index, told, best)
+        details = [f"states[{index}]: {problem}", *self._nearest(told, best)]
+        event = Event(seq=index, node="", action=best[0].title.partition("(")[0] if best else "")
+        line = self._at(index).line
+        self.result.findings.append(
+            Finding(
+                kind="state",
+                code=NO_STEP,
+                name=self.spec.name,
+                line=line,
+                seq=index,
+                node="",
+                action=event.action,
+                details=tuple(details),
+                spec_line=self._place(event.action),
+                source=self.trace.source,
+            )
+        )
+        return None
+
+    def _refuse_incomparable(self, index: int, told: Mapping[str, Value], nearest: Iterable[_Near]) -> None:
+        """Raise TraceError where what is told of a variable cannot be compared with what the spec has there."""
+        for near in nearest:
+            for name in near.differing:
+                try:
+                    eq(told[name], near.state[name])
+                except TlaTypeError as error:
+                    problem = f"field `states[{index}].{name}`: {error}"
+                    raise TraceError(self.trace.source, self._at(index).line, problem) from error
+
+    def _nearest(self, told: Mapping[str, Value], nearest: list[_Near]) -> Iterator[str]:
+        if not nearest:
+            yield "no action is enabled in the state before"
+        for near in nearest:
+            yield "the nearest initial state:" if near.title == INIT else f"after {near.title}:"
+            for name in near.differing:
+                yield f"  {name}: the file has {_short(told[name])}, the spec {_short(near.state[name])}"
+
+    def _place(self, action: str) -> str:
+        if action == INIT:
+            return str(self.spec.init_place or "")
+        return str(self.spec.actions[action].loc) if action in self.spec.actions else ""
+
+    def _violated(self, name: str, index: int, action: str) -> None:
+        event = Event(seq=index, node="", action=action)
+        place = place_of_property(self.spec, name)
+        line = self._at(index).line
+        self.result.findings.append(finding(self.spec, self.interface, "property", name, line, event, [], place))
+
+
+def _title(action: str, args: Mapping[str, Value]) -> str:
+    told = ", ".join(f"{name} = {_short(value)}" for name, value in args.items())
+    return f"{action}({told})" if told else action
+
+
+def _equal(left: Value, right: Value) -> bool:
+    try:
+        return eq(left, right)
+    except TlaTypeError:
+        return False
+
+
+def _short(value: Value) -> str:
+    text = format_value(value)
+    return text if len(text) <= _LONG else f"{text[: _LONG - 4]} ..."
