@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from lockstep.conformance.concern import Change, Concern, States, at_elements, meet
 from lockstep.tla.parts import PropertyPart
@@ -18,7 +19,10 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
-__all__ = ["Evaluation", "Incremental", "Literal", "changes"]
+__all__ = ["Branching", "Evaluation", "Incremental", "Literal", "Standing", "changes"]
+
+#: No property.
+_NONE: frozenset[str] = frozenset()
 
 
 class Evaluation(StrEnum):
@@ -163,6 +167,86 @@ class Incremental:
             for name in sorted(suspects, key=self._order.__getitem__)
             if (name in invariants and not invariants[name](after)) or (name in steps and not steps[name](state, after))
         ]
+
+
+class Standing(NamedTuple):
+    """What is known of a state: the invariants that fail there, and the instances that fail where it stays the same."""
+
+    failed: frozenset[str]
+    restless: frozenset[int]
+
+
+class Branching:
+    """Evaluates the properties of many behaviours that have states in common: all of them, in every state and step.
+
+    What stands of a state is worked out from what stands of one before it; no behaviour is remembered.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        """Take the properties of a spec apart."""
+        self._invariants, self._steps = spec.invariants, spec.action_properties
+        self._instances = list(_instances(spec))
+        self._affected: dict[Change, frozenset[int]] = {}
+
+    def standing(self, state: State) -> Standing:
+        """Return what stands of a state that none is known before."""
+        failed = frozenset(name for name, holds in self._invariants.items() if not holds(state))
+        restless = (
+            number
+            for number, instance in enumerate(self._instances)
+            if instance.of_step and not _holds(instance, state, state)
+        )
+        return Standing(failed, frozenset(restless))
+
+    def step(self, state: State, known: Standing, after: State) -> tuple[frozenset[str], Standing]:
+        """Return what fails by a step or after it, and what stands of the state after it.
+
+        Arguments: `known`, what stands of the state before.
+        """
+        changed = list(changes(state, after))
+        affected = frozenset().union(*map(self._of, changed))
+        if changed:
+            affected |= known.restless
+        if not affected:
+            return known.failed, known
+        suspects: set[str] = set()
+        restless = set(known.restless)
+        for number in affected:
+            instance = self._instances[number]
+            if not instance.of_step:
+                if instance.name in known.failed or not _holds(instance, after, None):
+                    suspects.add(instance.name)
+                continue
+            if not _holds(instance, state, after):
+                suspects.add(instance.name)
+            (restless.discard if _holds(instance, after, after) else restless.add)(number)
+        there = known.failed - suspects | {name for name in suspects if self._fails(name, after)}
+        by_step = {name for name in suspects if name in self._steps and not self._steps[name](state, after)}
+        failed = there | by_step or _NONE
+        same = restless == known.restless
+        return failed, Standing(there or _NONE, known.restless if same else frozenset(restless))
+
+    def _fails(self, name: str, state: State) -> bool:
+        return name in self._invariants and not self._invariants[name](state)
+
+    def _of(self, change: Change) -> frozenset[int]:
+        """Return the instances that a change affects."""
+        found = self._affected.get(change)
+        if found is None:
+            found = self._affected[change] = frozenset(
+                number
+                for number, instance in enumerate(self._instances)
+                if any(meet(path, change) for path in instance.footprint)
+            )
+        return found
+
+
+def _holds(instance: _Instance, state: State, after: State | None) -> bool:
+    """Evaluate an instance as a whole; where it has no value the formula must tell."""
+    try:
+        return instance.part.holds(state, after, *instance.elements)
+    except TlaError:
+        return False
 
 
 def _instances(spec: Spec) -> Iterator[_Instance]:

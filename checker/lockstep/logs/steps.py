@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter, le
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.compare import ObservationError, compare, equal_count
+from lockstep.conformance.incremental import Branching, Standing
 from lockstep.conformance.interface import Interface
 from lockstep.logs.lines import Claim, Line
 from lockstep.tla.spec import Spec
@@ -40,37 +43,59 @@ class Path:
     steps: tuple[Step, ...] = ()
 
 
-class Fewest:
-    """Paths by the state they end in; of those alike in that, only the ones that no other one is better than.
+class Begin(Protocol):
+    """Where hidden steps may begin: a state, and what has failed before it."""
 
-    A path is no better than another if the other fails no more properties, and uses no more hidden steps.
-    """
+    @property
+    def state(self) -> State:
+        """The state."""
 
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._by_state: dict[State, list[tuple[tuple[int, ...], Path]]] = {}
+    @property
+    def failed(self) -> frozenset[str]:
+        """The properties that have failed."""
 
-    def add(self, path: Path, used: tuple[int, ...] = ()) -> bool:
-        """Add a path, unless another is as good; tell whether it was added."""
-        known = self._by_state.setdefault(path.state, [])
-        for before, other in known:
-            if other.failed <= path.failed and all(map(int.__le__, before, used)):
-                return False
-        known[:] = [
-            (before, other)
-            for before, other in known
-            if not (path.failed <= other.failed and all(map(int.__le__, used, before)))
-        ]
-        known.append((used, path))
-        return True
 
-    def paths(self) -> list[Path]:
-        """Return the paths; of those that differ in their hidden steps alone, the ones that fail least."""
-        fewest = Fewest()
-        for known in self._by_state.values():
-            for _, path in known:
-                fewest.add(path)
-        return [path for known in fewest._by_state.values() for _, path in known]
+_Begin = TypeVar("_Begin", bound=Begin)
+
+
+class _Hidden(NamedTuple):
+    """A hidden step: the number of its action and its arguments, the state after it, and what fails by it."""
+
+    kind: int
+    action: str
+    args: Mapping[str, Value]
+    state: State
+    failed: frozenset[str]
+
+
+class Reached:
+    """A state that hidden steps lead to from one of several: which one that is, by its number, and what failed."""
+
+    __slots__ = ("_before", "_step", "failed", "origin", "state", "used")
+
+    def __init__(
+        self,
+        state: State,
+        failed: frozenset[str],
+        used: tuple[int, ...],
+        origin: int,
+        before: Reached | None = None,
+        step: _Hidden | None = None,
+    ) -> None:
+        """Take the state, what failed, how many steps of each hidden action were taken, and the last of them."""
+        self.state, self.failed, self.used, self.origin = state, failed, used, origin
+        self._before, self._step = before, step
+
+    def no_worse(self, failed: frozenset[str], used: tuple[int, ...]) -> bool:
+        """Tell whether this has failed no more than another way to its state, and used no more hidden steps."""
+        return self.failed <= failed and all(map(le, self.used, used))
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return the hidden steps that lead here."""
+        if self._step is None or self._before is None:
+            return ()
+        last = self._step
+        return (*self._before.steps(), Step(last.action, last.args, last.state, hidden=True))
 
 
 class Steps:
@@ -86,39 +111,44 @@ class Steps:
             spec: the spec, compiled.
             interface: where a log meets it.
             hidden: the actions that may be taken with no line to tell of them, and how often between two lines.
-            most: how many steps are tried at most before one line, from one state.
+            most: how many hidden steps are tried at most before one line, for each state that they may begin in.
         """
         self.spec, self.interface, self.hidden, self.most = spec, interface, dict(hidden), most
         self.left_out: dict[str, None] = {}
         self._names = tuple(self.hidden)
-        self._failed: dict[State, frozenset[str]] = {}
-        self._hidden: dict[State, list[Path]] = {}
-        self._next: dict[State, list[tuple[int, Step, frozenset[str]]]] = {}
+        self._properties = Branching(spec)
+        self._standing: dict[State, Standing] = {}
+        self._standing_before: dict[State, Standing] = {}
+        self._sights: dict[tuple[int, Any], bool] = {}
+        self._read = _what_is_read(spec, interface.observe)
+        self._next: dict[State, list[_Hidden]] = {}
         self._can_list = True
 
     def starts(self) -> list[Path]:
         """Return the initial states that the spec allows, each once, with the properties that fail there."""
         first = self.spec.initial_properties
         return [
-            Path(state, self._of_state(state) | {name for name, holds in first.items() if not holds(state)})
+            Path(state, self._stands(state).failed | {name for name, holds in first.items() if not holds(state)})
             for state in dict.fromkeys(self.spec.initial_states())
         ]
 
     def forget(self) -> None:
-        """Forget what was found so far: the states of a log seldom come again."""
-        self._failed.clear()
-        self._hidden.clear()
+        """Forget what was found before the line before: the states of a log seldom come again."""
+        self._standing_before, self._standing = self._standing, {}
+        self._sights.clear()
 
     def explaining(self, state: State, line: Line) -> list[Path]:
-        """Return the ways from a state by hidden steps and then what a line tells of."""
-        found = Fewest()
-        for before in self.hidden_from(state):
-            for claims in line.readings:
-                for after in self._read(before, claims):
-                    found.add(after)
-        return found.paths()
+        """Return the ways to go on from a state by what a line tells of, with no hidden steps before it.
 
-    def _read(self, before: Path, claims: Iterable[Claim]) -> list[Path]:
+        Of those that end in the same state there are only such that none has failed less.
+        """
+        found: dict[State, list[Path]] = {}
+        for claims in line.readings:
+            for path in self._understood(Path(state), claims):
+                add_least(found.setdefault(path.state, []), path)
+        return [path for alike in found.values() for path in alike]
+
+    def _understood(self, before: Path, claims: Iterable[Claim]) -> list[Path]:
         found = [before]
         for claim in claims:
             try:
@@ -137,12 +167,25 @@ class Steps:
 
     def claimed(self, before: Path, claim: Claim) -> Iterator[Path]:
         """Yield the ways to go on by one step that a line tells of, or none where it tells of none."""
-        after = self._taken(before, claim) if claim.action else (before,)
-        return (each for each in after if self.shows(each.state, claim))
+        if not claim.action:
+            if self.shows(before.state, claim):
+                yield before
+            return
+        for args, state in self._taken(before.state, claim):
+            if self.shows(state, claim):
+                failed = before.failed | self._failed_by(before.state, state)
+                yield Path(state, failed, (*before.steps, Step(claim.action, args, state, hidden=False)))
 
     def shows(self, state: State, claim: Claim) -> bool:
         """Tell whether a state shows what a line says."""
-        return not claim.shows or equal_count(claim.shows, self.seen(state, claim), self.interface.words) is not None
+        if not claim.shows:
+            return True
+        key = id(claim), self._read(state)
+        known = self._sights.get(key)
+        if known is None:
+            count = equal_count(claim.shows, self.seen(state, claim), self.interface.words)
+            known = self._sights[key] = count is not None
+        return known
 
     def seen(self, state: State, claim: Claim) -> Value:
         """Return what the spec lets be seen of a state."""
@@ -162,8 +205,8 @@ class Steps:
     def _mistake(self, before: Path, claims: Iterable[Claim]) -> str | None:
         try:
             for claim in claims:
-                for each in self._taken(before, claim) if claim.action else (before,):
-                    list(compare(claim.shows, self.seen(each.state, claim), self.interface.words))
+                for state in self._after(before.state, claim):
+                    list(compare(claim.shows, self.seen(state, claim), self.interface.words))
         except ObservationError as error:
             return str(error)
         except ArgumentError as error:
@@ -172,71 +215,86 @@ class Steps:
             return None
         return None
 
-    def _taken(self, before: Path, claim: Claim) -> Iterator[Path]:
-        params = self.spec.actions[claim.action].params
-        told = {name: claim.told.get(name, Matching(name)) for name in params}
-        yield from self._after(before, claim.action, told, hidden=False)
+    def _after(self, state: State, claim: Claim) -> Iterator[State]:
+        return (after for _, after in self._taken(state, claim)) if claim.action else iter((state,))
 
-    def _after(
-        self, before: Path, action: str, told: Mapping[str, Exactly | Matching], *, hidden: bool
-    ) -> Iterator[Path]:
+    def _taken(self, state: State, claim: Claim) -> Iterator[tuple[Mapping[str, Value], State]]:
+        """Yield the arguments, and the state after it, of each step that a line may tell of."""
         seen: set[tuple[tuple[Value, ...], State]] = set()
-        for args in self.spec.arguments(before.state, action, told):
-            for state in self.spec.steps(before.state, action, args):
-                if (known := (tuple(args.values()), state)) in seen:
-                    continue
-                seen.add(known)
-                failed = before.failed | self._of_step(before.state, state)
-                yield Path(state, failed, (*before.steps, Step(action, args, state, hidden)))
+        for args in self._arguments(state, claim):
+            for after in self.spec.steps(state, claim.action, args):
+                if (known := (tuple(args.values()), after)) not in seen:
+                    seen.add(known)
+                    yield args, after
 
-    def _of_step(self, state: State, after: State) -> frozenset[str]:
-        broken = frozenset(name for name, holds in self.spec.action_properties.items() if not holds(state, after))
-        return self._of_state(after) | broken
-
-    def _of_state(self, state: State) -> frozenset[str]:
-        known = self._failed.get(state)
-        if known is None:
-            broken = (name for name, holds in self.spec.invariants.items() if not holds(state))
-            known = self._failed[state] = frozenset(broken)
-        return known
+    def _arguments(self, state: State, claim: Claim) -> Iterable[Mapping[str, Value]]:
+        params = self.spec.actions[claim.action].params
+        told = [claim.told.get(name) for name in params]
+        if all(type(each) is Exactly for each in told):  # the step itself asks whether there are such arguments
+            return ({name: each.value for name, each in zip(params, told, strict=True) if type(each) is Exactly},)
+        known = {name: each or Matching(name) for name, each in zip(params, told, strict=True)}
+        return self.spec.arguments(state, claim.action, known)
 
     def _leave_out(self, reason: str) -> None:
         self.left_out.setdefault(reason)
+
+    # ---- Properties ----
+
+    def _failed_by(self, state: State, after: State) -> frozenset[str]:
+        """Return the properties that fail by a step, or after it."""
+        failed, self._standing[after] = self._properties.step(state, self._stands(state), after)
+        return failed
+
+    def _stands(self, state: State) -> Standing:
+        known = self._standing.get(state)
+        if known is None:
+            known = self._standing_before.get(state) or self._properties.standing(state)
+            self._standing[state] = known
+        return known
 
     # ---- Hidden steps ----
 
     def hidden_from(self, state: State) -> list[Path]:
         """Return the ways from a state by hidden steps, as many as may come between two lines, and by none."""
-        known = self._hidden.get(state)
-        if known is None:
-            known = self._hidden[state] = self._find_hidden(state)
-        return known
+        return [Path(each.state, each.failed, each.steps()) for each in self.reached([Path(state)])]
 
-    def _find_hidden(self, state: State) -> list[Path]:
-        begin, nothing = Path(state), (0,) * len(self._names)
-        found, pending, tried = Fewest(), [(begin, nothing)], 0
-        found.add(begin, nothing)
+    def reached(self, begins: Sequence[Begin]) -> list[Reached]:
+        """Return the states that hidden steps lead to from any of some states, as many as may come between two lines.
+
+        They are searched for from all of these at once. Of the ways to a state those are left out that have failed more
+        than another; of two that used some hidden action more often, and none less, one is enough to go on from.
+        """
+        found: dict[State, list[Reached]] = {}
+        nothing = (0,) * len(self._names)
+        for number, begin in enumerate(begins):
+            found.setdefault(begin.state, []).append(Reached(begin.state, begin.failed, nothing, number))
+        pending = [each for alike in found.values() for each in alike] if self._names else []
+        tried, most = 0, self.most * len(begins)
         while pending:
-            further = []
-            for each, used in pending:
-                for after, more in self._hide(each, used):
+            further: list[Reached] = []
+            for each in pending:
+                for after in self._hide(each):
                     tried += 1
-                    if tried > self.most:
+                    if tried > most:
                         self._leave_out(f"more than {self.most:,} hidden steps may come before one line")
-                        return found.paths()
-                    if found.add(after, more):
-                        further.append((after, more))
+                        return _least(found)
+                    if _add_reached(found.setdefault(after.state, []), after):
+                        further.append(after)
             pending = further
-        return found.paths()
+        return _least(found)
 
-    def _hide(self, before: Path, used: tuple[int, ...]) -> Iterator[tuple[Path, tuple[int, ...]]]:
-        for kind, step, failed in self._hidden_steps(before.state):
-            if used[kind] < self.hidden[step.action]:
-                more = (*used[:kind], used[kind] + 1, *used[kind + 1 :])
-                yield Path(step.state, before.failed | failed, (*before.steps, step)), more
+    def _hide(self, before: Reached) -> Iterator[Reached]:
+        used = before.used
+        left = [count < self.hidden[name] for name, count in zip(self._names, used, strict=True)]
+        if any(left):
+            for step in self._hidden_steps(before.state):
+                kind = step.kind
+                if left[kind]:
+                    more = (*used[:kind], used[kind] + 1, *used[kind + 1 :])
+                    failed = before.failed | step.failed if step.failed else before.failed
+                    yield Reached(step.state, failed, more, before.origin, before, step)
 
-    def _hidden_steps(self, state: State) -> list[tuple[int, Step, frozenset[str]]]:
-        """Return the hidden steps from a state: the number of the action, the step, and what fails by it."""
+    def _hidden_steps(self, state: State) -> list[_Hidden]:
         known = self._next.get(state)
         if known is None:
             if len(self._next) >= _MOST_KNOWN:
@@ -244,7 +302,7 @@ class Steps:
             known = self._next[state] = list(self._find_hidden_steps(state))
         return known
 
-    def _find_hidden_steps(self, state: State) -> Iterator[tuple[int, Step, frozenset[str]]]:
+    def _find_hidden_steps(self, state: State) -> Iterator[_Hidden]:
         found: dict[tuple[str, State], Mapping[str, Value]] = {}
         try:
             if self._can_list:
@@ -255,7 +313,7 @@ class Steps:
             self._can_list = False
         listed = found if self._can_list else self._one_by_one(state)
         for (name, after), given in listed.items():
-            yield self._names.index(name), Step(name, given, after, hidden=True), self._of_step(state, after)
+            yield _Hidden(self._names.index(name), name, given, after, self._failed_by(state, after))
 
     def _one_by_one(self, state: State) -> dict[tuple[str, State], Mapping[str, Value]]:
         """Return the hidden steps of each action with each of its arguments."""
@@ -269,3 +327,44 @@ class Steps:
             except TlaError as error:
                 self._leave_out(f"{name}, which is hidden: {error}")
         return found
+
+
+def _what_is_read(spec: Spec, observe: str) -> Callable[[State], Any]:
+    """Return what takes from a state the variables that an observation reads, all where that is not known."""
+    try:
+        read = {path[0] for path in spec.footprint(observe)}
+    except KeyError:
+        return lambda state: state
+    numbers = [number for number, name in enumerate(spec.variables) if name in read]
+    return itemgetter(*numbers) if numbers else lambda _: ()
+
+
+def add_least(alike: list[_Begin], new: _Begin) -> None:
+    """Add a way to a state, unless another has failed no more; those that have failed more are given up."""
+    if not any(other.failed <= new.failed for other in alike):
+        alike[:] = [other for other in alike if not new.failed <= other.failed]
+        alike.append(new)
+
+
+def _add_reached(alike: list[Reached], new: Reached) -> bool:
+    """Add a way to a state, unless another is as good; tell whether it was added."""
+    if any(other.no_worse(new.failed, new.used) for other in alike):
+        return False
+    if alike:
+        alike[:] = [other for other in alike if not new.no_worse(other.failed, other.used)]
+    alike.append(new)
+    return True
+
+
+def _least(found: Mapping[State, Sequence[Reached]]) -> list[Reached]:
+    """Return the ways to each state that have failed least."""
+    kept: list[Reached] = []
+    for alike in found.values():
+        if len(alike) == 1:
+            kept.append(alike[0])
+            continue
+        least: list[Reached] = []
+        for each in alike:
+            add_least(least, each)
+        kept += least
+    return kept
