@@ -28,7 +28,7 @@ def picture(stages: Sequence[str], shares: Mapping[str, Sequence[float]], title:
         *_legend(shares),
         *_scale(width, [(base - _HIGH * share / 100, f"{share} %") for share in (0, 25, 50, 75, 100)]),
     ]
-    for (name, row), colour in zip(shares.items(), _COLOURS, strict=False):
+    for row, colour in zip(shares.values(), _COLOURS, strict=False):
         points = [(_x(number), base - _HIGH * share / 100) for number, share in enumerate(row)]
         path = " ".join(f"{x:.0f},{y:.1f}" for x, y in points)
         lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter, le
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.compare import ObservationError, compare, equal_count
@@ -68,6 +68,30 @@ class _Hidden(NamedTuple):
     failed: frozenset[str]
 
 
+#: A step by what it changes: its arguments, and the new values of what its action reads.
+_Move: TypeAlias = tuple[Mapping[str, Value], tuple[Value, ...]]
+
+
+class _Moves:
+    """What an action reads of a state: of states alike in that, the steps are the same, whatever else they are."""
+
+    def __init__(self, spec: Spec, action: str) -> None:
+        read = spec.actions[action].reads
+        self._numbers = [number for number, name in enumerate(spec.variables) if name in read]
+        self.of: Callable[[State], Any] = itemgetter(*self._numbers) if self._numbers else lambda _: ()
+
+    def move(self, args: Mapping[str, Value], after: State) -> _Move:
+        """Return a step by what it changes."""
+        return args, tuple(after[number] for number in self._numbers)
+
+    def after(self, state: State, move: _Move) -> State:
+        """Return the state after a step from a state like the one that it was found in."""
+        values = list(state)
+        for number, value in zip(self._numbers, move[1], strict=True):
+            values[number] = value
+        return type(state)(values)
+
+
 class Reached:
     """A state that hidden steps lead to from one of several: which one that is, by its number, and what failed."""
 
@@ -121,6 +145,9 @@ class Steps:
         self._standing_before: dict[State, Standing] = {}
         self._sights: dict[tuple[int, Any], bool] = {}
         self._read = _what_is_read(spec, interface.observe)
+        self._moves = {name: _Moves(spec, name) for name in spec.actions}
+        self._told: dict[tuple[int, Any], list[_Move]] = {}
+        self._unseen: dict[tuple[str, Any], list[_Move]] = {}
         self._next: dict[State, list[_Hidden]] = {}
         self._can_list = True
 
@@ -136,6 +163,8 @@ class Steps:
         """Forget what was found before the line before: the states of a log seldom come again."""
         self._standing_before, self._standing = self._standing, {}
         self._sights.clear()
+        self._told.clear()
+        self._properties.forget()
 
     def explaining(self, state: State, line: Line) -> list[Path]:
         """Return the ways to go on from a state by what a line tells of, with no hidden steps before it.
@@ -220,12 +249,16 @@ class Steps:
 
     def _taken(self, state: State, claim: Claim) -> Iterator[tuple[Mapping[str, Value], State]]:
         """Yield the arguments, and the state after it, of each step that a line may tell of."""
-        seen: set[tuple[tuple[Value, ...], State]] = set()
-        for args in self._arguments(state, claim):
-            for after in self.spec.steps(state, claim.action, args):
-                if (known := (tuple(args.values()), after)) not in seen:
-                    seen.add(known)
-                    yield args, after
+        moves = self._moves[claim.action]
+        key = id(claim), moves.of(state)
+        known = self._told.get(key)
+        if known is None:
+            found: dict[tuple[tuple[Value, ...], State], _Move] = {}
+            for args in self._arguments(state, claim):
+                for after in self.spec.steps(state, claim.action, args):
+                    found.setdefault((tuple(args.values()), after), moves.move(args, after))
+            known = self._told[key] = list(found.values())
+        return ((move[0], moves.after(state, move)) for move in known)
 
     def _arguments(self, state: State, claim: Claim) -> Iterable[Mapping[str, Value]]:
         params = self.spec.actions[claim.action].params
@@ -303,6 +336,19 @@ class Steps:
         return known
 
     def _find_hidden_steps(self, state: State) -> Iterator[_Hidden]:
+        keys = [(name, self._moves[name].of(state)) for name in self._names]
+        if not all(key in self._unseen for key in keys):
+            if len(self._unseen) >= _MOST_KNOWN:
+                self._unseen.clear()
+            self._unseen.update(zip(keys, self._list_hidden(state), strict=True))
+        for kind, key in enumerate(keys):
+            name, moves = key[0], self._moves[key[0]]
+            for move in self._unseen[key]:
+                after = moves.after(state, move)
+                yield _Hidden(kind, name, move[0], after, self._failed_by(state, after))
+
+    def _list_hidden(self, state: State) -> list[list[_Move]]:
+        """Return the steps of each hidden action."""
         found: dict[tuple[str, State], Mapping[str, Value]] = {}
         try:
             if self._can_list:
@@ -312,8 +358,10 @@ class Steps:
         except TlaError:  # perhaps of an action that is not hidden, as one that takes any number
             self._can_list = False
         listed = found if self._can_list else self._one_by_one(state)
+        by_name: dict[str, list[_Move]] = {name: [] for name in self._names}
         for (name, after), given in listed.items():
-            yield _Hidden(self._names.index(name), name, given, after, self._failed_by(state, after))
+            by_name[name].append(self._moves[name].move(given, after))
+        return list(by_name.values())
 
     def _one_by_one(self, state: State) -> dict[tuple[str, State], Mapping[str, Value]]:
         """Return the hidden steps of each action with each of its arguments."""
