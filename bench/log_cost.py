@@ -1,4 +1,4 @@
-"""What a log costs that tells a part: python bench/log_cost.py [--transactions 10] [--runs 3]
+"""What a log costs that tells a part: python bench/log_cost.py [--transactions 8] [--runs 2]
 
 Runs of a two-phase commit (bench/two_phase) are told in several ways, from every step in full to a log of each node in
 which nobody writes that a message arrives, and checked: by following the lines where they tell everything, by searching
@@ -179,9 +179,9 @@ def rows(folder: Path, args: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--transactions", type=int, default=10)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--rash", type=int, default=20, help="how many runs of a rash transaction manager")
+    parser.add_argument("--transactions", type=int, default=8)
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--rash", type=int, default=8, help="how many runs of a rash transaction manager")
     parser.add_argument("--keep", type=Path, help="a folder for logs and mappings, to look at them")
     args = parser.parse_args()
     print(f"lockstep {version('lockstep-raft')}, Python {platform.python_version()}, Java {find_java().version}")
