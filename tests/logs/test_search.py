@@ -434,3 +434,41 @@ def test_the_variable_that_is_known_least_is_named_first(relay: Spec) -> None:
     found = explain(Order([Thread("a.log", [seen])]), Steps(relay, interface(relay), {}))
     assert found.ambiguity.mean() == {"count": 1.0}
     assert found.ambiguity.most == 2
+
+
+def test_the_budget_of_hidden_steps_is_as_large_as_the_states_are_many(relay: Spec) -> None:
+    """What is looked at from each state alone is looked at from all of them at once, and no more than that."""
+    from lockstep.logs.steps import Path as Way
+
+    states = [Way(state) for state in relay.initial_states()]
+    hidden = {"Send": 2, "Drop": 1}
+    largest = max(tried(relay, hidden, [each]) for each in states)
+    together = tried(relay, hidden, states)
+    assert largest < together <= len(states) * largest
+    for budget, left_out in ((largest, False), (together // len(states) - 1, True)):
+        steps = Steps(relay, interface(relay), hidden, most=budget)
+        reached = steps.reached(states)
+        assert bool(steps.left_out) is left_out
+        if not left_out:
+            alone = {each.state for one in states for each in steps.hidden_from(one.state)}
+            assert {each.state for each in reached} == alone
+
+
+def tried(spec: Spec, hidden: Mapping[str, int], begins: Sequence[Any]) -> int:
+    """The least budget of hidden steps that is enough for some states."""
+    low, high = 1, 100_000
+    while low < high:
+        middle = (low + high) // 2
+        steps = Steps(spec, interface(spec), hidden, most=middle)
+        steps.reached(begins)
+        low, high = (middle + 1, high) if steps.left_out else (low, middle)
+    return low * len(begins)
+
+
+def test_how_far_a_search_is_tells_the_states_that_it_carries(relay: Spec) -> None:
+    told: list[tuple[int, int, int]] = []
+    made = next(each for each in all_made_up(relay, EVERY_RUN) if explained(relay, each).ambiguity.most > 5)
+    found = explained(relay, made, on_line=lambda *numbers: told.append(numbers))
+    assert [number for number, _, tried in told if not tried] == list(range(1, len(told) + 1))
+    assert max(states for _, states, _ in told) <= max(found.ambiguity.most * 2, len(list(relay.initial_states())))
+    assert len({states for _, states, _ in told}) > 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from lockstep.conformance.concern import Change, Concern, States, at_elements, meet
 from lockstep.tla.parts import PropertyPart
@@ -18,7 +19,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
-__all__ = ["Evaluation", "Incremental", "Literal", "changes"]
+__all__ = ["Branching", "Evaluation", "Incremental", "Literal", "Standing", "changes"]
 
 
 class Evaluation(StrEnum):
@@ -163,6 +164,122 @@ class Incremental:
             for name in sorted(suspects, key=self._order.__getitem__)
             if (name in invariants and not invariants[name](after)) or (name in steps and not steps[name](state, after))
         ]
+
+
+class Standing(NamedTuple):
+    """What is known of a state: the invariants that fail there, and the instances that fail where it stays the same."""
+
+    failed: frozenset[str]
+    restless: frozenset[int]
+
+
+class _Affected(NamedTuple):
+    """What a change affects: invariants, by their names and by their instances, and instances of steps."""
+
+    names: frozenset[str]
+    of_states: tuple[int, ...]
+    of_steps: frozenset[int]
+
+
+class Branching:
+    """Evaluates the properties of many behaviours that have states in common: all of them, in every state and step.
+
+    What stands of a state is worked out from what stands of one before it; no behaviour is remembered.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        """Take the properties of a spec apart."""
+        self._invariants, self._steps = spec.invariants, spec.action_properties
+        self._instances = list(_instances(spec))
+        self._affected: dict[Change, _Affected] = {}
+        self._reads = {name: self._read_by(name, spec.variables) for name in spec.invariants}
+        self._holding: dict[tuple[str, tuple[Value, ...]], bool] = {}
+
+    def _read_by(self, name: str, variables: Sequence[str]) -> tuple[int, ...]:
+        """Return the numbers of the variables that an invariant reads."""
+        mine = [each for each in self._instances if each.name == name and not each.of_step]
+        read = {path[0] for each in mine for path in each.footprint}
+        return tuple(number for number, variable in enumerate(variables) if variable in read)
+
+    def forget(self) -> None:
+        """Forget of which values of what they read the invariants are true."""
+        self._holding.clear()
+
+    def standing(self, state: State) -> Standing:
+        """Return what stands of a state that none is known before."""
+        failed = frozenset(name for name, holds in self._invariants.items() if not holds(state))
+        restless = (
+            number
+            for number, instance in enumerate(self._instances)
+            if instance.of_step and not _holds(instance, state, state)
+        )
+        return Standing(failed, frozenset(restless))
+
+    def step(self, state: State, known: Standing, after: State) -> tuple[frozenset[str], Standing]:
+        """Return what fails by a step or after it, and what stands of the state after it.
+
+        Arguments: `known`, what stands of the state before.
+        """
+        changed = list(map(self._of, changes(state, after)))
+        if not changed:
+            return known.failed, known
+        names = changed[0].names if len(changed) == 1 else frozenset().union(*(each.names for each in changed))
+        there = known.failed
+        for name in names:
+            stays = self._stays(name, changed, known, after)
+            if stays is (name in there):
+                there = there - {name} if stays else there | {name}
+        of_steps = known.restless.union(*(each.of_steps for each in changed))
+        if not of_steps:
+            return there, Standing(there, known.restless)
+        by_step, restless = self._by_step(of_steps, known, state, after)
+        return there | by_step, Standing(there, restless)
+
+    def _stays(self, name: str, changed: Sequence[_Affected], known: Standing, after: State) -> bool:
+        """Tell whether an invariant is true of a state; if it was before, it is enough to look at what was changed."""
+        key = name, tuple([after[number] for number in self._reads[name]])
+        holds = self._holding.get(key)
+        if holds is None:
+            affected = {number for each in changed for number in each.of_states if name == self._instances[number].name}
+            holds = name not in known.failed and all(_holds(self._instances[each], after, None) for each in affected)
+            holds = self._holding[key] = holds or self._invariants[name](after)
+        return holds
+
+    def _by_step(
+        self, numbers: Iterable[int], known: Standing, state: State, after: State
+    ) -> tuple[frozenset[str], frozenset[int]]:
+        """Return which properties of steps fail, and which instances do where the state after stays the same."""
+        suspects: set[str] = set()
+        restless = set(known.restless)
+        for number in numbers:
+            instance = self._instances[number]
+            if not _holds(instance, state, after):
+                suspects.add(instance.name)
+            (restless.discard if _holds(instance, after, after) else restless.add)(number)
+        failed = frozenset(name for name in suspects if not self._steps[name](state, after))
+        return failed, known.restless if restless == known.restless else frozenset(restless)
+
+    def _of(self, change: Change) -> _Affected:
+        """Return what a change affects."""
+        found = self._affected.get(change)
+        if found is None:
+            numbers = [
+                number
+                for number, instance in enumerate(self._instances)
+                if any(meet(path, change) for path in instance.footprint)
+            ]
+            of_states = tuple(number for number in numbers if not self._instances[number].of_step)
+            names = frozenset(self._instances[number].name for number in of_states)
+            found = self._affected[change] = _Affected(names, of_states, frozenset(numbers).difference(of_states))
+        return found
+
+
+def _holds(instance: _Instance, state: State, after: State | None) -> bool:
+    """Evaluate an instance as a whole; where it has no value the formula must tell."""
+    try:
+        return instance.part.holds(state, after, *instance.elements)
+    except TlaError:
+        return False
 
 
 def _instances(spec: Spec) -> Iterator[_Instance]:

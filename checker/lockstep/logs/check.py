@@ -68,7 +68,8 @@ def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False,
         return verdict
     steps = Steps(subject.spec, subject.interface, subject.mapping.hidden)
     order = Order(logs.threads, logs.skew, logs.resolution)
-    found = explain(order, steps, starts(subject, steps), on_line=tell(f"line {{:,}} of {logs.lines:,} explained"))
+    far = tell(f"line {{:,}} of {logs.lines:,}: {{:,}} states explain those before it, {{:,}} tried")
+    found = explain(order, steps, starts(subject, steps), on_line=far)
     _conclude(verdict, found, subject, strict)
     if found.conclusion is Conclusion.REFUTED:
         _refute(verdict, found, steps)
@@ -79,9 +80,9 @@ def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False,
     return verdict
 
 
-def _told_now_and_then(say: Say, source: str) -> Callable[[str], Callable[[int], None]]:
-    def telling(text: str) -> Callable[[int], None]:
-        return lambda number: say(f"{source}: {text.format(number)}")
+def _told_now_and_then(say: Say, source: str) -> Callable[[str], Callable[..., None]]:
+    def telling(text: str) -> Callable[..., None]:
+        return lambda *numbers: say(f"{source}: {text.format(*numbers)}")
 
     return telling
 

@@ -13,31 +13,45 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import takewhile
+from typing import TypeAlias
 
 from lockstep.base.errors import BadInputError
+from lockstep.base.progress import EVERY
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
-from lockstep.logs.steps import NONE, Path, Step, Steps, does_for
+from lockstep.logs.steps import NONE, Path, Reached, Step, Steps, add_least
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 
 #: How many states are carried at most after a line.
 MOST_STATES = 10_000
 
+#: Is told the number of the line that is looked for, how many states explain those before it, and how many states, with
+#: the hidden steps from them taken, were tried.
+OnLine: TypeAlias = Callable[[int, int, int], None]
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(slots=True, eq=False)
 class Run:
     """A behaviour that explains some lines: its last state, and the properties that have failed.
 
-    `steps` are those from the run before on, the last ones of which `told`, a line of this thread, tells.
+    The last of its `steps` from the run before on are those, `taken`, of which `told`, a line of this thread, tells;
+    `reached` is what the hidden ones before them led to.
     """
 
     state: State
     failed: frozenset[str]
     before: Run | None = None
-    steps: tuple[Step, ...] = ()
+    reached: Reached | None = None
+    taken: tuple[Step, ...] = ()
     thread: int = -1
     told: Line | None = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps from the run before on."""
+        return self.taken if self.reached is None else (*self.reached.steps(), *self.taken)
 
     def whole(self) -> list[Run]:
         """Return the runs that led here, from the start on."""
@@ -139,7 +153,7 @@ def explain(
     steps: Steps,
     starts: Iterable[Path] | None = None,
     most: int = MOST_STATES,
-    on_line: Callable[[int], None] = lambda _: None,
+    on_line: OnLine = lambda *_: None,
 ) -> Explained:
     """Search for the behaviours that explain the lines of some logs.
 
@@ -148,7 +162,7 @@ def explain(
         steps: the spec, with its hidden actions.
         starts: the states in which the logs may begin; the initial ones if left out.
         most: how many states are carried at most after a line.
-        on_line: told how many lines are explained, after each.
+        on_line: told now and then how far it is.
 
     Raises:
         BadInputError: a line shows what the spec cannot have, as a field that it does not know.
@@ -161,17 +175,16 @@ _Runs = dict[State, list[Run]]
 
 
 class _Search:
-    def __init__(self, order: Order, steps: Steps, most: int, on_line: Callable[[int], None]) -> None:
+    def __init__(self, order: Order, steps: Steps, most: int, on_line: OnLine) -> None:
         self.order, self.steps, self.most, self.on_line = order, steps, most, on_line
         self.ambiguity = Ambiguity()
 
     def run(self, starts: Iterable[Path]) -> Explained:
         carried: dict[Positions, _Runs] = {self.order.start(): {}}
         for path in starts:
-            _add(carried[self.order.start()], Run(path.state, path.failed))
+            add_least(carried[self.order.start()].setdefault(path.state, []), Run(path.state, path.failed))
         for number in range(sum(len(thread.lines) for thread in self.order.threads)):
-            self.on_line(number)
-            after = self._level(carried)
+            after = self._level(number + 1, carried)
             if not after:
                 return self._explained((), tuple(self._blocked(carried)))
             carried = self._within_budget(after)
@@ -181,23 +194,29 @@ class _Search:
     def _explained(self, runs: tuple[Run, ...], blocked: tuple[Blocked, ...]) -> Explained:
         return Explained(runs, blocked, tuple(self.steps.left_out), self.ambiguity)
 
-    def _level(self, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
+    def _level(self, number: int, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
         """Carry on by one line, in every order."""
         self.steps.forget()
-        known: dict[tuple[State, int, int], list[Path]] = {}
+        known: dict[tuple[int, int], dict[State, list[Path]]] = {}
         after: dict[Positions, _Runs] = {}
+        states, tried = sum(map(len, carried.values())), 0
+        self.on_line(number, states, tried)
         for positions, runs in carried.items():
+            begins = [run for alike in runs.values() for run in alike]
+            reached = self.steps.reached(begins)
             for thread in self.order.next(positions):
                 line, then = self.order.line(positions, thread), self.order.after(positions, thread)
-                for state, alike in runs.items():
-                    key = state, thread, positions[thread]
-                    paths = known.get(key)
-                    if paths is None:
-                        paths = known[key] = self._explaining(state, line, thread)
-                    for path in paths:
-                        for run in alike:
-                            gone_on = Run(path.state, run.failed | path.failed, run, path.steps, thread, line)
-                            _add(after.setdefault(then, {}), gone_on)
+                paths = known.setdefault((thread, positions[thread]), {})
+                for each in reached:
+                    if each.state not in paths:
+                        paths[each.state] = self._explaining(each.state, line, thread)
+                        tried += 1
+                        if tried % EVERY == 0:
+                            self.on_line(number, states, tried)
+                    for path in paths[each.state]:
+                        run = Run(path.state, each.failed | path.failed, begins[each.origin], each, path.steps)
+                        run.thread, run.told = thread, line
+                        add_least(after.setdefault(then, {}).setdefault(run.state, []), run)
         return after
 
     def _explaining(self, state: State, line: Line, thread: int) -> list[Path]:
@@ -210,8 +229,8 @@ class _Search:
         for positions, runs in carried.items():
             for thread in self.order.next(positions):
                 line = self.order.line(positions, thread)
-                mistakes = [self.steps.mistake(state, line) for state in runs]
-                if all(mistakes):
+                mistakes = list(takewhile(bool, (self.steps.mistake(state, line) for state in runs)))
+                if len(mistakes) == len(runs):
                     raise BadInputError(f"{self.order.threads[thread].place(line)}: {mistakes[0]}")
                 yield Blocked(thread, line, tuple(run for alike in runs.values() for run in alike))
 
@@ -223,13 +242,5 @@ class _Search:
         self.steps.left_out.setdefault(f"more than {self.most:,} states explain the lines up to one of them")
         kept: dict[Positions, _Runs] = {}
         for positions, run in sorted(runs, key=lambda row: len(row[1].failed))[: self.most]:
-            _add(kept.setdefault(positions, {}), run)
+            kept.setdefault(positions, {}).setdefault(run.state, []).append(run)
         return kept
-
-
-def _add(runs: _Runs, run: Run) -> None:
-    """Add a run, unless one that ends in the same state does for it."""
-    known = runs.setdefault(run.state, [])
-    if not any(does_for(other.failed, run.failed) for other in known):
-        known[:] = [other for other in known if not does_for(run.failed, other.failed)]
-        known.append(run)

@@ -47,7 +47,14 @@ def load_own_spec(
     Raises UncheckedPropertyError where the cfg asks for liveness, which no finite trace can be checked for,
     FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
-    compiled = load_spec(system.module, system.trace_cfg, search_path=search_path, start=start, jar=jar)
+    compiled = load_spec(
+        system.module,
+        system.trace_cfg,
+        search_path=search_path,
+        start=start,
+        jar=jar,
+        footprints=[system.observe],  # of states alike in what it reads, the same is seen
+    )
     compiled.refuse_false_assumptions()
     refuse_unchecked(compiled, str(system.trace_cfg))
     return compiled

@@ -55,12 +55,14 @@ class ActionInfo:
         params: the names of its parameters, in order.
         labels: the names that TLC gives its edges: its own, unless a constant quantifier makes TLC enter further.
         loc: where it is defined.
+        reads: the variables that its steps depend on; any other one it leaves as it is.
     """
 
     name: str
     params: tuple[str, ...]
     labels: tuple[str, ...]
     loc: Location
+    reads: frozenset[str]
 
 
 class Spec:
@@ -109,7 +111,7 @@ class Spec:
         self.spec_hash: str = meta["spec_hash"]
         self.variables: tuple[str, ...] = tuple(meta["variables"])
         self.actions: dict[str, ActionInfo] = {
-            name: ActionInfo(name, tuple(a["params"]), tuple(a["labels"]), Location(*a["loc"]))
+            name: ActionInfo(name, tuple(a["params"]), tuple(a["labels"]), Location(*a["loc"]), frozenset(a["reads"]))
             for name, a in meta["actions"].items()
         }
         self.constants: dict[str, Value] = {name: self._module[py] for name, py in meta["constants"].items()}

@@ -22,7 +22,7 @@ A footprint may be too large, which costs time, but never too small: whatever is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from lockstep.tla.compile.analysis import Program
@@ -114,6 +114,21 @@ def footprint_of(program: Program, definition: Definition) -> frozenset[Path]:
     """Return the footprint of a definition; numbers are those of its parameters."""
     scope: Scope = {uid: _Element(number) for number, uid in enumerate(definition.params)}
     return _Splitter(program).footprint(definition.body, scope)
+
+
+def read_by(program: Program, frames: Iterable[Frame], body: Expr) -> frozenset[str]:
+    """Return the variables that what an action does depends on, given the way from Next to its body.
+
+    Any other variable stays as it is, whatever it is: the action says no more of it than UNCHANGED.
+    """
+    reader = _ReaderOfAction(program)
+    read: set[Path] = set()
+    for frame in frames:
+        if frame.bound is not None and frame.bound.domain is not None:
+            read |= reader.footprint(frame.bound.domain, {})
+        for argument in () if frame.use is None else frame.use.args:
+            read |= reader.footprint(argument, {})
+    return frozenset(path[0] for path in read | reader.footprint(body, {}))
 
 
 class _Splitter:
@@ -331,6 +346,24 @@ def _pairs(told: Builtin) -> Iterator[Builtin]:
     for pair in told.args:
         assert isinstance(pair, Builtin)
         yield pair
+
+
+class _ReaderOfAction(_Splitter):
+    """Reads an action, and passes over what it leaves alone."""
+
+    def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
+        if not (isinstance(expr, Builtin) and expr.name == "UNCHANGED" and self._are_variables(expr.args[0], scope)):
+            super()._read(expr, scope, found, within)
+
+    def _are_variables(self, expr: Expr, scope: Scope) -> bool:
+        """Tell whether an expression is a variable, or a tuple of some: of ``UNCHANGED (x * y)`` more is asked."""
+        if isinstance(expr, Builtin) and expr.name == "$Tuple":
+            return all(self._are_variables(each, scope) for each in expr.args)
+        path = self.path(expr, scope)
+        if path is not None:
+            return len(path) == 1
+        definition = self._opened(expr) if isinstance(expr, Call) and expr.op not in scope else None
+        return definition is not None and self._are_variables(definition.body, {})
 
 
 class _ReaderOfEach(_Splitter):

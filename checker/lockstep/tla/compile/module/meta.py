@@ -24,6 +24,7 @@ class ActionMeta(TypedDict):
     step: str
     why: str
     bound: str
+    reads: list[str]
     never: bool
 
 

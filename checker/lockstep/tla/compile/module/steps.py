@@ -18,6 +18,7 @@ from lockstep.tla.compile.expressions.in_context import limits_of
 from lockstep.tla.compile.expressions.logic import given_of, member_of
 from lockstep.tla.compile.expressions.quantifiers import iterable
 from lockstep.tla.compile.expressions.uses import let
+from lockstep.tla.compile.footprints import read_by
 from lockstep.tla.compile.module.behaviour import actions_of, split_of
 from lockstep.tla.compile.module.module import Module, inlined, place_of
 from lockstep.tla.compile.never import is_never
@@ -100,6 +101,7 @@ def write_action(module: Module, name: str, params: tuple[str, ...], parts: list
         "step": keys["step"],
         "why": keys["why"],
         "bound": keys["bound"],
+        "reads": sorted(frozenset().union(*(read_by(module.program, part.frames, part.body) for part in parts))),
         "never": all(is_never(module.program, part) for part in parts),
     }
 
