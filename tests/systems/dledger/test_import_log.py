@@ -75,6 +75,31 @@ def test_the_log_of_a_partition_is_explained_and_no_property_fails(tmp_path: Pat
     assert explanation.summary.states > 1
 
 
+def test_the_log_of_restarts_is_explained_and_no_property_fails(tmp_path: Path) -> None:
+    explanation = imported((CAPTURED / "dledger-0.3.1.2-restarts.log").read_text(), tmp_path, "0.3.1.2")
+    assert explanation.summary.refuted is None
+    assert explanation.summary.actions["Restart"] == 7
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def test_what_a_leader_committed_before_it_led_is_committed_by_then(tmp_path: Path) -> None:
+    """Line 248 of the log of restarts: n2 leads, nobody has acknowledged anything to it, and 13 is committed."""
+    text = (CAPTURED / "dledger-0.3.1.2-restarts.log").read_text()
+    shown = "ledgerEnd=16 committed=13 watermarks={4={n0=-1, n1=-1, n2=16}}"
+    explanation = imported(text, tmp_path, "0.3.1.2")
+    led = next(event.seq for event in explanation if event.line == 226)
+    told = [event.seq for event in explanation if event.node == "n2" and told_committed(event) == 13]
+    assert line_of(text, shown) == 248
+    assert told
+    assert max(told) < led
+
+
+def told_committed(event: Event) -> int | None:
+    """The committed index that a leader tells, as an APPEND or a COMMIT is handled."""
+    handled = event.action in ("HandleDoAppend", "HandleDoCommit")
+    return event.args["m"]["commitIndex"] if handled else None
+
+
 @pytest.mark.parametrize(("recording", "every_ms"), sampled(LOGGED, LOGGED[::3]), ids=str)
 def test_what_was_recorded_is_explained_where_it_is_only_logged(
     recording: str, every_ms: float, tmp_path: Path

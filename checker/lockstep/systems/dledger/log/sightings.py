@@ -81,7 +81,7 @@ class Sightings:
             end, committed = self._shown(line, node)
             end = None if may_cut else end
             differs = goal.end is not None and end not in (None, goal.end)
-            whole = whole or goal.committed is not None or differs
+            whole = whole or goal.committed is not None or (differs and not _inherited(line))
             if not whole:
                 goal = _added(goal, line, end, committed, sure)
             elif not sure or line.kind.startswith("recovered") or len(then) > _LATER:
@@ -174,6 +174,12 @@ def _end_of_peer(line: LogLine) -> int | None:
             return index + 1
         case _:
             return None
+
+
+def _inherited(line: LogLine) -> bool:
+    """Tell whether a leader shows a committed index that no quorum has acknowledged in its term: it had it before."""
+    marks = sorted(line.marks.get(line.numbers["term"], {}).values(), reverse=True) if line.kind == "status" else []
+    return bool(marks) and marks[len(marks) // 2] < line.numbers["committed"]
 
 
 def _from(lines: list[LogLine], number: int) -> Iterator[LogLine]:
