@@ -11,6 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dledger import check_dledger
+from lockstep.conformance.check import TraceVerdict
+from lockstep.systems.dledger.log import import_log
+from lockstep.systems.specs import trace_spec
+from lockstep.trace.format import read_trace, write_trace
+from lockstep.trace.imported import Imported
+
 ELECTOR, PUSHER, STORE = "DLedgerLeaderElector", "DLedgerEntryPusher", "DLedgerMmapFileStore"
 
 
@@ -98,3 +105,35 @@ class _Logger:
         elif line["kind"] in ("crash", "stop"):
             self.marks.pop(node, None)
             self.compared = {pair for pair in self.compared if pair[0] != node}
+
+
+ELECTED = (
+    "[n0] [n0] [ChangeRoleToCandidate] from term: 0 and currTerm: 0",
+    "[n0] n0_[INCREASE_TERM] from 0 to 1",
+    "[n1] n1_[INCREASE_TERM] from 0 to 1",
+    "[n2] n2_[INCREASE_TERM] from 0 to 1",
+    "[n0] [n0] [ChangeRoleToLeader] from term: 1 and currTerm: 1",
+)
+
+
+def written(*said: str) -> str:
+    """Return a log: each line begins with its node, `[n0]`, or with `[n0/2]` in another incarnation."""
+    lines = []
+    for number, text in enumerate(said):
+        place, _, words = text.partition(" ")
+        place = place if "/" in place or place == "[-]" else f"{place[:-1]}/1]"
+        lines.append(f"{number}.0 seq<{number} {place} INFO [t] L - {words}\n")
+    return "".join(lines)
+
+
+def imported(text: str, folder: Path, version: str = "0.2.7") -> Imported:
+    path = folder / "d.log"
+    path.write_text(text)
+    return import_log(path, version, trace_spec)
+
+
+def checked(explanation: Imported, folder: Path) -> TraceVerdict:
+    path = folder / "explained.trace.ndjson"
+    write_trace(path, explanation.header, explanation.events)
+    trace = read_trace(path)
+    return check_dledger(trace, trace_spec(trace.header, str(path)))

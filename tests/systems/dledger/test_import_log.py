@@ -11,21 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from dledger import check_dledger, interface
+from dledger import interface
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck, TraceVerdict
-from lockstep.systems.dledger.log import UnexplainedError, import_log
+from lockstep.conformance.check import TraceCheck
+from lockstep.systems.dledger.log import UnexplainedError
 from lockstep.systems.dledger.log.hidden import Hidden, compare_index
 from lockstep.systems.dledger.log.lines import LogLine, parse_log
 from lockstep.systems.dledger.log.roles import Roles
 from lockstep.systems.dledger.log.runs import Run
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.dledger.recording.importer import Imported
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import import_trace, imported_file, write_cluster
-from lockstep.trace.format import Event, Header, Trace, TraceError, read_trace, trace_lines, write_trace
+from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep_command import lockstep
-from logger_lines import logged
+from logger_lines import ELECTED, checked, imported, logged, written
 from malformed import CAPTURED
 from raftref.dledger.simulation import simulate
 from sampling import sampled
@@ -35,19 +34,6 @@ FIGURE8 = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
 RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
 #: Each with few status lines and with many; every third of the list has both kinds.
 LOGGED = [(path.name, every_ms) for path in RECORDINGS for every_ms in (4000, 300)]
-
-
-def imported(text: str, folder: Path, version: str = "0.2.7") -> Imported:
-    path = folder / "d.log"
-    path.write_text(text)
-    return import_log(path, version, trace_spec)
-
-
-def checked(explanation: Imported, folder: Path) -> TraceVerdict:
-    path = folder / "explained.trace.ndjson"
-    write_trace(path, explanation.header, explanation.events)
-    trace = read_trace(path)
-    return check_dledger(trace, trace_spec(trace.header, str(path)))
 
 
 def changed(before: str, after: str) -> str:
@@ -218,25 +204,6 @@ def test_an_exception_below_a_line_says_where_the_log_of_the_node_ends() -> None
 def test_a_log_without_a_line_is_refused() -> None:
     with pytest.raises(TraceError, match="the log is empty"):
         parse_log([b"   \n"], "d.log")
-
-
-ELECTED = (
-    "[n0] [n0] [ChangeRoleToCandidate] from term: 0 and currTerm: 0",
-    "[n0] n0_[INCREASE_TERM] from 0 to 1",
-    "[n1] n1_[INCREASE_TERM] from 0 to 1",
-    "[n2] n2_[INCREASE_TERM] from 0 to 1",
-    "[n0] [n0] [ChangeRoleToLeader] from term: 1 and currTerm: 1",
-)
-
-
-def written(*said: str) -> str:
-    """Return a log: each line begins with its node, `[n0]`, or with `[n0/2]` in another incarnation."""
-    lines = []
-    for number, text in enumerate(said):
-        place, _, words = text.partition(" ")
-        place = place if "/" in place or place == "[-]" else f"{place[:-1]}/1]"
-        lines.append(f"{number}.0 seq<{number} {place} INFO [t] L - {words}\n")
-    return "".join(lines)
 
 
 def test_a_process_may_have_died_while_it_wrote_its_term(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.incremental import Incremental
+from lockstep.systems.dledger.log.begin import shows_a_life_before
 from lockstep.systems.dledger.log.explanation import Explanation, explain_log
 from lockstep.systems.dledger.log.lines import LogLine, read_log
 from lockstep.systems.dledger.log.runs import Run, Taken
@@ -36,6 +37,7 @@ def import_log(path: Path, version: str, compile_: Compile, say: Say = silent) -
     if version not in VERSIONS:
         raise BadInputError(f"{path}: the version {version!r} is none of {', '.join(VERSIONS)}")
     source, lines = str(path), read_log(path)
+    _refuse_the_middle(lines, source)
     header = trace.Header(
         format=trace.FORMAT,
         system="dledger",
@@ -63,9 +65,6 @@ def _nodes(lines: tuple[LogLine, ...], source: str) -> tuple[str, ...]:
         raise trace.TraceError(source, lines[0].number, "no line is of a node")
     lives: dict[str, int] = {}
     for line in lines:
-        recovers = line.incarnation == 1 and line.kind in _RECOVERED and max(line.numbers.values()) >= 0
-        if recovers or (line.node and line.incarnation > 1 and first[line.node] is line):
-            raise trace.TraceError(source, line.number, f"the log does not begin where {line.node} first started")
         if line.incarnation < lives.get(line.node, 0):
             raise trace.TraceError(source, line.number, f"{line.node} is at incarnation {lives[line.node]} already")
         lives[line.node] = line.incarnation
@@ -73,6 +72,13 @@ def _nodes(lines: tuple[LogLine, ...], source: str) -> tuple[str, ...]:
             problem = f"the group has {line.numbers['members']} members, the log names {len(first)}"
             raise trace.TraceError(source, line.number, problem)
     return tuple(sorted(first))
+
+
+def _refuse_the_middle(lines: tuple[LogLine, ...], source: str) -> None:
+    for node in {line.node: None for line in lines if line.node}:
+        before = shows_a_life_before([line for line in lines if line.node == node])
+        if before is not None:
+            raise trace.TraceError(source, before.number, f"the log does not begin where {node} first started")
 
 
 def _fewest_violations(runs: list[Run]) -> Run:

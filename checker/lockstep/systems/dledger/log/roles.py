@@ -1,7 +1,7 @@
 """Role and term of each node, by its own lines alone.
 
 Every step that changes them is logged, but for the last one before a crash, and a crash shows in the next line; so a
-line that contradicts them is refuted, whatever the search finds.
+line that contradicts the lines of its node before it is refuted, whatever the search finds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from lockstep.systems.dledger.log.lines import LogLine
 
 #: The role after a line of this kind.
-_ROLES = {"candidate": "CANDIDATE", "next_term": "CANDIDATE", "leader": "LEADER", "follower": "FOLLOWER"}
+ROLES = {"candidate": "CANDIDATE", "next_term": "CANDIDATE", "leader": "LEADER", "follower": "FOLLOWER"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Roles:
         """Begin where the group does."""
         self._known: dict[str, _Known] = {}
         self._elected: set[tuple[str, int]] = set()
+        self._first: dict[str, int] = {}
 
     def restart(self, node: str) -> None:
         """Learn that the process is another one: its term is that of the file, or 0 if it died while it wrote that.
@@ -48,10 +49,11 @@ class Roles:
 
     def learn(self, line: LogLine) -> None:
         """Learn from a line that contradicts nothing."""
-        role = _ROLES.get(line.kind)
+        role = ROLES.get(line.kind)
         if role is None:
             return
         self._known[line.node] = _Known(role, line.numbers["term"])
+        self._first.setdefault(line.node, line.numbers.get("old", line.numbers["term"]))
         if role == "LEADER":
             self._elected.add((line.node, line.numbers["term"]))
 
@@ -71,8 +73,14 @@ class Roles:
         return None if self.may_be(line.node, shows.get("role"), shows.get("currTerm")) else shows
 
     def follows_nobody(self, line: LogLine) -> bool:
-        """Tell whether a line names a leader that was not elected in its term."""
-        return line.kind == "follower" and (line.words["leader"], line.numbers["term"]) not in self._elected
+        """Tell whether a line names a leader that was not elected in its term.
+
+        Its election may stand above the first line of a log, unless that leader tells of an earlier term.
+        """
+        if line.kind != "follower":
+            return False
+        leader, term = line.words["leader"], line.numbers["term"]
+        return (leader, term) not in self._elected and self._first.get(leader, term) < term
 
     def may_be(self, node: str, role: str | None, term: int | None) -> bool:
         """Tell whether a node may have this role and this term; None: whatever they are."""
