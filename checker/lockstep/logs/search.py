@@ -3,26 +3,52 @@
 An explanation is a behaviour from a declared start. It has the steps of every line, in an order in which the lines may
 have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. What is
 carried is how far each log was read, the state, and the properties that failed. What is equal in these is one, and
-what has failed more than another is given up.
+what has failed more than another is given up. Which steps explain a line, a Guide says: one that tries all there are
+(lockstep.logs.steps.Steps), or one that knows its system and proposes some.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from lockstep.base.errors import BadInputError
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
-from lockstep.logs.steps import NONE, Path, Step, Steps
+from lockstep.logs.steps import NONE, Path, Step
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 
 #: How many states are carried at most after a line.
 MOST_STATES = 10_000
+
+
+class Guide(Protocol):
+    """Says which steps explain a line.
+
+    `left_out` tells why not every explanation was looked at, if that is so: then nothing is refuted.
+    """
+
+    left_out: dict[str, None]
+
+    def starts(self) -> list[Path]:
+        """Return the initial states that the spec allows, each once, with the properties that fail there."""
+
+    def forget(self) -> None:
+        """Forget what was found of the lines so far."""
+
+    def explaining(self, state: State, line: Line, positions: Positions) -> list[Path]:
+        """Return the ways from a state by hidden steps and then what a line tells of; `positions`: what was read."""
+
+    def mistake(self, state: State, line: Line) -> str | None:
+        """Say what a line tells that the spec cannot have, however it is read; None where there is nothing such."""
+
+    def essence(self, state: State) -> Hashable:
+        """Return what of a state matters to the lines to come: states that are equal in it are one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +162,7 @@ class Explained:
 
 def explain(
     order: Order,
-    steps: Steps,
+    steps: Guide,
     starts: Iterable[Path] | None = None,
     most: int = MOST_STATES,
     on_line: Callable[[int], None] = lambda _: None,
@@ -145,7 +171,7 @@ def explain(
 
     Args:
         order: the logs, and what is known of the order of their lines.
-        steps: the spec, with its hidden actions.
+        steps: what says which steps explain a line.
         starts: the states in which the logs may begin; the initial ones if left out.
         most: how many states are carried at most after a line.
         on_line: told how many lines are explained, after each.
@@ -156,26 +182,26 @@ def explain(
     return _Search(order, steps, most, on_line).run(steps.starts() if starts is None else starts)
 
 
-#: By state, the runs none of which has failed more than another.
-_Runs = dict[State, list[Run]]
+#: By what matters of their states, the runs none of which has failed more than another.
+_Runs = dict[Hashable, list[Run]]
 
 
 class _Search:
-    def __init__(self, order: Order, steps: Steps, most: int, on_line: Callable[[int], None]) -> None:
+    def __init__(self, order: Order, steps: Guide, most: int, on_line: Callable[[int], None]) -> None:
         self.order, self.steps, self.most, self.on_line = order, steps, most, on_line
         self.ambiguity = Ambiguity()
 
     def run(self, starts: Iterable[Path]) -> Explained:
         carried: dict[Positions, _Runs] = {self.order.start(): {}}
         for path in starts:
-            _add(carried[self.order.start()], Run(path.state, path.failed))
+            self._add(carried[self.order.start()], Run(path.state, path.failed))
         for number in range(sum(len(thread.lines) for thread in self.order.threads)):
             self.on_line(number)
             after = self._level(carried)
             if not after:
                 return self._explained((), tuple(self._blocked(carried)))
             carried = self._within_budget(after)
-            self.ambiguity.count({state for runs in carried.values() for state in runs})
+            self.ambiguity.count({alike[0].state for runs in carried.values() for alike in runs.values()})
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
 
     def _explained(self, runs: tuple[Run, ...], blocked: tuple[Blocked, ...]) -> Explained:
@@ -184,25 +210,19 @@ class _Search:
     def _level(self, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
         """Carry on by one line, in every order."""
         self.steps.forget()
-        known: dict[tuple[State, int, int], list[Path]] = {}
         after: dict[Positions, _Runs] = {}
         for positions, runs in carried.items():
             for thread in self.order.next(positions):
                 line, then = self.order.line(positions, thread), self.order.after(positions, thread)
-                for state, alike in runs.items():
-                    key = state, thread, positions[thread]
-                    paths = known.get(key)
-                    if paths is None:
-                        paths = known[key] = self._explaining(state, line, thread)
-                    for path in paths:
-                        for run in alike:
-                            gone_on = Run(path.state, run.failed | path.failed, run, path.steps, thread, line)
-                            _add(after.setdefault(then, {}), gone_on)
+                for run in (run for alike in runs.values() for run in alike):
+                    for path in self._explaining(run.state, line, thread, positions):
+                        gone_on = Run(path.state, run.failed | path.failed, run, path.steps, thread, line)
+                        self._add(after.setdefault(then, {}), gone_on)
         return after
 
-    def _explaining(self, state: State, line: Line, thread: int) -> list[Path]:
+    def _explaining(self, state: State, line: Line, thread: int, positions: Positions) -> list[Path]:
         try:
-            return self.steps.explaining(state, line)
+            return self.steps.explaining(state, line, positions)
         except BadInputError as error:
             raise BadInputError(f"{self.order.threads[thread].place(line)}: {error}") from error
 
@@ -210,7 +230,7 @@ class _Search:
         for positions, runs in carried.items():
             for thread in self.order.next(positions):
                 line = self.order.line(positions, thread)
-                mistakes = [self.steps.mistake(state, line) for state in runs]
+                mistakes = [self.steps.mistake(alike[0].state, line) for alike in runs.values()]
                 if all(mistakes):
                     raise BadInputError(f"{self.order.threads[thread].place(line)}: {mistakes[0]}")
                 yield Blocked(thread, line, tuple(run for alike in runs.values() for run in alike))
@@ -223,13 +243,12 @@ class _Search:
         self.steps.left_out.setdefault(f"more than {self.most:,} states explain the lines up to one of them")
         kept: dict[Positions, _Runs] = {}
         for positions, run in sorted(runs, key=lambda row: len(row[1].failed))[: self.most]:
-            _add(kept.setdefault(positions, {}), run)
+            self._add(kept.setdefault(positions, {}), run)
         return kept
 
-
-def _add(runs: _Runs, run: Run) -> None:
-    """Add a run, unless one that ends in the same state has failed no more."""
-    known = runs.setdefault(run.state, [])
-    if not any(other.failed <= run.failed for other in known):
-        known[:] = [other for other in known if not run.failed <= other.failed]
-        known.append(run)
+    def _add(self, runs: _Runs, run: Run) -> None:
+        """Add a run, unless one that is alike has failed no more."""
+        known = runs.setdefault(self.steps.essence(run.state), [])
+        if not any(other.failed <= run.failed for other in known):
+            known[:] = [other for other in known if not run.failed <= other.failed]
+            known.append(run)

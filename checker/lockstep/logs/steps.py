@@ -93,6 +93,7 @@ class Steps:
         self._names = tuple(self.hidden)
         self._failed: dict[State, frozenset[str]] = {}
         self._hidden: dict[State, list[Path]] = {}
+        self._explaining: dict[tuple[State, Line], list[Path]] = {}
         self._next: dict[State, list[tuple[int, Step, frozenset[str]]]] = {}
         self._can_list = True
 
@@ -108,15 +109,23 @@ class Steps:
         """Forget what was found so far: the states of a log seldom come again."""
         self._failed.clear()
         self._hidden.clear()
+        self._explaining.clear()
 
-    def explaining(self, state: State, line: Line) -> list[Path]:
-        """Return the ways from a state by hidden steps and then what a line tells of."""
-        found = Fewest()
-        for before in self.hidden_from(state):
-            for claims in line.readings:
-                for after in self._read(before, claims):
-                    found.add(after)
-        return found.paths()
+    def essence(self, state: State) -> State:
+        """Return the state: all of it may matter to the lines to come."""
+        return state
+
+    def explaining(self, state: State, line: Line, _positions: tuple[int, ...] = ()) -> list[Path]:
+        """Return the ways from a state by hidden steps and then what a line tells of, whatever else was read."""
+        known = self._explaining.get((state, line))
+        if known is None:
+            found = Fewest()
+            for before in self.hidden_from(state):
+                for claims in line.readings:
+                    for after in self._read(before, claims):
+                        found.add(after)
+            known = self._explaining[state, line] = found.paths()
+        return known
 
     def _read(self, before: Path, claims: Iterable[Claim]) -> list[Path]:
         found = [before]
