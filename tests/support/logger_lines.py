@@ -129,7 +129,7 @@ def written(*said: str) -> str:
 def imported(text: str, folder: Path, version: str = "0.2.7") -> Imported:
     path = folder / "d.log"
     path.write_text(text)
-    return import_log(path, version, trace_spec)
+    return import_log([path], version, trace_spec)
 
 
 def checked(explanation: Imported, folder: Path) -> TraceVerdict:

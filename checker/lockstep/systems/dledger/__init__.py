@@ -38,7 +38,7 @@ def _read_recording(path: Path, _version: str | None, _compile: Compile, say: Sa
 def _read_log(path: Path, version: str | None, compile_: Compile, say: Say) -> Imported:
     from lockstep.systems.dledger.log import import_log
 
-    return import_log(path, version or LOGGED_VERSION, compile_, say)
+    return import_log([path], version or LOGGED_VERSION, compile_, say)
 
 
 #: The version that a log is of where nothing else is said: the log does not say it.
