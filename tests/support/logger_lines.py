@@ -7,7 +7,9 @@ explained.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +139,33 @@ def checked(explanation: Imported, folder: Path) -> TraceVerdict:
     write_trace(path, explanation.header, explanation.events)
     trace = read_trace(path)
     return check_dledger(trace, trace_spec(trace.header, str(path)))
+
+
+#: Before the text of a line: RocketMQ's pattern, that of DLedger's own log4j2.xml, logback's own.
+PATTERNS = {
+    "rocketmq": "{moment:%Y-%m-%d %H:%M:%S} {level} {thread} - {text}",
+    "log4j2": "{moment:%Y-%m-%d %H:%M:%S},{ms:03d} {level:<5} {logger}:77 - {text}",
+    "logback": "{moment:%H:%M:%S}.{ms:03d} [{thread}] {level:<5} i.o.s.d.{logger} - {text}",
+}
+_RECORDED = re.compile(
+    r"(?P<time>[\d.]+) seq<\d+ \[(?P<node>[^/\]]+)(?:/\d+)?\] (?P<level>\w+) \[(?P<thread>[^\]]*)\] (?P<logger>\S+) - (?P<text>.*)\n"
+)
+
+
+def split_by_node(text: str, pattern: str, folder: Path) -> list[Path]:
+    """Write the lines of each node of a log as its own logger would have, and return the files; none tells its node."""
+    logs: dict[str, list[str]] = {}
+    node = ""
+    for line in text.splitlines(keepends=True):
+        found = _RECORDED.fullmatch(line)
+        if found is None:
+            logs[node].append(line.removeprefix("    "))
+            continue
+        node, at = found["node"], float(found["time"])
+        moment = datetime(2026, 11, 21, 9, tzinfo=UTC) + timedelta(milliseconds=at)
+        told = found.groupdict() | {"moment": moment, "ms": moment.microsecond // 1000}
+        logs.setdefault(node, []).append(PATTERNS[pattern].format_map(told) + "\n")
+    logs.pop("-", None)
+    for name, lines in logs.items():
+        (folder / f"broker-{name}.log").write_text("".join(lines))
+    return [folder / f"broker-{name}.log" for name in logs]

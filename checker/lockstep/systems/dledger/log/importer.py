@@ -16,7 +16,7 @@ from typing import Any
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.incremental import Incremental
-from lockstep.logs.lines import Line, Thread
+from lockstep.logs.lines import Line
 from lockstep.logs.order import Order
 from lockstep.logs.search import Blocked, Explained, Run, explain
 from lockstep.logs.steps import Step
@@ -42,9 +42,10 @@ class UnexplainedError(GaveUpError):
     """No hidden steps were found that lead to what a line says."""
 
 
-def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say = silent) -> Imported:
+def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say = silent, skew: int = 0) -> Imported:
     """Explain the logs of a group, of a DLedger of this version.
 
+    Arguments: `skew`, by how many nanoseconds the clocks of two logs may differ.
     Raises TraceError, naming file and line, where they are no logs of a group from its begin; UnexplainedError,
     naming the line, where no explanation was found though none is excluded; UnreadableError where a file cannot be
     read.
@@ -65,7 +66,8 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     threads = group.threads(tuple(READERS))
     spec = compile_(header, source)
     whole, refuted = first_refuted(threads, group.tells_processes)
-    found = _explained(whole, DLedgerGuide(spec, group.nodes, threads), lambda text: say(f"{source}: {text}"))
+    guide = DLedgerGuide(spec, group.nodes, threads)
+    found = _explained(Order(whole, skew), guide, lambda text: say(f"{source}: {text}"))
     told = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
     events = [_event(seq, line, step, len(threads) > 1) for seq, (line, step) in enumerate(told)]
     if refuted is not None:
@@ -73,10 +75,10 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     return Imported(header, tuple(events), _summary(group, events, told, found, refuted, notes))
 
 
-def _explained(threads: Sequence[Thread], guide: DLedgerGuide, tell: Say) -> Explained:
-    count = sum(len(thread.lines) for thread in threads)
+def _explained(order: Order, guide: DLedgerGuide, tell: Say) -> Explained:
+    count = sum(len(thread.lines) for thread in order.threads)
     found = explain(
-        Order(threads), guide, most=MOST_STATES, on_line=lambda number: tell(f"line {number:,} of {count:,} explained")
+        order, guide, most=MOST_STATES, on_line=lambda number: tell(f"line {number:,} of {count:,} explained")
     )
     if not found.runs:
         raise UnexplainedError(_not_found(found.blocked[0]))
