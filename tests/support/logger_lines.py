@@ -148,7 +148,8 @@ PATTERNS = {
     "logback": "{moment:%H:%M:%S}.{ms:03d} [{thread}] {level:<5} i.o.s.d.{logger} - {text}",
 }
 _RECORDED = re.compile(
-    r"(?P<time>[\d.]+) seq<\d+ \[(?P<node>[^/\]]+)(?:/\d+)?\] (?P<level>\w+) \[(?P<thread>[^\]]*)\] (?P<logger>\S+) - (?P<text>.*)\n"
+    r"(?P<time>[\d.]+) seq<\d+ \[(?P<node>[^/\]]+)(?:/\d+)?\] "
+    r"(?P<level>\w+) \[(?P<thread>[^\]]*)\] (?P<logger>\S+) - (?P<text>.*)\n"
 )
 
 

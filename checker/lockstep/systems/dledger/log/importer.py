@@ -81,7 +81,7 @@ def _explained(order: Order, guide: DLedgerGuide, tell: Say) -> Explained:
         order, guide, most=MOST_STATES, on_line=lambda number: tell(f"line {number:,} of {count:,} explained")
     )
     if not found.runs:
-        raise UnexplainedError(_not_found(found.blocked[0]))
+        raise UnexplainedError(_not_found(min(found.blocked, key=lambda each: (each.line.time or 0, each.thread))))
     return found
 
 

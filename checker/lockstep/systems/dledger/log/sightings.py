@@ -112,16 +112,19 @@ class Ahead:
 
     def goal(self, node: str) -> Goal:
         """Return what the next line shows of the node, and what later ones add to that."""
-        goal, sure, may_cut, whole = Goal(), True, False, False
+        goal, sure, may_cut, whole, at_least = Goal(), True, False, False, False
         then: dict[int, int] = {}
         for line in self._of(node):
             sure = sure and not (line.node == node and line.kind in ("follower", "leader"))
             may_cut = may_cut or line.kind == "handle_truncate"
             end, committed = self._shown(line, node)
             end = None if may_cut else end
+            if at_least and line.node == node and end is not None:
+                goal, at_least = replace(goal, end=None), False
             differs = goal.end is not None and end not in (None, goal.end)
             whole = whole or goal.committed is not None or (differs and not _inherited(line))
             if not whole:
+                at_least = at_least or (goal.end is None and line.node != node and line.words["is"] == "TRUNCATE")
                 goal = self._added(goal, line, end, committed, sure)
             elif not sure or line.kind.startswith("recovered") or len(then) > _LATER:
                 break
