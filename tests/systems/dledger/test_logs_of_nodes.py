@@ -108,6 +108,7 @@ def test_hidden_steps_of_several_logs_have_no_line_and_entries_are_named_by_log_
     [
         (("[n0] n0_[INCREASE_TERM] from 0 to 1", "[n1] n1_[INCREASE_TERM] from 0 to 1"), "the log is of n0 and n1"),
         (("[n0] hello",), "no line is of a node"),
+        (("[n0] [Push-n1]Change state from COMPARE to APPEND, matchIndex: 3, writeIndex: 4",), "DLedger 0.4.0"),
     ],
 )
 def test_a_log_that_tells_no_node_is_of_one_that_its_lines_name(

@@ -63,6 +63,8 @@ _TEXTS = {
     "recovered_committed": r"Recover to get committed index=(?P<committed>-?\d+) from checkpoint",
     "vote_result": r"\[(?P<self>\S+)\] \[PARSE_VOTE_RESULT\] .*memberNum=(?P<members>\d+) ",
 }
+#: 0.4.0 writes this of a dispatcher; it replicates in another way.
+_OF_0_4 = re.compile(r"\[Push-\S+\]Change state from [A-Z_]+ to [A-Z_]+, matchIndex: ", re.ASCII)
 _PATTERNS = {kind: re.compile(text, re.ASCII) for kind, text in _TEXTS.items()}
 #: Those of the words that are numbers.
 _NUMBERS = {"term", "old", "index", "write", "compare", "begin", "end", "committed", "members"}
@@ -113,6 +115,8 @@ def read_logs(paths: Sequence[Path], torn: Callable[[str], None]) -> list[list[L
 
 
 def _line(record: Record, is_one_of_several: bool) -> LogLine:
+    if _OF_0_4.match(record.fields["message"]):
+        raise record.error("this is a line of DLedger 0.4.0, which replicates in a way that the spec does not model")
     kind, words = _said(record)
     numbers = {name: _integer(word, record, f"{kind}: `{name}`") for name, word in words.items() if name in _NUMBERS}
     if kind == "handle_compare" and (found := _RANGE.search(record.fields.get("below", ""))):
