@@ -69,7 +69,7 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     guide = DLedgerGuide(spec, group.nodes, threads)
     found = _explained(Order(whole, skew), guide, lambda text: say(f"{source}: {text}"))
     told = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
-    events = [_event(seq, line, step, len(threads) > 1) for seq, (line, step) in enumerate(told)]
+    events = [_event(seq, line, step, len(paths) > 1) for seq, (line, step) in enumerate(told)]
     if refuted is not None:
         events.append(_claim(len(events), refuted))
     return Imported(header, tuple(events), _summary(group, events, told, found, refuted, notes))
@@ -122,11 +122,11 @@ def _violations(run: Run, spec: Spec) -> int:
 # ---- Events ----
 
 
-def _event(seq: int, line: Line | None, step: Step, one_of_several: bool) -> Event:
+def _event(seq: int, line: Line | None, step: Step, is_one_of_several: bool) -> Event:
     assert isinstance(step, Taken)
     assert line is not None
     args = {name: _tree(value) for name, value in step.args.items()}
-    number = None if one_of_several and step.hidden else line.number
+    number = None if is_one_of_several and step.hidden else line.number
     return Event(seq, step.node, step.action, args, dict(step.shows), t_ms=_milliseconds(line), line=number)
 
 

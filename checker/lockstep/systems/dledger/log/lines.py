@@ -132,7 +132,7 @@ def _line(record: Record, is_one_of_several: bool) -> LogLine:
         words=words,
         numbers=numbers,
         marks=_marks(words.get("marks", ""), record),
-        label=f"{Path(record.source).stem}:{record.number}" if is_one_of_several else str(record.number),
+        label=f"{record.source}:{record.number}" if is_one_of_several else str(record.number),
     )
 
 
@@ -143,9 +143,9 @@ def _said(record: Record) -> tuple[str, dict[str, str]]:
 
 def _time(record: Record) -> int:
     told = record.fields["time"]
-    if told.partition(".")[0].isdigit():
-        return nanoseconds(told, _MILLISECONDS)
     try:
+        if ":" not in told:
+            return nanoseconds(told, _MILLISECONDS)
         return nanoseconds(told if "-" in told[:5] else f"1970-01-01 {told}", _MOMENT)
     except ValueError as error:
         raise record.error(f"the time: {error}") from None
