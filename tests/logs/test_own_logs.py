@@ -384,6 +384,10 @@ def test_rotated_and_packed_files_are_one_log(queue: Callable[..., TraceVerdict]
     (tmp_path / "app.log").write_text(texts[2].replace("2}", "3}"))
     (finding,) = judge.all(sorted(tmp_path.glob("app.log*"))).findings
     assert (Path(finding.source).name, finding.line) == ("app.log", 2)
+    (tmp_path / "app.log.1").write_text(texts[1] + '{"kind": "ta')
+    torn = judge.all(sorted(tmp_path.glob("app.log*")))
+    assert [(Path(each.source).name, each.line) for each in torn.findings] == [("app.log", 2)]
+    assert any("app.log.1:2: the last line does not end" in note for note in torn.notes)
     damaged = (tmp_path / "app.log.2.gz").read_bytes()[:-12]
     (tmp_path / "app.log.2.gz").write_bytes(damaged)
     assert judge.all(sorted(tmp_path.glob("app.log*"))).verdict is Verdict.MALFORMED
