@@ -340,8 +340,38 @@ shows = {{ done = {{ field = "done", as = "integer" }} }}
     assert (found.verdict, found.steps) == (Verdict.HOLDS, 3), found.reason
     wrong = queue(mapping, written.replace("done=2", "done=1"))
     assert wrong.verdict is Verdict.VIOLATED
-    strict = queue(mapping.replace('otherwise = "ignore"\n', ""), written)
-    assert strict.verdict is Verdict.MALFORMED
+    strict = mapping.replace('otherwise = "ignore"\n', "")
+    assert queue(strict, written).verdict is Verdict.HOLDS
+    assert queue(strict, f"hello there\n{written}").verdict is Verdict.MALFORMED
+
+
+def test_the_lines_of_an_exception_are_a_field_of_the_line_above(queue: Callable[..., TraceVerdict]) -> None:
+    mapping = """[text]
+format = "logback"
+pattern = "%d %p %c - %m%n"
+[lines.push]
+match = { message = "push", below = "^q[.]FullException: by (?P<who>\\\\w+) of (?P<size>\\\\d)" }
+action = "Push"
+args = { m = { parts = { by = "who", size = { field = "size", as = "integer" } } } }
+[lines.take]
+match = { message = "take" }
+action = "Take"
+[lines.finish]
+match = { message = "finish", below = "done (?P<done>\\\\d)" }
+action = "Finish"
+shows = { done = { field = "done", as = "integer" } }
+"""
+    log = """2026-01-02 03:04:05,678 INFO Q - push
+q.FullException: by a of 2
+\tat q.Queue.push(Queue.java:1)
+2026-01-02 03:04:05,679 INFO Q - take
+2026-01-02 03:04:05,680 INFO Q - finish
+  done 2
+"""
+    found = queue(mapping, log)
+    assert (found.verdict, found.steps) == (Verdict.HOLDS, 3), found.reason
+    assert queue(mapping, log.replace("done 2", "done 1")).verdict is Verdict.VIOLATED
+    assert queue(mapping, log.replace("q.Full", "hello q.Full")).verdict is Verdict.MALFORMED
 
 
 def test_rotated_and_packed_files_are_one_log(queue: Callable[..., TraceVerdict], tmp_path: Path) -> None:
@@ -359,6 +389,10 @@ def test_rotated_and_packed_files_are_one_log(queue: Callable[..., TraceVerdict]
     (tmp_path / "app.log").write_text(texts[2].replace("2}", "3}"))
     (finding,) = judge.all(sorted(tmp_path.glob("app.log*"))).findings
     assert (Path(finding.source).name, finding.line) == ("app.log", 2)
+    (tmp_path / "app.log.1").write_text(texts[1] + '{"kind": "ta')
+    torn = judge.all(sorted(tmp_path.glob("app.log*")))
+    assert [(Path(each.source).name, each.line) for each in torn.findings] == [("app.log", 2)]
+    assert any("app.log.1:2: the last line does not end" in note for note in torn.notes)
     damaged = (tmp_path / "app.log.2.gz").read_bytes()[:-12]
     (tmp_path / "app.log.2.gz").write_bytes(damaged)
     assert judge.all(sorted(tmp_path.glob("app.log*"))).verdict is Verdict.MALFORMED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.order import Order, Positions
 from lockstep.logs.search import Conclusion, Explained, Run, explain
 from lockstep.logs.steps import NONE, Steps
+from lockstep.logs.steps import Path as Way
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -438,8 +439,6 @@ def test_the_variable_that_is_known_least_is_named_first(relay: Spec) -> None:
 
 def test_the_budget_of_hidden_steps_is_as_large_as_the_states_are_many(relay: Spec) -> None:
     """What is looked at from each state alone is looked at from all of them at once, and no more than that."""
-    from lockstep.logs.steps import Path as Way
-
     states = [Way(state) for state in relay.initial_states()]
     hidden = {"Send": 2, "Drop": 1}
     largest = max(tried(relay, hidden, [each]) for each in states)
@@ -472,3 +471,32 @@ def test_how_far_a_search_is_tells_the_states_that_it_carries(relay: Spec) -> No
     assert [number for number, _, tried in told if not tried] == list(range(1, len(told) + 1))
     assert max(states for _, states, _ in told) <= max(found.ambiguity.most * 2, len(list(relay.initial_states())))
     assert len({states for _, states, _ in told}) > 1
+
+
+# ---- Another guide ----
+
+
+class Boxes(Steps):
+    """For which only the boxes of a state matter; it is told how far each log was read."""
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__(spec, interface(spec), {})
+        self.told: list[tuple[int, ...]] = []
+
+    def essence(self, state: State) -> Hashable:  # type: ignore[override]  # Steps tells all of a state
+        return state["box"]
+
+    def explaining(self, state: State, line: Line, positions: tuple[int, ...] = ()) -> list[Way]:
+        self.told.append(positions)
+        return super().explaining(state, line)
+
+
+def test_states_that_a_guide_calls_one_are_carried_once(relay: Spec) -> None:
+    nothing = (Claim("", {}, {}, relay.model_values["a"]),)
+    threads = [Thread(name, [Line(1, "", (nothing,)), Line(2, "", (nothing,))]) for name in ("a.log", "b.log")]
+    all_of_them = explain(Order(threads), Steps(relay, interface(relay), {}))
+    guide = Boxes(relay)
+    fewer = explain(Order(threads), guide)
+    assert fewer.ambiguity.most == len({run.state["box"] for run in all_of_them.runs})
+    assert fewer.ambiguity.most < all_of_them.ambiguity.most
+    assert {*guide.told} == {(a, b) for a in range(3) for b in range(3) if (a, b) != (2, 2)}

@@ -13,7 +13,7 @@ from dledger import check_dledger
 from lockstep.base.paths import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.recordings import RecordingsError, load_recordings, mismatches
+from lockstep.jobs.recordings import Recording, RecordingsError, load_recordings, mismatches
 from lockstep.models.manifest import ModelEntry, compare, run_model
 from lockstep.models.run import ModelOutcome, run_models
 from lockstep.systems.dledger import DLEDGER
@@ -139,10 +139,10 @@ def test_the_whole_is_as_bad_as_its_worst_part_and_nothing_checked_is_no_pass() 
 RECORDINGS = load_recordings(traces_dir() / "manifest.toml")
 
 
-def checked(file: str, switches: dict[str, str]) -> TraceVerdict:
-    imported = imported_file(traces_dir() / file)
-    trace = Trace(trace_lines(imported.header, imported.events), file)
-    return check_dledger(trace, trace_spec(trace.header, file, switches))
+def checked(recording: Recording) -> TraceVerdict:
+    imported = imported_file(traces_dir() / recording.file, recording.untold)
+    trace = Trace(trace_lines(imported.header, imported.events), recording.file)
+    return check_dledger(trace, trace_spec(trace.header, recording.file, recording.switches(DLEDGER)))
 
 
 #: What `verify` tells of every recording these tell of some; the others at night.
@@ -162,12 +162,12 @@ def test_the_sample_is_of_recordings_that_there_are() -> None:
 )
 def test_a_recording_of_the_real_dledger_gets_the_verdict_the_manifest_tells(recording: object) -> None:
     each = next(one for one in RECORDINGS if one is recording)
-    assert mismatches(each, checked(each.file, each.switches(DLEDGER))) == []
+    assert mismatches(each, checked(each)) == []
 
 
 def test_a_recording_with_another_verdict_than_told_is_no_pass() -> None:
     told = next(each for each in RECORDINGS if each.name == "figure8")
-    found = checked(told.file, told.switches(DLEDGER))
+    found = checked(told)
     silent = msgspec.structs.replace(told, violates={})
     assert mismatches(silent, found)
     assert mismatches(msgspec.structs.replace(told, verdict="holds"), found)

@@ -7,9 +7,18 @@ explained.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from dledger import check_dledger
+from lockstep.conformance.check import TraceVerdict
+from lockstep.systems.dledger.log import import_log
+from lockstep.systems.specs import trace_spec
+from lockstep.trace.format import read_trace, write_trace
+from lockstep.trace.imported import Imported
 
 ELECTOR, PUSHER, STORE = "DLedgerLeaderElector", "DLedgerEntryPusher", "DLedgerMmapFileStore"
 
@@ -98,3 +107,66 @@ class _Logger:
         elif line["kind"] in ("crash", "stop"):
             self.marks.pop(node, None)
             self.compared = {pair for pair in self.compared if pair[0] != node}
+
+
+ELECTED = (
+    "[n0] [n0] [ChangeRoleToCandidate] from term: 0 and currTerm: 0",
+    "[n0] n0_[INCREASE_TERM] from 0 to 1",
+    "[n1] n1_[INCREASE_TERM] from 0 to 1",
+    "[n2] n2_[INCREASE_TERM] from 0 to 1",
+    "[n0] [n0] [ChangeRoleToLeader] from term: 1 and currTerm: 1",
+)
+
+
+def written(*said: str) -> str:
+    """Return a log: each line begins with its node, `[n0]`, or with `[n0/2]` in another incarnation."""
+    lines = []
+    for number, text in enumerate(said):
+        place, _, words = text.partition(" ")
+        place = place if "/" in place or place == "[-]" else f"{place[:-1]}/1]"
+        lines.append(f"{number}.0 seq<{number} {place} INFO [t] L - {words}\n")
+    return "".join(lines)
+
+
+def imported(text: str, folder: Path, version: str = "0.2.7") -> Imported:
+    path = folder / "d.log"
+    path.write_text(text)
+    return import_log([path], version, trace_spec)
+
+
+def checked(explanation: Imported, folder: Path) -> TraceVerdict:
+    path = folder / "explained.trace.ndjson"
+    write_trace(path, explanation.header, explanation.events)
+    trace = read_trace(path)
+    return check_dledger(trace, trace_spec(trace.header, str(path)))
+
+
+#: Before the text of a line: RocketMQ's pattern, that of DLedger's own log4j2.xml, logback's own.
+PATTERNS = {
+    "rocketmq": "{moment:%Y-%m-%d %H:%M:%S} {level} {thread} - {text}",
+    "log4j2": "{moment:%Y-%m-%d %H:%M:%S},{ms:03d} {level:<5} {logger}:77 - {text}",
+    "logback": "{moment:%H:%M:%S}.{ms:03d} [{thread}] {level:<5} i.o.s.d.{logger} - {text}",
+}
+_RECORDED = re.compile(
+    r"(?P<time>[\d.]+) seq<\d+ \[(?P<node>[^/\]]+)(?:/\d+)?\] "
+    r"(?P<level>\w+) \[(?P<thread>[^\]]*)\] (?P<logger>\S+) - (?P<text>.*)\n"
+)
+
+
+def split_by_node(text: str, pattern: str, folder: Path) -> list[Path]:
+    """Write the lines of each node of a log as its own logger would have, and return the files; none tells its node."""
+    logs: dict[str, list[str]] = {}
+    node = ""
+    for line in text.splitlines(keepends=True):
+        found = _RECORDED.fullmatch(line)
+        if found is None:
+            logs[node].append(line.removeprefix("    "))
+            continue
+        node, at = found["node"], float(found["time"])
+        moment = datetime(2026, 11, 21, 9, tzinfo=UTC) + timedelta(milliseconds=at)
+        told = found.groupdict() | {"moment": moment, "ms": moment.microsecond // 1000}
+        logs.setdefault(node, []).append(PATTERNS[pattern].format_map(told) + "\n")
+    logs.pop("-", None)
+    for name, lines in logs.items():
+        (folder / f"broker-{name}.log").write_text("".join(lines))
+    return [folder / f"broker-{name}.log" for name in logs]

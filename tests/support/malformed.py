@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -371,8 +372,9 @@ def said(before: bytes, after: bytes) -> bytes:
 
 
 LOGS = [
-    log("a log that is cut", LOG[:5_000]),
-    log("a line that is none of a log", LOG[: LOG.index(b"\n") + 1] + b"Caused by: nothing\n"),
+    log("a line that is none of a log", LOG[: LOG.index(b"\n") + 1] + b"that is all\n"),
+    log("a time that is none", said(b"980.786 seq<27 [n2/1]", b"2026-02-30 10:00:00 [n2/1]")),
+    log("a log of two nodes that does not tell them apart", re.sub(rb"\[n\d/\d\] ", b"", LOG)),
     log("a log that is not UTF-8", said(b"[INCREASE_TERM]", b"[INCREASE\xff]")),
     log("a log of no node", b"1.0 seq<1 [-] INFO [main] Main - hello\n"),
     log("a log that begins after a restart", LOG[LOG.index(b"7727.732 ") :]),

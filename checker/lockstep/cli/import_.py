@@ -7,12 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+import msgspec
 
 from lockstep.cli.options import FORMAT, progress, progress_end
 
 
 @click.command(name="import")
-@click.argument("recording", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("recordings", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The trace to write."
 )
@@ -20,8 +21,9 @@ from lockstep.cli.options import FORMAT, progress, progress_end
     "--logged-version",
     help="The version of the system that wrote the log, if the file does not say it.",
 )
+@click.option("--skew", default="0 ms", help='By how much the clocks of several logs may differ: "5 ms".')
 @FORMAT
-def command(recording: Path, output: Path, logged_version: str | None, form: str) -> int:
+def command(recordings: tuple[Path, ...], output: Path, logged_version: str | None, skew: str, form: str) -> int:
     """Turn what a real system recorded or logged into a trace.
 
     Every line of a recording is an action of the spec, an observation within one, or noise, which the spec does not
@@ -29,17 +31,20 @@ def command(recording: Path, output: Path, logged_version: str | None, form: str
     it. A step is forced if the recording contradicts every place where it could stand; it is put at its own line.
 
     A log describes few steps. So the import searches for states that explain its lines, with hidden steps between
-    the lines, and writes one explanation. If it finds none, it writes no trace and exits with 3.
+    the lines, and writes one explanation. If it finds none, it writes no trace and exits with 3. The nodes of a group
+    may have a log each.
 
     \b
     lockstep import recording.ndjson -o trace.ndjson
     lockstep import its.log --logged-version 0.3.1.2 -o trace.ndjson
+    lockstep import n0.log n1.log n2.log --skew "5 ms" -o trace.ndjson
     """
+    from lockstep.systems.system import Untold
     from lockstep.systems.traces import import_trace, raw_format
 
-    _, raw = raw_format(recording)
+    _, raw = raw_format(recordings[0])
     try:
-        count, summary = import_trace(recording, output, logged_version, progress)
+        count, summary = import_trace(recordings, output, Untold(logged_version, _nanoseconds(skew)), progress)
     finally:
         progress_end()
     lines = summary.lines
@@ -54,7 +59,18 @@ def command(recording: Path, output: Path, logged_version: str | None, form: str
         click.echo(f"{output}: {said}, {carried}{'' if summary.refuted is None else refuted}")
     else:
         click.echo(f"{output}: {said}, {_forced_text(summary.forced)}")
+    for note in summary.notes:
+        click.echo(f"note: {note}")
     return 0
+
+
+def _nanoseconds(told: str) -> int:
+    from lockstep.logs.mapping import Duration, duration
+
+    try:
+        return duration(msgspec.convert(told, Duration))
+    except msgspec.ValidationError as error:
+        raise click.BadParameter(f"{told!r} is no time such as '5 ms'", param_hint="--skew") from error
 
 
 def _forced_text(forced: tuple[int, ...]) -> str:

@@ -12,7 +12,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.systems.registry import constants
-from lockstep.systems.system import System
+from lockstep.systems.system import System, Untold
 from lockstep.trace.json_lines import explained
 
 #: The variant that replaces no constant.
@@ -32,15 +32,22 @@ class Leaves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Recording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One recording, the variant of the spec it is held against, and the expected verdict.
 
-    `violates` maps a property to the line of the recording from which on it fails.
+    `version` is that of the system, where the file does not tell it; `violates` maps a property to the line of the
+    recording from which on it fails.
     """
 
     name: str
     file: str
     verdict: Literal["holds", "violated"]
     variant: str = AS_RECORDED
+    version: str | None = None
     violates: dict[str, int] = {}
     leaves: Leaves | None = None
+
+    @property
+    def untold(self) -> Untold:
+        """What the file does not tell of itself."""
+        return Untold(self.version)
 
     def switches(self, system: System) -> dict[str, str]:
         """Return the constants that replace those of the recorded version, by name."""

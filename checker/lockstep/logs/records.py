@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,7 +13,7 @@ from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.conformance.compare import Has, Size
 from lockstep.logs.mapping import Field, Source
 from lockstep.logs.mapping import Mapping as LogMapping
-from lockstep.logs.texts import splitting
+from lockstep.logs.texts import Split, splitting
 from lockstep.trace.json_lines import (
     STDIN,
     TraceError,
@@ -30,6 +30,9 @@ from lockstep.trace.json_lines import (
 _ROTATED = re.compile(r"^(?P<base>.+?)(?:[.-](?P<number>\d{1,4}|\d{4}-\d\d-\d\d(?:[-T]\d+)?))?(?P<packed>\.gz)?$")
 
 _GZIP = b"\x1f\x8b"
+
+#: What stands below the line that it belongs to: white space before it, or an exception as Java prints it.
+_BELOW = re.compile(r"\s|$|Caused by: |(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b")
 
 #: Nothing is told, and that is no mistake.
 UNTOLD: Any = object()
@@ -59,7 +62,10 @@ def _named(source: Source) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line of a log: its file's name, its number, its text and its fields."""
+    """A line of a log: its file's name, its number, its text and its fields.
+
+    The field `below` of a text has the lines below it, as of an exception, if there are any.
+    """
 
     source: str
     number: int
@@ -205,30 +211,57 @@ def records(
     Arguments: `torn`, told of a last line that does not end, which is left out; `tell`, of how many lines were read.
     Raises TraceError where a line is malformed, UnreadableError where a file cannot be read.
     """
-    split = None if mapping.text is None else splitting(mapping.text)
     for path in log.paths:
-        source = source_name(path)
-        for number, raw in enumerate(_lines(path), start=1):
-            if number % 1000 == 0:
-                tell(number)
-            if not raw.endswith(b"\n") and beginning(raw, number) is None and _is_torn(raw, split is not None):
-                torn(f"{source}:{number}: the last line does not end, and is left out")
-                return
-            if split is None:
-                whole = raw if raw.endswith(b"\n") else raw + b"\n"
-                yield Record(source, number, _shown(raw), json_object(whole, source, number, "log"))
-                continue
-            text = _decoded(raw, source, number)
-            fields = split(text)
-            if fields is not None:
-                yield Record(source, number, text, fields)
-            elif mapping.otherwise == "error":
-                raise TraceError(source, number, f"the line is not of the form of the mapping's `text`: {text[:80]!r}")
+        if mapping.text is None:
+            yield from _objects(path, torn, tell)
+        else:
+            yield from _texts(path, splitting(mapping.text), mapping.otherwise == "error", torn, tell)
 
 
-def _is_torn(raw: bytes, is_text: bool) -> bool:
-    """Tell whether a line without an end is cut: of JSON the closing brace tells, of text nothing does."""
-    return is_text or not raw.rstrip().endswith(b"}")
+def _objects(path: Path, torn: Callable[[str], None], tell: Callable[[int], None]) -> Iterator[Record]:
+    source = source_name(path)
+    for number, raw in _whole_lines(path, torn, tell, lambda raw: not raw.rstrip().endswith(b"}")):
+        whole = raw if raw.endswith(b"\n") else raw + b"\n"
+        yield Record(source, number, _shown(raw), json_object(whole, source, number, "log"))
+
+
+def _texts(
+    path: Path, split: Split, strict: bool, torn: Callable[[str], None], tell: Callable[[int], None]
+) -> Iterator[Record]:
+    """Yield the lines of the form, each with those below it."""
+    source = source_name(path)
+    above: Record | None = None
+    below: list[str] = []
+    for number, raw in _whole_lines(path, torn, tell, lambda _: True):
+        text = _decoded(raw, source, number)
+        fields = split(text)
+        if fields is not None:
+            if above is not None:
+                yield _with(above, below)
+            above, below = Record(source, number, text, fields), []
+        elif _BELOW.match(text):
+            below.append(text)
+        elif strict:
+            raise TraceError(source, number, f"the line is not of the form of the log: {text[:80]!r}")
+    if above is not None:
+        yield _with(above, below)
+
+
+def _with(above: Record, below: list[str]) -> Record:
+    return replace(above, fields={**above.fields, "below": "\n".join(below)}) if below else above
+
+
+def _whole_lines(
+    path: Path, torn: Callable[[str], None], tell: Callable[[int], None], is_cut: Callable[[bytes], bool]
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers, but for one without an end that is cut."""
+    for number, raw in enumerate(_lines(path), start=1):
+        if number % 1000 == 0:
+            tell(number)
+        if not raw.endswith(b"\n") and beginning(raw, number) is None and is_cut(raw):
+            torn(f"{source_name(path)}:{number}: the last line does not end, and is left out")
+            return
+        yield number, raw
 
 
 def _shown(raw: bytes) -> str:
@@ -236,6 +269,8 @@ def _shown(raw: bytes) -> str:
 
 
 def _decoded(raw: bytes, source: str, number: int) -> str:
+    if said := beginning(raw, number):
+        raise TraceError(source, number, f"not a log: {said}")
     try:
         return raw.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:

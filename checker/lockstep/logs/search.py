@@ -3,24 +3,25 @@
 An explanation is a behaviour from a declared start. It has the steps of every line, in an order in which the lines may
 have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. What is
 carried is how far each log was read, the state, and the properties that failed. What is equal in these is one, and
-what has failed more than another that has failed something is given up.
+what has failed more than another that has failed something is given up. Which steps explain a line, a Guide says: one
+that tries all there are (lockstep.logs.steps.Steps), or one that knows its system and proposes some.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import takewhile
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import EVERY
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
-from lockstep.logs.steps import NONE, Path, Reached, Step, Steps, add_least
+from lockstep.logs.steps import NONE, Begin, Path, Reached, Step, add_least
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 
@@ -30,6 +31,33 @@ MOST_STATES = 10_000
 #: Is told the number of the line that is looked for, how many states explain those before it, and how many states, with
 #: the hidden steps from them taken, were tried.
 OnLine: TypeAlias = Callable[[int, int, int], None]
+
+
+class Guide(Protocol):
+    """Says which steps explain a line.
+
+    `left_out` tells why not every explanation was looked at, if that is so: then nothing is refuted.
+    """
+
+    left_out: dict[str, None]
+
+    def starts(self) -> list[Path]:
+        """Return the initial states that the spec allows, each once, with the properties that fail there."""
+
+    def forget(self) -> None:
+        """Forget what was found of the lines so far."""
+
+    def reached(self, begins: Sequence[Begin]) -> list[Reached]:
+        """Return where hidden steps lead to, whatever the next line is, from any of some states."""
+
+    def explaining(self, state: State, line: Line, positions: Positions) -> list[Path]:
+        """Return the ways to go on from a state by what a line tells of; `positions`: what was read."""
+
+    def mistake(self, state: State, line: Line) -> str | None:
+        """Say what a line tells that the spec cannot have, however it is read; None where there is nothing such."""
+
+    def essence(self, state: State) -> Hashable:
+        """Return what of a state matters to the lines to come: states that are equal in it are one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -150,7 +178,7 @@ class Explained:
 
 def explain(
     order: Order,
-    steps: Steps,
+    steps: Guide,
     starts: Iterable[Path] | None = None,
     most: int = MOST_STATES,
     on_line: OnLine = lambda *_: None,
@@ -159,7 +187,7 @@ def explain(
 
     Args:
         order: the logs, and what is known of the order of their lines.
-        steps: the spec, with its hidden actions.
+        steps: what says which steps explain a line.
         starts: the states in which the logs may begin; the initial ones if left out.
         most: how many states are carried at most after a line.
         on_line: told now and then how far it is.
@@ -170,25 +198,26 @@ def explain(
     return _Search(order, steps, most, on_line).run(steps.starts() if starts is None else starts)
 
 
-#: By state, the run that has failed nothing, if there is one, and others none of which has failed more than another.
-_Runs = dict[State, list[Run]]
+#: By what matters of their states, the run that has failed nothing, if there is one, and others of which none has
+#: failed more than another.
+_Runs = dict[Hashable, list[Run]]
 
 
 class _Search:
-    def __init__(self, order: Order, steps: Steps, most: int, on_line: OnLine) -> None:
+    def __init__(self, order: Order, steps: Guide, most: int, on_line: OnLine) -> None:
         self.order, self.steps, self.most, self.on_line = order, steps, most, on_line
         self.ambiguity = Ambiguity()
 
     def run(self, starts: Iterable[Path]) -> Explained:
         carried: dict[Positions, _Runs] = {self.order.start(): {}}
         for path in starts:
-            add_least(carried[self.order.start()].setdefault(path.state, []), Run(path.state, path.failed))
+            self._add(carried[self.order.start()], Run(path.state, path.failed))
         for number in range(sum(len(thread.lines) for thread in self.order.threads)):
             after = self._level(number + 1, carried)
             if not after:
                 return self._explained((), tuple(self._blocked(carried)))
             carried = self._within_budget(after)
-            self.ambiguity.count({state for runs in carried.values() for state in runs})
+            self.ambiguity.count({alike[0].state for runs in carried.values() for alike in runs.values()})
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
 
     def _explained(self, runs: tuple[Run, ...], blocked: tuple[Blocked, ...]) -> Explained:
@@ -197,7 +226,6 @@ class _Search:
     def _level(self, number: int, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
         """Carry on by one line, in every order."""
         self.steps.forget()
-        known: dict[tuple[int, int], dict[State, list[Path]]] = {}
         after: dict[Positions, _Runs] = {}
         states, tried = sum(map(len, carried.values())), 0
         self.on_line(number, states, tried)
@@ -206,22 +234,19 @@ class _Search:
             reached = self.steps.reached(begins)
             for thread in self.order.next(positions):
                 line, then = self.order.line(positions, thread), self.order.after(positions, thread)
-                paths = known.setdefault((thread, positions[thread]), {})
                 for each in reached:
-                    if each.state not in paths:
-                        paths[each.state] = self._explaining(each.state, line, thread)
-                        tried += 1
-                        if tried % EVERY == 0:
-                            self.on_line(number, states, tried)
-                    for path in paths[each.state]:
+                    tried += 1
+                    if tried % EVERY == 0:
+                        self.on_line(number, states, tried)
+                    for path in self._explaining(each.state, line, thread, positions):
                         run = Run(path.state, each.failed | path.failed, begins[each.origin], each, path.steps)
                         run.thread, run.told = thread, line
-                        add_least(after.setdefault(then, {}).setdefault(run.state, []), run)
+                        self._add(after.setdefault(then, {}), run)
         return after
 
-    def _explaining(self, state: State, line: Line, thread: int) -> list[Path]:
+    def _explaining(self, state: State, line: Line, thread: int, positions: Positions) -> list[Path]:
         try:
-            return self.steps.explaining(state, line)
+            return self.steps.explaining(state, line, positions)
         except BadInputError as error:
             raise BadInputError(f"{self.order.threads[thread].place(line)}: {error}") from error
 
@@ -229,7 +254,7 @@ class _Search:
         for positions, runs in carried.items():
             for thread in self.order.next(positions):
                 line = self.order.line(positions, thread)
-                mistakes = list(takewhile(bool, (self.steps.mistake(state, line) for state in runs)))
+                mistakes = list(takewhile(bool, (self.steps.mistake(alike[0].state, line) for alike in runs.values())))
                 if len(mistakes) == len(runs):
                     raise BadInputError(f"{self.order.threads[thread].place(line)}: {mistakes[0]}")
                 yield Blocked(thread, line, tuple(run for alike in runs.values() for run in alike))
@@ -242,5 +267,9 @@ class _Search:
         self.steps.left_out.setdefault(f"more than {self.most:,} states explain the lines up to one of them")
         kept: dict[Positions, _Runs] = {}
         for positions, run in sorted(runs, key=lambda row: len(row[1].failed))[: self.most]:
-            kept.setdefault(positions, {}).setdefault(run.state, []).append(run)
+            kept.setdefault(positions, {}).setdefault(self.steps.essence(run.state), []).append(run)
         return kept
+
+    def _add(self, runs: _Runs, run: Run) -> None:
+        """Add a run, unless one that is alike does for it."""
+        add_least(runs.setdefault(self.steps.essence(run.state), []), run)

@@ -155,6 +155,7 @@ class Steps:
         self._read = _what_is_read(spec, interface.observe)
         self._moves = {name: _Moves(spec, name) for name in spec.actions}
         self._told: dict[tuple[int, Any], list[_Move]] = {}
+        self._explained: dict[tuple[State, Line], list[Path]] = {}
         self._unseen: dict[tuple[str, Any], list[_Move]] = {}
         self._next: dict[State, list[_Hidden]] = {}
         self._can_list = True
@@ -176,18 +177,26 @@ class Steps:
         self._standing_before, self._standing = self._standing, {}
         self._sights.clear()
         self._told.clear()
+        self._explained.clear()
         self._properties.forget()
 
-    def explaining(self, state: State, line: Line) -> list[Path]:
+    def essence(self, state: State) -> State:
+        """Return the state: all of it may matter to the lines to come."""
+        return state
+
+    def explaining(self, state: State, line: Line, _positions: tuple[int, ...] = ()) -> list[Path]:
         """Return the ways to go on from a state by what a line tells of, with no hidden steps before it.
 
         Of those that end in the same state there are only such that no other one does for.
         """
-        found: dict[State, list[Path]] = {}
-        for claims in line.readings:
-            for path in self._understood(Path(state), claims):
-                add_least(found.setdefault(path.state, []), path)
-        return [path for alike in found.values() for path in alike]
+        known = self._explained.get((state, line))
+        if known is None:
+            found: dict[State, list[Path]] = {}
+            for claims in line.readings:
+                for path in self._understood(Path(state), claims):
+                    add_least(found.setdefault(path.state, []), path)
+            known = self._explained[state, line] = [path for alike in found.values() for path in alike]
+        return known
 
     def _understood(self, before: Path, claims: Iterable[Claim]) -> list[Path]:
         found = [before]

@@ -46,17 +46,28 @@ class Constants:
 
 
 @dataclass(frozen=True, slots=True)
+class Untold:
+    """What raw input may not tell of itself: the version of the system, and by how many ns the clocks may differ."""
+
+    version: str | None = None
+    skew: int = 0
+
+
+ALL_TOLD = Untold()
+
+
+@dataclass(frozen=True, slots=True)
 class RawFormat:
     """What a system writes by itself, or a recorder of it, which is imported as a trace.
 
     `name` says what it is, as in "a recording of ..."; `recognises` tells it by the file's name and its first bytes;
-    `read` imports a file, of a version of the system (None: the file says it, or the default); it may ask for the
-    spec to be compiled. `is_explained`: its lines are partial observations, and a search finds the steps between them.
+    `read` imports the files of one system; it may ask for the spec to be compiled. `is_explained`: its lines are
+    partial observations, and a search finds the steps between them; only of such there may be several files.
     """
 
     name: str
     recognises: Callable[[Path, bytes], bool]
-    read: Callable[[Path, str | None, Compile, Say], Imported]
+    read: Callable[[Sequence[Path], Untold, Compile, Say], Imported]
     is_explained: bool = False
 
 

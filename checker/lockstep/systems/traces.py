@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.progress import EVERY, Say, silent
 from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
 from lockstep.systems.specs import spec_hash, trace_spec
-from lockstep.systems.system import RawFormat, Simulator, System
+from lockstep.systems.system import ALL_TOLD, RawFormat, Simulator, System, Untold
 from lockstep.trace.format import Event, write_trace
 from lockstep.trace.imported import Imported, Summary
 
@@ -56,25 +56,33 @@ def _telling(events: Iterable[Event], on_event: Callable[[int], None]) -> Iterat
         yield event
 
 
-def import_trace(recording: Path, path: Path, version: str | None = None, say: Say = silent) -> tuple[int, Summary]:
+def import_trace(
+    recorded: Path | Sequence[Path], path: Path, untold: Untold = ALL_TOLD, say: Say = silent
+) -> tuple[int, Summary]:
     """Write the trace of raw input to `path`; return its number of events, and what became of the lines.
 
-    Arguments: `recording`, a file in one of the raw formats; `version`, of the system, where the file does not say it.
-    Raises TraceError where the file is malformed or has what the spec does not model; GaveUpError where no
+    Arguments: `recorded`, a file in one of the raw formats, or several logs of one system; `untold`, what they do not
+    tell of themselves.
+    Raises TraceError where a file is malformed or has what the spec does not model; GaveUpError where no
     steps were found that lead from one line of a log to the next.
     """
-    if path.exists() and recording.samefile(path):
-        raise OverwritingError(f"{path}: the trace would overwrite what it is made of")
-    system, _ = raw_format(recording)
-    imported = imported_file(recording, version, say)
+    files = [recorded] if isinstance(recorded, Path) else list(recorded)
+    for file in files:
+        if path.exists() and file.samefile(path):
+            raise OverwritingError(f"{path}: the trace would overwrite what it is made of")
+    system, _ = raw_format(files[0])
+    imported = imported_file(files, untold, say)
     header = msgspec.structs.replace(imported.header, spec_hash=spec_hash(system))
     return write_trace(path, header, imported.events), imported.summary
 
 
-def imported_file(recording: Path, version: str | None = None, say: Say = silent) -> Imported:
+def imported_file(recorded: Path | Sequence[Path], untold: Untold = ALL_TOLD, say: Say = silent) -> Imported:
     """Import raw input; arguments and errors are those of import_trace."""
-    _, raw = raw_format(recording)
-    return raw.read(recording, version, trace_spec, say)
+    files = [recorded] if isinstance(recorded, Path) else list(recorded)
+    _, raw = raw_format(files[0])
+    if len(files) > 1 and not raw.is_explained:
+        raise BadInputError(f"{files[1]}: {files[0]} is {raw.name}, which is imported alone")
+    return raw.read(files, untold, trace_spec, say)
 
 
 def raw_format(recording: Path) -> tuple[System, RawFormat]:

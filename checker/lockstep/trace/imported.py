@@ -20,7 +20,7 @@ class Summary:
     found that agrees with all that was recorded, and which keep that of their line; `hidden` counts, by action, the
     events that no line tells of and that one of a later line needs. `states` is how many states of the spec explain
     the lines, at most, and `explanations` how many explain them all: one, where each step is told of; `refuted` is the
-    line of a log that none explains, with which the trace ends.
+    line of a log that none explains, with which the trace ends; `notes` tell what was left out.
     """
 
     uses: dict[str, dict[str, int]]
@@ -31,6 +31,7 @@ class Summary:
     states: int = 1
     explanations: int = 1
     refuted: int | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def lines(self) -> dict[str, int]:

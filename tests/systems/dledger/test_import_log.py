@@ -11,21 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from dledger import check_dledger, interface
+from dledger import interface
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck, TraceVerdict
-from lockstep.systems.dledger.log import UnexplainedError, import_log
+from lockstep.conformance.check import TraceCheck
+from lockstep.systems.dledger.log import UnexplainedError
 from lockstep.systems.dledger.log.hidden import Hidden, compare_index
-from lockstep.systems.dledger.log.lines import LogLine, parse_log
+from lockstep.systems.dledger.log.lines import LogLine, read_logs
 from lockstep.systems.dledger.log.roles import Roles
 from lockstep.systems.dledger.log.runs import Run
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.dledger.recording.importer import Imported
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import import_trace, imported_file, write_cluster
-from lockstep.trace.format import Event, Header, Trace, TraceError, read_trace, trace_lines, write_trace
+from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep_command import lockstep
-from logger_lines import logged
+from logger_lines import ELECTED, checked, imported, logged, written
 from malformed import CAPTURED
 from raftref.dledger.simulation import simulate
 from sampling import sampled
@@ -35,19 +34,6 @@ FIGURE8 = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
 RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
 #: Each with few status lines and with many; every third of the list has both kinds.
 LOGGED = [(path.name, every_ms) for path in RECORDINGS for every_ms in (4000, 300)]
-
-
-def imported(text: str, folder: Path, version: str = "0.2.7") -> Imported:
-    path = folder / "d.log"
-    path.write_text(text)
-    return import_log(path, version, trace_spec)
-
-
-def checked(explanation: Imported, folder: Path) -> TraceVerdict:
-    path = folder / "explained.trace.ndjson"
-    write_trace(path, explanation.header, explanation.events)
-    trace = read_trace(path)
-    return check_dledger(trace, trace_spec(trace.header, str(path)))
 
 
 def changed(before: str, after: str) -> str:
@@ -75,6 +61,31 @@ def test_the_log_of_a_partition_is_explained_and_no_property_fails(tmp_path: Pat
     assert explanation.summary.states > 1
 
 
+def test_the_log_of_restarts_is_explained_and_no_property_fails(tmp_path: Path) -> None:
+    explanation = imported((CAPTURED / "dledger-0.3.1.2-restarts.log").read_text(), tmp_path, "0.3.1.2")
+    assert explanation.summary.refuted is None
+    assert explanation.summary.actions["Restart"] == 7
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def test_what_a_leader_committed_before_it_led_is_committed_by_then(tmp_path: Path) -> None:
+    """Line 248 of the log of restarts: n2 leads, nobody has acknowledged anything to it, and 13 is committed."""
+    text = (CAPTURED / "dledger-0.3.1.2-restarts.log").read_text()
+    shown = "ledgerEnd=16 committed=13 watermarks={4={n0=-1, n1=-1, n2=16}}"
+    explanation = imported(text, tmp_path, "0.3.1.2")
+    led = next(event.seq for event in explanation if event.line == 226)
+    told = [event.seq for event in explanation if event.node == "n2" and told_committed(event) == 13]
+    assert line_of(text, shown) == 248
+    assert told
+    assert max(told) < led
+
+
+def told_committed(event: Event) -> int | None:
+    """The committed index that a leader tells, as an APPEND or a COMMIT is handled."""
+    handled = event.action in ("HandleDoAppend", "HandleDoCommit")
+    return event.args["m"]["commitIndex"] if handled else None
+
+
 @pytest.mark.parametrize(("recording", "every_ms"), sampled(LOGGED, LOGGED[::3]), ids=str)
 def test_what_was_recorded_is_explained_where_it_is_only_logged(
     recording: str, every_ms: float, tmp_path: Path
@@ -93,7 +104,7 @@ def test_a_step_that_dledger_logs_cannot_be_hidden() -> None:
     spec = trace_spec(header, "t")
     run = Run(spec, next(spec.initial_states()))
     with pytest.raises(ValueError, match="ChangeToCandidate is not hidden"):
-        run.hide(1, "ChangeToCandidate", "n0")
+        run.hide("ChangeToCandidate", "n0")
 
 
 def imported_header() -> Header:
@@ -180,38 +191,25 @@ def test_the_command_says_how_many_states_were_carried(tmp_path: Path) -> None:
     assert re.fullmatch(said, done.stdout)
 
 
-def test_an_exception_below_a_line_says_where_the_log_of_the_node_ends() -> None:
+def parsed(text: str, folder: Path) -> list[LogLine]:
+    (folder / "d.log").write_text(text)
+    (lines,) = read_logs([folder / "d.log"], lambda told: pytest.fail(told))
+    return lines
+
+
+def test_an_exception_below_a_line_says_where_the_log_of_the_node_ends(tmp_path: Path) -> None:
     raw = (
         "1.0 seq<1 [n0/1] ERROR [EntryHandler-n0] DLedgerEntryPusher - [HandleDoCompare] compareIndex=4\n"
         "    DLedgerException: [code=410,name=INDEX_OUT_OF_RANGE,desc=] 4 should between -1--1\n"
         "      at io.openmessaging.storage.dledger.utils.PreConditions.check(PreConditions.java:40)\n"
     )
-    (line,) = parse_log(raw.encode().splitlines(keepends=True), "d.log")
+    (line,) = parsed(raw, tmp_path)
     assert line.numbers == {"index": 4, "end": -1}
 
 
-def test_a_log_without_a_line_is_refused() -> None:
+def test_a_log_without_a_line_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="the log is empty"):
-        parse_log([b"   \n"], "d.log")
-
-
-ELECTED = (
-    "[n0] [n0] [ChangeRoleToCandidate] from term: 0 and currTerm: 0",
-    "[n0] n0_[INCREASE_TERM] from 0 to 1",
-    "[n1] n1_[INCREASE_TERM] from 0 to 1",
-    "[n2] n2_[INCREASE_TERM] from 0 to 1",
-    "[n0] [n0] [ChangeRoleToLeader] from term: 1 and currTerm: 1",
-)
-
-
-def written(*said: str) -> str:
-    """Return a log: each line begins with its node, `[n0]`, or with `[n0/2]` in another incarnation."""
-    lines = []
-    for number, text in enumerate(said):
-        place, _, words = text.partition(" ")
-        place = place if "/" in place or place == "[-]" else f"{place[:-1]}/1]"
-        lines.append(f"{number}.0 seq<{number} {place} INFO [t] L - {words}\n")
-    return "".join(lines)
+        parsed("   \n", tmp_path)
 
 
 def test_a_process_may_have_died_while_it_wrote_its_term(tmp_path: Path) -> None:
@@ -257,12 +255,12 @@ def test_a_compare_from_the_end_of_the_log_is_never_hidden_since_it_has_a_line(t
     spec = trace_spec(explanation.header, "t")
     run: Run | None = Run(spec, next(spec.initial_states()))
     for event in explanation:
-        run = run and run.take(1, event.action, event.node, **event.args)
-    run = run and run.hide(1, "AppendAsLeader", "n0", value="v")
+        run = run and run.take(event.action, event.node, **event.args)
+    run = run and run.hide("AppendAsLeader", "n0", value="v")
     assert run is not None
     assert compare_index(run, "n0", "n1") == -1
-    assert run.hide(1, "DoCompare", "n0", peer="n1") is not None
-    assert list(Hidden(1).compare_on(run, "n0", "n1")) == []
+    assert run.hide("DoCompare", "n0", peer="n1") is not None
+    assert list(Hidden("1").compare_on(run, "n0", "n1")) == []
 
 
 def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word(tmp_path: Path) -> None:
@@ -301,8 +299,8 @@ STATUS = "[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=2 committed=-1 waterm
 
 
 @pytest.mark.parametrize("marks", ["1={n0=2, n1=-1, n2=-1}", '1:{"n0":2,"n1":-1,"n2":-1}'])
-def test_watermarks_are_read_as_java_or_as_json_prints_them(marks: str) -> None:
-    (line,) = parse_log(written(f"{STATUS}{{{marks}}}").encode().splitlines(keepends=True), "d.log")
+def test_watermarks_are_read_as_java_or_as_json_prints_them(marks: str, tmp_path: Path) -> None:
+    (line,) = parsed(written(f"{STATUS}{{{marks}}}"), tmp_path)
     assert line.marks == {1: {"n0": 2, "n1": -1, "n2": -1}}
 
 
@@ -356,8 +354,7 @@ def test_an_import_tells_how_far_it_has_come(tmp_path: Path) -> None:
     told: list[str] = []
     source = CAPTURED / "dledger-0.2.7-leader_partition.log"
     import_trace(source, tmp_path / "t.ndjson", say=told.append)
-    assert told[-1].startswith(f"{source}: line ")
-    assert told[-1].endswith(" of 326, states: 5")
+    assert re.fullmatch(r"line 122 of 122: \d states explain those before it", told[-1].removeprefix(f"{source}: "))
     recording = source.with_suffix(".ndjson")
     told.clear()
     import_trace(recording, tmp_path / "t.ndjson", say=told.append)
@@ -431,4 +428,14 @@ def last_before_crashes(events: list[Event]) -> set[int]:
 
 def logged_step(number: int, event: Event, old: int, term: int) -> LogLine:
     words = {"leader": str(event.args.get("leader", ""))}
-    return LogLine(number, 0.0, event.node, 1, LOGGED[event.action], words, {"term": term, "old": old}, {})
+    return LogLine(
+        number=number,
+        text="",
+        node=event.node,
+        incarnation=1,
+        kind=LOGGED[event.action],
+        words=words,
+        numbers={"term": term, "old": old},
+        marks={},
+        label=str(number),
+    )

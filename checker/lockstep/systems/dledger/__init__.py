@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,32 +14,33 @@ from lockstep.systems.dledger.floors import floors
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
 from lockstep.systems.dledger.reference import reference_location
-from lockstep.systems.system import Compile, RawFormat, System
+from lockstep.systems.system import Compile, RawFormat, System, Untold
 from lockstep.trace.imported import Imported
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
 
 
 def _is_recording(path: Path, begin: bytes) -> bool:
-    return b'"dledger-capture/' in begin and path.suffix != ".log"
+    return b'"dledger-capture/' in begin and not _is_log(path, b"")
 
 
 def _is_log(path: Path, begin: bytes) -> bool:
-    """Tell DLedger's own log: it is named so, or its lines begin with a time."""
-    return path.suffix == ".log" or begin[:1] in _DIGITS
+    """Tell DLedger's own log: it is named so, as `a.log` or, rotated, `a.log.1.gz`, or its lines begin with a time."""
+    return path.suffix == ".log" or ".log." in path.name or begin[:1] in _DIGITS
 
 
-def _read_recording(path: Path, _version: str | None, _compile: Compile, say: Say) -> Imported:
+def _read_recording(paths: Sequence[Path], _untold: Untold, _compile: Compile, say: Say) -> Imported:
     # What places the steps of a recording is slow to import, and only this needs it.
     from lockstep.systems.dledger.recording import import_recording
 
+    (path,) = paths
     return import_recording(path, say)
 
 
-def _read_log(path: Path, version: str | None, compile_: Compile, say: Say) -> Imported:
+def _read_log(paths: Sequence[Path], untold: Untold, compile_: Compile, say: Say) -> Imported:
     from lockstep.systems.dledger.log import import_log
 
-    return import_log(path, version or LOGGED_VERSION, compile_, say)
+    return import_log(paths, untold.version or LOGGED_VERSION, compile_, say, untold.skew)
 
 
 #: The version that a log is of where nothing else is said: the log does not say it.

@@ -21,9 +21,9 @@ COMPARE_STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Proposes hidden steps that explain the line of this number."""
+    """Proposes hidden steps that explain a line; `label` names it in the values that clients may have sent."""
 
-    line: int
+    label: str
 
     # ---- One entry ----
 
@@ -33,15 +33,15 @@ class Hidden:
             return None
         found: Run | None = run
         while found is not None and found.end(leader) < upto:
-            value = f"?{self.line}.{found.end(leader) + 1}"
-            found = found.hide(self.line, "AppendAsLeader", leader, value=value)
+            value = f"?{self.label}.{found.end(leader) + 1}"
+            found = found.hide("AppendAsLeader", leader, value=value)
         return found
 
     def push(self, run: Run, leader: str, peer: str, upto: int) -> Run | None:
         """DoAppend, until the entry at an index is pushed."""
         found: Run | None = run
         while found is not None and found.dispatcher(leader, peer, "writeIndex") <= upto:
-            found = found.hide(self.line, "DoAppend", leader, peer=peer)
+            found = found.hide("DoAppend", leader, peer=peer)
         return found
 
     def store(self, run: Run, leader: str, peer: str, upto: int, most: int | None = None) -> Run | None:
@@ -59,7 +59,7 @@ class Hidden:
     def _handle_append(self, run: Run, leader: str, peer: str, index: int, most: int | None) -> Run | None:
         for m in reversed(run.messages(leader, peer, "request", "APPEND", index)):
             if most is None or m.d["commitIndex"] <= most:
-                after = run.hide(self.line, "HandleDoAppend", peer, m=m)
+                after = run.hide("HandleDoAppend", peer, m=m)
                 if after is not None and after.end(peer) == index:
                     return after
         return None
@@ -68,19 +68,19 @@ class Hidden:
         """HandleAppendResponse of what the peer stored, up to an index."""
         for m in run.messages(peer, leader, "response", "APPEND"):
             if m.d["code"] == "SUCCESS" and run.mark(leader, peer) < m.d["index"] <= upto:
-                run = run.hide(self.line, "HandleAppendResponse", leader, m=m) or run
+                run = run.hide("HandleAppendResponse", leader, m=m) or run
         return run
 
     def commit_at(self, run: Run, leader: str, peer: str) -> Run | None:
         """DoCommit, with all pushed that there is, and HandleDoCommit."""
         pushed = self.push(run, leader, peer, run.end(leader))
-        sent = pushed and pushed.hide(self.line, "DoCommit", leader, peer=peer)
+        sent = pushed and pushed.hide("DoCommit", leader, peer=peer)
         if not sent:
             return None
         committed = run.of(leader, "committedIndex")
         for m in sent.messages(leader, peer, "request", "COMMIT"):
             if m.d["commitIndex"] == committed:
-                return sent.hide(self.line, "HandleDoCommit", peer, m=m)
+                return sent.hide("HandleDoCommit", peer, m=m)
         return None
 
     # ---- Under one leader ----
@@ -101,14 +101,14 @@ class Hidden:
             return
         if run.dispatcher(leader, peer, "awaiting") != "COMPARE":
             if compare_index(run, leader, peer) != -1:  # from the end of the log there is a line
-                yield from _some(run.hide(self.line, "DoCompare", leader, peer=peer))
+                yield from _some(run.hide("DoCompare", leader, peer=peer))
             return
         for m in awaited(run, leader, peer, "COMPARE"):
-            after = run.hide(self.line, "HandleDoCompare", peer, m=m)
+            after = run.hide("HandleDoCompare", peer, m=m)
             if after is not None and any(a.d["code"] == "SUCCESS" for a in new_answers(run, after, peer, leader)):
                 yield after
         for m in run.messages(peer, leader, "response", "COMPARE"):
-            after = run.hide(self.line, "HandleCompareResponse", leader, m=m)
+            after = run.hide("HandleCompareResponse", leader, m=m)
             if after is not None and after.dispatcher(leader, peer, "type") == "COMPARE":
                 yield after
 
@@ -210,7 +210,7 @@ class _Advance:
             return None
         run = appended
         if run.mark(leader, leader) < index:
-            run = run.hide(hidden.line, "RefreshOwnWaterMark", leader) or run
+            run = run.hide("RefreshOwnWaterMark", leader) or run
         for known in (True, False):
             for peer in peers:
                 if (self._end(run, peer) >= index) is known and (known or self.goals[peer].end is None):
@@ -218,7 +218,7 @@ class _Advance:
             for peer in self.goals:
                 if peer != leader:
                     run = hidden.respond(run, leader, peer, min(index, self.marks.get(peer, index)))
-            after = run.hide(hidden.line, "QuorumAckChecker", leader)
+            after = run.hide("QuorumAckChecker", leader)
             if after is not None and after.of(leader, "committedIndex") >= index:
                 return after
         return None
@@ -233,7 +233,7 @@ class _Advance:
         ends = [end for p in peers if (end := self._end(run, p)) > run.end(p)]
         run = hidden.append(run, leader, max([run.end(leader) if own is None else own, *ends])) or run
         if run.mark(leader, leader) < self.marks.get(leader, -1):
-            run = run.hide(hidden.line, "RefreshOwnWaterMark", leader) or run
+            run = run.hide("RefreshOwnWaterMark", leader) or run
         committed = run.of(leader, "committedIndex")
         for peer in peers:
             run = self._stored(run, peer, self._end(run, peer))

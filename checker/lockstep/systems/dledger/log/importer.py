@@ -1,85 +1,106 @@
 """Importing DLedger's own log: its lines are partial observations, and a trace is written that explains them.
 
 The trace has the steps that lines tell of, and the hidden ones between them. It is one explanation: `check` finds
-whether it is a behaviour of the spec, as of any trace.
+whether it is a behaviour of the spec, as of any trace. What is not found is not refuted; what is refuted,
+lockstep.systems.dledger.log.roles decides.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.incremental import Incremental
-from lockstep.systems.dledger.log.explanation import Explanation, explain_log
-from lockstep.systems.dledger.log.lines import LogLine, read_log
-from lockstep.systems.dledger.log.runs import Run, Taken
+from lockstep.logs.lines import Line
+from lockstep.logs.order import Order
+from lockstep.logs.search import Blocked, Explained, Run, explain
+from lockstep.logs.steps import Step
+from lockstep.systems.dledger.log.group import Group, group_of
+from lockstep.systems.dledger.log.guide import DLedgerGuide
+from lockstep.systems.dledger.log.line_steps import READERS
+from lockstep.systems.dledger.log.lines import RECOVERY, LogLine, read_logs
+from lockstep.systems.dledger.log.roles import Refuted, first_refuted
+from lockstep.systems.dledger.log.runs import Taken
 from lockstep.systems.dledger.recording.importer import CONSTANTS, SPEC, VERSIONS
 from lockstep.systems.system import Compile
+from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value
 from lockstep.trace import format as trace
 from lockstep.trace.format import OBSERVE, Event
 from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
 
-_RECOVERED = ("recovered_end", "recovered_committed")
+#: How many states are carried at most.
+MOST_STATES = 64
 
 
-def import_log(path: Path, version: str, compile_: Compile, say: Say = silent) -> Imported:
-    """Explain the log at `path`, of a DLedger of this version.
+class UnexplainedError(GaveUpError):
+    """No hidden steps were found that lead to what a line says."""
 
-    Raises TraceError, naming file and line, where it is no log of a group from its begin; UnexplainedError where no
-    explanation was found; UnreadableError where it cannot be read.
+
+def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say = silent, skew: int = 0) -> Imported:
+    """Explain the logs of a group, of a DLedger of this version.
+
+    Arguments: `skew`, by how many nanoseconds the clocks of two logs may differ.
+    Raises TraceError, naming file and line, where they are no logs of a group from its begin; UnexplainedError,
+    naming the line, where no explanation was found though none is excluded; UnreadableError where a file cannot be
+    read.
     """
+    source, notes = ", ".join(map(str, paths)), list[str]()
     if version not in VERSIONS:
-        raise BadInputError(f"{path}: the version {version!r} is none of {', '.join(VERSIONS)}")
-    source, lines = str(path), read_log(path)
+        raise BadInputError(f"{source}: the version {version!r} is none of {', '.join(VERSIONS)}")
+    group = group_of(read_logs(paths, notes.append))
     header = trace.Header(
         format=trace.FORMAT,
         system="dledger",
         version=version,
         spec=SPEC,
-        nodes=_nodes(lines, source),
+        nodes=group.nodes,
         constants={**CONSTANTS, **VERSIONS[version], "AtomicQuorumCheck": True},
-        origin=f"an explanation of the log {path.name}",
+        origin=f"an explanation of the log {', '.join(path.name for path in paths)}",
     )
-    found = explain_log(lines, header.nodes, compile_(header, source), source, say)
-    steps = _fewest_violations(found.runs).steps()
-    times = {line.number: line.t_ms for line in lines}
-    events = tuple(_event(seq, step, times[step.line]) for seq, step in enumerate(steps))
-    return Imported(header, events, _summary(lines, steps, found))
+    threads = group.threads(tuple(READERS))
+    spec = compile_(header, source)
+    whole, refuted = first_refuted(threads, group.tells_processes)
+    guide = DLedgerGuide(spec, group.nodes, threads)
+    found = _explained(Order(whole, skew), guide, lambda text: say(f"{source}: {text}"))
+    told = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
+    events = [_event(seq, line, step, len(paths) > 1) for seq, (line, step) in enumerate(told)]
+    if refuted is not None:
+        events.append(_claim(len(events), refuted))
+    return Imported(header, tuple(events), _summary(group, events, told, found, refuted, notes))
 
 
-def _nodes(lines: tuple[LogLine, ...], source: str) -> tuple[str, ...]:
-    """Return the members of the group: those that speak, and those that are pushed to."""
-    first: dict[str, LogLine] = {}
-    for line in lines:
-        for name in (line.node, line.words.get("peer", "")):
-            if name:
-                first.setdefault(name, line)
-    if not first:
-        raise trace.TraceError(source, lines[0].number, "no line is of a node")
-    lives: dict[str, int] = {}
-    for line in lines:
-        recovers = line.incarnation == 1 and line.kind in _RECOVERED and max(line.numbers.values()) >= 0
-        if recovers or (line.node and line.incarnation > 1 and first[line.node] is line):
-            raise trace.TraceError(source, line.number, f"the log does not begin where {line.node} first started")
-        if line.incarnation < lives.get(line.node, 0):
-            raise trace.TraceError(source, line.number, f"{line.node} is at incarnation {lives[line.node]} already")
-        lives[line.node] = line.incarnation
-        if line.kind == "vote_result" and line.numbers["members"] != len(first):
-            problem = f"the group has {line.numbers['members']} members, the log names {len(first)}"
-            raise trace.TraceError(source, line.number, problem)
-    return tuple(sorted(first))
+def _explained(order: Order, guide: DLedgerGuide, tell: Say) -> Explained:
+    count = sum(len(thread.lines) for thread in order.threads)
+
+    def on_line(number: int, states: int, _tried: int) -> None:
+        tell(f"line {number:,} of {count:,}: {states:,} states explain those before it")
+
+    found = explain(order, guide, most=MOST_STATES, on_line=on_line)
+    if not found.runs:
+        raise UnexplainedError(_not_found(min(found.blocked, key=lambda each: (each.line.time or 0, each.thread))))
+    return found
 
 
-def _fewest_violations(runs: list[Run]) -> Run:
+def _not_found(blocked: Blocked) -> str:
+    line = blocked.line
+    assert isinstance(line, LogLine)
+    said = " ".join(f"{name}={value}" for name, value in line.words.items() if name != "self")
+    carried = "the state" if len(blocked.runs) == 1 else f"one of the {len(blocked.runs)} states"
+    searched = f"no hidden steps were found that lead here from {carried} carried"
+    return f"{line.source}:{line.number}: {line.kind} of {line.node} ({said}): {searched}"
+
+
+def _fewest_violations(runs: Sequence[Run], spec: Spec) -> Run:
     """Return the run in which the fewest properties fail."""
     best, fewest = runs[0], None
     for run in runs if len(runs) > 1 else ():
-        failed = _violations(run)
+        failed = _violations(run, spec)
         if fewest is None or failed < fewest:
             best, fewest = run, failed
         if failed == 0:
@@ -87,10 +108,11 @@ def _fewest_violations(runs: list[Run]) -> Run:
     return best
 
 
-def _violations(run: Run) -> int:
+def _violations(run: Run, spec: Spec) -> int:
     """Count the properties that fail in a run."""
-    states = run.states()
-    properties, failed = Incremental(run.spec), set[str]()
+    first, *others = run.whole()
+    states = [first.state, *(step.state for each in others for step in each.steps)]
+    properties, failed = Incremental(spec), set[str]()
     properties.begin(states[0])
     for state, after in itertools.pairwise(states):
         for name in properties.violated(state, after):
@@ -99,9 +121,24 @@ def _violations(run: Run) -> int:
     return len(failed)
 
 
-def _event(seq: int, step: Taken, t_ms: float) -> Event:
+# ---- Events ----
+
+
+def _event(seq: int, line: Line | None, step: Step, is_one_of_several: bool) -> Event:
+    assert isinstance(step, Taken)
+    assert line is not None
     args = {name: _tree(value) for name, value in step.args.items()}
-    return Event(seq, step.node, step.action, args, dict(step.shows), t_ms=t_ms, line=step.line)
+    number = None if is_one_of_several and step.hidden else line.number
+    return Event(seq, step.node, step.action, args, dict(step.shows), t_ms=_milliseconds(line), line=number)
+
+
+def _claim(seq: int, claim: Refuted) -> Event:
+    line, args = claim.line, dict(claim.args)
+    return Event(seq, line.node, claim.action, args, dict(claim.shows), t_ms=_milliseconds(line), line=line.number)
+
+
+def _milliseconds(line: Line) -> float:
+    return (line.time or 0) / 10**6
 
 
 def _tree(value: Value) -> Any:
@@ -111,23 +148,34 @@ def _tree(value: Value) -> Any:
     return None if isinstance(value, ModelValue) else value
 
 
-def _summary(lines: tuple[LogLine, ...], steps: list[Taken], found: Explanation) -> Summary:
-    told = {step.line: step.action for step in steps if not step.hidden}
-    restarts = {line for line, action in told.items() if action == "Restart"}
+def _summary(
+    group: Group,
+    events: Sequence[Event],
+    steps: Sequence[tuple[Line | None, Step]],
+    found: Explained,
+    refuted: Refuted | None,
+    notes: Sequence[str],
+) -> Summary:
+    told = {(line.source, line.number): step.action for line, step in steps if line is not None and not step.hidden}
+    if refuted is not None:
+        told[refuted.line.source, refuted.line.number] = refuted.action
     uses: dict[str, Counter[str]] = {}
-    for line in lines:
-        kind = "restart" if line.number in restarts and not line.kind else line.kind or "other"
-        use = OBSERVATION if line.kind in _RECOVERED else NOISE
-        if line.number in told:
-            use = OBSERVATION if told[line.number] == OBSERVE else ACTION
-        uses.setdefault(kind, Counter())[use] += 1
+    for line in itertools.chain.from_iterable(group.logs):
+        action = told.get((line.source, line.number))
+        use = OBSERVATION if line.kind in RECOVERY else NOISE
+        if action is not None:
+            use = OBSERVATION if action == OBSERVE else ACTION
+        uses.setdefault("restart" if action == "Restart" and not line.kind else line.kind or "other", Counter())[
+            use
+        ] += 1
     return Summary(
         uses={kind: dict(uses[kind]) for kind in sorted(uses)},
-        actions=dict(sorted(Counter(step.action for step in steps).items())),
+        actions=dict(sorted(Counter(event.action for event in events).items())),
         moved=(),
         forced=(),
-        hidden=dict(sorted(Counter(step.action for step in steps if step.hidden).items())),
-        states=found.states,
+        hidden=dict(sorted(Counter(step.action for _, step in steps if step.hidden).items())),
+        states=max(1, found.ambiguity.most),
         explanations=len(found.runs),
-        refuted=found.refuted,
+        refuted=None if refuted is None else refuted.line.number,
+        notes=tuple(notes),
     )

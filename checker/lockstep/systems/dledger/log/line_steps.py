@@ -7,34 +7,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockstep.systems.dledger.log.hidden import Hidden, awaited, compare_index, new_answers
-from lockstep.systems.dledger.log.lines import LogLine
+from lockstep.systems.dledger.log.lines import RESTART, LogLine
 from lockstep.systems.dledger.log.runs import Run
-from lockstep.systems.dledger.log.sightings import Goal, Sightings
+from lockstep.systems.dledger.log.sightings import Ahead, Goal
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """One line, and one run that explains the lines before."""
+    """One line, a run that explains the lines before, and what is seen ahead."""
 
     line: LogLine
     run: Run
     nodes: tuple[str, ...]
-    sightings: Sightings
+    ahead: Ahead
 
     @property
     def hidden(self) -> Hidden:
         """What proposes hidden steps before this line."""
-        return Hidden(self.line.number)
+        return Hidden(self.line.label)
 
     def take(self, run: Run | None, action: str, shows: dict[str, Any], **args: Any) -> Iterator[Run]:
         """Yield the run after the step that the line tells of, if the spec allows it and the node shows this."""
-        after = run and run.take(self.line.number, action, self.line.node, shows=shows, **args)
+        after = run and run.take(action, self.line.node, shows=shows, **args)
         if after:
             yield after
 
     def observe(self, run: Run, shows: dict[str, Any]) -> Iterator[Run]:
         """Yield the run, if the node shows what the line says."""
-        after = run.observe(self.line.number, self.line.node, shows)
+        after = run.observe(self.line.node, shows)
         if after:
             yield after
 
@@ -44,13 +44,12 @@ class At:
         Of who shows nothing for long it is tried that it got as far as the others.
         `marks`: watermarks of the leader that this line shows.
         """
-        run, number, node = self.run, self.line.number, self.line.node
+        run, node = self.run, self.line.node
         leader = run.leader_of(node)
         if leader is None:
             return
-        sightings = self.sightings
-        goals = {n: sightings.goal(n, number) for n in self.nodes}
-        shown = sightings.marks(leader, run.of(leader, "currTerm"), number, goals)
+        goals = {n: self.ahead.goal(n) for n in self.nodes}
+        shown = self.ahead.marks(leader, run.of(leader, "currTerm"), self.line, goals)
         limit = goals[node].end
         if limit is None and node != leader:
             committed = goals[node].committed
@@ -104,7 +103,7 @@ def _leader(at: At) -> Iterator[Run]:
             yield from led
             for voter in at.nodes if not led else ():
                 if voter not in run.of(node, "votes"):
-                    after = run.hide(at.line.number, "SetCurrVoteFor", voter, candidate=node)
+                    after = run.hide("SetCurrVoteFor", voter, candidate=node)
                     if after:
                         further.setdefault(after.state, after)
         pending = list(further.values())
@@ -130,7 +129,7 @@ def _do_compare(at: At) -> Iterator[Run]:
     node, peer = at.line.node, at.line.words["peer"]
     if not at.run.leads(node) or compare_index(at.run, node, peer) != -1:
         return
-    ends = at.sightings.compared(node, peer, at.line.number)
+    ends = at.ahead.compared(node, peer, at.line)
     now = at.run.end(node)
     for end in dict.fromkeys([*(e for e in ends if e > now), now, max(now, 0)]):
         appended = at.hidden.append(at.run, node, end)
@@ -170,7 +169,7 @@ def _begin_again(at: At, peer: str) -> Iterator[Run]:
         yield from at.take(run, "PushTimeOut", shows, peer=peer)
     found = list(_inconsistent(at, at.run, peer, shows))
     if not found and at.run.leads(node):  # an entry that no line tells of
-        shown = at.sightings.goal(node, at.line.number).end
+        shown = at.ahead.goal(node).end
         next_ = at.run.dispatcher(node, peer, "writeIndex")
         appended = at.hidden.append(at.run, node, next_ if shown is None else max(shown, next_))
         pushed = appended and at.hidden.push(appended, node, peer, appended.end(node))
@@ -181,7 +180,7 @@ def _begin_again(at: At, peer: str) -> Iterator[Run]:
 def _inconsistent(at: At, run: Run, peer: str, shows: dict[str, Any]) -> Iterator[Run]:
     """The peer finds an entry that was pushed to be another, or out of its place, and says so."""
     for m in run.messages(at.line.node, peer, "request", "APPEND"):
-        checked = run.hide(at.line.number, "CheckAppendFuture", peer, m=m)
+        checked = run.hide("CheckAppendFuture", peer, m=m)
         for answer in new_answers(run, checked, peer, at.line.node, "APPEND") if checked else ():
             if answer.d["code"] == "INCONSISTENT_STATE":
                 yield from at.take(checked, "HandleAppendResponse", shows, m=answer)
@@ -265,38 +264,38 @@ def _skip_commit(at: At) -> Iterator[Run]:
     yield from at.observe_in_time({"committedIndex": at.line.numbers["committed"]})
 
 
-def restart(at: At) -> Iterator[Run]:
-    """Crash, which no line tells of, before it PersistCheckPoint if the checkpoint is another; then Restart.
+def _restart(at: At) -> Iterator[Run]:
+    """Crash, which no line tells of; then Restart.
 
     The process may have died while it wrote its term or its checkpoint, or between NextTerm and the line of that.
     """
-    yield from _restart(at, at.run)
+    yield from _started(at, at.run)
     node = at.line.node
-    term = at.sightings.term(node, at.line.incarnation, at.line.number)
+    term = at.ahead.term(node, at.line.incarnation)
     if term is not None and term > at.run.of(node, "currTerm"):
-        raised = at.run.hide(at.line.number, "NextTerm", node, term=term)
+        raised = at.run.hide("NextTerm", node, term=term)
         if raised:
-            yield from _restart(at, raised)
+            yield from _started(at, raised)
 
 
-def _restart(at: At, before: Run) -> Iterator[Run]:
-    node, number = at.line.node, at.line.number
-    end, committed = at.sightings.recovered(node, at.line.incarnation, number)
+def _started(at: At, before: Run) -> Iterator[Run]:
+    node = at.line.node
+    end, committed = at.ahead.recovered(node, at.line.incarnation)
     shows = {"role": "CANDIDATE"} | ({} if end is None else {"ledgerEndIndex": end})
+    saved = before
     if committed is not None:
         shows["checkPoint"] = committed
-    saved: Run | None = before
-    if committed is not None and before.of(node, "checkPoint") != committed:
-
-        def had_it(run: Run) -> bool:
-            return bool(run.of(node, "role") != "DOWN" and run.of(node, "committedIndex") == committed)
-
-        saved = before.hide_earlier(had_it, number, "PersistCheckPoint", node)
+        if before.of(node, "committedIndex") == committed != before.of(node, "checkPoint"):
+            saved = before.hide("PersistCheckPoint", node) or before
     for run, action in ((saved, "Crash"), (saved, "CrashInPersistTerm"), (before, "CrashInPersistCheckPoint")):
-        down = run and run.hide(number, action, node)
+        down = run.hide(action, node)
         if down:
             resurrected = 0 if end is None else max(0, end - down.end(node))
             yield from at.take(down, "Restart", shows, resurrected=resurrected)
+
+
+def _seen_at_restart(at: At) -> Iterator[Run]:
+    yield at.run
 
 
 Reader = Callable[["At"], Iterator[Run]]
@@ -316,7 +315,10 @@ READERS: dict[str, Reader] = {
     "handle_truncate": _handle_truncate,
     "status": _status,
     "skip_commit": _skip_commit,
+    RESTART: _restart,
+    "recovered_end": _seen_at_restart,
+    "recovered_committed": _seen_at_restart,
 }
 
 #: Before these the node's leader may have done what the node shows only afterwards.
-CHANGES_OF_ROLE = (_candidate, _follower, _leader, restart)
+CHANGES_OF_ROLE = ("candidate", "follower", "leader", RESTART)

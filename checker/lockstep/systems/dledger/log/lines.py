@@ -1,23 +1,39 @@
 """The lines of DLedger's own logger: who says what, and what of it the spec knows.
 
-A line is `MILLISECONDS seq<N [NODE/INCARNATION] LEVEL [THREAD] LOGGER - TEXT`; what an exception adds is indented
-below it. The texts are DLedger's, those of 0.2.7 and 0.3.1; `seq` is not read.
+The texts are DLedger's, those of 0.2.7 and 0.3.1. What stands before a text is the logger's: a time, the node and its
+incarnation in brackets if it tells them, anything, and ` - `. An exception follows the line that it belongs to.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.trace.json_lines import MAX_INTEGER, TraceError, beginning, file_lines
+from lockstep.logs.lines import Line, Thread
+from lockstep.logs.mapping import Mapping, Stamp, Text
+from lockstep.logs.records import Record, logs_of, records
+from lockstep.logs.stamps import nanoseconds
+from lockstep.trace.json_lines import MAX_INTEGER, TraceError
 
-_HEAD = re.compile(
-    r"(?P<t_ms>\d{1,15}(?:\.\d{1,9})?) seq<\d+ \[(?:-|(?P<node>[^\]/ ]{1,200})/(?P<incarnation>\d{1,9}))\] "
-    r"[A-Z]+ \[[^\]]*\] \S+ - (?P<text>.*)",
-    re.ASCII,
+_DATE, _CLOCK = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_HEAD = Mapping(
+    lines={},
+    text=Text(
+        format="regex",
+        pattern=(
+            rf"(?a)(?P<time>(?:{_DATE}[ T])?{_CLOCK}(?:Z|[+-]\d\d:?\d\d)?|\d{{1,15}}(?:\.\d{{1,9}})?) (?:seq<\d+ )?"
+            r"(?:\[(?:-|(?P<node>[^\]/ ]{1,200})/(?P<incarnation>\d{1,9}))\] )?(?P<rest>.*?) - (?P<message>.*)"
+        ),
+    ),
 )
+_MILLISECONDS, _MOMENT = Stamp(field="time", unit="ms"), Stamp(field="time")
+
+#: The kind of the line that stands where a process starts again.
+RESTART = "restart"
+#: What a process that finds files writes about them, in this order.
+RECOVERY = ("recovered_end", "recovered_committed")
 
 #: What the lines say that the spec knows, by the name that a reader of lines has for it. Source, in this order:
 #: DLedgerLeaderElector.changeRoleTo..., maintainAsCandidate, maintainAsFollower; EntryDispatcher.changeState,
@@ -47,112 +63,127 @@ _TEXTS = {
     "recovered_committed": r"Recover to get committed index=(?P<committed>-?\d+) from checkpoint",
     "vote_result": r"\[(?P<self>\S+)\] \[PARSE_VOTE_RESULT\] .*memberNum=(?P<members>\d+) ",
 }
+#: 0.4.0 writes this of a dispatcher; it replicates in another way.
+_OF_0_4 = re.compile(r"\[Push-\S+\]Change state from [A-Z_]+ to [A-Z_]+, matchIndex: ", re.ASCII)
 _PATTERNS = {kind: re.compile(text, re.ASCII) for kind, text in _TEXTS.items()}
 #: Those of the words that are numbers.
 _NUMBERS = {"term", "old", "index", "write", "compare", "begin", "end", "committed", "members"}
-_RANGE = re.compile(r"\] -?\d+ should between -?\d+-(?P<end>-?\d+)$", re.ASCII)
+_RANGE = re.compile(r"\] -?\d+ should between -?\d+-(?P<end>-?\d+)$", re.ASCII | re.MULTILINE)
 #: As Java prints a map, and as fastjson does.
 _MARKS_OF_TERM = re.compile(r'"?(\d+)"?[=:]\{([^{}]*)\}(?:, ?|$)', re.ASCII)
 _MARK = re.compile(r'"?([^"=:, ]+)"?[=:](-?\d+)(?:, ?|$)', re.ASCII)
 _MOST_DIGITS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line: its number in the file, the node and its incarnation ("" and 0: no node's), and what it says.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class LogLine(Line):
+    """One line: the node and its incarnation ("" and 0: no node's), and what it says.
 
     `kind` is a name of this module's table, or "" for what the spec does not know; `words` and `numbers` are what
-    its text names, `marks` the watermarks of a status line by term and node.
+    its text names, `marks` the watermarks of a status line by term and node. `label` names it among the lines of a
+    group. Its `readings` are those of lockstep.systems.dledger.log.line_steps.
     """
 
-    number: int
-    t_ms: float
+    readings: tuple[()] = ()
     node: str
     incarnation: int
     kind: str
     words: dict[str, str]
     numbers: dict[str, int]
     marks: dict[int, dict[str, int]]
+    label: str
+
+    def error(self, problem: str) -> TraceError:
+        """Make the error of the line."""
+        return TraceError(self.source, self.number, problem)
 
 
-def read_log(path: Path) -> tuple[LogLine, ...]:
-    """Read the log at `path`.
+def read_logs(paths: Sequence[Path], torn: Callable[[str], None]) -> list[list[LogLine]]:
+    """Read the logs of a group, the lines of each.
 
-    Raises TraceError, naming file and line, where a line is none of a log, a number is too large, or the last line is
-    cut; OSError where the file cannot be read.
+    Arguments: `paths`, their files; rotated ones of a log are put together; `torn`, told of a last line that does not
+    end, which is left out.
+    Raises TraceError, naming file and line, where a line is none of a log, or a number is too large; UnreadableError
+    where a file cannot be read.
     """
-    return parse_log(file_lines(path), str(path))
-
-
-def parse_log(raw: Iterable[bytes], source: str) -> tuple[LogLine, ...]:
-    """Parse the lines of a log; `source` names it in messages."""
-    lines: list[LogLine] = []
-    number = 0
-    for number, data in enumerate(raw, start=1):
-        text = _decoded(data, source, number)
-        if text[:1].isspace() or not text:
-            _add_exception(lines, text, source, number)
-            continue
-        head = _HEAD.fullmatch(text)
-        if head is None:
-            raise TraceError(source, number, "not a line of a log: `MS seq<N [NODE/INC] LEVEL [THREAD] LOGGER - TEXT`")
-        lines.append(_line(number, head, source))
-    if not lines:
-        raise TraceError(source, max(1, number), "the log is empty")
-    return tuple(lines)
-
-
-def _decoded(data: bytes, source: str, number: int) -> str:
-    if not data.endswith(b"\n"):
-        raise TraceError(source, number, beginning(data, number) or "the file is truncated: this line does not end")
-    try:
-        return data.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        said = beginning(data, number) or f"not UTF-8: {error.reason} at byte {error.start}"
-        raise TraceError(source, number, said) from error
-
-
-def _line(number: int, head: re.Match[str], source: str) -> LogLine:
-    node = head["node"] or ""
-    matches = ((kind, pattern.match(head["text"])) for kind, pattern in _PATTERNS.items() if node)
-    kind, found = next(((kind, found) for kind, found in matches if found), ("", None))
-    words = found.groupdict() if found else {}
-    for name, problem in (("self", words.get("self", node) != node), ("peer", words.get("peer") == node)):
-        if problem:
-            raise TraceError(source, number, f"{kind}: a line of {node} cannot name {words[name]} here")
-    what = f"{kind}: `{{}}`".format
-    numbers = {name: _integer(word, source, number, what(name)) for name, word in words.items() if name in _NUMBERS}
-    marks = _marks(words.get("marks", ""), source, number)
-    return LogLine(number, float(head["t_ms"]), node, int(head["incarnation"] or 0), kind, words, numbers, marks)
-
-
-def _integer(text: str, source: str, number: int, what: str) -> int:
-    if len(text) > _MOST_DIGITS or abs(int(text)) > MAX_INTEGER:
-        raise TraceError(source, number, f"{what} is beyond {MAX_INTEGER}")
-    return int(text)
-
-
-def _marks(text: str, source: str, number: int) -> dict[int, dict[str, int]]:
-    found: dict[int, dict[str, int]] = {}
-    for term, marks in _all_of(_MARKS_OF_TERM, text, source, number):
-        what = "status: a watermark"
-        pairs = _all_of(_MARK, marks, source, number)
-        found[_integer(term, source, number, what)] = {n: _integer(mark, source, number, what) for n, mark in pairs}
+    found = []
+    for log in logs_of(paths):
+        found.append([_line(record, len(paths) > 1) for record in records(log, _HEAD, torn)])
+        if not found[-1]:
+            raise TraceError(log.name, 1, "the log is empty")
     return found
 
 
-def _all_of(pattern: re.Pattern[str], text: str, source: str, number: int) -> list[tuple[str, str]]:
+def _line(record: Record, is_one_of_several: bool) -> LogLine:
+    if _OF_0_4.match(record.fields["message"]):
+        raise record.error("this is a line of DLedger 0.4.0, which replicates in a way that the spec does not model")
+    kind, words = _said(record)
+    numbers = {name: _integer(word, record, f"{kind}: `{name}`") for name, word in words.items() if name in _NUMBERS}
+    if kind == "handle_compare" and (found := _RANGE.search(record.fields.get("below", ""))):
+        numbers["end"] = _integer(found["end"], record, "the exception: the end")
+    return LogLine(
+        number=record.number,
+        text=record.text,
+        source=record.source,
+        time=_time(record),
+        node=record.fields.get("node", ""),
+        incarnation=int(record.fields.get("incarnation", 0)),
+        kind=kind,
+        words=words,
+        numbers=numbers,
+        marks=_marks(words.get("marks", ""), record),
+        label=f"{record.source}:{record.number}" if is_one_of_several else str(record.number),
+    )
+
+
+def _said(record: Record) -> tuple[str, dict[str, str]]:
+    matches = ((kind, pattern.match(record.fields["message"])) for kind, pattern in _PATTERNS.items())
+    return next(((kind, found.groupdict()) for kind, found in matches if found), ("", {}))
+
+
+def _time(record: Record) -> int:
+    told = record.fields["time"]
+    try:
+        if ":" not in told:
+            return nanoseconds(told, _MILLISECONDS)
+        return nanoseconds(told if "-" in told[:5] else f"1970-01-01 {told}", _MOMENT)
+    except ValueError as error:
+        raise record.error(f"the time: {error}") from None
+
+
+def _integer(text: str, record: Record, what: str) -> int:
+    if len(text) > _MOST_DIGITS or abs(int(text)) > MAX_INTEGER:
+        raise record.error(f"{what} is beyond {MAX_INTEGER}")
+    return int(text)
+
+
+def _marks(text: str, record: Record) -> dict[int, dict[str, int]]:
+    found: dict[int, dict[str, int]] = {}
+    for term, marks in _all_of(_MARKS_OF_TERM, text, record):
+        what = "status: a watermark"
+        pairs = _all_of(_MARK, marks, record)
+        found[_integer(term, record, what)] = {name: _integer(mark, record, what) for name, mark in pairs}
+    return found
+
+
+def _all_of(pattern: re.Pattern[str], text: str, record: Record) -> list[tuple[str, str]]:
     found, end = [], 0
     while end < len(text):
         match = pattern.match(text, end)
         if match is None:
-            raise TraceError(source, number, "status: the watermarks are neither {TERM={NODE=INDEX}} nor its JSON")
+            raise record.error("status: the watermarks are neither {TERM={NODE=INDEX}} nor its JSON")
         found.append((match[1], match[2]))
         end = match.end()
     return found
 
 
-def _add_exception(lines: list[LogLine], text: str, source: str, number: int) -> None:
-    """An index that is out of range says where the log of the node ends."""
-    if lines and lines[-1].kind == "handle_compare" and (found := _RANGE.search(text)):
-        lines[-1].numbers["end"] = _integer(found["end"], source, number, "the exception: the end")
+def in_time(threads: Sequence[Thread]) -> list[tuple[int, int, LogLine]]:
+    """Return the lines of some logs, with log and place, in the order of their stamps, but none before one above it."""
+    found: list[tuple[int, int, int, LogLine]] = []
+    for number, thread in enumerate(threads):
+        latest = 0
+        for place, line in enumerate(thread.lines):
+            assert isinstance(line, LogLine)
+            latest = max(latest, line.time or 0)
+            found.append((latest, number, place, line))
+    return [row[1:] for row in sorted(found, key=lambda row: row[:3])]

@@ -1,12 +1,13 @@
-"""A behaviour of the spec under construction: the state it has come to, and the steps that led there."""
+"""Steps from one line to the next under construction: the state they have come to, and how they led there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lockstep.conformance.compare import equal_count
+from lockstep.logs.steps import Step
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value
@@ -41,106 +42,68 @@ _WAITED = ("COMPARE", "TRUNCATE")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """One step, or an observation: which line it explains, and whether the line says so or nothing does (`hidden`)."""
+class Taken(Step):
+    """One step of a node, or an observation of it, and what it then shows; `args` are those but for the node."""
 
-    line: int
     node: str
-    action: str
-    args: Mapping[str, Value]
     shows: Mapping[str, Any]
-    hidden: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A behaviour: its last state, its last step, and the run before that; runs share what they have in common."""
+    """Steps from a state: the last state, the last step, and the run before that; runs share what they have in common.
+
+    `saves` are the committed indexes that nodes will find in their checkpoints when they next restart.
+    """
 
     spec: Spec
     state: State
+    saves: Mapping[str, int] = field(default_factory=dict)
     last: Taken | None = None
     before: Run | None = None
 
-    def steps(self) -> list[Taken]:
+    def steps(self) -> tuple[Taken, ...]:
         """Return the steps in their order."""
         found: list[Taken] = []
         run: Run | None = self
         while run is not None and run.last is not None:
             found.append(run.last)
             run = run.before
-        return found[::-1]
-
-    def states(self) -> list[State]:
-        """Return the states, from the first to the last."""
-        found: list[State] = []
-        run: Run | None = self
-        while run is not None:
-            if run.last is None or run.last.action != OBSERVE:
-                found.append(run.state)
-            run = run.before
-        return found[::-1]
+        return tuple(reversed(found))
 
     def take(
-        self,
-        line: int,
-        action: str,
-        node: str,
-        *,
-        shows: Mapping[str, Any] | None = None,
-        hidden: bool = False,
-        **args: Value,
+        self, action: str, node: str, *, shows: Mapping[str, Any] | None = None, hidden: bool = False, **args: Value
     ) -> Run | None:
-        """Return the run after a step; None where the spec does not allow it, or the node then shows something else."""
+        """Return the run after a step; None where the spec does not allow it, or the node then shows something else.
+
+        A checkpoint is saved, which no line tells of, as soon as there is what a restart will find in it.
+        """
         params = self.spec.actions[action].params
         after = self.spec.step(self.state, action, {params[0]: node, **args})
         if after is None:
             return None
-        run = Run(self.spec, after, Taken(line, node, action, args, shows or {}, hidden), self)
-        return run if run.fits(node, shows or {}) else None
+        run = Run(self.spec, after, self.saves, Taken(action, args, after, hidden, node, shows or {}), self)
+        if not run.fits(node, shows or {}):
+            return None
+        committed = self.saves.get(node)
+        is_due = committed == run.of(node, "committedIndex") != run.of(node, "checkPoint")
+        return run.hide("PersistCheckPoint", node) or run if is_due else run
 
-    def hide(self, line: int, action: str, node: str, **args: Value) -> Run | None:
+    def hide(self, action: str, node: str, **args: Value) -> Run | None:
         """Return the run after a step that no line tells of, one of HIDDEN."""
         if action not in HIDDEN:
             raise ValueError(f"{action} is not hidden: DLedger logs it")
-        return self.take(line, action, node, hidden=True, **args)
+        return self.take(action, node, hidden=True, **args)
 
-    def observe(self, line: int, node: str, shows: Mapping[str, Any]) -> Run | None:
+    def observe(self, node: str, shows: Mapping[str, Any]) -> Run | None:
         """Return the run after an observation that is no step, or None where the node shows something else."""
         if not self.fits(node, shows):
             return None
-        return Run(self.spec, self.state, Taken(line, node, OBSERVE, {}, shows, hidden=False), self)
-
-    def hide_earlier(self, when: Callable[[Run], bool], line: int, action: str, node: str) -> Run | None:
-        """Return the run with a step that no line tells of put in where it last was such that `when` holds, if ever."""
-        at, later = self, list[Taken]()
-        while not when(at):
-            if at.before is None or at.last is None:
-                return None
-            later.append(at.last)
-            at = at.before
-        found = at.hide(line, action, node)
-        for step in reversed(later):
-            found = found and found._again(step)
-        return found
-
-    def _again(self, step: Taken) -> Run | None:
-        if step.action == OBSERVE:
-            return self.observe(step.line, step.node, step.shows)
-        return self.take(step.line, step.action, step.node, shows=step.shows, hidden=step.hidden, **step.args)
+        return Run(self.spec, self.state, self.saves, Taken(OBSERVE, {}, self.state, False, node, shows), self)
 
     def fits(self, node: str, shows: Mapping[str, Any]) -> bool:
         """Tell whether the node shows this."""
         return not shows or equal_count(shows, self.spec.evaluate(OBSERVE, self.state, node)) is not None
-
-    def essence(self) -> tuple[Value, frozenset[Value]]:
-        """Return what tells this run's state from others: the nodes, and COMPAREs and TRUNCATEs that are waited for.
-
-        Other messages that stayed under way are of no consequence: each may be late for ever.
-        """
-        rows = (row for row in self.state["network"].d.values() if isinstance(row, Fcn))  # a group of one has none
-        channels = (channel for row in rows for channel in row.d.values())
-        messages = (m for channel in channels if isinstance(channel, Fcn) for m in channel.d)
-        return self.state["node"], frozenset(m for m in messages if m.d["type"] in _WAITED and m.d.get("awaited", True))
 
     # ---- What the spec's state says ----
 
@@ -189,6 +152,17 @@ class Run:
         if index is not None:
             found = [m for m in found if m.d["index"] == index]
         return sorted(found, key=_place) if len(found) > 1 else found
+
+
+def essence(state: State) -> tuple[Value, frozenset[Value]]:
+    """Return what tells a state from others: the nodes, and COMPAREs and TRUNCATEs that are waited for.
+
+    Other messages that stayed under way are of no consequence: each may be late for ever.
+    """
+    rows = (row for row in state["network"].d.values() if isinstance(row, Fcn))  # a group of one has none
+    channels = (channel for row in rows for channel in row.d.values())
+    messages = (m for channel in channels if isinstance(channel, Fcn) for m in channel.d)
+    return state["node"], frozenset(m for m in messages if m.d["type"] in _WAITED and m.d.get("awaited", True))
 
 
 def _place(message: Fcn) -> tuple[Any, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from lockstep.systems.dledger.log.lines import LogLine
+from lockstep.logs.lines import Thread
+from lockstep.logs.order import Positions
+from lockstep.systems.dledger.log.lines import RECOVERY, RESTART, LogLine, in_time
 
 _LATER = 4  # committed indexes
 _COMPARED = 3  # indexes of a COMPARE
@@ -18,10 +20,10 @@ _TELL_TERM = frozenset({"candidate", "next_term", "leader", "follower", "status"
 class Goal:
     """What a node will show next: the end of its log, its committed index; None where no line tells.
 
-    `number` is the line that shows the end, `reach` that end itself, where it is beyond what is to be reached now.
-    `..._sure` says that nothing can change it in between: the node follows or leads no one else before; `at_least`,
-    that the committed index may be higher by then: it is that of a checkpoint. `then` are the committed indexes that it
-    will show after that, under the same leader, and where its log ends at most by then.
+    `rank` is that of the line that shows the end, `reach` that end itself, where it is beyond what is to be reached
+    now. `..._sure` says that nothing can change it in between: the node follows or leads no one else before;
+    `at_least`, that the committed index may be higher by then: it is that of a checkpoint. `then` are the committed
+    indexes that it will show after that, under the same leader, and where its log ends at most by then.
     """
 
     end: int | None = None
@@ -29,7 +31,7 @@ class Goal:
     end_sure: bool = False
     committed_sure: bool = False
     at_least: bool = False
-    number: int = 0
+    rank: int = 0
     reach: int = -1
     then: tuple[tuple[int, int], ...] = ()
 
@@ -60,49 +62,97 @@ class Goal:
 
 
 class Sightings:
-    """Looks ahead in the lines of a log."""
+    """The lines of a group by the node that they tell of, in the order in which they were written."""
 
-    def __init__(self, lines: Iterable[LogLine]) -> None:
-        """Sort the lines that tell of a node by that node."""
-        self._lines = list(lines)
-        self._by_node: dict[str, list[LogLine]] = {}
-        for line in self._lines:
-            self._by_node.setdefault(line.node, []).append(line)
+    def __init__(self, threads: Sequence[Thread]) -> None:
+        """Sort the lines of some logs."""
+        rows = in_time(threads)
+        self.threads = threads
+        self.lines = [line for _, _, line in rows]
+        self.place = {line: (thread, place) for thread, place, line in rows}
+        self.rank = {line: rank for rank, line in enumerate(self.lines)}
+        self.of_node: dict[str, list[LogLine]] = {}
+        for line in self.lines:
+            self.of_node.setdefault(line.node, []).append(line)
             if line.kind == "change_state":
-                self._by_node.setdefault(line.words["peer"], []).append(line)
+                self.of_node.setdefault(line.words["peer"], []).append(line)
+        self.restarts = {
+            node: [line for line in lines if line.node == node and line.kind == RESTART]
+            for node, lines in self.of_node.items()
+        }
+        self.recovered = {
+            (line.node, line.incarnation, line.kind): next(iter(line.numbers.values()))
+            for line in self.lines
+            if line.kind in RECOVERY
+        }
 
-    def goal(self, node: str, number: int) -> Goal:
-        """Return what the next line from `number` on shows of the node, and what later ones add to that."""
-        goal, sure, may_cut, whole = Goal(), True, False, False
+
+class Ahead:
+    """Looks ahead from some lines on."""
+
+    def __init__(self, sightings: Sightings, positions: Positions) -> None:
+        """Look from where so many lines of each log were read."""
+        self._all, self._positions = sightings, positions
+        nexts = zip(sightings.threads, positions, strict=True)
+        ranks = (sightings.rank[each.lines[place]] for each, place in nexts if place < len(each.lines))  # type: ignore[index]  # they are LogLines
+        self._first = min(ranks, default=len(sightings.lines))
+        self.saves = dict(self._saves())
+
+    def _is_ahead(self, line: LogLine) -> bool:
+        thread, place = self._all.place[line]
+        return place >= self._positions[thread]
+
+    def _from(self, lines: list[LogLine], at_least: LogLine | None = None) -> Iterator[LogLine]:
+        rank = self._all.rank
+        first = self._first if at_least is None else rank[at_least]
+        return filter(self._is_ahead, islice(lines, bisect_left(lines, first, key=rank.__getitem__), None))
+
+    def _of(self, node: str) -> Iterator[LogLine]:
+        return self._from(self._all.of_node.get(node, []))
+
+    def goal(self, node: str) -> Goal:
+        """Return what the next line shows of the node, and what later ones add to that."""
+        goal, sure, may_cut, whole, at_least = Goal(), True, False, False, False
         then: dict[int, int] = {}
-        for line in _from(self._by_node.get(node, []), number):
+        for line in self._of(node):
             sure = sure and not (line.node == node and line.kind in ("follower", "leader"))
             may_cut = may_cut or line.kind == "handle_truncate"
             end, committed = self._shown(line, node)
             end = None if may_cut else end
+            if at_least and line.node == node and end is not None:
+                goal, at_least = replace(goal, end=None), False
             differs = goal.end is not None and end not in (None, goal.end)
-            whole = whole or goal.committed is not None or differs
+            whole = whole or goal.committed is not None or (differs and not _inherited(line))
             if not whole:
-                goal = _added(goal, line, end, committed, sure)
+                at_least = at_least or (goal.end is None and line.node != node and line.words["is"] == "TRUNCATE")
+                goal = self._added(goal, line, end, committed, sure)
             elif not sure or line.kind.startswith("recovered") or len(then) > _LATER:
                 break
             elif committed is not None and committed != goal.committed:
                 then[committed] = max(then.get(committed, committed), -1 if end is None else end)
         return replace(goal, then=tuple(then.items()))
 
-    def marks(self, leader: str, term: int, number: int, goals: Mapping[str, Goal]) -> dict[str, int]:
+    def _added(self, goal: Goal, line: LogLine, end: int | None, committed: int | None, sure: bool) -> Goal:
+        if goal.end is None and end is not None and goal.committed is None:
+            goal = replace(goal, end=end, end_sure=sure, rank=self._all.rank[line])
+        if committed is not None:
+            at_least = line.kind == "recovered_committed"
+            goal = replace(goal, committed=committed, committed_sure=sure, at_least=at_least)
+        return goal
+
+    def marks(self, leader: str, term: int, now: LogLine, goals: Mapping[str, Goal]) -> dict[str, int]:
         """Return the next watermarks that the leader's lines show of a term: those of a status line, or of a retry.
 
-        None is beyond the end that a node shows before, which is its goal.
+        None is beyond the end that a node shows before, which is its goal. `now` is the line that is to be explained.
         """
         found: dict[str, int] = {}
 
         def add(line: LogLine, peer: str, mark: int) -> None:
             goal = goals.get(peer, Goal())
-            least = mark if goal.end is None or not goal.end_sure or line.number < goal.number else min(mark, goal.end)
-            found.setdefault(peer, least)
+            is_after = goal.end_sure and self._all.rank[line] >= goal.rank
+            found.setdefault(peer, mark if goal.end is None or not is_after else min(mark, goal.end))
 
-        for line in _from(self._by_node.get(leader, []), number):
+        for line in self._of(leader):
             if line.node != leader:
                 continue
             if line.kind == "status":
@@ -111,14 +161,14 @@ class Sightings:
                 break
             if line.kind == "retry":
                 add(line, line.words["peer"], line.numbers["index"] - 1)
-            if line.kind == "leader" and line.number > number:
+            if line.kind == "leader" and line is not now:
                 break
         return found
 
-    def compared(self, leader: str, peer: str, number: int) -> list[int]:
+    def compared(self, leader: str, peer: str, at_least: LogLine) -> list[int]:
         """Return the indexes that the leader compares with the peer, the first ones said of this leadership."""
         found: list[int] = []
-        for line in _from(self._lines, number):
+        for line in self._from(self._all.lines, at_least):
             if line.kind == "leader" or (line.node in (leader, peer) and line.kind == "recovered_end"):
                 break
             of_pair = line.node == leader and line.words.get("peer") == peer
@@ -131,22 +181,23 @@ class Sightings:
                 break
         return found[:_COMPARED]
 
-    def recovered(self, node: str, incarnation: int, number: int) -> tuple[int | None, int | None]:
-        """Return the end of the log that a restart from `number` on found, and the committed index; None: unsaid."""
-        end, committed = None, None
-        for line in _from(self._by_node.get(node, []), number):
-            if line.node == node and line.incarnation != incarnation:
-                break
-            if line.kind == "recovered_end":
-                end = line.numbers["end"]
-            elif line.kind == "recovered_committed":
-                committed = line.numbers["committed"]
+    def recovered(self, node: str, incarnation: int) -> tuple[int | None, int | None]:
+        """Return the end of the log that a restart found, and the committed index; None: unsaid."""
+        end, committed = (self._all.recovered.get((node, incarnation, kind)) for kind in RECOVERY)
         return end, committed
 
-    def term(self, node: str, incarnation: int, number: int) -> int | None:
-        """Return the term in which a process begins that starts at `number`, or after; None where no line tells."""
-        for line in _from(self._by_node.get(node, []), number):
-            if line.node == node and line.incarnation != incarnation:
+    def _saves(self) -> Iterator[tuple[str, int]]:
+        """Yield, by node, the committed index that its next restart finds in its checkpoint, where a line tells."""
+        for node, restarts in self._all.restarts.items():
+            restart = next(self._from(restarts), None)
+            committed = None if restart is None else self.recovered(node, restart.incarnation)[1]
+            if committed is not None:
+                yield node, committed
+
+    def term(self, node: str, incarnation: int) -> int | None:
+        """Return the term in which a process begins; None where no line tells."""
+        for line in self._of(node):
+            if line.node == node and line.incarnation > incarnation:
                 break
             if line.node == node and line.kind in _TELL_TERM:
                 return line.numbers["old" if line.kind == "next_term" else "term"]
@@ -158,7 +209,7 @@ class Sightings:
         if line.node != node:
             return _end_of_peer(line), None
         if line.kind == "do_compare":  # from the end of the leader's log
-            return next(iter(self.compared(node, line.words["peer"], line.number)), None), None
+            return next(iter(self.compared(node, line.words["peer"], line)), None), None
         if line.kind in ("status", "recovered_end", "recovered_committed", "skip_commit", "handle_compare"):
             return numbers.get("end"), numbers.get("committed")
         return None, None
@@ -176,14 +227,7 @@ def _end_of_peer(line: LogLine) -> int | None:
             return None
 
 
-def _from(lines: list[LogLine], number: int) -> Iterator[LogLine]:
-    return islice(lines, bisect_left(lines, number, key=lambda line: line.number), None)
-
-
-def _added(goal: Goal, line: LogLine, end: int | None, committed: int | None, sure: bool) -> Goal:
-    if goal.end is None and end is not None and goal.committed is None:
-        goal = replace(goal, end=end, end_sure=sure, number=line.number)
-    if committed is not None:
-        at_least = line.kind == "recovered_committed"
-        goal = replace(goal, committed=committed, committed_sure=sure, at_least=at_least)
-    return goal
+def _inherited(line: LogLine) -> bool:
+    """Tell whether a leader shows a committed index that no quorum has acknowledged in its term: it had it before."""
+    marks = sorted(line.marks.get(line.numbers["term"], {}).values(), reverse=True) if line.kind == "status" else []
+    return bool(marks) and marks[len(marks) // 2] < line.numbers["committed"]

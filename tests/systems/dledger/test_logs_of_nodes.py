@@ -1,0 +1,152 @@
+"""Nodes that write a log each, whatever their loggers' patterns tell: no node, no process, a time of whole seconds."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.verdict import Verdict
+from lockstep.systems.dledger.log import UnexplainedError, import_log
+from lockstep.systems.specs import trace_spec
+from lockstep.trace.format import TraceError
+from lockstep.trace.imported import Imported
+from lockstep_command import lockstep
+from logger_lines import ELECTED, checked, imported, logged, split_by_node, written
+from malformed import CAPTURED
+from sampling import sampled
+
+LOGS = sorted(CAPTURED.glob("*.log"))
+PARTITION = CAPTURED / "dledger-0.2.7-leader_partition.log"
+FOLLOWS = "[n1] [n1][ChangeRoleToFollower] from term: 1 leaderId: n0 and currTerm: 1"
+
+
+def of_nodes(paths: list[Path], version: str = "0.2.7", skew: int = 0) -> Imported:
+    return import_log(paths, version, trace_spec, skew=skew)
+
+
+@pytest.mark.parametrize("pattern", ["log4j2", "logback"])
+@pytest.mark.parametrize("name", [path.name for path in LOGS])
+def test_a_log_is_explained_as_well_where_each_node_wrote_its_own(name: str, pattern: str, tmp_path: Path) -> None:
+    """DLedger's own log4j2.xml, and logback's default: neither tells the node, nor that a process is another one."""
+    version, text = name.split("-")[1], (CAPTURED / name).read_text()
+    merged = imported(text, tmp_path, version)
+    apart = of_nodes(split_by_node(text, pattern, tmp_path), version)
+    assert apart.summary.refuted is None
+    assert apart.summary.actions == merged.summary.actions
+    assert apart.summary.actions.get("Restart", 0) == len(set(re.findall(r"\[n\d/[2-9]\]", text)))
+    found, expected = checked(apart, tmp_path), checked(merged, tmp_path)
+    assert found.verdict is expected.verdict
+    assert found.violations.keys() == expected.violations.keys()
+
+
+@pytest.mark.parametrize("order", sampled(ORDERS := ["012", "021", "102", "120", "201", "210"], ORDERS[1::3]))
+def test_stamps_of_whole_seconds_leave_the_order_open_and_a_behaviour_is_found(order: str, tmp_path: Path) -> None:
+    """RocketMQ's logback files have `%d{yyy-MM-dd HH:mm:ss,GMT+8} %p %t - %m%n`."""
+    paths = split_by_node(PARTITION.read_text(), "rocketmq", tmp_path)
+    explanation = of_nodes([paths[int(number)] for number in order])
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize(
+    "name", sampled(NAMES := [path.name for path in sorted(CAPTURED.glob("*.ndjson"))], NAMES[1::4])
+)
+def test_what_was_recorded_is_never_refuted_where_stamps_are_of_whole_seconds(name: str, tmp_path: Path) -> None:
+    """Two of them are not explained: which of many steps of a second came first matters."""
+    version = name.split("-")[1]
+    text = logged(CAPTURED / name, 4000)
+    try:
+        explanation = of_nodes(split_by_node(text, "rocketmq", tmp_path), version)
+    except UnexplainedError:
+        assert name in ("dledger-0.2.7-restarts.ndjson", "dledger-0.2.7-truncate_restart.ndjson")
+        return
+    assert explanation.summary.refuted is None
+    expected = imported(text, tmp_path, version)
+    assert checked(explanation, tmp_path).violations.keys() == checked(expected, tmp_path).violations.keys()
+
+
+def test_clocks_may_differ_by_the_skew_that_is_told_and_by_no_more(tmp_path: Path) -> None:
+    paths = split_by_node(PARTITION.read_text(), "log4j2", tmp_path)
+    late = next(path for path in paths if "n1" in path.name)
+    late.write_text(re.sub(r"(?<=:\d\d,)\d{3}", lambda ms: f"{min(999, int(ms[0]) + 30):03d}", late.read_text()))
+    with pytest.raises(UnexplainedError):
+        of_nodes(paths)
+    assert checked(of_nodes(paths, skew=30_000_000), tmp_path).verdict is Verdict.HOLDS
+
+
+def test_who_follows_a_leader_that_only_another_log_elects_is_no_contradiction(tmp_path: Path) -> None:
+    """The clock of the leader may be late: its line may have come before."""
+    paths = split_by_node(written(*ELECTED[:-1], FOLLOWS, ELECTED[-1]), "log4j2", tmp_path)
+    with pytest.raises(UnexplainedError, match="follower of n1"):
+        of_nodes(paths)
+    assert of_nodes(paths, skew=10_000_000).summary.refuted is None
+    nobody = split_by_node(written(*ELECTED[:-1], FOLLOWS), "log4j2", tmp_path)
+    assert of_nodes(nobody, skew=10_000_000).summary.refuted == 2
+
+
+def test_a_process_that_may_be_another_one_is_not_refuted_by_the_role_of_the_last(tmp_path: Path) -> None:
+    """A process that finds no files writes nothing when it starts: only [NODE/INCARNATION] would tell of it."""
+    lines = (*ELECTED, "[n0] n0_[INCREASE_TERM] from 1 to 2")
+    assert imported(written(*lines), tmp_path).summary.refuted == len(lines)
+    with pytest.raises(UnexplainedError, match="next_term of n0"):
+        of_nodes(split_by_node(written(*lines), "log4j2", tmp_path))
+
+
+def test_hidden_steps_of_several_logs_have_no_line_and_entries_are_named_by_log_and_line(tmp_path: Path) -> None:
+    paths = split_by_node(PARTITION.read_text(), "log4j2", tmp_path)
+    for number, path in enumerate(paths):  # each machine has a file of this name
+        (tmp_path / str(number)).mkdir()
+        paths[number] = path.rename(tmp_path / str(number) / "store.log")
+    explanation = of_nodes(paths)
+    values = [event.args["value"] for event in explanation if event.action == "AppendAsLeader"]
+    assert len(values) == len(set(values))
+    assert all(re.fullmatch(r"\?.*/[012]/store\.log:\d+\.\d+", value) for value in values)
+    assert all(event.line is None for event in explanation if event.action == "AppendAsLeader")
+    assert all(event.line for event in explanation if event.action == "NextTerm")
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (("[n0] n0_[INCREASE_TERM] from 0 to 1", "[n1] n1_[INCREASE_TERM] from 0 to 1"), "the log is of n0 and n1"),
+        (("[n0] hello",), "no line is of a node"),
+        (("[n0] hello\n999999999999999 INFO - hello",), "no time in ms"),
+        (("[n0] [Push-n1]Change state from COMPARE to APPEND, matchIndex: 3, writeIndex: 4",), "DLedger 0.4.0"),
+    ],
+)
+def test_a_log_that_tells_no_node_is_of_one_that_its_lines_name(
+    lines: tuple[str, ...], problem: str, tmp_path: Path
+) -> None:
+    untagged = re.sub(r"seq<\d+ \[n\d/1\] ", "", written(*lines))
+    with pytest.raises(TraceError, match=problem):
+        imported(untagged, tmp_path)
+
+
+def test_rotated_and_gzipped_files_are_one_log_and_a_last_line_without_an_end_is_told_of(tmp_path: Path) -> None:
+    paths = split_by_node(PARTITION.read_text(), "log4j2", tmp_path)
+    lines = paths[0].read_text().splitlines(keepends=True)
+    with gzip.open(paths[0].with_name(f"{paths[0].name}.1.gz"), "wt") as older:
+        older.writelines(lines[:40])
+    paths[0].write_text("".join([*lines[40:], "2026-11-21 09:00:12,9"]))
+    files = [paths[0].with_name(f"{paths[0].name}.1.gz"), *paths]
+    done = lockstep("import", *(path.name for path in files), "-o", "t.ndjson", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(
+        f"note: {paths[0].name}:{len(lines) - 39}: the last line does not end, and is left out\n"
+    )
+    whole = lockstep("import", str(PARTITION), "-o", "w.ndjson", cwd=tmp_path)
+    assert done.stdout.partition(": ")[2].startswith(whole.stdout.partition(": ")[2].partition(" events")[0])
+    assert lockstep("check", "t.ndjson", cwd=tmp_path).returncode == 0
+
+
+def test_a_recording_is_imported_alone_and_a_skew_is_a_time(tmp_path: Path) -> None:
+    recording = str(PARTITION.with_suffix(".ndjson"))
+    several = lockstep("import", recording, recording, "-o", "t.ndjson", cwd=tmp_path)
+    assert several.returncode == 2
+    assert "is a recording, which is imported alone" in several.stderr
+    skewed = lockstep("import", str(PARTITION), "--skew", "5", "-o", "t.ndjson", cwd=tmp_path)
+    assert skewed.returncode == 2
+    assert "'5' is no time such as '5 ms'" in skewed.stderr
+    assert not (tmp_path / "t.ndjson").exists()
