@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from lockstep.base.errors import (
     INCOMPLETE_STEP,
     NO_VALUE,
+    NOT_CHECKED,
     NOT_PARSED,
     NOT_TRANSLATED,
     OLD_TRANSLATION,
@@ -69,6 +70,12 @@ Next. Translate it: `java -cp tla2tools.jar pcal.trans MODULE.tla`, or in the ed
         """The line BEGIN TRANSLATION has checksums of the algorithm and of its translation, and one of them is no
 longer right: the algorithm was changed and not translated anew, or the translation was edited by hand. What is
 explored is the translation. This is a note: it changes no verdict.""",
+    ),
+    Rule(
+        NOT_CHECKED,
+        "TLC does not check this temporal formula",
+        """The spec parses, and TLC refuses to check a temporal formula of this form, such as an action under <> or in a
+definition with arguments. The message has TLC's words. `lockstep model --engine compiled` decides most of these.""",
     ),
 )
 

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lockstep.base.verdict import of_no_state, of_violation
 from lockstep.tlc.messages import Code, Message, Severity
 from lockstep.tlc.parse import OutputReader, cfg_properties, parse_state
 from lockstep.tlc.process import Ended, How, killed_by
@@ -153,7 +154,7 @@ def _judge_malformed(request: Request, reader: OutputReader, ended: Ended, parti
     elif inner & _UNSUPPORTED_CODES:
         location = TlcLocation.parse(first.text)
         line, column = (None, None) if location is None else (location.line, location.column)
-        error = SpecError(str(request.spec), line, column, first.text)
+        error = SpecError(str(request.spec), line, column, first.text, parsed=True)
     if error is None:
         return None
     return replace(partial, verdict=TlcVerdict.ERROR, reason=str(error), error=error, counterexample=None)
@@ -260,23 +261,26 @@ def _is_failure_of_tlc(message: Message) -> bool:
 
 def _sentence(violation: TlcViolation) -> str:
     """The violation in one line."""
-    if violation.kind is PropertyKind.DEADLOCK:
-        return "deadlock: a reachable state has no successor"
-    if violation.kind is PropertyKind.ASSUMPTION:
-        return violation.message.partition("\n")[0]
-    if violation.kind in (PropertyKind.ASSERTION, PropertyKind.EVALUATION):
-        inside = f" in {violation.name}" if violation.name else ""
-        return f"{violation.kind.value}{inside}: {_complaint(violation.message)}"
-    if violation.name is None:
+    kind, message = violation.kind, ""
+    if kind is PropertyKind.ASSUMPTION:
+        message = violation.message.partition("\n")[0]
+    elif kind in (PropertyKind.ASSERTION, PropertyKind.EVALUATION):
+        message = _complaint(violation.message)
+    elif kind is not PropertyKind.DEADLOCK and violation.name is None:
         listed = ", ".join(violation.candidates)
         return f"one of the temporal properties {listed} is violated; TLC does not say which"
-    return f"{violation.kind.value} {violation.name} is violated"
+    return of_violation(kind.value, violation.name, message)
+
+
+#: What TLC says before the second argument of a false Assert.
+_OF_ASSERT = "The first argument of Assert evaluated to FALSE; the second argument was: "
 
 
 def _complaint(message: str) -> str:
     """What TLC objects to, on one line, without the preamble that it puts before every exception."""
     said = message.partition("The exception was a ")[2].partition("\n")[2] or message
-    return " ".join(said.removeprefix(": ").split())
+    said = " ".join(said.removeprefix(": ").split())
+    return said.partition(_OF_ASSERT)[2].removeprefix('"').removesuffix('"') or said
 
 
 def _initial_state(text: str) -> Counterexample | None:
@@ -310,7 +314,7 @@ def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: Tl
     if Code.SUCCESS not in reader.codes:
         return _inconclusive(partial, Cause.NO_FINAL_VERDICT, "TLC ended without saying that no error was found")
     if not partial.distinct:
-        return _inconclusive(partial, Cause.VACUOUS, "TLC checked no state at all: nothing satisfies Init")
+        return _inconclusive(partial, Cause.VACUOUS, of_no_state(partial.generated or 0))
     return replace(
         partial,
         verdict=TlcVerdict.HOLDS,
