@@ -69,7 +69,8 @@ ALIKE = (
     ids=lambda each: each.name,
 )
 def test_both_engines_print_the_same_object(mistake: Mistake, tmp_path: Path) -> None:
-    told = [json.loads(run(case(mistake, COMMANDS[f"model, {each}"]), tmp_path).text) for each in ("by TLC", "compiled")]
+    engines = [case(mistake, COMMANDS[f"model, {each}"]) for each in ("by TLC", "compiled")]
+    told = [json.loads(run(each, tmp_path).text) for each in engines]
     apart = ("engine", "seconds", "counterexample")
     one, other = ({key: value for key, value in each.items() if key not in apart} for each in told)
     assert one == other

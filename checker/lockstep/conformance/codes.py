@@ -73,9 +73,10 @@ explored is the translation. This is a note: it changes no verdict.""",
     ),
     Rule(
         NOT_CHECKED,
-        "TLC does not check this temporal formula",
-        """The spec parses, and TLC refuses to check a temporal formula of this form, such as an action under <> or in a
-definition with arguments. The message has TLC's words. `lockstep model --engine compiled` decides most of these.""",
+        "TLC does not handle a formula of this form",
+        """The spec parses, and TLC does not handle a formula of this form: mostly a temporal one, such as WF in a
+disjunction of the SPECIFICATION, or a property that a definition with arguments makes. The message has TLC's words.
+`lockstep model --engine compiled` decides most of these.""",
     ),
 )
 

@@ -90,7 +90,8 @@ def _of_temporal(spec: Spec, error: SpecError) -> str:
     names = [*(["the SPECIFICATION"] if spec.temporal_formulas[0] else []), *spec.temporal]
     if len(names) == 1 and names[0] in spec.property_places:
         return f"{spec.property_places[names[0]]}: {said}"
-    return f"{Path(error.file).name}: {said} ({' or '.join(names)})"
+    which = f" ({' or '.join(names)})" if names else ""
+    return f"{Path(error.file).name}: {said}{which}"
 
 
 def _searched(spec: Spec, result: TlcResult, *, asserted: bool) -> Told | None:

@@ -31,8 +31,8 @@ _VIOLATION_EXITS = frozenset({10, 11, 12, 13, 14})
 # 255 is how 2.15 ends when an evaluation fails inside a temporal formula or in a simulation.
 _EVALUATION_EXITS = frozenset({75, 76, 77, 255})
 _JVM_EXIT_ON_OUT_OF_MEMORY = 3
-_CFG_CODES = frozenset({*range(2222, 2238), 2241, 2242, 2243, 2280, 2281, *range(5001, 5007)})
-_UNSUPPORTED_CODES = frozenset({2156, 2213, 2214, 2238, 2239, 2240, 2244, 2245, 2249, 2253, 2279, 2284})
+_CFG_CODES = frozenset({*range(2222, 2238), 2241, 2242, 2243, 2245, 2280, 2281, *range(5001, 5007)})
+_UNSUPPORTED_CODES = frozenset({2156, 2213, 2214, 2238, 2239, 2240, 2244, 2249, 2253, 2279, 2284})
 _SYSTEM_CODES = frozenset(
     {2100, 2101, 2124, 2125, 2126, 2127, 2128, 2129, 2130, 2131, 2133, 2134, 2135, 2137, 2138, 2147, 2159}
     | {*range(2160, 2164), 2166, 2167, 2174, 2175, 2270}
@@ -164,7 +164,7 @@ def _cfg_error(message: Message, cfg: Path) -> SpecError:
     """An error of the cfg; the line is TLC's, or that of the name which it rejects."""
     text = message.nested[0].text if message.nested else message.text
     numbered = re.search(r"at line (\d+)", text)
-    named = re.search(r"\w+ (\w+) specified in the configuration file", text)
+    named = re.search(r"(?:\w+ (?=\w+ specified in the configuration file)|module name )(\w+)", text)
     line = int(numbered[1]) if numbered else None
     if line is None and named is not None:
         word = re.compile(rf"\b{re.escape(named[1])}\b")

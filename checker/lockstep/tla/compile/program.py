@@ -82,9 +82,15 @@ class Configured:
         for name, other in self.cfg.substitutions.items():
             self.replaced[self._configured(name)] = self._named(other)
         for (module, name), other in self.cfg.module_substitutions.items():
-            self.replaced.update(dict.fromkeys(self._within(module, name), self._named(other)))
+            within = self._within(module, name)
+            if within[0] not in self.tree.definitions:
+                problem = f"the configuration replaces {name}, which {module} declares and does not define"
+                raise refused_name(self.cfg, name, problem)
+            self.replaced.update(dict.fromkeys(within, self._named(other)))
         for (module, name), value in self.cfg.module_constants.items():
-            self.values.update(dict.fromkeys(self._within(module, name), value))
+            within = self._within(module, name)
+            if within[0] in self.tree.definitions:  # TLC passes over a value for what a module declares
+                self.values.update(dict.fromkeys(within, value))
         for uid, target in self.replaced.items():
             if target not in self.values:  # a value stands for an operator whatever its arguments are, as in TLC
                 self._check_arity(uid, self._arity(target))
