@@ -106,9 +106,7 @@ def test_a_folder_without_models_is_told_so(tmp_path: Path) -> None:
     assert "nor a cfg beside the module of its name" in caught.value.stderr
 
 
-def test_a_row_tells_files_without_the_folder_of_the_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_tells_files_without_the_folder_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "Lost.tla").write_text("---- MODULE Lost ----\nEXTENDS Nowhere\n====\n")

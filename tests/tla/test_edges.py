@@ -154,6 +154,18 @@ EDGES = (
         "Q",
     ),
     Edge(
+        "a step against a part of a property, which TLC names by its line",
+        _CIRCLE + "Up == x = 0 /\\ [][x' > x]_x\n",
+        _START + "PROPERTY Up\n",
+        "Up",
+    ),
+    Edge(
+        "an initial state that violates a part of a property, which TLC names by its line",
+        _TWO + "First == x < 7 /\\ [][x' > x]_x\n",
+        _START + "PROPERTY First\n",
+        "First",
+    ),
+    Edge(
         "an initial state that violates an initial property alone",
         _TWO + "First == x < 7\nInv == x < 8\n",
         _START + "PROPERTY First\nINVARIANT Inv\n",

@@ -29,15 +29,17 @@ MOST_STATES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is told of a mistake, or of a false Assert or ASSUME.
+    """What is told of a mistake, or of what is violated.
 
     Attributes:
         reason: it, in a line.
+        name: the property, of one that is violated and that TLC does not name.
         steps: those that lead there, if it lies in a state, and TLC does not print them.
         of_text: whether it is in the text of the spec or its cfg, and in no state.
     """
 
     reason: str
+    name: str | None = None
     steps: Behaviour | None = None
     of_text: bool = False
 
@@ -50,7 +52,7 @@ def told_of_author(
     search_path: Sequence[Path] = (),
     jar: Path | None = None,
 ) -> Told | None:
-    """Find in the compiled spec what TLC met: a mistake of the author, a false Assert, or a false ASSUME.
+    """Find in the compiled spec what TLC met: a mistake, a false Assert or ASSUME, a property that TLC does not name.
 
     Arguments: `spec`, `cfg`, `search_path` and `jar`, what TLC was given; `steps`, those that TLC printed, of which
     the last state is looked at; if it printed none, the states that it found are searched; `result`, TLC's.
@@ -76,10 +78,10 @@ def _met(spec: Spec, steps: Sequence[Taken], result: TlcResult, kind: PropertyKi
         return None
     if result.error is not None:
         return Told(_of_temporal(spec, result.error), of_text=True) if result.error.parsed else None
-    if steps:
+    if steps and kind not in _VIOLATED:
         fault = fault_in(spec, steps[-1].state, initial=len(steps) == 1)
         return None if fault is None else Told(str(fault))
-    return _searched(spec, result, asserted=kind is PropertyKind.ASSERTION)
+    return _searched(spec, result, kind)
 
 
 def _of_temporal(spec: Spec, error: SpecError) -> str:
@@ -94,21 +96,22 @@ def _of_temporal(spec: Spec, error: SpecError) -> str:
     return f"{Path(error.file).name}: {said}{which}"
 
 
-def _searched(spec: Spec, result: TlcResult, *, asserted: bool) -> Told | None:
-    """Search as many states as TLC found, for a mistake or a false Assert."""
+def _searched(spec: Spec, result: TlcResult, kind: PropertyKind | None) -> Told | None:
+    """Search as many states as TLC found, for a mistake or what is violated."""
     distinct = result.distinct or 0
     if distinct > MOST_STATES:
         return None
     found = met_within(spec, distinct + 1)
     if isinstance(found, SpecFault):
-        return None if asserted else _of_fault(spec, found)
-    if asserted and found is not None and found.kind == "assertion":
-        return Told(of_violation(found.kind, found.name, found.message), of_search(spec, found))
+        steps = of_steps(spec, found.trace) if found.trace else None
+        return Told(str(found), steps=steps) if kind not in _VIOLATED else None
+    if kind in _VIOLATED and found is not None and found.kind == kind:
+        return Told(of_violation(found.kind, found.name, found.message), found.name, of_search(spec, found))
     return None
 
 
-def _of_fault(spec: Spec, fault: SpecFault) -> Told:
-    return Told(str(fault), of_steps(spec, fault.trace) if fault.trace else None)
+#: What is no mistake, and what TLC may tell without its name or its steps.
+_VIOLATED = (PropertyKind.ASSERTION, PropertyKind.INITIAL, PropertyKind.ACTION)
 
 
 def in_tlc_s_words(result: TlcResult) -> str:

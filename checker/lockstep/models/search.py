@@ -19,7 +19,7 @@ from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import directories_of
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import ModelValue, TlaError
-from lockstep.tlc import Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, run_tlc
+from lockstep.tlc import Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, TlcViolation, run_tlc
 
 
 class Engine(StrEnum):
@@ -98,26 +98,34 @@ def _told(
 
     What is the author's mistake becomes an error. TLC also reports some of these as a failure of its own.
     """
-    trace = result.counterexample
+    trace, violation = result.counterexample, result.violation
     behaviour = None if trace is None else of_tlc(trace, spec, cfg, search_path, jar)
-    kind = None if result.violation is None else result.violation.kind
-    of_author = result.verdict is TlcVerdict.ERROR or kind is PropertyKind.EVALUATION
-    if not (
-        of_author or result.cause is Cause.TOOL_FAILED or kind in (PropertyKind.ASSERTION, PropertyKind.ASSUMPTION)
-    ):
-        return result, behaviour
+    of_author = result.verdict is TlcVerdict.ERROR or _is(violation, PropertyKind.EVALUATION)
     if of_author and behaviour is not None:
         behaviour = _complete(behaviour)
-    steps = () if behaviour is None else behaviour.steps
-    told = told_of_author(spec, cfg, steps, result, search_path, jar)
-    if kind in (PropertyKind.ASSERTION, PropertyKind.ASSUMPTION):
-        return (result, behaviour) if told is None else (replace(result, reason=told.reason), behaviour or told.steps)
+    if not (of_author or result.cause is Cause.TOOL_FAILED or _is_half_told(violation)):
+        return result, behaviour
+    told = told_of_author(spec, cfg, () if behaviour is None else behaviour.steps, result, search_path, jar)
     if told is None and not of_author:
         return result, behaviour
+    if told is not None and violation is not None and not of_author:
+        named = replace(violation, name=violation.name or told.name or None)
+        return replace(result, reason=told.reason, violation=named), behaviour or told.steps
     reason = in_tlc_s_words(result) if told is None else told.reason
     if told is not None:
         behaviour = None if told.of_text else behaviour or told.steps
     return replace(result, verdict=TlcVerdict.ERROR, cause=None, violation=None, reason=reason), behaviour
+
+
+def _is(violation: TlcViolation | None, *kinds: PropertyKind) -> bool:
+    return violation is not None and violation.kind in kinds
+
+
+def _is_half_told(violation: TlcViolation | None) -> bool:
+    """Tell whether TLC leaves out where something is violated, or which property it is a part of."""
+    unnamed = violation is not None and violation.name is None
+    always = _is(violation, PropertyKind.ASSERTION, PropertyKind.ASSUMPTION)
+    return always or (unnamed and _is(violation, PropertyKind.INITIAL, PropertyKind.ACTION))
 
 
 def _complete(behaviour: Behaviour) -> Behaviour | None:

@@ -266,6 +266,8 @@ def _sentence(violation: TlcViolation) -> str:
         message = violation.message.partition("\n")[0]
     elif kind in (PropertyKind.ASSERTION, PropertyKind.EVALUATION):
         message = _complaint(violation.message)
+    elif kind in (PropertyKind.INITIAL, PropertyKind.ACTION) and (at := violation.location) is not None:
+        return of_violation(kind.value, violation.name or f"at {at.module}.tla:{at.line}:{at.column}")
     elif kind is not PropertyKind.DEADLOCK and violation.name is None:
         listed = ", ".join(violation.candidates)
         return f"one of the temporal properties {listed} is violated; TLC does not say which"

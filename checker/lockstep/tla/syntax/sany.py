@@ -169,7 +169,8 @@ _NO_WORDS = re.compile(r"(\*+ SANY.*)?")
 
 #: The places that SANY puts before what it says; the first of them is told in our own form.
 _OWN_PLACE = re.compile(
-    r"line \d+, col \d+ to line \d+, col \d+ of module \w+|^\s*at [\w.$]+\(.*|Could not parse module \w+ from file .*",
+    r"line \d+, col \d+ to line \d+, col \d+ of module \w+|^\s*at [\w.$]+\(.*|Could not parse module \w+ from file .*"
+    r"|\b\w+ starting at line \d+, column \d+\.?",
     re.MULTILINE,
 )
 
