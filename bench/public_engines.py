@@ -82,7 +82,7 @@ def _compiled(model: Model, library: Path, most_states: int, seconds: float) -> 
     except FalseAssumptionError as error:
         return Found("false assumption", str(error))
     except TlaError as error:
-        return Found("evaluation fails", str(error), seconds=time.perf_counter() - begin)
+        return Found("evaluation fails", _told(str(error), model), seconds=time.perf_counter() - begin)
     except BadInputError as error:
         return Found("refused", _told(str(error), model))
     except (_SpentError, GaveUpError, RecursionError, MemoryError) as error:
@@ -144,4 +144,6 @@ def _of_tlc(result: TlcResult, model: Model) -> Found:
 
 def _told(message: str, model: Model) -> str:
     """Return a message without the folder that the checkout happens to lie in."""
-    return message.replace(model.folder, "")
+    for folder in (model.folder, f"{Path(model.folder).resolve()}/"):
+        message = message.replace(folder, "")
+    return message

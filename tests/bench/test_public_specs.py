@@ -106,6 +106,21 @@ def test_a_folder_without_models_is_told_so(tmp_path: Path) -> None:
     assert "nor a cfg beside the module of its name" in caught.value.stderr
 
 
+def test_a_row_tells_files_without_the_folder_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "Lost.tla").write_text("---- MODULE Lost ----\nEXTENDS Nowhere\n====\n")
+    (tmp_path / "deep" / "Lost.cfg").write_text("INIT Init\nNEXT Next\n")
+    (tmp_path / "deep" / "Clock.tla").write_text(CLOCK)
+    (tmp_path / "deep" / "Clock.cfg").write_text("INIT Init\nINIT Init\n")
+    public_specs(".", "--output", "rows.ndjson")
+    rows = list(map(json.loads, (tmp_path / "rows.ndjson").read_text().splitlines()))
+    assert sorted(row["name"] for row in rows) == ["deep/Clock", "deep/Lost"]
+    for row in rows:
+        assert "LS60" in row["reason"], row
+        assert str(tmp_path) not in json.dumps(row)
+
+
 def test_engines_that_find_something_else_are_told_as_different(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
     from public_models import Counts

@@ -202,7 +202,7 @@ def test_a_deadlock_is_told_to_its_last_state(tmp_path: Path) -> None:
     spec.write_text(STOPS)
     spec.with_suffix(".cfg").write_text("INIT Init\nNEXT Next\n")
     found, behaviour = found_by("compiled", spec, spec.with_suffix(".cfg"))
-    assert (found.property, found.reason) == ("deadlock", "deadlock")
+    assert (found.property, found.reason) == ("deadlock", "deadlock: a reachable state has no successor")
     assert steps_text(behaviour) == "    1  Init\n         x = 0\n    2  Up(by = 2)  Stop.tla:5:1\n         x: 0 -> 2"
     again = Behaviour((*behaviour.steps, behaviour.steps[-1]))
     assert steps_text(again).endswith("    3  Up(by = 2)  Stop.tla:5:1\n         no variable changes")

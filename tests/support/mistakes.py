@@ -95,7 +95,7 @@ MISTAKES = (
     ),
     _wrong(
         "a definition for a constant that the module does not have",
-        "M.cfg:1: LS602 the configuration names Two, which M does not have",
+        "M.cfg:1:18: LS602 the configuration names Two, which M does not have",
         cfg=_CFG.replace("Most = 2", "Most <- Two"),
     ),
     _wrong(
@@ -111,9 +111,56 @@ MISTAKES = (
     ),
     _wrong(
         "an invariant of another name",
-        "M.cfg:4: LS602 INVARIANT Lwo is not defined in M; did you mean Low?",
+        "M.cfg:4:11: LS602 INVARIANT Lwo is not defined in M; did you mean Low?",
         cfg=_CFG.replace("Low", "Lwo"),
     ),
+    _wrong(
+        "operands in the wrong order, of which TLC says no place",
+        "M.tla:12:8: LS603 Push: Append needs a sequence, but was given 1",
+        ("Append(queue, count)", "IF count = 0 THEN Append(queue, count) ELSE Append(count, queue)"),
+        steps=2,
+    ),
+    _wrong(
+        "a CONSTRAINT that is a number",
+        "M.tla:15:8: LS603 the CONSTRAINT: a formula needs TRUE or FALSE, but was given 1",
+        ("Low == count < 9", "Low == count + 1"),
+        cfg=_CFG.replace("INVARIANT", "CONSTRAINT"),
+        steps=1,
+    ),
+    _wrong(
+        "a type error in a temporal property",
+        'M.tla:15:12: LS603 Ends: 0 and "end" cannot be compared',
+        ("Low == count < 9", 'Ends == <>(count = "end")'),
+        ("Next == Push", "Next == UNCHANGED <<count, queue>> \\/ Push"),
+        cfg=_CFG.replace("INVARIANT Low", "PROPERTY Ends"),
+    ),
+    _wrong(
+        "a Next that takes an argument",
+        "M.cfg:3:6: LS602 NEXT Add takes 1 argument, and a configuration gives none",
+        cfg=_CFG.replace("NEXT Next", "NEXT Add"),
+    ),
+    _wrong(
+        "an invariant of the next state",
+        "M.tla:15:1: LS602 the INVARIANT Low speaks of the next state, but it should speak of one state only",
+        ("count < 9", "count' < 9"),
+    ),
+    _wrong(
+        "a SYMMETRY that is none",
+        "M.tla:15:1: LS602 the SYMMETRY Low should be a set of permutations of model values, and is {1}",
+        ("Low == count < 9", "Low == {1}"),
+        cfg=_CFG.replace("INVARIANT", "SYMMETRY"),
+    ),
+    _wrong(
+        "a definition that stands for another, and is replaced itself",
+        "M.cfg:1:27: LS602 Next stands for Push, but the configuration replaces Next, too",
+        cfg=_CFG.replace("= 2", "= 2 Push <- Next Next <- Push"),
+    ),
+    _wrong(
+        "a variable for a constant",
+        "M.cfg:1:18: LS602 the configuration names count, which is a variable",
+        cfg=_CFG.replace("= 2", "<- count"),
+    ),
+    _wrong("a second INIT", "M.cfg:5:1: LS602 a second INIT", cfg=_CFG + "INIT Init\n"),
     Mistake(
         "an algorithm that is not translated",
         ALGORITHM,

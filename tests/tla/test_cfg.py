@@ -71,6 +71,6 @@ def test_init_and_next_are_read() -> None:
     ],
 )
 def test_what_is_unknown_is_refused_with_file_and_line(text: str, line: int, said: str) -> None:
-    with pytest.raises(CfgError, match=f"model.cfg:{line}: ") as caught:
+    with pytest.raises(CfgError, match=rf"^model\.cfg:{line}:\d+: LS602 ") as caught:
         parse_cfg(text, "model.cfg")
     assert said in str(caught.value)

@@ -164,3 +164,38 @@ def test_made_up_instances_mean_what_tlc_says(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_hundreds_of_made_up_instances_mean_what_tlc_says(tmp_path: Path) -> None:
     compare_all(range(SAMPLE, SAMPLE + MANY), tmp_path)
+
+
+ADDING = """---- MODULE Adding ----
+CONSTANT Op(_), D
+VARIABLE v
+Go == \\E d \\in D : v' = Op(d)
+Twice == \\A d \\in D : Op(Op(d)) \\in 0..5
+====
+"""
+GIVEN_LAMBDAS = """---- MODULE Given ----
+EXTENDS Integers
+VARIABLE x
+I(n) == INSTANCE Adding WITH Op <- LAMBDA a : (a + n) % 6, D <- {1, n}, v <- x
+Inner(m, k) == LET J(n) == INSTANCE Adding WITH Op <- LAMBDA a : (a + n + k) % 6, D <- {m}, v <- x IN J(m)!Go
+Init == x = 0
+Next == (\\E k \\in 1..3 : I(k)!Go) \\/ Inner(2, 3)
+Low == \\A k \\in {2, 5} : I(k)!Twice
+====
+"""
+
+
+def test_a_lambda_that_stands_for_an_operator_knows_the_parameters_of_its_instance(tmp_path: Path) -> None:
+    """The LAMBDA is applied in the module that is instanced, where these parameters have no names."""
+    adding = ADDING.replace("CONSTANT", "EXTENDS Integers\nCONSTANT", 1)
+    written(tmp_path, Adding=adding.removesuffix("\n"), Given=GIVEN_LAMBDAS.removesuffix("\n"))
+    cfg = tmp_path / "Given.cfg"
+    cfg.write_text("INIT Init\nNEXT Next\nINVARIANT Low\n")
+    ours, theirs = (engine(tmp_path / "Given.tla", cfg) for engine in (explore_compiled, explore_with_tlc))
+    assert (ours.verdict, ours.distinct, ours.generated, ours.depth) == (
+        theirs.verdict,
+        theirs.distinct,
+        theirs.generated,
+        theirs.depth,
+    )
+    assert (ours.reason, ours.distinct is not None and ours.distinct > 3) == (theirs.reason, True)

@@ -11,13 +11,14 @@ OUT_OF_RESOURCES = frozenset(
 
 
 #: The codes of an author's mistakes in a spec and its cfg; `lockstep explain` tells of each.
-NOT_PARSED, WRONG_CFG, NO_VALUE, INCOMPLETE_STEP, NOT_TRANSLATED, OLD_TRANSLATION = (
+NOT_PARSED, WRONG_CFG, NO_VALUE, INCOMPLETE_STEP, NOT_TRANSLATED, OLD_TRANSLATION, NOT_CHECKED = (
     "LS601",
     "LS602",
     "LS603",
     "LS604",
     "LS605",
     "LS606",
+    "LS607",
 )
 
 

@@ -35,6 +35,30 @@ _EXIT_CODES = {
 _WORST_FIRST = (Verdict.INTERNAL, Verdict.MALFORMED, Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.HOLDS)
 
 
+def of_no_state(generated: int) -> str:
+    """Say why a search that came to its end without a state has no verdict: there was nothing that could fail.
+
+    Arguments: `generated`, how many initial states there were before the constraints.
+    """
+    why = "the CONSTRAINT excludes every initial state" if generated else "nothing satisfies Init"
+    return f"no state was checked: {why}"
+
+
+def of_violation(kind: str, name: str | None, message: str = "") -> str:
+    """Say in a line what a search found violated, whichever engine it is.
+
+    Arguments: `kind`, such as "invariant" or "deadlock"; `name`, of the property, if it has one; `message`, what an
+    ASSUME, an Assert or an evaluation has to say.
+    """
+    if kind == "deadlock":
+        return "deadlock: a reachable state has no successor"
+    if kind == "assumption":
+        return message
+    if message:
+        return f"{kind}{f' in {name}' if name else ''}: {message}"
+    return f"{kind} {name} is violated"
+
+
 def worst(verdicts: list[Verdict]) -> Verdict:
     """Return the verdict of a whole: internal error, malformed, violated, inconclusive, holds, the first there is.
 

@@ -162,7 +162,9 @@ class Tools:
 
 def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, tools: Tools, shown: Shown) -> int:
     """Explore a spec of the reader's own."""
-    from lockstep.models.search import explore_compiled, explore_with_tlc
+    from lockstep.base.errors import BadInputError, GaveUpError
+    from lockstep.base.verdict import Verdict
+    from lockstep.models.search import Engine, explore_compiled, explore_with_tlc, without_search
     from lockstep.report.steps import counterexample_record
     from lockstep.report.text import table
 
@@ -170,7 +172,13 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, tools: T
     say = partial(_say_states, spec.name)
     note_translation(spec, tools.jar)
     search = explore_with_tlc if engine == "tlc" else explore_compiled
-    found = search(spec, config, deadlock=deadlock, search_path=tools.library, jar=tools.jar, on_progress=say)
+    try:
+        found = search(spec, config, deadlock=deadlock, search_path=tools.library, jar=tools.jar, on_progress=say)
+    except (BadInputError, GaveUpError) as error:
+        if shown.form != "json":
+            raise
+        verdict = Verdict.MALFORMED if isinstance(error, BadInputError) else Verdict.INCONCLUSIVE
+        found = without_search(spec, Engine(engine), verdict, str(error))
     progress_end()
     if shown.form == "json":
         steps = counterexample_record(found.counterexample, full=shown.full)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from lockstep.base.errors import (
     INCOMPLETE_STEP,
     NO_VALUE,
+    NOT_CHECKED,
     NOT_PARSED,
     NOT_TRANSLATED,
     OLD_TRANSLATION,
@@ -69,6 +70,13 @@ Next. Translate it: `java -cp tla2tools.jar pcal.trans MODULE.tla`, or in the ed
         """The line BEGIN TRANSLATION has checksums of the algorithm and of its translation, and one of them is no
 longer right: the algorithm was changed and not translated anew, or the translation was edited by hand. What is
 explored is the translation. This is a note: it changes no verdict.""",
+    ),
+    Rule(
+        NOT_CHECKED,
+        "TLC does not handle a formula of this form",
+        """The spec parses, and TLC does not handle a formula of this form: mostly a temporal one, such as WF in a
+disjunction of the SPECIFICATION, or a property that a definition with arguments makes. The message has TLC's words.
+`lockstep model --engine compiled` decides most of these.""",
     ),
 )
 

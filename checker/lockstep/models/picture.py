@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.extras import extra
+from lockstep.base.verdict import of_no_state
 from lockstep.tla.explore import Exploration, Step, Violation, explore
 from lockstep.tla.spec import Spec
 
@@ -25,7 +26,7 @@ class StateLimitError(GaveUpError):
 
 
 class UncheckedError(GaveUpError):
-    """Nothing that the search checks is violated, but there are properties that it cannot check; it names them."""
+    """Nothing that the search checks is violated, but there is no state, or there are properties it cannot check."""
 
 
 def draw(
@@ -37,8 +38,9 @@ def draw(
     a behaviour without end, which violates a temporal property, a dashed line leads from the last state to the next.
     Arguments: `title`, the picture's, or else the name of the spec; `limit`, how many states are explored;
     `check_deadlock`, whether a state without successors is a violation; the configuration decides if None.
-    Raises NothingToDrawError where there is no violation, UncheckedError where there is none but not all properties
-    were checked, StateLimitError where `limit` states show none, FalseAssumptionError where an ASSUME is false.
+    Raises NothingToDrawError where there is no violation, UncheckedError where there is none, but no state either, or a
+    property that was not checked; StateLimitError where `limit` states show none, FalseAssumptionError where an ASSUME
+    is false.
     """
     template = _template()  # first, since the search may take its time
     name = title or spec.name
@@ -46,6 +48,8 @@ def draw(
     violation = found.violation
     if violation is None and not found.complete:
         raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
+    if violation is None and spec.has_behaviour and not found.distinct:
+        raise UncheckedError(f"{name}: {of_no_state(found.generated)}")
     if violation is None and found.unchecked:
         unchecked = ", ".join(found.unchecked)
         raise UncheckedError(f"{name}: no violation was found, but no search checks {unchecked}")

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from lockstep.base.errors import NO_VALUE, NOT_PARSED, WRONG_CFG, BadInputError, GaveUpError, too_deep
-from lockstep.base.verdict import Verdict
+from lockstep.base.errors import BadInputError, GaveUpError, too_deep
+from lockstep.base.verdict import Verdict, of_no_state, of_violation
 from lockstep.models.counterexample import of_search, of_steps, of_tlc
+from lockstep.models.mistakes import in_tlc_s_words, told_of_author
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.compile.blame import SpecFault
-from lockstep.tla.compile.program import CompileError
-from lockstep.tla.explore import Violation, explore, fault_in
+from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import directories_of
 from lockstep.tla.spec import FalseAssumptionError, Spec
-from lockstep.tla.syntax.cfg import CfgError
-from lockstep.tla.syntax.sany import SanyError
-from lockstep.tla.values.kinds import ModelValue, TlaError, Value
-from lockstep.tlc import Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, run_tlc
+from lockstep.tla.values.kinds import ModelValue, TlaError
+from lockstep.tlc import Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, TlcViolation, run_tlc
 
 
 class Engine(StrEnum):
@@ -50,6 +48,13 @@ class SearchResult:
     counterexample: Behaviour | None = None
 
 
+def without_search(
+    spec: Path, engine: Engine, verdict: Verdict, reason: str, counterexample: Behaviour | None = None
+) -> SearchResult:
+    """Return the result of a search that came to no count: of a spec with a mistake, or one that was not begun."""
+    return SearchResult(str(spec), engine, verdict, reason, None, None, None, 0.0, counterexample=counterexample)
+
+
 def explore_with_tlc(
     spec: Path,
     cfg: Path,
@@ -71,31 +76,56 @@ def explore_with_tlc(
     folders = directories_of(spec, search_path)[1:-1]  # TLC adds the spec's own and the common ones itself
     options = TlcOptions(workers=workers, deadlock_check=deadlock, library=folders, java=java, jar=jar)
     result = _without_behaviour(run_tlc(spec, cfg, options, on_progress=tell), spec, cfg, search_path, jar)
-    trace = result.counterexample
-    behaviour = None if trace is None else of_tlc(trace, spec, cfg, search_path, jar)
-    verdict, reason = _VERDICTS[result.verdict], result.reason
-    if _is_of_the_author(result):
-        behaviour = None if behaviour is None else _complete(behaviour)
-        state = {} if behaviour is None else behaviour.steps[-1].state
-        verdict, reason = Verdict.MALFORMED, told_of_author(spec, cfg, state, result, search_path, jar)
+    result, behaviour = _told(result, spec, cfg, search_path, jar)
+    judged = result.verdict is not TlcVerdict.ERROR
+    counts = (result.distinct, result.generated, result.depth) if judged else (None, None, None)
     return SearchResult(
-        spec=str(spec),
-        engine=Engine.TLC,
-        verdict=verdict,
-        reason=reason,
-        distinct=result.distinct,
-        generated=result.generated,
-        depth=result.depth,
+        str(spec),
+        Engine.TLC,
+        _VERDICTS[result.verdict],
+        result.reason,
+        *counts,
         seconds=result.wall_seconds,
-        property=_label(result),
+        property=result.violation.label if result.violation is not None else None,
         counterexample=behaviour,
     )
 
 
-def _is_of_the_author(result: TlcResult) -> bool:
-    """Tell whether TLC's error is a mistake in the spec or its cfg: it is refused, or a formula has no value."""
-    evaluated = result.violation is not None and result.violation.kind is PropertyKind.EVALUATION
-    return result.verdict is TlcVerdict.ERROR or evaluated
+def _told(
+    result: TlcResult, spec: Path, cfg: Path, search_path: Sequence[Path], jar: Path | None
+) -> tuple[TlcResult, Behaviour | None]:
+    """Tell what TLC found in the words of both engines, with its counterexample.
+
+    What is the author's mistake becomes an error. TLC also reports some of these as a failure of its own.
+    """
+    trace, violation = result.counterexample, result.violation
+    behaviour = None if trace is None else of_tlc(trace, spec, cfg, search_path, jar)
+    of_author = result.verdict is TlcVerdict.ERROR or _is(violation, PropertyKind.EVALUATION)
+    if of_author and behaviour is not None:
+        behaviour = _complete(behaviour)
+    if not (of_author or result.cause is Cause.TOOL_FAILED or _is_half_told(violation)):
+        return result, behaviour
+    told = told_of_author(spec, cfg, () if behaviour is None else behaviour.steps, result, search_path, jar)
+    if told is None and not of_author:
+        return result, behaviour
+    if told is not None and violation is not None and not of_author:
+        named = replace(violation, name=violation.name or told.name or None)
+        return replace(result, reason=told.reason, violation=named), behaviour or told.steps
+    reason = in_tlc_s_words(result) if told is None else told.reason
+    if told is not None:
+        behaviour = None if told.of_text else behaviour or told.steps
+    return replace(result, verdict=TlcVerdict.ERROR, cause=None, violation=None, reason=reason), behaviour
+
+
+def _is(violation: TlcViolation | None, *kinds: PropertyKind) -> bool:
+    return violation is not None and violation.kind in kinds
+
+
+def _is_half_told(violation: TlcViolation | None) -> bool:
+    """Tell whether TLC leaves out where something is violated, or which property it is a part of."""
+    unnamed = violation is not None and violation.name is None
+    always = _is(violation, PropertyKind.ASSERTION, PropertyKind.ASSUMPTION)
+    return always or (unnamed and _is(violation, PropertyKind.INITIAL, PropertyKind.ACTION))
 
 
 def _complete(behaviour: Behaviour) -> Behaviour | None:
@@ -103,51 +133,6 @@ def _complete(behaviour: Behaviour) -> Behaviour | None:
     null = ModelValue("null")
     steps = behaviour.steps[:-1] if null in behaviour.steps[-1].state.values() else behaviour.steps
     return Behaviour(steps) if steps else None
-
-
-def told_of_author(
-    spec: Path,
-    cfg: Path,
-    state: Mapping[str, Value],
-    result: TlcResult,
-    search_path: Sequence[Path] = (),
-    jar: Path | None = None,
-) -> str:
-    """Tell a mistake that TLC met in the words that every command has for it; in TLC's, where there are no others.
-
-    Arguments: `state`, the last that TLC printed, empty if it printed none; `result`, TLC's; the others are those of
-    explore_with_tlc.
-    """
-    fault: BadInputError | None = None
-    try:
-        compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
-        if state:
-            fault = fault_in(compiled, state)
-        else:
-            explore(compiled, check_deadlock=False, max_states=1)
-    except (SanyError, CfgError, SpecFault) as error:
-        fault = error
-    except CompileError as error:
-        fault = error if error.code else None
-    except (BadInputError, GaveUpError, RecursionError, KeyError):
-        pass  # TLC's own words will do
-    return _in_tlc_s_words(result) if fault is None else str(fault)
-
-
-def _in_tlc_s_words(result: TlcResult) -> str:
-    """Tell a mistake with a code, as TLC tells it."""
-    error = result.error
-    if error is not None:
-        code = WRONG_CFG if error.file.endswith(".cfg") else NOT_PARSED
-        place = ":".join(str(part) for part in (Path(error.file).name, error.line, error.column) if part is not None)
-        return f"{place}: {code} {' '.join(error.message.split())}"
-    at = result.violation.location if result.violation is not None else None
-    place = "" if at is None else f"{at.module}.tla:{at.line}:{at.column}: "
-    return f"{place}{NO_VALUE} {result.reason}"
-
-
-def _label(result: TlcResult) -> str | None:
-    return result.violation.label if result.violation is not None else None
 
 
 def _of_assumptions(spec: Spec) -> str:
@@ -196,31 +181,31 @@ def explore_compiled(
             on_level=on_progress,
         )
     except FalseAssumptionError as error:
-        return SearchResult(str(spec), Engine.COMPILED, Verdict.VIOLATED, str(error), None, None, None, 0.0)
+        seconds = time.perf_counter() - begin
+        return SearchResult(
+            str(spec), Engine.COMPILED, Verdict.VIOLATED, str(error), None, None, None, seconds, "assumption"
+        )
     except RecursionError:
         raise GaveUpError(f"{spec}: {too_deep()}") from None
     except TlaError as error:
-        return SearchResult(
-            spec=str(spec),
-            engine=Engine.COMPILED,
-            verdict=Verdict.MALFORMED,
-            reason=str(error),
-            distinct=None,
-            generated=None,
-            depth=None,
-            seconds=time.perf_counter() - begin,
-            counterexample=of_steps(compiled, error.trace) if isinstance(error, SpecFault) and error.trace else None,
-        )
+        steps = of_steps(compiled, error.trace) if isinstance(error, SpecFault) and error.trace else None
+        refused = without_search(spec, Engine.COMPILED, Verdict.MALFORMED, str(error), steps)
+        return replace(refused, seconds=time.perf_counter() - begin)
     verdict, reason = Verdict.HOLDS, f"no error in {found.distinct} distinct states, depth {found.depth}"
     if not compiled.has_behaviour:
         reason = _of_assumptions(compiled)
     name, steps = None, None
     if found.violation is not None:
         name = found.violation.label
-        verdict, reason = Verdict.VIOLATED, _said(found.violation)
+        verdict, reason = (
+            Verdict.VIOLATED,
+            of_violation(found.violation.kind, found.violation.name, found.violation.message),
+        )
         steps = of_search(compiled, found.violation) if found.violation.trace else None
     elif not found.complete:
         verdict, reason = Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
+    elif compiled.has_behaviour and not found.distinct:
+        verdict, reason = Verdict.INCONCLUSIVE, of_no_state(found.generated)
     elif found.unchecked:
         verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {', '.join(found.unchecked)}"
     return SearchResult(
@@ -235,14 +220,6 @@ def explore_compiled(
         property=name,
         counterexample=steps,
     )
-
-
-def _said(violation: Violation) -> str:
-    """Say in a line what is violated."""
-    if violation.kind == "assertion":
-        inside = f" in {violation.name}" if violation.name else ""
-        return f"assertion{inside}: {violation.message}"
-    return " ".join(filter(None, (violation.kind, violation.name)))
 
 
 _VERDICTS = {

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lockstep.tla.compile.blame import SpecFault, blamed
-from lockstep.tla.liveness.check import check_temporal, refuse_sameness
+from lockstep.tla.liveness.check import LassoContradictedError, check_temporal, refuse_sameness
+from lockstep.tla.liveness.formulas import leaves_of
 from lockstep.tla.liveness.graph import graph_of
 from lockstep.tla.liveness.replay import Met
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State, strictly_equal
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
+from lockstep.tla.values.operators.next_state import UnassignedError
 
-__all__ = ["Edge", "Exploration", "Step", "Violation", "explore", "fault_in"]
+__all__ = ["Edge", "Exploration", "Step", "Violation", "explore", "fault_in", "met_within"]
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,7 @@ class _Search:
         self.on_level = on_level
         self.result = Exploration(unchecked=tuple(spec.unchecked))
         self.same = sameness(spec)
+        self.seen_by = spec.view or spec.symmetry or "the state"
         self.numbers: dict[Value, int] = {}
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
         self.follows: list[list[int]] | None = [] if spec.temporal and spec.has_behaviour else None
@@ -125,8 +129,12 @@ class _Search:
             KeyError: if it is none of these.
         """
         level = self.result.depth  # that of the state which is expanded; 0 before the first
-        deepest = len(self.trace(len(self.result.states) - 1)) if self.result.states else 1
-        return {"level": level, "distinct": self.result.distinct, "queue": self.queued, "diameter": deepest}[name]
+        told = {"level": level, "distinct": self.result.distinct, "queue": self.queued, "diameter": self.deepest()}
+        return told[name]
+
+    def deepest(self) -> int:
+        """Answer the level of the state that was found last; 1, as TLC has it, before there is one."""
+        return len(self.trace(len(self.result.states) - 1)) if self.result.states else 1
 
     def run(self) -> Exploration:
         try:
@@ -148,8 +156,9 @@ class _Search:
         what, number, step = self.asked
         steps = (*self.trace(number), *(() if step is None else (Step(*step),)))
         if what:
-            place = self.spec.property_places.get(what, self.spec.init_place if what == "Init" else "")
-            return blamed(error, self.spec.source, what, {}, str(place or ""), steps)
+            known = self.spec.init_place if what == "Init" else self.spec.definitions.get(what)
+            place_of = self.spec.property_places.get(what, known)
+            return blamed(error, self.spec.source, what, {}, str(place_of or ""), steps)
         name, args, place = self.failing(error, self.result.states[number])
         return blamed(error, self.spec.source, name, args, place, steps)
 
@@ -170,19 +179,26 @@ class _Search:
         if not self.spec.has_behaviour and self.spec.assumptions:
             result.depth = 1  # as TLC counts it
             return self.completed()
+        return self.completed() if self.levels() and result.violation is None else result
+
+    def levels(self) -> bool:
+        """Take in one level of states after the other; answer whether that came to its end."""
+        result = self.result
         frontier = self.start()
         result.levels.append(len(frontier))
+        if not frontier:
+            result.depth = 1
         while frontier and result.violation is None:
             result.depth += 1
             found: list[int] = []
             goes_on = all(self.expand(number, found) for number in frontier)
             result.levels.append(len(found))
             if not goes_on:
-                return result
+                return False
             frontier = found
             if self.on_level is not None:
                 self.on_level(result.distinct)
-        return result if result.violation is not None else self.completed()
+        return True
 
     def completed(self) -> Exploration:
         """Note that all states were seen, and ask what must hold then."""
@@ -208,21 +224,65 @@ class _Search:
             trace = tuple(Step(step.action, step.args, step.state) for step in found.steps)
             self.result.violation = Violation("temporal property", found.name, trace, found.back_to, found.met)
 
+    def fault_in_formulas(self) -> SpecFault | None:
+        """Evaluate what temporal formulas say of the states and steps found so far; return the first that fails.
+
+        What a search of these states would evaluate comes first; then all parts of the formulas, guarded or not.
+        """
+        if self.same.is_equality and self.follows is not None:
+            try:
+                with suppress(LassoContradictedError):  # of a part of the states alone
+                    self.check_temporal([*self.follows, *[[] for _ in self.result.states[len(self.follows) :]]])
+            except TlaError as error:
+                return self.fault(error)
+        assumed, properties = self.spec.temporal_formulas if self.spec.temporal else ((), {})
+        leaves = [
+            (name, leaf)
+            for name, formulas in [("the SPECIFICATION", assumed), *properties.items()]
+            for formula in formulas
+            for leaf in leaves_of(formula)
+        ]
+        steps: dict[int, list[int]] = {}
+        for edge in self.result.edges if leaves else ():
+            steps.setdefault(edge.source, []).append(edge.target)
+        states = self.result.states
+        for number, state in enumerate(states):
+            for name, leaf in leaves:
+                for target in steps.get(number, []) if leaf.of_step else [number]:
+                    try:
+                        leaf.test(state, states[target])
+                    except UnassignedError:
+                        continue  # of an action that leaves a variable open nobody can tell whether it is enabled
+                    except TlaError as error:
+                        self.asked = name, number, None
+                        return self.fault(error)
+        return None
+
     def start(self) -> list[int]:
         found: list[int] = []
         for state in self.spec.initial_states():
             self.result.generated += 1
-            for name, holds in self.spec.initial_properties.items():
-                self.asked = name, -1, (None, {}, state)
-                if not holds(state):
-                    self.violated("initial property", name, [Step(None, {}, state)])
-                    return found
-            self.asked = "the CONSTRAINT", -1, (None, {}, state)
-            self.visit(state, self.spec.constraint(state), -1, None, {}, found)
-            self.asked = "Init", -1, None
+            self.begin(state, found)
             if self.result.violation is not None:
                 return found
+            self.asked = "Init", -1, None
         return found
+
+    def begin(self, state: State, found: list[int]) -> None:
+        """Take an initial state in; as in TLC, the initial properties are asked last, and of a new state alone."""
+        self.asked = "the CONSTRAINT", -1, (None, {}, state)
+        in_model, known = self.spec.constraint(state), len(self.result.states)
+        self.visit(state, in_model, -1, None, {}, found)
+        if self.result.violation is None and not (in_model and len(self.result.states) == known):
+            self.check_start(state)
+
+    def check_start(self, state: State) -> None:
+        """Ask what the properties say of an initial state."""
+        for name, holds in self.spec.initial_properties.items():
+            self.asked = name, -1, (None, {}, state)
+            if not holds(state):
+                self.violated("initial property", name, [Step(None, {}, state)])
+                return
 
     def visit(
         self,
@@ -233,13 +293,18 @@ class _Search:
         args: dict[str, Value],
         found: list[int],
     ) -> int | None:
-        """Take a generated state in; answer its number, if it is one of the model's."""
-        number = self.numbers.get(self.same.key(state))
-        if number is not None:
-            if self.same.is_equality:
-                strictly_equal(self.result.states[number], state)
-            return number
+        """Take a generated state in; answer its number, if it is one of the model's.
+
+        What the constraints exclude is compared with no other state, and is asked for the invariants each time.
+        """
+        number: int | None = None
         if in_model:
+            self.asked = self.seen_by, parent, (action, args, state)
+            number = self.numbers.get(self.same.key(state))
+            if number is not None:
+                if self.same.is_equality:
+                    strictly_equal(self.result.states[number], state)
+                return number
             number = len(self.result.states)
             for key in self.same.keys(state):
                 self.numbers[key] = number
@@ -298,9 +363,8 @@ class _Search:
 
     def violated(self, kind: str, name: str, trace: list[Step], message: str = "") -> None:
         self.result.violation = Violation(kind, name, tuple(trace), message=message)
-        # TLC tells the level of the state it found last, which may lie beyond the violation.
-        last = len(self.trace(len(self.result.states) - 1))
-        self.result.depth = max(self.result.depth, len(trace), last)
+        # TLC tells the level of the state it found last, which may lie before the violation or beyond it.
+        self.result.depth = max(self.result.depth, self.deepest())
 
     def trace(self, number: int) -> list[Step]:
         """Answer a shortest way from an initial state to a state."""
@@ -313,22 +377,50 @@ class _Search:
         return steps
 
 
-def fault_in(spec: Spec, values: Mapping[str, Value]) -> SpecFault | None:
+def fault_in(spec: Spec, values: Mapping[str, Value], *, initial: bool) -> SpecFault | None:
     """Evaluate what a search evaluates in a state, and of its successors; return what fails, None if nothing does.
 
     Args:
         spec: the specification.
         values: the variables of the state by name.
+        initial: whether the state is an initial one.
     """
     search = _Search(spec, keep_edges=False, check_deadlock=False, max_states=None, on_level=None)
+    state = spec.state(values)
     try:
         with spec.registers.searching(search.tell):
-            search.visit(spec.state(values), True, -1, None, {}, [])
+            search.asked = "the CONSTRAINT", -1, (None, {}, state)
+            spec.constraint(state)
+            search.visit(state, True, -1, None, {}, [])
+            if initial:
+                search.check_start(state)
             search.result.violation = None
             search.expand(0, [])
+            return search.fault_in_formulas()
     except TlaError as error:
         return search.fault(error)
-    return None
+
+
+def met_within(spec: Spec, most: int) -> SpecFault | Violation | None:
+    """Search until there are so many states; return the evaluation that fails, or what is violated, if anything is.
+
+    Temporal formulas are evaluated in each state, as TLC evaluates them while it searches.
+
+    Raises:
+        FalseAssumptionError: if an ASSUME is false.
+    """
+    search = _Search(spec, keep_edges=True, check_deadlock=False, max_states=most, on_level=None)
+    with spec.registers.searching(search.tell):
+        spec.refuse_false_assumptions()
+        try:
+            search.levels()
+        except TlaAssertionError as error:
+            search.asserted(error)
+            return search.result.violation
+        except TlaError as error:
+            return search.fault(error)
+        violation = search.result.violation
+        return search.fault_in_formulas() or violation
 
 
 def explore(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from lockstep.base.errors import WRONG_CFG
+from lockstep.tla.compile.blame import SpecFault, blamed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import (
@@ -12,8 +14,10 @@ from lockstep.tla.values.kinds import (
     TlaError,
     Value,
     as_fcn,
+    format_value,
 )
 from lockstep.tla.values.lazy.functions import LazyFcn
+from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.lazy.sets import LazySet
 
 __all__ = ["Images", "Permutation", "Sameness", "sameness"]
@@ -55,19 +59,32 @@ def sameness(spec: Spec) -> Sameness:
     """Read SYMMETRY and VIEW of a specification's configuration.
 
     Raises:
-        TlaError: if SYMMETRY is no set of permutations of model values.
+        SpecFault: if SYMMETRY is no set of permutations of model values, or has no value.
     """
     view = spec.view
     seen = None if view is None else lambda state: spec.evaluate(view, state)
-    listed = [] if spec.symmetry is None else spec.evaluate(spec.symmetry)
-    return Sameness(seen, _group([_permutation(each) for each in listed]))
+    return Sameness(seen, _group([] if spec.symmetry is None else _permutations(spec, spec.symmetry)))
 
 
-def _permutation(function: Value) -> Permutation:
-    table = function.d if isinstance(function, Fcn) else None
-    if table is None or {*table} != {*table.values()} or not all(isinstance(key, ModelValue) for key in table):
-        raise TlaError("SYMMETRY takes a set of permutations of model values")
-    return {key: image for key, image in table.items() if key is not image}
+def _permutations(spec: Spec, name: str) -> list[Permutation]:
+    place = str(spec.definitions.get(name, ""))
+    try:
+        listed = frozen(spec.evaluate(name))
+    except TlaError as error:
+        raise blamed(error, spec.source, name, {}, place) from error
+    tables = [function.d if isinstance(function, Fcn) else {} for function in _elements(listed)]
+    if not isinstance(listed, frozenset) or not all(map(_is_permutation, tables)):
+        said = f"the SYMMETRY {name} should be a set of permutations of model values, and is {format_value(listed)}"
+        raise SpecFault(WRONG_CFG, place, said)
+    return [{key: image for key, image in table.items() if key is not image} for table in tables]
+
+
+def _elements(value: Value) -> Iterable[Value]:
+    return value if isinstance(value, frozenset) else ()
+
+
+def _is_permutation(table: Mapping[Value, Value]) -> bool:
+    return bool(table) and {*table} == {*table.values()} and all(isinstance(key, ModelValue) for key in table)
 
 
 def _group(generators: list[Permutation]) -> list[Permutation]:

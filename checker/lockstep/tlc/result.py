@@ -139,12 +139,16 @@ class TlcViolation:
 
 @dataclass(frozen=True, slots=True)
 class SpecError:
-    """A malformed spec or cfg: the file, the position where it is known (from 1), the tool's own message."""
+    """A malformed spec or cfg: the file, the position where it is known (from 1), the tool's own message.
+
+    `parsed` says that the module is TLA+, and TLC refuses what is asked of it.
+    """
 
     file: str
     line: int | None
     column: int | None
     message: str
+    parsed: bool = False
 
     def __str__(self) -> str:
         """The error on one line, as `file:line:column: message`."""

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lockstep.base.verdict import of_no_state, of_violation
 from lockstep.tlc.messages import Code, Message, Severity
 from lockstep.tlc.parse import OutputReader, cfg_properties, parse_state
 from lockstep.tlc.process import Ended, How, killed_by
@@ -30,8 +31,8 @@ _VIOLATION_EXITS = frozenset({10, 11, 12, 13, 14})
 # 255 is how 2.15 ends when an evaluation fails inside a temporal formula or in a simulation.
 _EVALUATION_EXITS = frozenset({75, 76, 77, 255})
 _JVM_EXIT_ON_OUT_OF_MEMORY = 3
-_CFG_CODES = frozenset({*range(2222, 2238), 2241, 2242, 2243, 2280, 2281, *range(5001, 5007)})
-_UNSUPPORTED_CODES = frozenset({2156, 2213, 2214, 2238, 2239, 2240, 2244, 2245, 2249, 2253, 2279, 2284})
+_CFG_CODES = frozenset({*range(2222, 2238), 2241, 2242, 2243, 2245, 2280, 2281, *range(5001, 5007)})
+_UNSUPPORTED_CODES = frozenset({2156, 2213, 2214, 2238, 2239, 2240, 2244, 2249, 2253, 2279, 2284})
 _SYSTEM_CODES = frozenset(
     {2100, 2101, 2124, 2125, 2126, 2127, 2128, 2129, 2130, 2131, 2133, 2134, 2135, 2137, 2138, 2147, 2159}
     | {*range(2160, 2164), 2166, 2167, 2174, 2175, 2270}
@@ -153,7 +154,7 @@ def _judge_malformed(request: Request, reader: OutputReader, ended: Ended, parti
     elif inner & _UNSUPPORTED_CODES:
         location = TlcLocation.parse(first.text)
         line, column = (None, None) if location is None else (location.line, location.column)
-        error = SpecError(str(request.spec), line, column, first.text)
+        error = SpecError(str(request.spec), line, column, first.text, parsed=True)
     if error is None:
         return None
     return replace(partial, verdict=TlcVerdict.ERROR, reason=str(error), error=error, counterexample=None)
@@ -163,7 +164,7 @@ def _cfg_error(message: Message, cfg: Path) -> SpecError:
     """An error of the cfg; the line is TLC's, or that of the name which it rejects."""
     text = message.nested[0].text if message.nested else message.text
     numbered = re.search(r"at line (\d+)", text)
-    named = re.search(r"\w+ (\w+) specified in the configuration file", text)
+    named = re.search(r"(?:\w+ (?=\w+ specified in the configuration file)|module name )(\w+)", text)
     line = int(numbered[1]) if numbered else None
     if line is None and named is not None:
         word = re.compile(rf"\b{re.escape(named[1])}\b")
@@ -260,23 +261,28 @@ def _is_failure_of_tlc(message: Message) -> bool:
 
 def _sentence(violation: TlcViolation) -> str:
     """The violation in one line."""
-    if violation.kind is PropertyKind.DEADLOCK:
-        return "deadlock: a reachable state has no successor"
-    if violation.kind is PropertyKind.ASSUMPTION:
-        return violation.message.partition("\n")[0]
-    if violation.kind in (PropertyKind.ASSERTION, PropertyKind.EVALUATION):
-        inside = f" in {violation.name}" if violation.name else ""
-        return f"{violation.kind.value}{inside}: {_complaint(violation.message)}"
-    if violation.name is None:
+    kind, message = violation.kind, ""
+    if kind is PropertyKind.ASSUMPTION:
+        message = violation.message.partition("\n")[0]
+    elif kind in (PropertyKind.ASSERTION, PropertyKind.EVALUATION):
+        message = _complaint(violation.message)
+    elif kind in (PropertyKind.INITIAL, PropertyKind.ACTION) and (at := violation.location) is not None:
+        return of_violation(kind.value, violation.name or f"at {at.module}.tla:{at.line}:{at.column}")
+    elif kind is not PropertyKind.DEADLOCK and violation.name is None:
         listed = ", ".join(violation.candidates)
         return f"one of the temporal properties {listed} is violated; TLC does not say which"
-    return f"{violation.kind.value} {violation.name} is violated"
+    return of_violation(kind.value, violation.name, message)
+
+
+#: What TLC says before the second argument of a false Assert.
+_OF_ASSERT = "The first argument of Assert evaluated to FALSE; the second argument was: "
 
 
 def _complaint(message: str) -> str:
     """What TLC objects to, on one line, without the preamble that it puts before every exception."""
     said = message.partition("The exception was a ")[2].partition("\n")[2] or message
-    return " ".join(said.removeprefix(": ").split())
+    said = " ".join(said.removeprefix(": ").split())
+    return said.partition(_OF_ASSERT)[2].removeprefix('"').removesuffix('"') or said
 
 
 def _initial_state(text: str) -> Counterexample | None:
@@ -310,7 +316,7 @@ def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: Tl
     if Code.SUCCESS not in reader.codes:
         return _inconclusive(partial, Cause.NO_FINAL_VERDICT, "TLC ended without saying that no error was found")
     if not partial.distinct:
-        return _inconclusive(partial, Cause.VACUOUS, "TLC checked no state at all: nothing satisfies Init")
+        return _inconclusive(partial, Cause.VACUOUS, of_no_state(partial.generated or 0))
     return replace(
         partial,
         verdict=TlcVerdict.HOLDS,

@@ -41,9 +41,13 @@ class CompileError(BadInputError):
 
 def refused_name(cfg: Cfg, name: str, problem: str, known: Iterable[str] = ()) -> CompileError:
     """Make the error of a name in the configuration that does not fit the modules, with those like it."""
-    line = cfg.lines.get(name)
-    place = cfg.file if line is None else f"{cfg.file}:{line}"
+    place = ":".join([cfg.file, *([cfg.places[name]] if name in cfg.places else [])])
     return CompileError(f"{place}: {WRONG_CFG} {problem}{did_you_mean(name, known)}", code=WRONG_CFG)
+
+
+def counted(number: int, what: str) -> str:
+    """Write a number of things: ``1 argument``, ``2 arguments``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class Configured:
@@ -72,18 +76,39 @@ class Configured:
 
     def _apply_cfg(self) -> None:
         for name, value in self.cfg.constants.items():
-            if name in self.top:  # TLC passes over a value for a name that is not there
+            if name in self.top and not self._is_variable(self.top[name]):  # TLC passes over any other value
                 self.values[self.top[name]] = value
+        self._refuse_chains()
         for name, other in self.cfg.substitutions.items():
             self.replaced[self._configured(name)] = self._named(other)
         for (module, name), other in self.cfg.module_substitutions.items():
-            self.replaced.update(dict.fromkeys(self._within(module, name), self._named(other)))
+            within = self._within(module, name)
+            if within[0] not in self.tree.definitions:
+                problem = f"the configuration replaces {name}, which {module} declares and does not define"
+                raise refused_name(self.cfg, name, problem)
+            self.replaced.update(dict.fromkeys(within, self._named(other)))
         for (module, name), value in self.cfg.module_constants.items():
-            self.values.update(dict.fromkeys(self._within(module, name), value))
+            within = self._within(module, name)
+            if within[0] in self.tree.definitions:  # TLC passes over a value for what a module declares
+                self.values.update(dict.fromkeys(within, value))
         for uid, target in self.replaced.items():
-            self._check_arity(uid, self._arity(target))
-        for uid in self.values:
-            self._check_arity(uid, 0)
+            if target not in self.values:  # a value stands for an operator whatever its arguments are, as in TLC
+                self._check_arity(uid, self._arity(target))
+
+    def _is_variable(self, uid: int) -> bool:
+        declared = self.tree.declarations.get(uid)
+        return declared is not None and declared.is_variable
+
+    def _refuse_chains(self) -> None:
+        """Refuse a name that stands for another, and is itself replaced: TLC takes no such configuration."""
+        tables = [self.cfg.substitutions]
+        for module in {module for module, _ in self.cfg.module_substitutions}:
+            tables.append({name: o for (m, name), o in self.cfg.module_substitutions.items() if m == module})
+        for table in tables:
+            for name, other in table.items():
+                if other in table:
+                    problem = f"{other} stands for {name}, but the configuration replaces {other}, too"
+                    raise refused_name(self.cfg, other, problem)
 
     def _arity(self, uid: int) -> int:
         definition = self.tree.definitions.get(uid)
@@ -93,9 +118,8 @@ class Configured:
         wanted = self._arity(uid)
         if wanted != given:
             name = self.tree.name_of(uid)
-            raise refused_name(
-                self.cfg, name, f"{name} takes {wanted} arguments, but the configuration gives it {given}"
-            )
+            problem = f"{name} takes {counted(wanted, 'argument')}, but the configuration gives it {given}"
+            raise refused_name(self.cfg, name, problem)
 
     def _within(self, module: str, name: str) -> list[int]:
         """List a module's definition or constant, and the copies that instances made of it.
@@ -120,15 +144,18 @@ class Configured:
         return [uid, *[copy for copy in copies if self._arity(copy) == own]]
 
     def _configured(self, name: str) -> int:
-        if name not in self.top:
-            problem = f"the configuration gives {name}, which {self.tree.root} does not have"
-            raise refused_name(self.cfg, name, problem, self.top)
-        return self.top[name]
+        return self._known(name, "gives")
 
     def _named(self, name: str) -> int:
+        return self._known(name, "names")
+
+    def _known(self, name: str, what: str) -> int:
+        """Answer the constant or definition of the root module that a substitution speaks of."""
         if name not in self.top:
-            problem = f"the configuration names {name}, which {self.tree.root} does not have"
+            problem = f"the configuration {what} {name}, which {self.tree.root} does not have"
             raise refused_name(self.cfg, name, problem, self.top)
+        if self._is_variable(self.top[name]):
+            raise refused_name(self.cfg, name, f"the configuration {what} {name}, which is a variable")
         return self.top[name]
 
     def constants(self) -> Iterable[Declaration]:

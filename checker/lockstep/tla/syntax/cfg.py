@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import WRONG_CFG, BadInputError
 from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
@@ -16,7 +16,7 @@ __all__ = ["Cfg", "CfgError", "parse_cfg", "read_cfg"]
 
 
 class CfgError(BadInputError):
-    """A configuration that cannot be read; the message names file and line."""
+    """A configuration that cannot be read; the message has file, line, column and code."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Cfg:
         start: name of the predicate of the states to begin in, instead of the initial predicate; no cfg says it.
         names: the model values and strings in these values, in the order of the text.
         file: its name in error messages.
-        lines: where each word stands first.
+        places: where each word stands first, as LINE:COLUMN.
     """
 
     constants: dict[str, Value] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Cfg:
     start: str | None = None
     names: list[str] = field(default_factory=list)
     file: str = "the configuration"
-    lines: dict[str, int] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
 
 
 _LISTS = {
@@ -94,7 +94,8 @@ _TOKEN = re.compile(
       | (?P<string>"(?:[^"\\\n]|\\.)*")
       | (?P<number>-?\d+(?![A-Za-z0-9_]))
       | (?P<word>[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_!]*)
-      | (?P<sign><-|[={},\[\]])
+      | (?P<sign><-|[={},\[\]](?![<=|]))
+      | (?P<symbol>\\[A-Za-z]+|(?:(?!<-)[-+*/^|&$%#?!@<>=:.~])+)
     """,
     re.VERBOSE,
 )
@@ -111,34 +112,39 @@ _DEEPEST = 32
 class _Token:
     kind: str
     text: str
-    line: int
+    place: str
+
+
+def _refused(file: str, place: str, problem: str) -> CfgError:
+    return CfgError(f"{file}:{place}: {WRONG_CFG} {problem}")
 
 
 def _tokens(text: str, file: str) -> list[_Token]:
-    tokens, position, line = [], 0, 1
+    tokens, position, line, begin = [], 0, 1, 0
     while position < len(text):
+        place = f"{line}:{position - begin + 1}"
         if text.startswith("(*", position):
-            end = _comment_end(text, position, f"{file}:{line}")
-            line += text.count("\n", position, end)
-            position = end
-            continue
-        match = _TOKEN.match(text, position)
-        if match is None:
-            raise CfgError(f"{file}:{line}: cannot read {text[position : position + 20].splitlines()[0]!r}")
-        if match.lastgroup != "space":
-            tokens.append(_Token(str(match.lastgroup), match[0], line))
-        line += match[0].count("\n")
-        position = match.end()
+            end = _comment_end(text, position, file, place)
+        else:
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise _refused(file, place, f"cannot read {text[position : position + 20].splitlines()[0]!r}")
+            if match.lastgroup != "space":
+                tokens.append(_Token(str(match.lastgroup), match[0], place))
+            end = match.end()
+        line += text.count("\n", position, end)
+        begin = max(begin, text.rfind("\n", position, end) + 1)
+        position = end
     return tokens
 
 
-def _comment_end(text: str, start: int, place: str) -> int:
+def _comment_end(text: str, start: int, file: str, place: str) -> int:
     depth = 0
     for match in re.finditer(r"\(\*|\*\)", text[start:]):
         depth += 1 if match[0] == "(*" else -1
         if depth == 0:
             return start + match.end()
-    raise CfgError(f"{place}: this comment does not end")
+    raise _refused(file, place, "this comment does not end")
 
 
 class _Parser:
@@ -148,11 +154,11 @@ class _Parser:
         self.index = 0
         self.cfg = Cfg(file=file)
         for token in reversed(self.tokens):
-            self.cfg.lines[token.text] = token.line
+            self.cfg.places[token.text] = token.place
 
     def fail(self, message: str, token: _Token | None) -> CfgError:
-        line = token.line if token else (self.tokens[-1].line if self.tokens else 1)
-        return CfgError(f"{self.file}:{line}: {message}")
+        at = token or (self.tokens[-1] if self.tokens else None)
+        return _refused(self.file, "1:1" if at is None else at.place, message)
 
     def peek(self) -> _Token | None:
         return self.tokens[self.index] if self.index < len(self.tokens) else None
@@ -168,7 +174,11 @@ class _Parser:
 
     def at_name(self) -> bool:
         token = self.peek()
-        return token is not None and token.kind == "word" and token.text not in _KEYWORDS
+        return token is not None and token.kind in ("word", "symbol") and token.text not in _KEYWORDS
+
+    def operator(self) -> _Token:
+        """Read the name of an operator, which may be a sign such as ++."""
+        return self.take("symbol" if (token := self.peek()) is not None and token.kind == "symbol" else "word")
 
     def run(self) -> Cfg:
         while (token := self.peek()) is not None:
@@ -200,7 +210,7 @@ class _Parser:
         return token.text == "TRUE"
 
     def constant(self) -> None:
-        name = self.take("word")
+        name = self.operator()
         sign = self.take("sign")
         cfg = self.cfg
         if sign.text not in ("=", "<-"):
@@ -216,9 +226,9 @@ class _Parser:
         elif sign.text == "=":
             cfg.constants[name.text] = self.value()
         elif module:
-            cfg.module_substitutions[module, name.text] = self.take("word").text
+            cfg.module_substitutions[module, name.text] = self.operator().text
         else:
-            cfg.substitutions[name.text] = self.take("word").text
+            cfg.substitutions[name.text] = self.operator().text
 
     def module(self) -> str:
         """Read ``[Module]``, if it is there."""

@@ -347,7 +347,17 @@ class _Resolver:
             return value
         if value.builtin is not None:
             return Builtin(value.builtin, args, expr.loc)
-        return Call(value.op, args, expr.loc)
+        return self.applied(value, args, expr.loc)
+
+    def applied(self, operator: OperatorArg, args: tuple[Expr, ...], loc: Location) -> Call:
+        """Answer the use of what stands for an operator; a LAMBDA is given the parameters around it, too."""
+        free = tuple(dict.fromkeys(self.free_params(operator))) if _is_lambda(operator, self.tree) else ()
+        if not free:
+            return Call(operator.op, args, loc)
+        definition = self.tree.definitions[operator.op]
+        fresh = self.tree.fresh_uid()
+        self.tree.definitions[fresh] = replace(definition, uid=fresh, params=free + definition.params)
+        return Call(fresh, self.uses(free, loc) + args, loc)
 
     def value_here(self, declared: int, scope: _Scope) -> Expr | None:
         """Answer what a declaration stands for, in the parameters of where it is used."""

@@ -168,7 +168,11 @@ _STANDARD = frozenset(name for _, name in STANDARD)
 _NO_WORDS = re.compile(r"(\*+ SANY.*)?")
 
 #: The places that SANY puts before what it says; the first of them is told in our own form.
-_OWN_PLACE = re.compile(r"line \d+, col \d+ to line \d+, col \d+ of module \w+|^\s*at [\w.$]+\(.*", re.MULTILINE)
+_OWN_PLACE = re.compile(
+    r"line \d+, col \d+ to line \d+, col \d+ of module \w+|^\s*at [\w.$]+\(.*|Could not parse module \w+ from file .*"
+    r"|\b\w+ starting at line \d+, column \d+\.?",
+    re.MULTILINE,
+)
 
 
 def _refusal(source: Path, done: _Done, again: _Done) -> SanyError:
@@ -187,7 +191,7 @@ def _refusal(source: Path, done: _Done, again: _Done) -> SanyError:
         said = said[: unknown.end()] + (
             did_you_mean(word, _words(Path(found.file))) or did_you_mean(word, _STANDARD, 0.8)
         )
-    return SanyError(f"{NOT_PARSED} {said}", found.file, found.line, found.column)
+    return SanyError(f"{NOT_PARSED} {said}", Path(found.file).name, found.line, found.column)
 
 
 def _words(file: Path) -> set[str]:

@@ -35,7 +35,7 @@ def call(compiler: Compiler, expr: Call, scope: Context, block: Block, *, lazily
         return bound_use(compiler, expr, binding, scope, block, lazily=lazily)
     uid = compiler.program.target(expr.op)
     if uid in compiler.program.values:
-        return compiler.constant(uid)
+        return compiler.constant(uid)  # of an operator, too: what it is given does not matter
     declared = compiler.program.tree.declarations.get(uid)
     if declared is not None:
         return declared_use(compiler, declared, expr, scope)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lockstep.base.errors import WRONG_CFG
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.emit import Names
 from lockstep.tla.compile.nextstate import ActionPart, split_next
-from lockstep.tla.compile.program import CompileError, refused_name
+from lockstep.tla.compile.program import CompileError, counted, refused_name
 from lockstep.tla.syntax.instances import walk
-from lockstep.tla.syntax.tree import Builtin, Call, Definition, Expr
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Location
 
 _TEMPORAL = frozenset({"[]", "<>", "~>", "$WF", "$SF", "-+->", "$TemporalExists", "$TemporalForall"})
 
@@ -25,25 +26,80 @@ class Formula:
 
 
 def named(program: Program, name: str, what: str) -> Definition:
-    """Answer a definition that the configuration names; what it is there is for the error."""
+    """Answer the definition that an entry of the configuration names; the one place where such a name is looked up.
+
+    Args:
+        program: the tree, with INSTANCEs resolved, and the configuration.
+        name: the name.
+        what: the entry, for the error.
+
+    Raises:
+        CompileError: if there is no such definition; if it takes arguments, of which a configuration gives none; if it
+            speaks of more than the entry is of.
+    """
     uid = program.top.get(name)
-    definition = program.definition(uid) if uid is not None else None
-    if definition is None:
+    if uid is None:
         raise refused_name(program.cfg, name, f"{what} {name} is not defined in {program.tree.root}", program.top)
+    definition = program.definition(uid)
+    if definition is None:
+        kind = "variable" if uid in program.tree.declarations and uid not in program.values else "constant"
+        raise refused_name(program.cfg, name, f"{what} {name} is a {kind}, and should be a definition")
+    if definition.params:
+        wanted = counted(len(definition.params), "argument")
+        raise refused_name(program.cfg, name, f"{what} {name} takes {wanted}, and a configuration gives none")
+    refuse_beyond(program, definition.body, _LEVELS.get(what, TEMPORAL), f"the {what} {name}", definition.loc)
     return definition
+
+
+#: What a formula may speak of: nothing that changes, one state, a step, behaviours.
+CONSTANT, STATE, STEP, TEMPORAL = range(4)
+_LEVELS = {
+    "SYMMETRY": CONSTANT,
+    "INIT": STATE,
+    "INVARIANT": STATE,
+    "CONSTRAINT": STATE,
+    "VIEW": STATE,
+    "NEXT": STEP,
+    "ACTION_CONSTRAINT": STEP,
+}
+
+
+def refuse_beyond(program: Program, expr: Expr, level: int, what: str, loc: Location) -> None:
+    """Refuse an expression that speaks of more than it may.
+
+    Raises:
+        CompileError: if it does, at the given location.
+    """
+    now, after = program.reads(expr)
+    if level < TEMPORAL and is_temporal(program, expr):
+        said = "is a temporal formula"
+    elif level < STEP and after:
+        said = "speaks of the next state"
+    elif level < STATE and now:
+        said = "speaks of the variables"
+    else:
+        return
+    wanted = ("be constant", "speak of one state only", "speak of one step only")[level]
+    raise CompileError(f"{WRONG_CFG} {what} {said}, but it should {wanted}", loc, WRONG_CFG)
 
 
 def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
     """Find Init and Next: as the configuration names them, or by their usual names."""
     cfg = program.cfg
     if cfg.specification is not None:
+        if (other := cfg.init or cfg.next) is not None:
+            raise refused_name(cfg, other, f"{other} stands beside the SPECIFICATION {cfg.specification}")
         definition = named(program, cfg.specification, "SPECIFICATION")
         formula = sorted_formula(program, definition.body)
         if len(formula.steps) != 1 or not formula.initial:
-            raise CompileError(f"{cfg.specification} should be Init /\\ [][Next]_vars", definition.loc)
+            said = f"{WRONG_CFG} the SPECIFICATION {cfg.specification} should be Init /\\ [][Next]_vars"
+            raise CompileError(said, definition.loc, WRONG_CFG)
         initial = formula.initial
         whole = initial[0] if len(initial) == 1 else Builtin("\\land", tuple(initial), initial[0].loc)
         return (_use(program, cfg.start, "start") or whole), formula.steps[0].args[0]
+    if (cfg.init is None) != (cfg.next is None):
+        given, lacking = ("INIT", "NEXT") if cfg.next is None else ("NEXT", "INIT")
+        raise refused_name(cfg, given, f"there is {given}, but no {lacking}")
     init = cfg.start or cfg.init or ("Init" if "Init" in program.top else None)
     nxt = cfg.next or ("Next" if "Next" in program.top else None)
     return _use(program, init, "INIT"), _use(program, nxt, "NEXT")
@@ -94,7 +150,7 @@ def is_temporal(program: Program, expr: Expr) -> bool:
     waiting = [expr]
     while waiting:
         for part in walk(waiting.pop(), program.tree):
-            if isinstance(part, Builtin) and part.name in _TEMPORAL:
+            if isinstance(part, (Builtin, Bind)) and part.name in _TEMPORAL:
                 return True
             if isinstance(part, Call) and part.op not in seen:
                 seen.add(part.op)

@@ -9,13 +9,13 @@ from lockstep.tla.compile.actions.quantifiers import loop
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Context, InlineBinding
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
-from lockstep.tla.compile.module.behaviour import named, sorted_formula
+from lockstep.tla.compile.module.behaviour import CONSTANT, STATE, named, refuse_beyond, sorted_formula
 from lockstep.tla.compile.module.meta import EachMeta, Path, Place
 from lockstep.tla.compile.module.module import Module, inlined, place_of
 from lockstep.tla.compile.module.temporal import write_temporal_properties
 from lockstep.tla.compile.nextstate import Frame
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.syntax.tree import Builtin, Expr, Location
+from lockstep.tla.syntax.tree import Builtin, Expr
 
 
 def write_predicates(module: Module) -> None:
@@ -33,9 +33,10 @@ def write_predicates(module: Module) -> None:
     write_temporal_properties(module, dict(_temporal_parts(module)))
     meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
     meta["has_registers"] = module.program.has_registers
-    if cfg.view is not None:
-        view = named(module.program, cfg.view, "VIEW")
-        check_of_state(module, view.body, f"the VIEW {cfg.view}", view.loc)
+    for entry, what in ((cfg.view, "VIEW"), (cfg.symmetry, "SYMMETRY")):
+        if entry is not None:
+            named(module.program, entry, what)
+    check_replaced(module)
     meta["assumptions"] = assumptions(module)
     if cfg.postcondition is not None:
         write_postcondition(module, cfg.postcondition)
@@ -60,16 +61,16 @@ def write_postcondition(module: Module, name: str) -> None:
 
 def state_predicate(module: Module, name: str, what: str) -> str:
     """Compile a definition that must speak of one state; answer the function's name."""
-    definition = named(module.program, name, what)
-    compiled = predicate(module, definition.body)
-    check_of_state(module, definition.body, f"the {what} {name}", definition.loc)
-    return compiled
+    return predicate(module, named(module.program, name, what).body)
 
 
-def check_of_state(module: Module, expr: Expr, what: str, loc: Location) -> None:
-    """Refuse an expression that speaks of the next state."""
-    if module.program.reads(expr)[1]:
-        raise CompileError(f"{what} speaks of the next state, but it should speak of one state only", loc)
+def check_replaced(module: Module) -> None:
+    """Refuse what stands for a declared constant and is none, as TLC does."""
+    for declared in module.program.constants():
+        definition = module.program.definition(declared.uid)
+        if definition is not None and not definition.params:
+            what = f"{definition.name}, which stands for the constant {declared.name},"
+            refuse_beyond(module.program, definition.body, CONSTANT, what, definition.loc)
 
 
 def _temporal_parts(module: Module) -> Iterator[tuple[str, list[Expr]]]:
@@ -89,9 +90,9 @@ def write_property(module: Module, name: str) -> list[Expr]:
             write_parts(module, name, step.args[0], of_step=True)
     if formula.initial:
         what = f"what the PROPERTY {name} asks of the first state"
-        module.meta["initial_properties"][name] = [predicate(module, part) for part in formula.initial]
         for part in formula.initial:
-            check_of_state(module, part, what, part.loc)
+            refuse_beyond(module.program, part, STATE, what, part.loc)
+        module.meta["initial_properties"][name] = [predicate(module, part) for part in formula.initial]
     for index, part in enumerate(formula.invariants):
         key = name if len(formula.invariants) == 1 else f"{name}#{index + 1}"
         if key not in module.meta["invariants"]:

@@ -57,6 +57,10 @@ class Union2(_Union):
         """Take both sides."""
         super().__init__((left, right))
 
+    def made_of(self) -> Iterable[Value]:
+        """List both sides."""
+        return self.parts
+
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
@@ -112,6 +116,10 @@ class Intersection(LazySet):
         super().__init__()
         self.left, self.right = left, right
 
+    def made_of(self) -> Iterable[Value]:
+        """List both sides."""
+        return self.left, self.right
+
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
@@ -143,6 +151,10 @@ class Difference(LazySet):
         """Take both sides."""
         super().__init__()
         self.left, self.right = left, right
+
+    def made_of(self) -> Iterable[Value]:
+        """List both sides."""
+        return self.left, self.right
 
     @property
     def finite(self) -> bool:
@@ -176,6 +188,10 @@ class Filtered(LazySet):
         """Take the base and the test."""
         super().__init__()
         self.base, self.test = base, test
+
+    def made_of(self) -> Iterable[Value]:
+        """List the base."""
+        return (self.base,)
 
     @property
     def finite(self) -> bool:

@@ -100,7 +100,14 @@ class LazySet(Unlisted):
         """Begin to list the elements: in the order of the set's make, or, once it was asked for all, in any set's."""
         return self.items() if self._forced is None else iter(self.order(self._forced))
 
+    def made_of(self) -> Iterable[Value]:
+        """List what the set is computed from, and what should be sets."""
+        return ()
+
     def _endless(self) -> TlaError:
+        for part in self.made_of():
+            if not is_set(part):
+                return wrong(self.name, "sets", part)
         return TlaError(f"{self.name} is infinite and cannot be listed")
 
     def __contains__(self, value: Value) -> bool:

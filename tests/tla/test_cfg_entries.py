@@ -1,0 +1,128 @@
+"""Each entry of a cfg takes what TLC takes, and refuses what TLC refuses, whichever engine is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.verdict import Verdict
+from lockstep.models.search import Engine, SearchResult, explore_compiled, explore_with_tlc, without_search
+from sampling import sampled
+
+ROOT = """---- MODULE Root ----
+EXTENDS Integers, TLC
+CONSTANTS P, F(_), _ ++ _
+VARIABLE s
+I == INSTANCE Other WITH K <- 3, v <- s
+Init == s = 0
+Next == s' = 1 - s
+Spec == Init /\\ [][Next]_s
+Num == 3
+Num2 == 4
+St == s + 1
+Id(a) == a
+Plus(a, b) == a + b
+Takes(a) == Init /\\ [][Next]_s
+Op(G(_)) == G(1)
+Inv == s < Num
+Sees == I!Two = 7
+Seven == F(s) = 7 /\\ s ++ 1 = s + 1
+Box == []Init
+====
+"""
+OTHER = """---- MODULE Other ----
+EXTENDS Naturals
+CONSTANT K
+VARIABLE v
+Low == v < K
+Two == 2
+====
+"""
+GIVEN = "CONSTANT P = {p1, p2}\nCONSTANT F <- Id\nCONSTANT ++ <- Plus\n"
+START = "INIT Init\nNEXT Next\n"
+
+#: What is added to the cfg, and what is said against it; nothing where both engines find that all holds.
+ADDED = {
+    "INIT Takes\nNEXT Next": "INIT Takes takes 1 argument, and a configuration gives none",
+    "INIT Init\nNEXT Takes": "NEXT Takes takes 1 argument, and a configuration gives none",
+    "SPECIFICATION Takes": "SPECIFICATION Takes takes 1 argument, and a configuration gives none",
+    **{
+        f"{START}{entry} Id": f"{entry} Id takes 1 argument, and a configuration gives none"
+        for entry in ("INVARIANT", "PROPERTY", "CONSTRAINT", "ACTION_CONSTRAINT", "VIEW", "SYMMETRY")
+    },
+    f"{START}INVARIANT Op": "INVARIANT Op takes 1 argument, and a configuration gives none",
+    f"{START}INVARIANT s": "INVARIANT s is a variable, and should be a definition",
+    f"{START}VIEW P": "VIEW P is a constant, and should be a definition",
+    "INIT Next\nNEXT Next": "the INIT Next speaks of the next state",
+    "INIT Init\nNEXT Box": "the NEXT Box is a temporal formula",
+    f"{START}INVARIANT Box": "the INVARIANT Box is a temporal formula",
+    f"{START}CONSTRAINT Next": "the CONSTRAINT Next speaks of the next state",
+    f"{START}VIEW Next": "the VIEW Next speaks of the next state",
+    f"{START}PROPERTY Next": "what the PROPERTY Next asks of the first state speaks of the next state",
+    f"{START}SYMMETRY St": "the SYMMETRY St speaks of the variables",
+    f"{START}SYMMETRY Num": "the SYMMETRY Num should be a set of permutations of model values, and is 3",
+    f"{START}CONSTRAINT Num": "the CONSTRAINT: a formula needs TRUE or FALSE, but was given 3",
+    "INIT Init\nNEXT Num": "a formula needs TRUE or FALSE, but was given 3",
+    "SPECIFICATION Next": "the SPECIFICATION Next should be Init /\\ [][Next]_vars",
+    "SPECIFICATION Spec\nINIT Init": "Init stands beside the SPECIFICATION Spec",
+    "SPECIFICATION Spec\nNEXT Next": "Next stands beside the SPECIFICATION Spec",
+    "INIT Init": "there is INIT, but no NEXT",
+    "NEXT Next": "there is NEXT, but no INIT",
+    f"{START}CONSTANT Num <- s": "the configuration names s, which is a variable",
+    f"{START}CONSTANT s <- Num": "the configuration gives s, which is a variable",
+    f"{START}CONSTANT Num <- Num2 Num2 <- Num": "Num2 stands for Num, but the configuration replaces Num2, too",
+    f"{START}CONSTANT Num <- Num": "Num stands for Num, but the configuration replaces Num, too",
+    f"{START}CONSTANT Num <- Id": "Num takes 0 arguments, but the configuration gives it 1",
+    f"{START}CONSTANT K <- [Other]Num": "the configuration replaces K, which Other declares and does not define",
+    f"{START}CONSTANT Two <- [Other]Low Low <- [Other]Inv": "Low stands for Two, but the configuration replaces Low",
+    f"{START}CONSTANT Two <- [Other]s": "the configuration names s, which is a variable",
+    f"{START}INVARIANT Inv\nCONSTANT s = 9": "",
+    f"{START}INVARIANT Inv\nCONSTANT Num <- Num2 Num2 = 9": "",
+    f"{START}INVARIANT Inv\nCONSTANT Num <- St": "",
+    f"{START}INVARIANT Sees\nCONSTANT Two = [Other]7": "",
+    f"{START}INVARIANT Inv\nCONSTANT K = [Other]0": "",
+    f"{START}INVARIANT Inv Inv\nVIEW Num\nACTION_CONSTRAINT Init": "",
+}
+#: The whole cfg, where the constants are what it is about.
+WHOLE = {
+    f"CONSTANT P <- St F <- Id ++ <- Plus\n{START}": "St, which stands for the constant P, speaks of the variables",
+    f"CONSTANT P = 1 F = 7 ++ <- Plus\n{START}INVARIANT Seven\n": "",
+    f"CONSTANT P = 7 F <- P ++ <- Plus\n{START}INVARIANT Seven\n": "",
+    f"CONSTANT P = 7 F <- Num ++ <- Plus\n{START}": "F takes 1 argument, but the configuration gives it 0",
+}
+CFGS = {**{GIVEN + added + "\n": said for added, said in ADDED.items()}, **WHOLE}
+#: What is asked of TLC in every run: an entry with a parameter, a substitution, signs and values of operators.
+OFTEN = [(cfg, said) for cfg, said in CFGS.items() if "SYMMETRY Id" in cfg or "Num2 <- Num" in cfg or "F = 7" in cfg]
+
+
+def asked(engine: Engine, cfg: str, folder: Path) -> SearchResult:
+    for name, text in (("Root.tla", ROOT), ("Other.tla", OTHER), ("Root.cfg", cfg)):
+        (folder / name).write_text(text)
+    search = explore_with_tlc if engine is Engine.TLC else explore_compiled
+    try:
+        return search(folder / "Root.tla", folder / "Root.cfg")
+    except BadInputError as error:
+        return without_search(folder / "Root.tla", engine, Verdict.MALFORMED, str(error))
+
+
+@pytest.mark.parametrize(("cfg", "said"), CFGS.items(), ids=[*ADDED, *map(str, range(len(WHOLE)))])
+def test_an_entry_is_refused_with_its_place_and_a_code_or_taken(cfg: str, said: str, tmp_path: Path) -> None:
+    found = asked(Engine.COMPILED, cfg, tmp_path)
+    assert found.verdict is (Verdict.MALFORMED if said else Verdict.HOLDS), found.reason
+    assert said in found.reason
+    place, code, _ = found.reason.removeprefix(f"{tmp_path}/").split(" ", 2)
+    assert not said or (place.startswith("Root.") and place.count(":") == 3 and code in ("LS602", "LS603"))
+
+
+@pytest.mark.parametrize(("cfg", "said"), sampled(CFGS.items(), OFTEN))
+def test_tlc_refuses_and_takes_the_same(cfg: str, said: str, tmp_path: Path) -> None:
+    tlc, ours = (asked(engine, cfg, tmp_path) for engine in (Engine.TLC, Engine.COMPILED))
+    assert tlc.verdict is (Verdict.MALFORMED if said else Verdict.HOLDS), tlc.reason
+    assert (tlc.reason, tlc.distinct, tlc.generated, tlc.depth) == (
+        ours.reason,
+        ours.distinct,
+        ours.generated,
+        ours.depth,
+    )
