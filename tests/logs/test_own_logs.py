@@ -19,6 +19,7 @@ from lockstep.conformance.check import TraceVerdict
 from lockstep.logs.mapping import MappingError, line_of
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own_logs import OwnLogs
+from lockstep_command import lockstep
 from places import ROOT
 
 EXAMPLE = ROOT / "docs" / "own_logs"
@@ -110,19 +111,19 @@ def test_the_command_takes_the_files_as_the_logs_of_one_system(tmp_path: Path) -
     assert "holds" not in missing.stdout
 
 
-def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
+def test_the_page_shows_what_is_printed_by_both_engines(tmp_path: Path) -> None:
     for file in EXAMPLE.iterdir():
         shutil.copy(file, tmp_path)
     for folder, words in (("logs", []), ("hasty", ["--hasty"])):
         subprocess.run([sys.executable, "service.py", *words, folder], cwd=tmp_path, check=True)
         files = sorted(f"{folder}/{path.name}" for path in (tmp_path / folder).iterdir())
-        command = ["check", "--spec", "PrimaryBackup.tla", "--mapping", "mapping.toml", *files]
-        found = subprocess.run(
-            [sys.executable, "-m", "lockstep", *command], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        shown = found.stdout.partition("\nreplay:")[0].strip()
-        assert shown in (EXAMPLE / "README.md").read_text()
-    assert "LS205" in shown
+        own = ["--spec", "PrimaryBackup.tla", "--mapping", "mapping.toml", *files]
+        compiled, by_tlc = (lockstep("check", *engine, *own, cwd=tmp_path) for engine in ([], ["--engine", "tlc"]))
+        shown = [each.stdout.partition("\nreplay:")[0].strip() for each in (compiled, by_tlc)]
+        assert all(each in (EXAMPLE / "README.md").read_text() for each in shown)
+        assert shown[0].splitlines()[0].partition(" (")[0] == shown[1].splitlines()[0].partition(" (")[0]
+        assert compiled.returncode == by_tlc.returncode == (1 if words else 0)
+        assert all(("LS205" in each) == bool(words) for each in shown)
 
 
 # ---- What a mapping can say ----
@@ -142,9 +143,11 @@ Observe == [waiting |-> Len(jobs), worker |-> worker, done |-> done]
 Middle == /\\ jobs \\in UNION {[1..n -> [by : Client, size : 1..3]] : n \\in 0..2}
           /\\ worker = Nobody /\\ done \\in 0..20
 Little == done < 14
+Alone == Len(jobs) < 2
 ====
 """
 QUEUE_CFG = "CONSTANTS Client = {a, b}  a = a  b = b  Nobody = Nobody\nINIT Init\nNEXT Next\nINVARIANT Little\n"
+CROWDED_CFG = QUEUE_CFG.replace("Little", "Alone")
 BASIC = """
 [lines.push]
 action = "Push"
@@ -163,20 +166,22 @@ shows = { waiting = "waiting" }
 def queue(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TraceVerdict]:
     folder = tmp_path_factory.mktemp("queue")
     (folder / "Queue.tla").write_text(QUEUE)
-    (folder / "Queue.cfg").write_text(QUEUE_CFG)
     numbers = iter(range(1000))
 
-    def check(mapping: str, *files: list[Any] | str, name: str = "q{}.log", **options: Any) -> TraceVerdict:
+    def check(
+        mapping: str, *files: list[Any] | str, name: str = "q{}.log", cfg: str = QUEUE_CFG, **options: Any
+    ) -> TraceVerdict:
         place = folder / str(next(numbers))
         place.mkdir()
         (place / "mapping.toml").write_text(mapping)
+        (place / "Queue.cfg").write_text(cfg)
         paths = []
         for number, lines in enumerate(files):
             path = place / name.format(number)
             text = lines if isinstance(lines, str) else "".join(json.dumps(line) + "\n" for line in lines)
             path.write_text(text)
             paths.append(path)
-        return judge_own(folder / "Queue.tla", folder / "Queue.cfg", place / "mapping.toml", **options).all(paths)
+        return judge_own(folder / "Queue.tla", place / "Queue.cfg", place / "mapping.toml", **options).all(paths)
 
     return check
 
@@ -401,6 +406,36 @@ def test_a_log_may_begin_in_the_middle_where_a_predicate_of_the_spec_says(queue:
     assert queue(f'kind = "kind"\nstart = "Middle"\n{BASIC}', [*lines[:-1], line("seen", waiting=1)]).verdict is (
         Verdict.VIOLATED
     )
+
+
+def test_what_fails_where_a_log_begins_in_the_middle_fails_for_good(queue: Callable[..., TraceVerdict]) -> None:
+    mapping = f'kind = "kind"\nstart = "Middle"\n{BASIC}[lines.all]\nshows = {{ done = "done" }}\n'
+    found = queue(mapping, [line("all", done=20)])
+    assert (found.verdict, found.reason) == (Verdict.VIOLATED, "each explanation violates Little")
+    (finding,) = found.findings
+    assert (finding.name, finding.action, finding.line) == ("Little", "Init", 0)
+    assert queue(mapping, [line("all", done=13)]).verdict is Verdict.HOLDS
+
+
+def test_an_explanation_that_fails_a_property_is_told_of_though_another_ends_in_the_same_state(
+    queue: Callable[..., TraceVerdict],
+) -> None:
+    """In the end both jobs are gone; that the first one went before the second one came is not sure."""
+    mapping = """kind = "kind"
+[hidden]
+Drop = 2
+[lines.push]
+action = "Push"
+args = { m = { parts = { by = "who", size = "size" } } }
+[lines.dropped]
+shows = { waiting = "waiting" }
+"""
+    pushed = [line("push", who="a", size=1), line("push", who="a", size=1)]
+    found = queue(mapping, [*pushed, line("dropped", waiting=0)], cfg=CROWDED_CFG)
+    assert (found.verdict, found.findings) == (Verdict.HOLDS, [])
+    assert "LS206 note: another explanation violates Alone" in found.notes
+    strict = queue(mapping, [*pushed, line("dropped", waiting=0)], cfg=CROWDED_CFG, strict=True)
+    assert (strict.verdict, strict.verdict.exit_code) == (Verdict.INCONCLUSIVE, 3)
 
 
 def test_two_logs_are_put_in_order_by_their_stamps_and_by_what_is_sent(queue: Callable[..., TraceVerdict]) -> None:

@@ -304,6 +304,7 @@ def test_what_is_found_is_what_trying_every_behaviour_finds(relay: Spec) -> None
         everything.try_all()
         assert found.left_out == ()
         assert found.failures() == minimal(everything.ends)
+        assert minimal({run.failed for run in found.runs} - {NONE}) == minimal(everything.ends - {NONE})
         if not everything.ends:
             assert {(each.thread, each.line.number) for each in found.blocked} == everything.blocked
         for run in found.runs:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockstep.tla.values import equality as tla_values
+from lockstep.tla.values import met
 from lockstep.tla.values.equality import build_set, compare, eq, lookup
 from lockstep.tla.values.itf import from_itf, to_itf
 from lockstep.tla.values.kinds import (
@@ -279,6 +280,24 @@ def test_the_order_of_names_is_remembered_and_numbers_are_never_taken_for_truths
         assert len(tla_values._ORDERS) == 1
     assert [*tla_values.ordered(frozenset({1}))] == [1]
     assert [type(each) for each in tla_values.ordered(frozenset({True}))] == [bool]
+
+
+def test_what_is_remembered_of_a_set_of_numbers_is_not_taken_for_a_set_of_truths(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for most in (4096, 1):  # remembered, and forgotten at once
+        monkeypatch.setattr(met, "_MOST", most)
+        numbers, truths = frozenset([(0, 1)]), frozenset([(False, True)])
+        assert numbers == truths, "Python holds them equal"
+        for each, kind in ((numbers, int), (truths, bool), (numbers, int)):
+            assert shape_of(each) == (frozenset, (tuple, kind))
+            parts = [part for part in sort_key(each)[2] if type(part) is tuple]
+            assert kind in map(type, itertools.chain.from_iterable(parts))
+        with pytest.raises(TlaTypeError):
+            build_set([numbers, truths])
+        with pytest.raises(TlaTypeError):
+            member(truths, frozenset({numbers}))
+        assert len(met.by_id) <= most
 
 
 # ---- Whether values can be compared is told by their shapes, where these tell ----

@@ -139,8 +139,9 @@ def command(
     `--switch repaired` holds the trace against the protocol without any flaw.
 
     `--engine tlc` leaves the whole check to TLC. Each trace becomes a TLA+ module in which every event is one step
-    of the spec. TLC is the authority if the two engines ever differ. It is slow: it takes seconds for a trace, and
-    as long again for each property that fails. It names the event, but not the condition that is false.
+    of the spec; logs that need a search become one whose behaviours are all that may explain them. TLC is the
+    authority if the two engines ever differ. It is slow: it takes seconds for a trace, and as long again for each
+    property that fails. It names the event, but not the condition that is false.
 
     \b
     lockstep check trace.ndjson

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Ambiguity, Finding, TraceVerdict
+from lockstep.conformance.check import Ambiguity, Finding, TraceVerdict, place_of_property
 from lockstep.conformance.codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.interface import Interface
 from lockstep.logs import steps as paths_of
+from lockstep.logs.lines import Line
 from lockstep.logs.mapped import Logs, read_logs
 from lockstep.logs.mapping import Mapping
 from lockstep.logs.order import Order
@@ -63,16 +64,17 @@ def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False,
     logs = read_logs(paths, subject.mapping, subject.spec, subject.interface.words, tell("line {:,} read"))
     verdict = TraceVerdict(source, Verdict.HOLDS, "", notes=list(logs.notes))
     if not logs.lines:
-        verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "the logs tell of nothing that the spec knows"
+        conclude_nothing_told(verdict, logs)
         return verdict
     steps = Steps(subject.spec, subject.interface, subject.mapping.hidden)
     order = Order(logs.threads, logs.skew, logs.resolution)
-    found = explain(order, steps, _starts(subject, steps), on_line=tell(f"line {{:,}} of {logs.lines:,} explained"))
+    found = explain(order, steps, starts(subject, steps), on_line=tell(f"line {{:,}} of {logs.lines:,} explained"))
     _conclude(verdict, found, subject, strict)
     if found.conclusion is Conclusion.REFUTED:
-        _refute(verdict, found, order, steps)
+        _refute(verdict, found, steps)
         _blame_clocks(verdict, logs, steps, subject)
-    _count(verdict, found, logs)
+    _count(verdict, found)
+    conclude_nothing_told(verdict, logs)
     verdict.seconds = time.perf_counter() - begin
     return verdict
 
@@ -84,7 +86,7 @@ def _told_now_and_then(say: Say, source: str) -> Callable[[str], Callable[[int],
     return telling
 
 
-def _starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
+def starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
     """Return the states that a log may begin in, None for the initial ones."""
     if subject.start is None:
         return None
@@ -97,27 +99,17 @@ def _starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
             f"{name} has more than {MOST_STARTS:,} states; {most} has {values[most]:,} values in them"
         )
         states.pop()
-    return [paths_of.Path(subject.spec.state(state.as_dict())) for state in states]
+    return [steps.start(subject.spec.state(state.as_dict())) for state in states]
 
 
 # ---- The verdict ----
 
 
 def _conclude(verdict: TraceVerdict, found: Explained, subject: Subject, strict: bool) -> None:
-    failing = [names for names in found.failures() if names]
-    if found.conclusion is Conclusion.EXPLAINED:
-        verdict.reason = "a behaviour of the spec explains all lines; every property holds"
-        possible = _possible(found)
-        verdict.notes += [
-            f"{POSSIBLE} note: another explanation violates {_joined(names)}" for names in possible[:_FEW]
-        ]
-        if possible and strict:
-            verdict.verdict = Verdict.INCONCLUSIVE
-            verdict.reason = f"some explanation violates {_joined(possible[0])}, and --strict takes that for no pass"
-    elif found.conclusion is Conclusion.VIOLATED:
-        verdict.verdict = Verdict.VIOLATED
-        verdict.reason = "each explanation violates " + ", or ".join(map(_joined, failing))
-        verdict.findings = list(_violations(found, subject))
+    if found.conclusion in (Conclusion.EXPLAINED, Conclusion.VIOLATED):
+        conclude_explained(verdict, {run.failed for run in found.runs}, strict=strict)
+        if found.conclusion is Conclusion.VIOLATED:
+            verdict.findings = list(_violations(found, subject))
     elif found.conclusion is Conclusion.UNKNOWN:
         at = f" at {_where(found.blocked)}" if found.blocked else ""
         verdict.verdict, verdict.reason = (
@@ -126,14 +118,39 @@ def _conclude(verdict: TraceVerdict, found: Explained, subject: Subject, strict:
         )
 
 
+def conclude_explained(verdict: TraceVerdict, failed: Collection[frozenset[str]], *, strict: bool) -> None:
+    """Give the verdict on logs that are explained.
+
+    Arguments: `failed`, the properties that each explanation fails; `strict`, whether it is no pass if some fails any.
+    """
+    failing = smallest(each for each in failed if each)
+    if frozenset() not in failed:
+        verdict.verdict = Verdict.VIOLATED
+        verdict.reason = "each explanation violates " + ", or ".join(map(_joined, failing))
+        return
+    verdict.reason = "a behaviour of the spec explains all lines; every property holds"
+    verdict.notes += [f"{POSSIBLE} note: another explanation violates {_joined(names)}" for names in failing[:_FEW]]
+    if failing and strict:
+        verdict.verdict = Verdict.INCONCLUSIVE
+        verdict.reason = f"some explanation violates {_joined(failing[0])}, and --strict takes that for no pass"
+
+
+def conclude_nothing_told(verdict: TraceVerdict, logs: Logs) -> None:
+    """Take back that logs hold which tell of nothing."""
+    if not logs.lines:
+        verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "the logs tell of nothing that the spec knows"
+    elif verdict.verdict is Verdict.HOLDS and not verdict.steps and not verdict.observed:
+        verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "the lines tell of no step, and show nothing"
+
+
+def smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the sets that contain no other one, each once."""
+    known = set(sets)
+    return sorted((each for each in known if not any(other < each for other in known)), key=sorted)
+
+
 def _where(blocked: Iterable[Blocked]) -> str:
     return " or ".join(f"{each.line.source}:{each.line.number}" for each in blocked)
-
-
-def _possible(found: Explained) -> list[frozenset[str]]:
-    """List the smallest sets of properties that explanations fail, where there is one that fails none."""
-    sets = {run.failed for run in found.runs if run.failed}
-    return sorted((each for each in sets if not any(other < each for other in sets)), key=sorted)
 
 
 def _joined(names: Iterable[str]) -> str:
@@ -147,33 +164,53 @@ def _violations(found: Explained, subject: Subject) -> Iterator[Finding]:
         for name in sorted(names):
             here = next(each for each in run.whole() if name in each.failed)
             action = here.steps[-1].action if here.steps else "Init"
-            line = here.told
-            code, place = (
-                subject.interface.code_of(name),
-                str(subject.spec.property_places.get(name.partition("#")[0], "")),
-            )
-            number, text, source = (0, (), "") if line is None else (line.number, (line.text[:200],), line.source)
-            yield Finding("property", code, name, number, 0, "", action, text, str(place), source=source)
+            yield violation(subject, name, action, here.told)
 
 
-def _refute(verdict: TraceVerdict, found: Explained, order: Order, steps: Steps) -> None:
-    verdict.verdict = Verdict.VIOLATED
-    first, *others = sorted(found.blocked, key=lambda each: (each.line.time or 0, each.thread, each.line.number))
-    verdict.reason = f"no behaviour of the spec explains line {first.line.number} of {first.line.source}"
+def violation(subject: Subject, name: str, action: str, line: Line | None) -> Finding:
+    """Describe a property that fails at a line, at None in the first state, by an action."""
+    code, place = subject.interface.code_of(name), place_of_property(subject.spec, name)
+    number, text, source = (0, (), "") if line is None else (line.number, (line.text[:200],), line.source)
+    return Finding("property", code, name, number, 0, "", action, text, place, source=source)
+
+
+def _refute(verdict: TraceVerdict, found: Explained, steps: Steps) -> None:
+    blocked = {(each.thread, each.line): each for each in reversed(found.blocked)}
+    first = blocked[first_of(blocked)]
     reasons = why_not(first.line, first.runs, steps)
-    details = [first.line.text[:200], *_of_states(first)]
+    details = list(_of_states(first))
     for index, reason in enumerate(reasons):
         details += told(reason, state_too=index == 0)
-    if others:
-        details.append(
-            f"nor would it go on with {' or '.join(f'{each.line.source}:{each.line.number}' for each in others)}"
-        )
-    place = next((reason.place for reason in reasons if reason.place), "")
-    action = next((claim.action for claims in first.line.readings for claim in claims if claim.action), "")
+    conclude_refuted(verdict, blocked, details, next((reason.place for reason in reasons if reason.place), ""))
+
+
+def first_of(blocked: Iterable[tuple[int, Line]]) -> tuple[int, Line]:
+    """Return the first of the lines that could have come next, each with the number of its thread."""
+    return min(blocked, key=_by_time)
+
+
+def _by_time(blocked: tuple[int, Line]) -> tuple[int, int, int]:
+    thread, line = blocked
+    return line.time or 0, thread, line.number
+
+
+def conclude_refuted(
+    verdict: TraceVerdict, blocked: Collection[tuple[int, Line]], details: Iterable[str], place: str = ""
+) -> None:
+    """Give the verdict on logs that nothing explains.
+
+    Arguments: `blocked`, the lines that could have come next, each with the number of its thread; `details`, why the
+    first of them does not; `place`, of the formula that is false.
+    """
+    _, first = first_of(blocked)
+    verdict.verdict = Verdict.VIOLATED
+    verdict.reason = f"no behaviour of the spec explains line {first.number} of {first.source}"
+    others = [f"{line.source}:{line.number}" for _, line in sorted(blocked, key=_by_time) if line is not first]
+    said = (first.text[:200], *details, *([f"nor would it go on with {' or '.join(others)}"] if others else []))
+    action = next((claim.action for claims in first.readings for claim in claims if claim.action), "")
     verdict.findings.append(
-        Finding("unexplained", UNEXPLAINED, action, first.line.number, 0, "", action, tuple(details), place,
-                source=first.line.source)
-    )  # fmt: skip
+        Finding("unexplained", UNEXPLAINED, action, first.number, 0, "", action, said, place, source=first.source)
+    )
 
 
 def _of_states(blocked: Blocked) -> Iterator[str]:
@@ -188,7 +225,7 @@ def _blame_clocks(verdict: TraceVerdict, logs: Logs, steps: Steps, subject: Subj
         return
     declared = logs.skew + logs.resolution
     for slack in ((declared or _MILLISECOND) * factor for factor in _FACTORS):
-        if explain(Order(logs.threads, slack), steps, _starts(subject, steps), most=_FEW_STATES).runs:
+        if explain(Order(logs.threads, slack), steps, starts(subject, steps), most=_FEW_STATES).runs:
             verdict.notes.append(
                 f"note: if the clocks differ by {_milliseconds(slack)} ms, a behaviour explains these lines;"
                 f" the mapping says {_milliseconds(declared)} ms"
@@ -200,7 +237,7 @@ def _milliseconds(nanoseconds: int) -> str:
     return f"{nanoseconds / _MILLISECOND:,.10g}"
 
 
-def _count(verdict: TraceVerdict, found: Explained, logs: Logs) -> None:
+def _count(verdict: TraceVerdict, found: Explained) -> None:
     """Take down how much was explained, and how sure it is."""
     run = found.runs[0] if found.runs else max(
         (run for each in found.blocked for run in each.runs), key=lambda each: len(each.whole()), default=None
@@ -219,5 +256,3 @@ def _count(verdict: TraceVerdict, found: Explained, logs: Logs) -> None:
             f"note: up to {found.ambiguity.most:,} states explain the lines up to one of them;"
             f" a log of {name} would tell most ({entropy[name]:.2f} bits)"
         )
-    if verdict.verdict is Verdict.HOLDS and not verdict.steps and not verdict.observed:
-        verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "the lines tell of no step, and show nothing"

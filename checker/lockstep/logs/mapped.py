@@ -176,6 +176,18 @@ def _message(source: Source | None, record: Record) -> str | None:
     return None if found is UNTOLD else str(found)
 
 
+@dataclass(frozen=True, slots=True)
+class PartOf:
+    """Tells the values that agree with the parts of one that a line tells."""
+
+    told: dict[str, Any]
+    words: Words
+
+    def __call__(self, value: Value) -> bool:
+        """Tell whether a value has these parts."""
+        return equal_count(self.told, value, self.words) is not None
+
+
 class _Reader:
     def __init__(self, mapping: Mapping, spec: Spec, words: Words) -> None:
         self.mapping, self.spec, self.words, self.rules = mapping, spec, words, Rules(mapping)
@@ -224,8 +236,7 @@ class _Reader:
         if found is UNTOLD:
             return None
         if isinstance(found, Parts):
-            parts, words = found.told, self.words
-            return Matching(name, lambda value: equal_count(parts, value, words) is not None)
+            return Matching(name, PartOf(found.told, self.words))
         return Exactly(name, self.value(found, record, name))
 
     def value(self, tree: Any, record: Record, name: str) -> Value:

@@ -3,8 +3,8 @@
 An explanation is a behaviour from a declared start. It has the steps of every line, in an order in which the lines may
 have happened, and hidden steps between them, no more of each than are declared; none comes after the last line. What is
 carried is how far each log was read, the state, and the properties that failed. What is equal in these is one, and
-what has failed more than another is given up. Which steps explain a line, a Guide says: one that tries all there are
-(lockstep.logs.steps.Steps), or one that knows its system and proposes some.
+what has failed more than another that has failed something is given up. Which steps explain a line, a Guide says: one
+that tries all there are (lockstep.logs.steps.Steps), or one that knows its system and proposes some.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Protocol
 from lockstep.base.errors import BadInputError
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
-from lockstep.logs.steps import NONE, Path, Step
+from lockstep.logs.steps import NONE, Path, Step, does_for
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 
@@ -135,9 +135,9 @@ class Conclusion(StrEnum):
 class Explained:
     """What the search found.
 
-    `runs` explain all lines; of them none has failed more than another that ends in the same state. Where
-    there is none, `blocked` are the lines that could have come next. `left_out` tells why not all behaviours
-    were looked at.
+    `runs` explain all lines; of those that end in one state, one may have failed nothing, and of the others none has
+    failed more than another. Where there is none, `blocked` are the lines that could have come next. `left_out` tells
+    why not all behaviours were looked at.
     """
 
     runs: tuple[Run, ...]
@@ -182,7 +182,8 @@ def explain(
     return _Search(order, steps, most, on_line).run(steps.starts() if starts is None else starts)
 
 
-#: By what matters of their states, the runs none of which has failed more than another.
+#: By what matters of their states, the run that has failed nothing, if there is one, and others none of which has
+#: failed more than another.
 _Runs = dict[Hashable, list[Run]]
 
 
@@ -247,8 +248,8 @@ class _Search:
         return kept
 
     def _add(self, runs: _Runs, run: Run) -> None:
-        """Add a run, unless one that is alike has failed no more."""
+        """Add a run, unless one that is alike does for it."""
         known = runs.setdefault(self.steps.essence(run.state), [])
-        if not any(other.failed <= run.failed for other in known):
-            known[:] = [other for other in known if not run.failed <= other.failed]
+        if not any(does_for(other.failed, run.failed) for other in known):
+            known[:] = [other for other in known if not does_for(run.failed, other.failed)]
             known.append(run)

@@ -40,10 +40,18 @@ class Path:
     steps: tuple[Step, ...] = ()
 
 
-class Fewest:
-    """Paths by the state they end in; of those alike in that, only the ones that no other one is better than.
+def does_for(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Tell whether what fails `one` does for what fails `other`: these are properties that it fails, and no others.
 
-    A path is no better than another if the other fails no more properties, and uses no more hidden steps.
+    Nothing does not: whether some explanation fails anything is asked, too.
+    """
+    return one <= other and bool(one) == bool(other)
+
+
+class Fewest:
+    """Paths by the state they end in; of those alike in that, only the ones that no other one does for.
+
+    A path does for another if what it fails does, and it uses no more hidden steps.
     """
 
     def __init__(self) -> None:
@@ -54,18 +62,18 @@ class Fewest:
         """Add a path, unless another is as good; tell whether it was added."""
         known = self._by_state.setdefault(path.state, [])
         for before, other in known:
-            if other.failed <= path.failed and all(map(int.__le__, before, used)):
+            if does_for(other.failed, path.failed) and all(map(int.__le__, before, used)):
                 return False
         known[:] = [
             (before, other)
             for before, other in known
-            if not (path.failed <= other.failed and all(map(int.__le__, used, before)))
+            if not (does_for(path.failed, other.failed) and all(map(int.__le__, used, before)))
         ]
         known.append((used, path))
         return True
 
     def paths(self) -> list[Path]:
-        """Return the paths; of those that differ in their hidden steps alone, the ones that fail least."""
+        """Return the paths; of those that differ in their hidden steps alone, the ones that no other one does for."""
         fewest = Fewest()
         for known in self._by_state.values():
             for _, path in known:
@@ -104,6 +112,10 @@ class Steps:
             Path(state, self._of_state(state) | {name for name, holds in first.items() if not holds(state)})
             for state in dict.fromkeys(self.spec.initial_states())
         ]
+
+    def start(self, state: State) -> Path:
+        """Return where a log begins in the middle of a behaviour: what fails there fails, and no first state is."""
+        return Path(state, self._of_state(state))
 
     def forget(self) -> None:
         """Forget what was found so far: the states of a log seldom come again."""

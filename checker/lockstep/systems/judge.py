@@ -15,6 +15,8 @@ from lockstep.conformance.by_tlc import Subject, check_with_tlc
 from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
+from lockstep.logs.by_tlc import check_logs_with_tlc
+from lockstep.logs.check import Subject as LogSubject
 from lockstep.logs.mapping import read_mapping
 from lockstep.systems.opening import open_trace
 from lockstep.systems.own import check_own, load_own_spec, own_system
@@ -147,13 +149,15 @@ def judge_own(
     if tlc is None:
         plain = partial(check_own, spec=spec, interface=interface, mapping=mapped)
         return OwnLogs(plain, searched, always, strict, say)
-    if always:
-        raise BadInputError(
-            f"{mapping}: TLC alone checks logs of which each line tells of one step in full; leave --engine out"
-        )
     parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
         return check_with_tlc(trace, Subject(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
 
-    return OwnLogs(partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc))
+    def search(paths: Sequence[Path], subject: LogSubject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
+        return check_logs_with_tlc(
+            paths, subject, parsed, timeout_seconds=tlc.timeout, jar=tlc.jar, strict=strict, say=say
+        )
+
+    plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc)
+    return OwnLogs(plain, searched, always, strict, say, search)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.near import did_you_mean
@@ -23,6 +24,15 @@ from lockstep.trace.json_lines import STDIN, source_name
 
 #: Checks one log, of which each line tells of one step in full.
 Plain = Callable[[Path | Trace], TraceVerdict]
+
+
+class Search(Protocol):
+    """Searches for the behaviours that explain the logs of one system."""
+
+    def __call__(
+        self, paths: Sequence[Path], subject: Subject, *, strict: bool = False, say: Say = silent
+    ) -> TraceVerdict:
+        """Return the verdict, as check_logs does."""
 
 
 def refuse_mapping(mapping: Mapping, spec: Spec, path: Path, observe: str) -> None:
@@ -122,7 +132,7 @@ class OwnLogs:
     """The check of logs of the reader's own.
 
     `plain` checks a log of which each line tells of one step in full; `searched` is there where lines leave more open,
-    and `always` tells whether they all do.
+    and `always` tells whether they all do. `search` is the engine.
     """
 
     plain: Plain
@@ -130,6 +140,7 @@ class OwnLogs:
     always: bool = False
     strict: bool = False
     say: Say = silent
+    search: Search = check_logs
 
     @property
     def together(self) -> bool:
@@ -149,7 +160,7 @@ class OwnLogs:
         """Check the logs of one system."""
         assert self.searched is not None
         try:
-            return of_own(check_logs(paths, self.searched, strict=self.strict, say=self.say))
+            return of_own(self.search(paths, self.searched, strict=self.strict, say=self.say))
         except Exception as error:  # Whatever it is, it is these logs' alone.
             source = ", ".join(map(source_name, paths))
             if isinstance(error, BadInputError):

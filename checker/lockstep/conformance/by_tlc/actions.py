@@ -44,10 +44,11 @@ class Actions:
             args = [f"{self._names.prefix}arg{index}" for index in range(1, len(params) + 1)]
             calls = []
             for part in parts:
-                calls.append(_call(self._fresh(action), args))
+                alternative = self._fresh(action)
+                calls.append(_call(alternative, args))
                 fields = dict(zip(args, params, strict=True))
-                self._write(calls[-1], part, list(part.frames), args, fields)
-            self.lines += [f"{_call(name, args)} ==", *(f"    \\/ {call}" for call in calls)]
+                self._write(self._head(alternative, [], args), part, list(part.frames), args, fields)
+            self.lines += [f"{self._head(name, [], args)} ==", *(f"    \\/ {call}" for call in calls)]
         return self._operators[action]
 
     def _fresh(self, action: str) -> str:
@@ -97,12 +98,16 @@ class Actions:
         body.append(f"    {name}" + ("(" if [*given, *args] else ""))
         body.append("\n    ,\n".join([*given, *args]))
         body.append("    )" if [*given, *args] else "")
-        self._write(_call(name, [*own, *args]), part, frames, args, fields)
+        self._write(self._head(name, own, args), part, frames, args, fields)
 
     def _refuse_instance(self, definition: Definition, part: ActionPart) -> None:
         if "!" in definition.name or definition.uid in self._program.tree.origins:
             message = f"TLC cannot be given the arguments of {part.name}: {definition.name} is of an INSTANCE"
             raise CompileError(message, definition.loc)
+
+    def _head(self, name: str, own: Sequence[str], args: Sequence[str]) -> str:
+        """Write the left side of a definition with parameters of its own, and those for what quantifiers choose."""
+        return _call(name, [*own, *args])
 
     def _narrowed(self, bound: Bound, args: Sequence[str], fields: dict[str, str]) -> Iterator[str]:
         """Write a quantifier over the set that holds the argument alone, and not even that if it is not in its own."""

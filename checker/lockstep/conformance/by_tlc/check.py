@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
@@ -15,6 +14,7 @@ from lockstep.conformance.by_tlc.comparisons import count_compared
 from lockstep.conformance.by_tlc.literals import decoded
 from lockstep.conformance.by_tlc.module import ReadEvent, TraceModule
 from lockstep.conformance.by_tlc.names import PROBE, SHOWS
+from lockstep.conformance.by_tlc.printed import printed_values
 from lockstep.conformance.check import (
     INIT,
     Events,
@@ -27,9 +27,8 @@ from lockstep.conformance.check import (
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
 from lockstep.tla.loading.project import Parsed
-from lockstep.tla.spec import Spec
+from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
-from lockstep.tla.values.text import parse_value
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
 from lockstep.tlc.result import Cause, PropertyKind
 from lockstep.trace.format import Event, TraceError
@@ -214,7 +213,7 @@ class _Check:
             raise TlaError(f"TLC refuses the module of this trace: {result.reason}")
         elif result.depth is None or result.distinct != result.depth:
             states = f"{result.distinct} states at depth {result.depth}"
-            raise TlaError(f"{states}: an event has two successors, or there are two initial states")
+            raise TlaError(f"{states}: an event {TWO_SUCCESSORS}, or there are two initial states")
         else:
             self._judge_depth(module, result.depth - 1, _printed(module, result))
 
@@ -306,7 +305,7 @@ def _violated_property(result: TlcResult) -> str | None:
 def _compared_last(module: TraceModule, result: TlcResult) -> tuple[int, str]:
     """Return the event that a probing module came to, and the field that it compared last; empty if it did not."""
     number, compared = 0, ""
-    for _, what, field, event in _values(result.user_output, module.names.print_start):
+    for _, what, field, event in printed_values(result.user_output, module.names.print_start):
         if what == PROBE:
             number, compared = event or number, field
     return number, compared
@@ -315,24 +314,8 @@ def _compared_last(module: TraceModule, result: TlcResult) -> tuple[int, str]:
 def _printed(module: TraceModule, result: TlcResult) -> dict[int, tuple[str, Value]]:
     """Read what the module printed where events did not agree: of each, what disagrees and the spec's value."""
     found: dict[int, tuple[str, Value]] = {}
-    for value in _values(result.user_output, module.names.print_start):
+    for value in printed_values(result.user_output, module.names.print_start):
         _, what, number, shown = value
         if what != PROBE:
             found.setdefault(number, (what, decoded(shown)))
     return found
-
-
-def _values(lines: tuple[str, ...], start: str) -> Iterator[Any]:
-    """Yield the values that TLC printed; it breaks long ones into lines."""
-    pending: list[str] = []
-    for line in lines:
-        if line.startswith(start):
-            pending = []
-        pending.append(line)
-        if not line.endswith(">>"):
-            continue
-        try:
-            yield parse_value("\n".join(pending))
-        except ValueError:
-            continue
-        pending = []

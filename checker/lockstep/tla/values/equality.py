@@ -25,6 +25,7 @@ from lockstep.tla.values.kinds import (
     shape_of,
     sort_key,
 )
+from lockstep.tla.values.met import by_id
 
 
 def eq(left: Value, right: Value) -> bool:
@@ -124,6 +125,9 @@ def _compare_tables(a: dict[Value, Value], b: dict[Value, Value]) -> bool | None
 def _compare_sets(left: frozenset[Value], right: frozenset[Value]) -> bool | None:
     if len(left) != len(right):
         return False
+    shape = shape_of(left)
+    if shape and shape == shape_of(right):
+        return left == right
     if left == right:
         return True if same_kind(left, right) else None
     a, b = set(map(type, left)), set(map(type, right))
@@ -241,12 +245,18 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
             for element in container:
                 eq(value, element)
         return None
-    stored = _stored(container, value) if value in container else None
+    present = value in container
+    shape = _shape_within(container)
+    if shape and (shape == (other := shape_of(value)) or common_shape({shape, other})):
+        return (value,) if present else None
+    stored = _stored(container, value) if present else None
     if stored is not None:
         if not same_kind(stored[0], value):
             raise incomparable(stored[0], value)
         return stored
-    _refuse_incomparable(container, value)
+    for element in container:
+        if not same_shape(element, value) and _compare(element, value) is None:
+            raise incomparable(element, value)
     return None
 
 
@@ -256,15 +266,14 @@ _MOST_SHAPES = 64
 _FEW = 2
 
 
-def _refuse_incomparable(container: Any, value: Value) -> None:
-    """Raise TlaTypeError if some element cannot be compared with the value."""
-    if type(container) is frozenset and len(container) > _FEW:
-        shape = shape_of_elements(container)
-        if shape and common_shape({shape, shape_of(value)}):
-            return
-    for element in container:
-        if not same_shape(element, value) and _compare(element, value) is None:
-            raise incomparable(element, value)
+def _shape_within(container: Any) -> Any:
+    """Answer the shape that all elements of a set have, if that is known or worth finding out; False if not."""
+    if type(container) is not frozenset:
+        return False
+    known = by_id.get(id(container))
+    if known is not None:
+        return known.shape[1]
+    return len(container) > _FEW and shape_of_elements(container)
 
 
 def shape_of_elements(container: frozenset[Value]) -> Any:
@@ -277,10 +286,15 @@ def shape_of_elements(container: frozenset[Value]) -> Any:
     if known is not None:
         shapes.add(shape_of_elements(known[0]))
     shape = bool(shapes) and common_shape(shapes)
+    remember_shape(container, shape)
+    return shape
+
+
+def remember_shape(container: frozenset[Value], shape: Any) -> None:
+    """Remember the shape that all elements of a set have."""
     if len(_shapes) >= _MOST_SHAPES:
         del _shapes[next(iter(_shapes))]
     _shapes[id(container)] = (container, shape)
-    return shape
 
 
 def sample_of_uniform(container: frozenset[Value]) -> list[Value]:
@@ -317,6 +331,8 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
         sample = _sample(listed)[0]
         other = next(e for e in listed if type(e) is not ModelValue and kind_of(e) != kind_of(sample))
         raise incomparable(sample, other)
+    if common_shape(set(map(shape_of, listed))):
+        return
     first = _sample(listed)
     if first and len(listed) > 1:
         for element in listed:

@@ -24,6 +24,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from lockstep.base.errors import BadInputError
+from lockstep.tla.values.met import by_id, remember
 
 Value: TypeAlias = Any
 
@@ -155,6 +156,8 @@ _SHAPES: dict[Any, Any] = {}
 _LONG = 16
 _NO_ARGUMENT = (tuple,)
 _NO_ELEMENT = (frozenset,)
+#: The shapes of sequences and sets of what has no parts.
+_FLAT_SEQUENCES, _FLAT_SETS = ({each: (kind, each) for each in (int, str, bool)} for kind in (tuple, frozenset))
 
 
 def shape_of(value: Value) -> Any:
@@ -164,18 +167,33 @@ def shape_of(value: Value) -> Any:
     what it is, and the one shape of what is in it, if there is anything.
     """
     kind = type(value)
+    if kind is tuple:
+        return _shape_of_few(value, _NO_ARGUMENT, _FLAT_SEQUENCES)
     if kind is int or kind is str or kind is bool:
         return kind
+    if kind is frozenset:
+        if (known := by_id.get(id(value))) is not None:
+            return known.shape
+        shape = _shape_of_few(value, _NO_ELEMENT, _FLAT_SETS)
+        if shape and value:
+            remember(value, shape)
+        return shape
     if kind is Fcn:
         return value.shape()
-    if kind is ModelValue:
-        return kind if not value.kind else False
-    if (kind is not tuple and kind is not frozenset) or len(value) >= _LONG:
+    return kind if kind is ModelValue and not value.kind else False
+
+
+def _shape_of_few(value: Any, empty: Any, flat: dict[Any, Any]) -> Any:
+    """Answer the shape of a sequence or set."""
+    if len(value) >= _LONG:
         return False
     if not value:
-        return _NO_ARGUMENT if kind is tuple else _NO_ELEMENT
+        return empty
+    kinds = set(map(type, value))
+    if len(kinds) == 1 and (known := flat.get(kinds.pop())) is not None:
+        return known
     shape = common_shape(set(map(shape_of, value)))
-    return (kind, shape) if shape else False
+    return (*empty, shape) if shape else False
 
 
 def common_shape(shapes: set[Any]) -> Any:
@@ -276,7 +294,13 @@ def sort_key(value: Value, number: Callable[[str], Any] = _by_alphabet) -> tuple
     if rank < 4:
         return (rank, value)
     if kind is frozenset:
-        return (rank, len(value), *sorted(sort_key(each, number) for each in value))
+        known = by_id.get(id(value)) if shape_of(value) else None
+        found = None if known is None else known.keys.get(number)
+        if found is None:
+            found = (rank, len(value), *sorted([sort_key(each, number) for each in value]))
+            if known is not None:
+                known.keys[number] = found
+        return found
     key: list[Any] = [rank, len(value) if kind is tuple else len(value.d)]
     if kind is tuple:
         for index, element in enumerate(value, 1):

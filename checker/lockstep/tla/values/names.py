@@ -58,6 +58,11 @@ class Names:
             if isinstance(container, LazySet):
                 container.list_by(self._order)
             return listed(container)
+        found = self._in_order(container)
+        return ordered(container) if found is None else found
+
+    def _in_order(self, container: frozenset[Value]) -> Collection[Value] | None:
+        """List a set in TLC's order, found out once for the very set; None where the order is not known."""
         if len(container) < 2:
             return container
         kept = self._sorted.get(id(container))
@@ -68,7 +73,7 @@ class Names:
             return known
         found = self.sorted(container)
         if found is None:
-            return ordered(container)
+            return None
         if all(type(element) is ModelValue or type(element) is str for element in found):
             if len(self._orders) == _MOST_ORDERS:
                 self._orders.clear()
@@ -110,5 +115,5 @@ class Names:
         elements = forced(container)
         if type(elements) is not frozenset:
             return listed(elements), True
-        found = self.sorted(elements)
+        found = self._in_order(elements)
         return (ordered(elements), False) if found is None else (found, True)

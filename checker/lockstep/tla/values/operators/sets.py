@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
-from lockstep.tla.values.equality import build_set, lookup
+from lockstep.tla.values.equality import build_set, lookup, remember_shape
 from lockstep.tla.values.growing import GrowingSet, unite
 from lockstep.tla.values.growth import grew
 from lockstep.tla.values.kinds import TlaError, Value, common_shape, shape_of, wrong
@@ -158,11 +159,19 @@ def _hold_range(sets: Iterable[Value]) -> bool:
     )
 
 
+def _shape_within(container: frozenset[Value]) -> Any:
+    shape = shape_of(container)
+    return shape[1] if shape else common_shape(set(map(shape_of, container)))
+
+
 def _united(sets: Collection[frozenset[Value]]) -> Value:
     """Compute the union of listed sets: at once where their elements are of one shape, or one set after the other."""
-    shapes = {common_shape(set(map(shape_of, inner))) for inner in sets if inner}
-    if shapes and common_shape(shapes):
-        return frozenset().union(*sets)
+    shapes = {_shape_within(inner) for inner in sets if inner}
+    shape = bool(shapes) and common_shape(shapes)
+    if shape:
+        union = frozenset[Value]().union(*sets)
+        remember_shape(union, shape)
+        return union
     result: Value = frozenset()
     for inner in sets:
         result = cup(result, inner)
