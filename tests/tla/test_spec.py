@@ -180,9 +180,8 @@ def test_an_unsupported_definition_that_nothing_needs_is_refused_only_when_asked
         ("CONSTANT Nothing <- Init", "Nothing"),
         ("CONSTANT x <- Nothing", "Nothing"),
         ("POSTCONDITION Nothing", "Nothing"),
-        ("INIT Nothing", "Nothing"),
-        ("CONSTANT F <- Init", "F takes 1 arguments, but the configuration gives it 0"),
-        ("CONSTANT F = 3", "F takes 1 arguments"),
+        ("INIT Nothing NEXT Next", "INIT Nothing is not defined"),
+        ("CONSTANT F <- Init", "F takes 1 argument, but the configuration gives it 0"),
     ],
 )
 def test_a_configuration_that_names_what_is_not_there_is_refused(cfg: str, said: str, tmp_path: Path) -> None:

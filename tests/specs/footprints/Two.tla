@@ -1,7 +1,7 @@
 ---- MODULE Two ----
 \* INSTANCE, operators given by the cfg, indexes within indexes, and properties of steps.
 EXTENDS Integers, Sequences, FiniteSets
-CONSTANTS Node, NoNode, Big, CL, Ov(_)
+CONSTANTS Node, NoNode, Big, Ov(_)
 VARIABLES node, net, s, m, cur, pos, lim, lo, f, D, T, K, q
 vars == <<node, net, s, m, cur, pos, lim, lo, f, D, T, K, q>>
 Init == /\ node = [n \in Node |-> [log |-> <<>>, commit |-> 0, term |-> 0]]
@@ -23,6 +23,7 @@ RecP(x) == [log : Seq(0..3), commit : 0..x, term : 0..3]
 
 
 OvDef(x) == x + lim
+CL == 0
 CLdef == lim
 Foo(x) == x
 FooR(x) == x + lim - lim + (IF pos = 3 THEN 1 ELSE 0)
