@@ -16,7 +16,11 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
+from lockstep.logs import clocks
 from lockstep.logs.mapping import MappingError, line_of
+from lockstep.logs.order import Order
+from lockstep.logs.search import Explained, explain
+from lockstep.logs.steps import Steps
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own_logs import OwnLogs
 from places import ROOT
@@ -84,6 +88,53 @@ def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
     found = primary_backup.all(logs)
     assert found.verdict is Verdict.VIOLATED
     assert "note: if the clocks differ by 64 ms, a behaviour explains these lines; the mapping says 4 ms" in found.notes
+
+
+def test_the_note_on_clocks_costs_no_more_than_a_bound_whatever_the_logs_are(
+    primary_backup: OwnLogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spent: list[int] = []
+
+    def counting(order: Order, steps: Steps, *starts: Any, most: int) -> Explained:
+        spent.append(most * sum(len(thread.lines) for thread in order.threads))
+        return explain(order, steps, *starts, most=most)
+
+    monkeypatch.setattr(clocks, "explain", counting)
+    for puts in (5, 40, 500):
+        spent.clear()
+        logs = service(tmp_path / str(puts), 1, "--hasty", "--puts", str(puts))
+        found = primary_backup.all(logs)
+        assert found.verdict is Verdict.VIOLATED
+        assert all(each <= 1000 for each in spent)
+        assert bool(spent) is (puts < 500)
+
+
+def test_who_interrupts_the_search_for_a_note_is_told_the_verdict_that_is_known(tmp_path: Path) -> None:
+    logs = service(tmp_path / "hasty", 1, "--hasty")
+    script = """
+import os, signal, sys, time
+from lockstep import cli
+from lockstep.logs import clocks
+def enough(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+clocks.enough = enough
+cli.main()
+"""
+    command = ["check", "--spec", EXAMPLE / "PrimaryBackup.tla", "--mapping", EXAMPLE / "mapping.toml"]
+    for form in ("text", "json", "jsonl"):
+        found = subprocess.run(
+            [sys.executable, "-c", script, *map(str, [*command, "--format", form, *logs])],
+            capture_output=True, text=True, check=False, timeout=50,
+        )  # fmt: skip
+        assert (found.returncode, found.stderr.splitlines()[-1]) == (130, "interrupted")
+        if form == "text":
+            assert "violated: no behaviour of the spec explains line 9" in found.stdout
+            assert "LS205" in found.stdout
+        else:
+            told = json.loads(found.stdout)
+            (verdict,) = told if form == "json" else [told]
+            assert (verdict["verdict"], verdict["findings"][0]["line"]) == ("violated", 9)
 
 
 def test_the_command_takes_the_files_as_the_logs_of_one_system(tmp_path: Path) -> None:

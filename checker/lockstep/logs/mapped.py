@@ -143,6 +143,11 @@ class Logs:
         """How many lines tell of something."""
         return sum(len(thread.lines) for thread in self.threads)
 
+    @property
+    def slack(self) -> int:
+        """How far apart the stamps of two lines may be that happened in the other order."""
+        return self.skew + self.resolution
+
 
 def read_logs(
     paths: Sequence[Path],
