@@ -15,7 +15,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Ambiguity, Finding, TraceVerdict
 from lockstep.conformance.codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.interface import Interface
-from lockstep.logs import clocks
+from lockstep.logs import clocks, ends
 from lockstep.logs import steps as paths_of
 from lockstep.logs.mapped import Logs, read_logs
 from lockstep.logs.mapping import Mapping
@@ -78,6 +78,7 @@ def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False,
         _refute(verdict, found, order, steps)
     _count(verdict, found, logs)
     if found.conclusion is Conclusion.REFUTED:
+        verdict.notes += ends.hints(found, order, subject.mapping)
         _blame_clocks(verdict, logs, steps, subject, say)
     verdict.seconds = time.perf_counter() - begin
     return verdict
@@ -125,10 +126,10 @@ def _conclude(verdict: TraceVerdict, found: Explained, subject: Subject, strict:
         verdict.reason = "each explanation violates " + ", or ".join(map(_joined, failing))
         verdict.findings = list(_violations(found, subject))
     elif found.conclusion is Conclusion.UNKNOWN:
-        at = f" at {_where(found.blocked)}" if found.blocked else ""
+        of = f" of {_where(found.blocked)}" if found.blocked else ""
         verdict.verdict, verdict.reason = (
             Verdict.INCONCLUSIVE,
-            f"not every explanation was looked at{at}: {found.left_out[0]}",
+            f"not every explanation{of} was looked at: {found.left_out[0]}",
         )
 
 
@@ -149,7 +150,7 @@ def _joined(names: Iterable[str]) -> str:
 def _violations(found: Explained, subject: Subject) -> Iterator[Finding]:
     """Yield where each property fails first, in an explanation that fails no more than it must."""
     for names in found.failures():
-        run = next(run for run in found.runs if run.failed == names)
+        run = next(run for run in (*found.runs, *found.cut) if run.failed == names)
         for name in sorted(names):
             here = next(each for each in run.whole() if name in each.failed)
             action = here.steps[-1].action if here.steps else "Init"

@@ -164,16 +164,44 @@ def read_logs(
     reader = _Reader(mapping, spec, words)
     notes: list[str] = []
     threads: dict[tuple[str, Any], list[Line]] = {}
+    cut: set[tuple[str, Any]] = set()
     for log in logs_of(paths):
-        for record in records(log, mapping, notes.append, tell):
+        torn: list[str] = []
+        for record in records(log, mapping, torn.append, tell):
             line, node = reader.line(record)
             if line is not None:
                 key = node if mapping.order == "node" else None
                 threads.setdefault((log.name, key), []).append(line)
+        notes += torn
+        if torn or (mapping.ends == "anywhere" and mapping.order == "file"):
+            # Of a torn line it is not known which node's it is, be it one of which there is no other line.
+            threads.setdefault((log.name, None), [])
+            cut.add((log.name, None))
+    if mapping.ends == "anywhere":
+        cut |= threads.keys()
     found = tuple(
-        Thread(name if node is None else f"{name} of {node}", lines) for (name, node), lines in threads.items()
+        Thread(name if node is None else f"{name} of {node}", lines, (name, node) in cut)
+        for (name, node), lines in threads.items()
     )
+    if cut or mapping.start is not None:
+        found = _without_unsent(found, notes)
     return Logs(found, duration(mapping.skew), duration(mapping.resolution), tuple(notes))
+
+
+def _without_unsent(threads: Sequence[Thread], notes: list[str]) -> tuple[Thread, ...]:
+    """Take out that lines receive what no line sends: what did may be among the lines that are not there."""
+    sent = {line.sends for thread in threads for line in thread.lines}
+    receiving = [(thread, line) for thread in threads for line in thread.lines if line.receives is not None]
+    lost = [(thread, line) for thread, line in receiving if line.receives not in sent]
+    if not lost:
+        return tuple(threads)
+    (thread, line), others = lost[0], len(lost) - 1
+    too = f", nor what {others:,} other{'s receive' if others > 1 else ' receives'}" if others else ""
+    notes.append(f"note: no line sends what {thread.place(line)} receives{too}: it is not known when that was sent")
+    return tuple(
+        replace(each, lines=[one if one.receives in sent else replace(one, receives=None) for one in each.lines])
+        for each in threads
+    )
 
 
 def _message(source: Source | None, record: Record) -> str | None:

@@ -132,7 +132,8 @@ class Mapping(_Table, frozen=True):
     """What the lines of some logs are.
 
     `files` tells whether several files are the logs of one system, or each one's is its own; `order`, whether the lines
-    of a file happened in its order, or those of each node alone.
+    of a file happened in its order, or those of each node alone; `ends`, whether what no line tells of did not happen
+    until the last line of all, or each log may end before that.
     """
 
     lines: dict[str, Rule | list[Rule]]
@@ -142,6 +143,7 @@ class Mapping(_Table, frozen=True):
     codes: dict[str, Code] = {}
     files: Literal["apart", "together"] = "apart"
     order: Literal["file", "node"] = "file"
+    ends: Literal["together", "anywhere"] = "together"
     node: Source | None = None
     time: str | Stamp | None = None
     skew: Duration = "0 s"
@@ -240,6 +242,8 @@ def _of_all(mapping: Mapping) -> Iterator[tuple[str, str]]:
         yield "order", "the lines have no `node`"
     if mapping.node is not None:
         yield from _of_source("node", mapping.node)
+    if mapping.ends == "anywhere" and mapping.files == "apart" and mapping.order == "file":
+        yield "ends", "it says nothing of one log: where several are of one system, say so with `files` or `order`"
     for name in ("skew", "resolution"):
         if duration(getattr(mapping, name)) and mapping.time is None:
             yield name, "it says nothing without `time`"

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
+
 from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.logs.mapping import Field, Mapping, Source
 from lockstep.logs.texts import splitting
@@ -155,7 +157,9 @@ def records(
             if number % 1000 == 0:
                 tell(number)
             if not raw.endswith(b"\n") and beginning(raw, number) is None and _is_torn(raw, split is not None):
-                torn(f"{source}:{number}: the last line does not end, and is left out")
+                if path != log.paths[-1]:
+                    raise TraceError(source, number, f"the last line does not end, though {log.name} goes on")
+                torn(f"{source}:{number}: note: the last line does not end, and is left out")
                 return
             if split is None:
                 whole = raw if raw.endswith(b"\n") else raw + b"\n"
@@ -170,8 +174,13 @@ def records(
 
 
 def _is_torn(raw: bytes, is_text: bool) -> bool:
-    """Tell whether a line without an end is cut: of JSON the closing brace tells, of text nothing does."""
-    return is_text or not raw.rstrip().endswith(b"}")
+    """Tell whether a line without an end is cut: of JSON an object tells that is whole, of text nothing does."""
+    if is_text:
+        return True
+    try:
+        return not isinstance(msgspec.json.decode(raw), dict)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return True
 
 
 def _shown(raw: bytes) -> str:
