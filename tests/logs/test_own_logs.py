@@ -381,6 +381,45 @@ shows = {{ done = {{ field = "done", as = "integer" }} }}
     assert strict.verdict is Verdict.MALFORMED
 
 
+HCLOG_PUSH = "2026-01-02T03:04:05.678Z [INFO]  queue: push: who=a size=2"
+HCLOG_TAKE = "2026-01-02T03:04:05.700Z [INFO]  queue: take"
+
+
+def test_lines_of_json_and_of_several_forms_of_text_are_read_beside_each_other(
+    queue: Callable[..., TraceVerdict],
+) -> None:
+    mapping = f"""kind = ["kind", "message"]
+files = "together"
+time = ["at", {{ field = "time" }}]
+{BASIC}
+[[text]]
+format = "hclog"
+[[text]]
+format = "regex"
+pattern = '(?P<time>\\S+) (?P<kind>finish) (?P<done>\\d+)'
+""".replace('field = "done",', 'field = "done", as = "integer",').replace(
+        'field = "size",', 'field = "size", as = "integer",'
+    )
+    push = {"kind": "push", "at": "2026-01-02T03:04:05.500Z", "who": "b", "size": 1}
+    finish = "2026-01-02T03:04:05.800Z finish 1"
+    found = queue(mapping, f"{json.dumps(push)}\n{HCLOG_PUSH}\n", f"{HCLOG_TAKE}\n{finish}\n")
+    assert (found.verdict, found.steps) == (Verdict.HOLDS, 4), found.reason
+    wrong = queue(mapping, f"{json.dumps(push)}\n{HCLOG_PUSH}\n", f"{HCLOG_TAKE}\n{finish[:-1]}2\n")
+    assert wrong.verdict is Verdict.VIOLATED
+    neither = queue(mapping, '{"kind": "push", "at"\n')
+    assert neither.verdict is Verdict.MALFORMED
+    assert "q0.log:1: the line is not of the form of the mapping's `text`" in neither.reason
+    lacking = queue(mapping, '{"sort": "push", "who": "a"}\n')
+    assert lacking.reason.endswith("q0.log:1: field `kind` or `message`: missing; the line has sort, who")
+
+
+def test_a_long_word_in_a_line_of_logfmt_takes_no_time(queue: Callable[..., TraceVerdict]) -> None:
+    mapping = f'kind = "kind"\notherwise = "ignore"\n{BASIC}\n[text]\nformat = "logfmt"\n'
+    long = "a" * 1_000_000  # if each letter began the search anew, some 500 billion steps
+    found = queue(mapping, f"kind=push who=a {long}\n")
+    assert found.verdict is Verdict.HOLDS
+
+
 def test_rotated_and_packed_files_are_one_log(queue: Callable[..., TraceVerdict], tmp_path: Path) -> None:
     (tmp_path / "Queue.tla").write_text(QUEUE)
     (tmp_path / "Queue.cfg").write_text(QUEUE_CFG)

@@ -12,7 +12,7 @@ from typing import Any
 from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Words, equal_count, to_value
 from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.mapping import Mapping, Rule, Said, Source, Stamp, duration
+from lockstep.logs.mapping import Mapping, Rule, Said, Source, duration
 from lockstep.logs.records import UNTOLD, Log, Parts, Record, logs_of, records
 from lockstep.logs.stamps import nanoseconds
 from lockstep.tla.spec import Spec
@@ -47,14 +47,17 @@ class Rules:
         raise record.error(self._unknown(record))
 
     def _candidates(self, record: Record) -> Sequence[tuple[Rule, list[tuple[str, re.Pattern[str]]]]]:
-        path = self.mapping.kind
-        if path is None:
+        paths = self.mapping.kinds()
+        if not paths:
             return self._rules.get("", ())
-        kind = record.at(path) if self.mapping.otherwise == "ignore" else record.needed(path)
+        path = record.first_of(paths)
+        if path is None and self.mapping.otherwise == "error":
+            raise record.error(record.lacks(paths))
+        kind = None if path is None else record.at(path)
         return self._rules.get(kind, ()) if isinstance(kind, str) else ()
 
     def _unknown(self, record: Record) -> str:
-        path = self.mapping.kind
+        path = record.first_of(self.mapping.kinds())
         if path is None:
             return f"no rule of the mapping fits the line: {record.text[:80]!r}"
         kind = record.at(path)
@@ -212,8 +215,7 @@ def _message(source: Source | None, record: Record) -> str | None:
 class _Reader:
     def __init__(self, mapping: Mapping, spec: Spec, words: Words) -> None:
         self.mapping, self.spec, self.words, self.rules = mapping, spec, words, Rules(mapping)
-        said = mapping.time
-        self.stamp = Stamp(field=said) if isinstance(said, str) else said
+        self.stamps = {stamp.field: stamp for stamp in mapping.stamps()}
 
     def line(self, record: Record) -> tuple[Line | None, Any]:
         known = self.rules.of(record)
@@ -237,15 +239,15 @@ class _Reader:
         return line, node
 
     def time(self, record: Record) -> int | None:
-        if self.stamp is None:
+        if not self.stamps:
             return None
-        found = record.at(self.stamp.field)
-        if found is UNTOLD:
-            raise record.error(f"field `{self.stamp.field}`: missing")
+        path = record.first_of(self.stamps)
+        if path is None:
+            raise record.error(record.lacks(self.stamps))
         try:
-            return nanoseconds(found, self.stamp)
+            return nanoseconds(record.at(path), self.stamps[path])
         except ValueError as error:
-            raise record.error(f"field `{self.stamp.field}`: {error}") from None
+            raise record.error(f"field `{path}`: {error}") from None
 
     def claim(self, said: Said, record: Record) -> Claim:
         told = {name: self.told(name, record.value(source), record) for name, source in said.args.items()}

@@ -122,7 +122,7 @@ class Rule(Reading, frozen=True):
 
 
 class Text(_Table, frozen=True):
-    """How lines that are no JSON are read: `logfmt`, `hclog`, a pattern of logback or log4j, an expression."""
+    """How lines that are no JSON objects are read: `logfmt`, `hclog`, a pattern of logback or log4j, an expression."""
 
     format: Literal["logfmt", "hclog", "logback", "log4j", "regex"]
     pattern: str | None = None
@@ -137,7 +137,7 @@ class Mapping(_Table, frozen=True):
     """
 
     lines: dict[str, Rule | list[Rule]]
-    kind: str | None = None
+    kind: str | list[str] | None = None
     null: str | None = None
     observe: str | None = None
     codes: dict[str, Code] = {}
@@ -145,13 +145,25 @@ class Mapping(_Table, frozen=True):
     order: Literal["file", "node"] = "file"
     ends: Literal["together", "anywhere"] = "together"
     node: Source | None = None
-    time: str | Stamp | None = None
+    time: str | Stamp | list[str | Stamp] | None = None
     skew: Duration = "0 s"
     resolution: Duration = "0 s"
     otherwise: Literal["error", "ignore"] = "error"
     hidden: dict[str, Annotated[int, msgspec.Meta(ge=1, le=100)]] = {}
     start: str | None = None
-    text: Text | None = None
+    text: Text | list[Text] | None = None
+
+    def kinds(self) -> list[str]:
+        """Return the fields that may tell the kind of a line: the first that it has does."""
+        return _listed(self.kind)
+
+    def stamps(self) -> list[Stamp]:
+        """Return the fields that may be the stamp of a line: the first that it has is."""
+        return [Stamp(field=said) if isinstance(said, str) else said for said in _listed(self.time)]
+
+    def texts(self) -> list[Text]:
+        """Return the forms that lines of text may have: the first that fits counts."""
+        return _listed(self.text)
 
     def rules(self) -> Iterator[tuple[str, str, Rule]]:
         """Yield each rule: its kind, how messages name it, and itself."""
@@ -159,6 +171,10 @@ class Mapping(_Table, frozen=True):
             listed = said if isinstance(said, list) else [said]
             for index, rule in enumerate(listed):
                 yield kind, f"lines.{kind}" + (f"[{index}]" if isinstance(said, list) else ""), rule
+
+
+def _listed(said: Any) -> list[Any]:
+    return said if isinstance(said, list) else [] if said is None else [said]
 
 
 class MappingError(BadInputError):
@@ -247,12 +263,16 @@ def _of_all(mapping: Mapping) -> Iterator[tuple[str, str]]:
     for name in ("skew", "resolution"):
         if duration(getattr(mapping, name)) and mapping.time is None:
             yield name, "it says nothing without `time`"
-    if mapping.text is not None:
-        needs = mapping.text.format in ("logback", "log4j", "regex")
-        if needs != (mapping.text.pattern is not None):
-            yield "text.pattern", f"format {mapping.text.format!r} " + ("needs one" if needs else "has none")
-        if mapping.text.format == "regex" and mapping.text.pattern is not None:
-            yield from _expression("text.pattern", mapping.text.pattern)
+    for index, text in enumerate(mapping.texts()):
+        place = f"text[{index}].pattern" if isinstance(mapping.text, list) else "text.pattern"
+        needs = text.format in ("logback", "log4j", "regex")
+        if needs != (text.pattern is not None):
+            yield place, f"format {text.format!r} " + ("needs one" if needs else "has none")
+        if text.format == "regex" and text.pattern is not None:
+            yield from _expression(place, text.pattern)
+    for name in ("kind", "time", "text"):
+        if getattr(mapping, name) == []:
+            yield name, "it names none"
 
 
 def _sources(place: str, rule: Rule) -> Iterator[tuple[str, Source]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,6 +30,9 @@ from lockstep.trace.json_lines import (
 _ROTATED = re.compile(r"^(?P<base>.+?)(?:[.-](?P<number>\d{1,4}|\d{4}-\d\d-\d\d(?:[-T]\d+)?))?(?P<packed>\.gz)?$")
 
 _GZIP = b"\x1f\x8b"
+
+#: So many fields of a line are named at most.
+_FEW = 12
 
 #: Nothing is told, and that is no mistake.
 UNTOLD: Any = object()
@@ -65,11 +68,22 @@ class Record:
             found = found[name]
         return found
 
+    def first_of(self, paths: Iterable[str]) -> str | None:
+        """Return the first of several fields that the line has, None where it has none of them."""
+        return next((path for path in paths if self.at(path) is not UNTOLD), None)
+
+    def lacks(self, paths: Iterable[str]) -> str:
+        """Say that the line has none of some fields, and which it has."""
+        *others, last = (f"`{path}`" for path in paths)
+        wanted = f"field {', '.join(others)} or {last}" if others else f"field {last}"
+        has = ", ".join(list(self.fields)[:_FEW]) + (", ..." if len(self.fields) > _FEW else "")
+        return f"{wanted}: missing; the line has {has or 'no field'}"
+
     def needed(self, path: str) -> Any:
         """Return the value of a field; raises TraceError where it is missing or unreasonable."""
         found = self.at(path)
         if found is UNTOLD:
-            raise self.error(f"field `{path}`: missing")
+            raise self.error(self.lacks([path]))
         problem = unreasonable(found, path)
         if problem:
             raise self.error(problem)
@@ -150,37 +164,37 @@ def records(
     Arguments: `torn`, told of a last line that does not end, which is left out; `tell`, of how many lines were read.
     Raises TraceError where a line is malformed, UnreadableError where a file cannot be read.
     """
-    split = None if mapping.text is None else splitting(mapping.text)
+    splits = [splitting(text) for text in mapping.texts()]
     for path in log.paths:
         source = source_name(path)
         for number, raw in enumerate(_lines(path), start=1):
             if number % 1000 == 0:
                 tell(number)
-            if not raw.endswith(b"\n") and beginning(raw, number) is None and _is_torn(raw, split is not None):
+            if not raw.endswith(b"\n") and beginning(raw, number) is None and not _is_object(raw):
                 if path != log.paths[-1]:
                     raise TraceError(source, number, f"the last line does not end, though {log.name} goes on")
                 torn(f"{source}:{number}: note: the last line does not end, and is left out")
                 return
-            if split is None:
+            if not splits or _is_object(raw):
                 whole = raw if raw.endswith(b"\n") else raw + b"\n"
                 yield Record(source, number, _shown(raw), json_object(whole, source, number, "log"))
                 continue
             text = _decoded(raw, source, number)
-            fields = split(text)
+            fields = next((found for split in splits if (found := split(text)) is not None), None)
             if fields is not None:
                 yield Record(source, number, text, fields)
             elif mapping.otherwise == "error":
                 raise TraceError(source, number, f"the line is not of the form of the mapping's `text`: {text[:80]!r}")
 
 
-def _is_torn(raw: bytes, is_text: bool) -> bool:
-    """Tell whether a line without an end is cut: of JSON an object tells that is whole, of text nothing does."""
-    if is_text:
-        return True
+def _is_object(raw: bytes) -> bool:
+    """Tell whether a line is a whole JSON object."""
+    if not raw.lstrip().startswith(b"{"):
+        return False
     try:
-        return not isinstance(msgspec.json.decode(raw), dict)
+        return isinstance(msgspec.json.decode(raw), dict)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return True
+        return False
 
 
 def _shown(raw: bytes) -> str:
