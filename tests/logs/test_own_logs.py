@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.logs import clocks
-from lockstep.logs.mapping import MappingError, line_of
+from lockstep.logs.mapping import Mapping, MappingError, line_of
+from lockstep.logs.misfit import misfit
 from lockstep.logs.order import Order
 from lockstep.logs.search import Explained, explain
 from lockstep.logs.steps import Steps
@@ -506,10 +512,33 @@ def test_an_action_that_chooses_is_searched_for_though_each_line_tells_all(
         (('action = "Take"', 'action = "Tak"'), "8: field `lines.take.action`: the spec has no action 'Tak'; did"),
         (("{ m = {", "{ k = {"), "6: field `lines.push.args.k`: Push has no such parameter"),
         (("[lines.push]", "[hidden]\nDrup = 1\n[lines.push]"), "5: field `hidden.Drup`: the spec has no action 'Drup'"),
-        (("[lines.push]", "[hidden]\nDrop = 0\n[lines.push]"), "4: field `hidden`"),
-        (("optional", "optoinal"), "6: field `optoinal`: unknown field; did you mean optional"),
+        (("[lines.push]", "[hidden]\nDrop = 0\n[lines.push]"), "5: field `hidden.Drop`: it should be an integer"),
+        (("optional", "optoinal"), "6: field `lines.push.args.m.parts.size.optoinal`: unknown field; did you"),
         (('kind = "kind"', 'kind = "kind"\nskew = "2 ms"'), "2: field `skew`: it says nothing without `time`"),
-        (('kind = "kind"', 'kind = "kind"\nskew = "soon"'), "2: field `skew`"),
+        (
+            ('kind = "kind"', 'kind = "kind"\nskew = "soon"'),
+            '2: field `skew`: it should be a number and ns, us, ms, s or min, as "5 ms", not "soon"',
+        ),
+        (("[lines.push]", '[hidden]\nDrop = "1"\n[lines.push]'), "5: field `hidden.Drop`: it should be an"),
+        (
+            ('action = "Push"', 'action = "Push"\nshows = { done = { field = "d", as = "int" } }'),
+            '6: field `lines.push.shows.done.as`: it should be "boolean", "integer" or "string", not "int"; did'
+            " you mean integer?",
+        ),
+        (('kind = "kind"', 'kind = "kind"\nfiles = "togethr"'), '"apart" or "together", not "togethr"; did you mean'),
+        (('kind = "kind"', "kind = 3"), "1: field `kind`: it should be a string or a list, not 3"),
+        (('kind = "kind"', 'kind = ["kind", 3]'), "1: field `kind[1]`: it should be a string, not 3"),
+        (('kind = "kind"', 'kind = "kind"\n[codes]\nLittle = "X1"'), "3: field `codes.Little`: it should be two to"),
+        (('kind = "kind"', 'kind = "kind"\nkind = "sort"'), "2: it is no TOML: Cannot overwrite a value"),
+        (("[lines.take]", "[lines.take"), "7: it is no TOML: "),
+        (
+            ('kind = "kind"', 'kind = "kind"\ntime = { field = "t", format = "%Q" }'),
+            "2: field `time.format`: no form of a time: 'Q' is a bad directive in format '%Q'",
+        ),
+        (
+            ('kind = "kind"', 'kind = "kind"\ntime = { field = "t", format = "%H", unit = "s" }'),
+            "2: field `time`: give `unit` of a number or",
+        ),
         (('kind = "kind"', ""), "4: field `lines.push`: without `kind` for all lines"),
         (('action = "Push"', ""), "4: field `lines.push`: the `args` are of no `action`"),
         (('action = "Take"', 'ignore = true\nsends = "id"'), "7: field `lines.take`: what is ignored neither sends"),
@@ -532,7 +561,47 @@ def test_a_mistake_in_a_mapping_is_told_with_its_line_before_any_log_is_read(
     with pytest.raises(MappingError) as caught:
         queue(text.replace(*change), [line("take")])
     said = str(caught.value)
-    assert f"mapping.toml:{place}" in said
+    assert place in said
+    assert re.search(r"mapping\.toml:\d+: ", said)
+    if place[0].isdigit():
+        assert f"mapping.toml:{place}" in said
+
+
+def test_what_does_not_fit_a_mapping_is_what_msgspec_refuses() -> None:
+    """Mappings of which one value is replaced by another kind: what is told fits or not is decided twice."""
+    tree = tomllib.loads(f"""kind = "kind"\ntime = {{ field = "t", unit = "s" }}\nskew = "1 s"\n{BASIC}
+[hidden]
+Drop = 2
+[[text]]
+format = "hclog"
+""")
+    values: list[Any] = [3, 0, 101, -1, 2.5, True, "x", "5 ms", "s", "hclog", [], ["x"], [3], {}, {"field": "x"}]
+    refused = Counter[bool]()
+    for path in places_in(tree):
+        for value in values:
+            changed = copy.deepcopy(tree)
+            holder: Any = changed
+            for key in path[:-1]:
+                holder = holder[key]
+            holder[path[-1]] = value
+            found = misfit(changed, Mapping)
+            try:
+                msgspec.convert(changed, Mapping)
+            except msgspec.ValidationError:
+                assert found is not None, (path, value)
+                refused[True] += 1
+            else:
+                assert found is None, (path, value, found)
+                refused[False] += 1
+    assert min(refused.values()) > 50
+
+
+def places_in(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all parts of a tree."""
+    parts = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, part in parts:
+        yield (*path, key)
+        yield from places_in(part, (*path, key))
 
 
 def test_the_line_of_a_field_is_found_in_tables_arrays_and_dotted_keys() -> None:

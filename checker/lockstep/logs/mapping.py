@@ -23,21 +23,33 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
 from lockstep.base.text_files import NotUtf8Error, text_of
-from lockstep.trace.json_lines import explained
+from lockstep.logs.misfit import misfit
 
 #: The code of a property; those of lockstep itself begin with LS.
-Code = Annotated[str, msgspec.Meta(pattern=r"^(?!LS)[A-Z]{2,8}[0-9]{1,6}$")]
+Code = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^(?!LS)[A-Z]{2,8}[0-9]{1,6}$",
+        description="two to eight capital letters, not beginning with LS, and then one to six digits, as LK101",
+    ),
+]
 
 #: A time such as "5 ms".
-Duration = Annotated[str, msgspec.Meta(pattern=r"^[0-9]+(\.[0-9]+)? ?(ns|us|ms|s|min)$")]
+Duration = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[0-9]+(\.[0-9]+)? ?(ns|us|ms|s|min)$",
+        description='a number and ns, us, ms, s or min, as "5 ms"',
+    ),
+]
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
@@ -193,17 +205,17 @@ def read_mapping(path: Path) -> Mapping:
         text = text_of(path)
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise MappingError(f"{path}: {error}") from error
+        raise _no_toml(path, text, str(error)) from error
     except NotUtf8Error as error:
         raise MappingError(str(error)) from error
     except RecursionError as error:
         raise MappingError(f"{path}: nested too deep") from error
+    if (wrong := misfit(tree, Mapping)) is not None:
+        raise mapping_error(path, text, *wrong)
     try:
         mapping = msgspec.convert(tree, Mapping)
-    except msgspec.ValidationError as error:
-        problem = explained(error, tree)
-        field = problem.partition("`")[2].partition("`")[0]
-        raise mapping_error(path, text, field, problem.partition("`: ")[2] + _near(field, problem)) from error
+    except msgspec.ValidationError as error:  # should misfit() allow more
+        raise MappingError(f"{path}: {error}") from error
     for field, problem in _problems(mapping):
         raise mapping_error(path, text, field, problem)
     return mapping
@@ -211,20 +223,16 @@ def read_mapping(path: Path) -> Mapping:
 
 def mapping_error(path: Path, text: str, field: str, problem: str) -> MappingError:
     """Make the error of a field, with the line of the file where it stands."""
-    if "[...]" in field:  # not told is which key of a table it is
-        field = field.removesuffix("[...]").rpartition(".")[2]
-        places = (number for number, line in enumerate(text.splitlines(), start=1) if field in line)
-        line = next(places, None)
-    else:
-        line = line_of(text, field)
+    line = line_of(text, field)
     return MappingError(f"{path}{f':{line}' if line else ''}: field `{field}`: {problem}")
 
 
-def _near(field: str, problem: str) -> str:
-    if "unknown field" not in problem:
-        return ""
-    known = {name for each in (Mapping, Rule, Field, Stamp, Text) for name in each.__struct_encode_fields__}
-    return did_you_mean(field.rpartition(".")[2], known, likeness=0.7)
+def _no_toml(path: Path, text: str, problem: str) -> MappingError:
+    """Make the error of what is no TOML, with the line that tomllib names within its message."""
+    said, _, place = problem.removesuffix(")").rpartition(" (at ")
+    number = re.match(r"line (\d+), column (\d+)$", place)
+    line = int(number[1]) if number else max(1, len(text.splitlines()))
+    return MappingError(f"{path}:{line}: it is no TOML: {said or problem}")
 
 
 def _problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
@@ -270,9 +278,23 @@ def _of_all(mapping: Mapping) -> Iterator[tuple[str, str]]:
             yield place, f"format {text.format!r} " + ("needs one" if needs else "has none")
         if text.format == "regex" and text.pattern is not None:
             yield from _expression(place, text.pattern)
+    for stamp in mapping.stamps():
+        yield from _time_format(stamp)
     for name in ("kind", "time", "text"):
         if getattr(mapping, name) == []:
             yield name, "it names none"
+
+
+def _time_format(stamp: Stamp) -> Iterator[tuple[str, str]]:
+    if stamp.format is None:
+        return
+    if stamp.unit is not None:
+        yield "time", "give `unit` of a number or `format` of a text, not both"
+    try:
+        datetime.strptime("", stamp.format)
+    except ValueError as error:
+        if "does not match" not in str(error):  # that it does not, of an empty text, is no fault
+            yield "time.format", f"no form of a time: {error}"
 
 
 def _sources(place: str, rule: Rule) -> Iterator[tuple[str, Source]]:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from lockstep.base.errors import OUT_OF_RESOURCES
+from lockstep.base.near import did_you_mean
 from lockstep.logs.mapping import Field, Mapping, Source
 from lockstep.logs.texts import splitting
 from lockstep.trace.json_lines import (
@@ -77,7 +78,8 @@ class Record:
         *others, last = (f"`{path}`" for path in paths)
         wanted = f"field {', '.join(others)} or {last}" if others else f"field {last}"
         has = ", ".join(list(self.fields)[:_FEW]) + (", ..." if len(self.fields) > _FEW else "")
-        return f"{wanted}: missing; the line has {has or 'no field'}"
+        near = did_you_mean(last.strip("`"), self.fields)
+        return f"{wanted}: missing; the line has {has or 'no field'}{near}"
 
     def needed(self, path: str) -> Any:
         """Return the value of a field; raises TraceError where it is missing or unreasonable."""
