@@ -45,6 +45,12 @@ Spec == Init /\ [][Next]_vars
 Observe(node) == IF node = Primary THEN [entries |-> written, committed |-> committed]
                                    ELSE [entries |-> stored[node]]
 
+\* Where a log may begin that does not begin with the system; each bound is of what stands above it.
+Middle == /\ written \in 0..4
+          /\ stored \in [Backup -> 0..written]
+          /\ acked \in [Backup -> 0..written] /\ \A b \in Backup : acked[b] <= stored[b]
+          /\ committed \in {n \in 0..written : \A b \in Backup : n <= acked[b]}
+
 \* INV CommittedIsStored: what is committed is on every backup.
 CommittedIsStored == \A b \in Backup : committed <= stored[b]
 

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.logs.mapping import MappingError, line_of
+from lockstep.logs import clocks
+from lockstep.logs.mapping import Mapping, MappingError, line_of
+from lockstep.logs.misfit import misfit
+from lockstep.logs.order import Order
+from lockstep.logs.search import Explained, explain
+from lockstep.logs.steps import Steps
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own_logs import OwnLogs
 from lockstep_command import lockstep
-from places import ROOT
-
-EXAMPLE = ROOT / "docs" / "own_logs"
 
 #: How many runs of the service every run of the tests looks at, and how many the nightly one does.
 EVERY_RUN, NIGHTLY = 6, 1000
@@ -31,13 +39,6 @@ EVERY_RUN, NIGHTLY = 6, 1000
 @pytest.fixture(scope="module")
 def primary_backup() -> OwnLogs:
     return judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
-
-
-def service(folder: Path, seed: int, *words: str) -> list[Path]:
-    """The logs of one run of the service."""
-    command = [sys.executable, EXAMPLE / "service.py", folder, "--seed", seed, *words]
-    subprocess.run(list(map(str, command)), check=True)
-    return sorted(folder.glob("*.log"))
 
 
 def test_a_service_that_is_right_is_explained_though_half_of_it_is_not_logged(
@@ -85,6 +86,53 @@ def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
     found = primary_backup.all(logs)
     assert found.verdict is Verdict.VIOLATED
     assert "note: if the clocks differ by 64 ms, a behaviour explains these lines; the mapping says 4 ms" in found.notes
+
+
+def test_the_note_on_clocks_costs_no_more_than_a_bound_whatever_the_logs_are(
+    primary_backup: OwnLogs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spent: list[int] = []
+
+    def counting(order: Order, steps: Steps, *starts: Any, most: int) -> Explained:
+        spent.append(most * sum(len(thread.lines) for thread in order.threads))
+        return explain(order, steps, *starts, most=most)
+
+    monkeypatch.setattr(clocks, "explain", counting)
+    for puts in (5, 40, 500):
+        spent.clear()
+        logs = service(tmp_path / str(puts), 1, "--hasty", "--puts", str(puts))
+        found = primary_backup.all(logs)
+        assert found.verdict is Verdict.VIOLATED
+        assert all(each <= 1000 for each in spent)
+        assert bool(spent) is (puts < 500)
+
+
+def test_who_interrupts_the_search_for_a_note_is_told_the_verdict_that_is_known(tmp_path: Path) -> None:
+    logs = service(tmp_path / "hasty", 1, "--hasty")
+    script = """
+import os, signal, sys, time
+from lockstep import cli
+from lockstep.logs import clocks
+def enough(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+clocks.enough = enough
+cli.main()
+"""
+    command = ["check", "--spec", EXAMPLE / "PrimaryBackup.tla", "--mapping", EXAMPLE / "mapping.toml"]
+    for form in ("text", "json", "jsonl"):
+        found = subprocess.run(
+            [sys.executable, "-c", script, *map(str, [*command, "--format", form, *logs])],
+            capture_output=True, text=True, check=False, timeout=50,
+        )  # fmt: skip
+        assert (found.returncode, found.stderr.splitlines()[-1]) == (130, "interrupted")
+        if form == "text":
+            assert "violated: no behaviour of the spec explains line 9" in found.stdout
+            assert "LS205" in found.stdout
+        else:
+            told = json.loads(found.stdout)
+            (verdict,) = told if form == "json" else [told]
+            assert (verdict["verdict"], verdict["findings"][0]["line"]) == ("violated", 9)
 
 
 def test_the_command_takes_the_files_as_the_logs_of_one_system(tmp_path: Path) -> None:
@@ -374,6 +422,45 @@ q.FullException: by a of 2
     assert queue(mapping, log.replace("q.Full", "hello q.Full")).verdict is Verdict.MALFORMED
 
 
+HCLOG_PUSH = "2026-01-02T03:04:05.678Z [INFO]  queue: push: who=a size=2"
+HCLOG_TAKE = "2026-01-02T03:04:05.700Z [INFO]  queue: take"
+
+
+def test_lines_of_json_and_of_several_forms_of_text_are_read_beside_each_other(
+    queue: Callable[..., TraceVerdict],
+) -> None:
+    mapping = f"""kind = ["kind", "message"]
+files = "together"
+time = ["at", {{ field = "time" }}]
+{BASIC}
+[[text]]
+format = "hclog"
+[[text]]
+format = "regex"
+pattern = '(?P<time>\\S+) (?P<kind>finish) (?P<done>\\d+)'
+""".replace('field = "done",', 'field = "done", as = "integer",').replace(
+        'field = "size",', 'field = "size", as = "integer",'
+    )
+    push = {"kind": "push", "at": "2026-01-02T03:04:05.500Z", "who": "b", "size": 1}
+    finish = "2026-01-02T03:04:05.800Z finish 1"
+    found = queue(mapping, f"{json.dumps(push)}\n{HCLOG_PUSH}\n", f"{HCLOG_TAKE}\n{finish}\n")
+    assert (found.verdict, found.steps) == (Verdict.HOLDS, 4), found.reason
+    wrong = queue(mapping, f"{json.dumps(push)}\n{HCLOG_PUSH}\n", f"{HCLOG_TAKE}\n{finish[:-1]}2\n")
+    assert wrong.verdict is Verdict.VIOLATED
+    neither = queue(mapping, '{"kind": "push", "at"\n')
+    assert neither.verdict is Verdict.MALFORMED
+    assert "q0.log:1: the line is not of the form of the mapping's `text`" in neither.reason
+    lacking = queue(mapping, '{"sort": "push", "who": "a"}\n')
+    assert lacking.reason.endswith("q0.log:1: field `kind` or `message`: missing; the line has sort, who")
+
+
+def test_a_long_word_in_a_line_of_logfmt_takes_no_time(queue: Callable[..., TraceVerdict]) -> None:
+    mapping = f'kind = "kind"\notherwise = "ignore"\n{BASIC}\n[text]\nformat = "logfmt"\n'
+    long = "a" * 1_000_000  # if each letter began the search anew, some 500 billion steps
+    found = queue(mapping, f"kind=push who=a {long}\n")
+    assert found.verdict is Verdict.HOLDS
+
+
 def test_rotated_and_packed_files_are_one_log(queue: Callable[..., TraceVerdict], tmp_path: Path) -> None:
     (tmp_path / "Queue.tla").write_text(QUEUE)
     (tmp_path / "Queue.cfg").write_text(QUEUE_CFG)
@@ -458,7 +545,8 @@ receives = { field = "id", optional = true }
     taken = [line("take", at=11, id="x")]
     assert queue(mapping, several, taken).verdict is Verdict.HOLDS
     unknown = queue(mapping, several, [line("take", at=60, id="z")])
-    assert (unknown.verdict, unknown.reason.partition(": ")[2]) == (Verdict.MALFORMED, "no line sends 'z'")
+    assert unknown.verdict is Verdict.MALFORMED
+    assert unknown.reason.partition(": ")[2].startswith("no line sends 'z'; if lines are not there, say so: `start`")
 
 
 def test_iso_stamps_count_to_the_nanosecond(queue: Callable[..., TraceVerdict]) -> None:
@@ -493,10 +581,33 @@ def test_an_action_that_chooses_is_searched_for_though_each_line_tells_all(
         (('action = "Take"', 'action = "Tak"'), "8: field `lines.take.action`: the spec has no action 'Tak'; did"),
         (("{ m = {", "{ k = {"), "6: field `lines.push.args.k`: Push has no such parameter"),
         (("[lines.push]", "[hidden]\nDrup = 1\n[lines.push]"), "5: field `hidden.Drup`: the spec has no action 'Drup'"),
-        (("[lines.push]", "[hidden]\nDrop = 0\n[lines.push]"), "4: field `hidden`"),
-        (("optional", "optoinal"), "6: field `optoinal`: unknown field; did you mean optional"),
+        (("[lines.push]", "[hidden]\nDrop = 0\n[lines.push]"), "5: field `hidden.Drop`: it should be an integer"),
+        (("optional", "optoinal"), "6: field `lines.push.args.m.parts.size.optoinal`: unknown field; did you"),
         (('kind = "kind"', 'kind = "kind"\nskew = "2 ms"'), "2: field `skew`: it says nothing without `time`"),
-        (('kind = "kind"', 'kind = "kind"\nskew = "soon"'), "2: field `skew`"),
+        (
+            ('kind = "kind"', 'kind = "kind"\nskew = "soon"'),
+            '2: field `skew`: it should be a number and ns, us, ms, s or min, as "5 ms", not "soon"',
+        ),
+        (("[lines.push]", '[hidden]\nDrop = "1"\n[lines.push]'), "5: field `hidden.Drop`: it should be an"),
+        (
+            ('action = "Push"', 'action = "Push"\nshows = { done = { field = "d", as = "int" } }'),
+            '6: field `lines.push.shows.done.as`: it should be "boolean", "integer" or "string", not "int"; did'
+            " you mean integer?",
+        ),
+        (('kind = "kind"', 'kind = "kind"\nfiles = "togethr"'), '"apart" or "together", not "togethr"; did you mean'),
+        (('kind = "kind"', "kind = 3"), "1: field `kind`: it should be a string or a list, not 3"),
+        (('kind = "kind"', 'kind = ["kind", 3]'), "1: field `kind[1]`: it should be a string, not 3"),
+        (('kind = "kind"', 'kind = "kind"\n[codes]\nLittle = "X1"'), "3: field `codes.Little`: it should be two to"),
+        (('kind = "kind"', 'kind = "kind"\nkind = "sort"'), "2: it is no TOML: Cannot overwrite a value"),
+        (("[lines.take]", "[lines.take"), "7: it is no TOML: "),
+        (
+            ('kind = "kind"', 'kind = "kind"\ntime = { field = "t", format = "%Q" }'),
+            "2: field `time.format`: no form of a time: 'Q' is a bad directive in format '%Q'",
+        ),
+        (
+            ('kind = "kind"', 'kind = "kind"\ntime = { field = "t", format = "%H", unit = "s" }'),
+            "2: field `time`: give `unit` of a number or",
+        ),
         (('kind = "kind"', ""), "4: field `lines.push`: without `kind` for all lines"),
         (('action = "Push"', ""), "4: field `lines.push`: the `args` are of no `action`"),
         (('action = "Take"', 'ignore = true\nsends = "id"'), "7: field `lines.take`: what is ignored neither sends"),
@@ -519,7 +630,47 @@ def test_a_mistake_in_a_mapping_is_told_with_its_line_before_any_log_is_read(
     with pytest.raises(MappingError) as caught:
         queue(text.replace(*change), [line("take")])
     said = str(caught.value)
-    assert f"mapping.toml:{place}" in said
+    assert place in said
+    assert re.search(r"mapping\.toml:\d+: ", said)
+    if place[0].isdigit():
+        assert f"mapping.toml:{place}" in said
+
+
+def test_what_does_not_fit_a_mapping_is_what_msgspec_refuses() -> None:
+    """Mappings of which one value is replaced by another kind: what is told fits or not is decided twice."""
+    tree = tomllib.loads(f"""kind = "kind"\ntime = {{ field = "t", unit = "s" }}\nskew = "1 s"\n{BASIC}
+[hidden]
+Drop = 2
+[[text]]
+format = "hclog"
+""")
+    values: list[Any] = [3, 0, 101, -1, 2.5, True, "x", "5 ms", "s", "hclog", [], ["x"], [3], {}, {"field": "x"}]
+    refused = Counter[bool]()
+    for path in places_in(tree):
+        for value in values:
+            changed = copy.deepcopy(tree)
+            holder: Any = changed
+            for key in path[:-1]:
+                holder = holder[key]
+            holder[path[-1]] = value
+            found = misfit(changed, Mapping)
+            try:
+                msgspec.convert(changed, Mapping)
+            except msgspec.ValidationError:
+                assert found is not None, (path, value)
+                refused[True] += 1
+            else:
+                assert found is None, (path, value, found)
+                refused[False] += 1
+    assert min(refused.values()) > 50
+
+
+def places_in(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all parts of a tree."""
+    parts = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, part in parts:
+        yield (*path, key)
+        yield from places_in(part, (*path, key))
 
 
 def test_the_line_of_a_field_is_found_in_tables_arrays_and_dotted_keys() -> None:

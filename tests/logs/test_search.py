@@ -330,6 +330,36 @@ def test_a_search_that_gave_up_states_concludes_nothing_from_what_it_did_not_fin
     assert gave_up > EVERY_RUN
 
 
+def test_a_log_that_is_cut_is_never_refuted_where_the_whole_one_is_explained(relay: Spec) -> None:
+    """Of each made-up log a copy that ends earlier; without a word on that, some are refuted that are explained."""
+    false_alarms = refuted = violated = undecided = 0
+    for made in all_made_up(relay, EVERY_RUN):
+        whole = explained(relay, made)
+        for number, thread in enumerate(made.threads):
+            for keep in range(len(thread.lines)):
+                short = replace(thread, lines=[replace(line, sends=None) for line in thread.lines[:keep]])
+                others = [replace(each, lines=[replace(line, receives=None) for line in each.lines])
+                          for each in made.threads]  # fmt: skip
+                plain = replace(made, threads=(*others[:number], short, *others[number + 1 :]))
+                cut = replace(plain, threads=tuple(
+                    replace(each, is_cut=k == number) for k, each in enumerate(plain.threads)
+                ))  # fmt: skip
+                found, said = explained(relay, cut), explained(relay, plain)
+                if whole.conclusion is Conclusion.EXPLAINED:
+                    false_alarms += said.conclusion is not Conclusion.EXPLAINED
+                    assert found.conclusion in (Conclusion.EXPLAINED, Conclusion.UNKNOWN)
+                if whole.conclusion is Conclusion.VIOLATED:
+                    assert found.conclusion is not Conclusion.REFUTED
+                if found.conclusion is Conclusion.VIOLATED:
+                    assert minimal({*found.failures(), *whole.failures()}) == found.failures()
+                assert (found.conclusion is Conclusion.EXPLAINED) is (said.conclusion is Conclusion.EXPLAINED)
+                undecided += found.conclusion is Conclusion.UNKNOWN
+                refuted += found.conclusion is Conclusion.REFUTED
+                violated += found.conclusion is Conclusion.VIOLATED
+    assert min(false_alarms, refuted, undecided) >= EVERY_RUN // 20
+    assert violated
+
+
 def one_line(spec: Spec, *readings: tuple[Claim, ...], hidden: Mapping[str, int] | None = None) -> Explained:
     order = Order([Thread("a.log", [Line(1, "", readings)])])
     return explain(order, Steps(spec, interface(spec), hidden or {}))

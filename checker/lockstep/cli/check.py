@@ -156,6 +156,7 @@ def command(
     lockstep check --spec My.tla counterexample.itf.json
     """
     from lockstep.base.verdict import worst
+    from lockstep.logs.check import CutShort
     from lockstep.systems.judge import ByTlc, judge_known, judge_own
     from lockstep.trace.paths import trace_paths
 
@@ -180,11 +181,20 @@ def command(
             ),
         )
     verdicts: list[TraceVerdict] = []
+    stopped: CutShort | None = None
     for job in jobs:
-        verdicts.append(job())
+        try:
+            verdicts.append(job())
+        except CutShort as error:
+            stopped = error
+            verdicts.append(error.verdict)
         progress_end()
         _say(verdicts[-1], form)
+        if stopped is not None:
+            break
     _say_all(verdicts, form)
+    if stopped is not None:
+        raise stopped
     if form == "text" and any(verdict.findings for verdict in verdicts):
         options = _own_words(own, cfg, library, mapping) if own is not None else _switch_words(switches)
         with_tlc = ["--engine tlc"] if tlc is not None else []

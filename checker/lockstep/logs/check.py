@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from lockstep.base.interrupts import Interrupted
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Ambiguity, Finding, TraceVerdict, place_of_property
 from lockstep.conformance.codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.interface import Interface
+from lockstep.logs import clocks, ends
 from lockstep.logs import steps as paths_of
 from lockstep.logs.lines import Line
 from lockstep.logs.mapped import Logs, read_logs
@@ -27,12 +29,6 @@ from lockstep.trace.json_lines import source_name
 
 #: How many states a log may begin in.
 MOST_STARTS = 100_000
-
-#: How many times the declared difference clocks are tried with, where nothing explains the lines; and how many states
-#: are carried then: it is only asked whether something would.
-_FACTORS, _FEW_STATES = (2, 4, 16, 64, 1024), 500
-
-_MILLISECOND = 10**6
 
 #: So many explanations that fail something are told of.
 _FEW = 5
@@ -51,12 +47,21 @@ class Subject:
     start: Spec | None = None
 
 
+class CutShort(Interrupted):
+    """The check was interrupted when there was a verdict, and only a note was sought."""
+
+    def __init__(self, number: int, verdict: TraceVerdict) -> None:
+        """Take the signal and the verdict."""
+        super().__init__(number)
+        self.verdict = verdict
+
+
 def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
     """Check the logs of one system.
 
     Arguments: `paths`, their files; `strict`, whether it is no pass if some explanation fails a property; `say`, told
     now and then how far it is.
-    Raises BadInputError where a line is malformed, or the lines have no order.
+    Raises BadInputError where a line is malformed, or the lines have no order; CutShort.
     """
     begin = time.perf_counter()
     source = ", ".join(source_name(path) for path in paths)
@@ -73,9 +78,11 @@ def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False,
     _conclude(verdict, found, subject, strict)
     if found.conclusion is Conclusion.REFUTED:
         _refute(verdict, found, steps)
-        _blame_clocks(verdict, logs, steps, subject)
     _count(verdict, found)
     conclude_nothing_told(verdict, logs)
+    if found.conclusion is Conclusion.REFUTED:
+        verdict.notes += ends.hints(found, order, subject.mapping)
+        _blame_clocks(verdict, logs, steps, subject, say)
     verdict.seconds = time.perf_counter() - begin
     return verdict
 
@@ -108,14 +115,14 @@ def starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
 
 def _conclude(verdict: TraceVerdict, found: Explained, subject: Subject, strict: bool) -> None:
     if found.conclusion in (Conclusion.EXPLAINED, Conclusion.VIOLATED):
-        conclude_explained(verdict, {run.failed for run in found.runs}, strict=strict)
+        conclude_explained(verdict, {run.failed for run in (*found.runs, *found.cut)}, strict=strict)
         if found.conclusion is Conclusion.VIOLATED:
             verdict.findings = list(_violations(found, subject))
     elif found.conclusion is Conclusion.UNKNOWN:
-        at = f" at {_where(found.blocked)}" if found.blocked else ""
+        of = f" of {_where(found.blocked)}" if found.blocked else ""
         verdict.verdict, verdict.reason = (
             Verdict.INCONCLUSIVE,
-            f"not every explanation was looked at{at}: {found.left_out[0]}",
+            f"not every explanation{of} was looked at: {found.left_out[0]}",
         )
 
 
@@ -161,7 +168,7 @@ def _joined(names: Iterable[str]) -> str:
 def _violations(found: Explained, subject: Subject) -> Iterator[Finding]:
     """Yield where each property fails first, in an explanation that fails no more than it must."""
     for names in found.failures():
-        run = next(run for run in found.runs if run.failed == names)
+        run = next(run for run in (*found.runs, *found.cut) if run.failed == names)
         for name in sorted(names):
             here = next(each for each in run.whole() if name in each.failed)
             action = here.steps[-1].action if here.steps else "Init"
@@ -220,22 +227,19 @@ def _of_states(blocked: Blocked) -> Iterator[str]:
         yield f"{states:,} states explain the lines before it; of those, the nearest:"
 
 
-def _blame_clocks(verdict: TraceVerdict, logs: Logs, steps: Steps, subject: Subject) -> None:
+def _blame_clocks(verdict: TraceVerdict, logs: Logs, steps: Steps, subject: Subject, say: Say) -> None:
     """Say so where clocks that differ by more than is declared would explain the lines, and by how much."""
-    if len(logs.threads) < 2 or not any(line.time is not None for thread in logs.threads for line in thread.lines):
-        return
-    declared = logs.skew + logs.resolution
-    for slack in ((declared or _MILLISECOND) * factor for factor in _FACTORS):
-        if explain(Order(logs.threads, slack), steps, starts(subject, steps), most=_FEW_STATES).runs:
-            verdict.notes.append(
-                f"note: if the clocks differ by {_milliseconds(slack)} ms, a behaviour explains these lines;"
-                f" the mapping says {_milliseconds(declared)} ms"
-            )
-            return
-
-
-def _milliseconds(nanoseconds: int) -> str:
-    return f"{nanoseconds / _MILLISECOND:,.10g}"
+    try:
+        slack = clocks.enough(
+            logs, steps, lambda few: starts(subject, few), lambda text: say(f"{verdict.source}: {text}")
+        )
+    except Interrupted as stopped:
+        raise CutShort(stopped.number, verdict) from stopped
+    if slack is not None:
+        verdict.notes.append(
+            f"note: if the clocks differ by {clocks.milliseconds(slack)} ms, a behaviour explains these lines;"
+            f" the mapping says {clocks.milliseconds(logs.slack)} ms"
+        )
 
 
 def _count(verdict: TraceVerdict, found: Explained) -> None:

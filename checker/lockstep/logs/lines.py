@@ -49,10 +49,18 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """Lines that happened one after the other as they stand in the file, such as the log of one node."""
+    """Lines that happened one after the other as they stand in the file, such as the log of one node.
+
+    Of one that `is_cut` nothing is known after the last line: others may have followed that were lost.
+    """
 
     source: str
     lines: Sequence[Line]
+    is_cut: bool = False
+
+    def end(self) -> str:
+        """Name what the thread does not tell."""
+        return f"{self.source} tells after line {self.lines[-1].number}" if self.lines else f"{self.source} tells"
 
     def place(self, line: Line) -> str:
         """Return where one of the lines stands, as FILE:LINE; a log may have several files."""

@@ -12,7 +12,7 @@ from typing import Any
 from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Has, Size, Words, equal_count, is_so, to_value
 from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.mapping import Mapping, Rule, Said, Same, Source, Stamp, duration
+from lockstep.logs.mapping import Mapping, Rule, Said, Same, Source, duration
 from lockstep.logs.records import UNTOLD, Log, Parts, Record, logs_of, plain, records
 from lockstep.logs.stamps import nanoseconds
 from lockstep.tla.spec import Spec
@@ -47,14 +47,17 @@ class Rules:
         raise record.error(self._unknown(record))
 
     def _candidates(self, record: Record) -> Sequence[tuple[Rule, list[tuple[str, re.Pattern[str]]]]]:
-        path = self.mapping.kind
-        if path is None:
+        paths = self.mapping.kinds()
+        if not paths:
             return self._rules.get("", ())
-        kind = record.at(path) if self.mapping.otherwise == "ignore" else record.needed(path)
+        path = record.first_of(paths)
+        if path is None and self.mapping.otherwise == "error":
+            raise record.error(record.lacks(paths))
+        kind = None if path is None else record.at(path)
         return self._rules.get(kind, ()) if isinstance(kind, str) else ()
 
     def _unknown(self, record: Record) -> str:
-        path = self.mapping.kind
+        path = record.first_of(self.mapping.kinds())
         if path is None:
             return f"no rule of the mapping fits the line: {record.text[:80]!r}"
         kind = record.at(path)
@@ -140,6 +143,11 @@ class Logs:
         """How many lines tell of something."""
         return sum(len(thread.lines) for thread in self.threads)
 
+    @property
+    def slack(self) -> int:
+        """How far apart the stamps of two lines may be that happened in the other order."""
+        return self.skew + self.resolution
+
 
 def read_logs(
     paths: Sequence[Path],
@@ -156,16 +164,44 @@ def read_logs(
     reader = _Reader(mapping, spec, words)
     notes: list[str] = []
     threads: dict[tuple[str, Any], list[Line]] = {}
+    cut: set[tuple[str, Any]] = set()
     for log in logs_of(paths):
-        for record in records(log, mapping, notes.append, tell):
+        torn: list[str] = []
+        for record in records(log, mapping, torn.append, tell):
             line, node = reader.line(record)
             if line is not None:
                 key = node if mapping.order == "node" else None
                 threads.setdefault((log.name, key), []).append(line)
+        notes += torn
+        if torn or (mapping.ends == "anywhere" and mapping.order == "file"):
+            # Of a torn line it is not known which node's it is, be it one of which there is no other line.
+            threads.setdefault((log.name, None), [])
+            cut.add((log.name, None))
+    if mapping.ends == "anywhere":
+        cut |= threads.keys()
     found = tuple(
-        Thread(name if node is None else f"{name} of {node}", lines) for (name, node), lines in threads.items()
+        Thread(name if node is None else f"{name} of {node}", lines, (name, node) in cut)
+        for (name, node), lines in threads.items()
     )
+    if cut or mapping.start is not None:
+        found = _without_unsent(found, notes)
     return Logs(found, duration(mapping.skew), duration(mapping.resolution), tuple(notes))
+
+
+def _without_unsent(threads: Sequence[Thread], notes: list[str]) -> tuple[Thread, ...]:
+    """Take out that lines receive what no line sends: what did may be among the lines that are not there."""
+    sent = {line.sends for thread in threads for line in thread.lines}
+    receiving = [(thread, line) for thread in threads for line in thread.lines if line.receives is not None]
+    lost = [(thread, line) for thread, line in receiving if line.receives not in sent]
+    if not lost:
+        return tuple(threads)
+    (thread, line), others = lost[0], len(lost) - 1
+    too = f", nor what {others:,} other{'s receive' if others > 1 else ' receives'}" if others else ""
+    notes.append(f"note: no line sends what {thread.place(line)} receives{too}: it is not known when that was sent")
+    return tuple(
+        replace(each, lines=[one if one.receives in sent else replace(one, receives=None) for one in each.lines])
+        for each in threads
+    )
 
 
 def _message(source: Source | None, record: Record) -> str | None:
@@ -188,8 +224,7 @@ class PartOf:
 class _Reader:
     def __init__(self, mapping: Mapping, spec: Spec, words: Words) -> None:
         self.mapping, self.spec, self.words, self.rules = mapping, spec, words, Rules(mapping)
-        said = mapping.time
-        self.stamp = Stamp(field=said) if isinstance(said, str) else said
+        self.stamps = {stamp.field: stamp for stamp in mapping.stamps()}
 
     def line(self, record: Record) -> tuple[Line | None, Any]:
         known = self.rules.of(record)
@@ -213,15 +248,15 @@ class _Reader:
         return line, node
 
     def time(self, record: Record) -> int | None:
-        if self.stamp is None:
+        if not self.stamps:
             return None
-        found = record.at(self.stamp.field)
-        if found is UNTOLD:
-            raise record.error(f"field `{self.stamp.field}`: missing")
+        path = record.first_of(self.stamps)
+        if path is None:
+            raise record.error(record.lacks(self.stamps))
         try:
-            return nanoseconds(found, self.stamp)
+            return nanoseconds(record.at(path), self.stamps[path])
         except ValueError as error:
-            raise record.error(f"field `{self.stamp.field}`: {error}") from None
+            raise record.error(f"field `{path}`: {error}") from None
 
     def claim(self, said: Said, record: Record) -> Claim:
         told = {name: self.told(name, record.value(source), record) for name, source in said.args.items()}

@@ -23,21 +23,33 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
 from lockstep.base.text_files import NotUtf8Error, text_of
-from lockstep.trace.json_lines import explained
+from lockstep.logs.misfit import misfit
 
 #: The code of a property; those of lockstep itself begin with LS.
-Code = Annotated[str, msgspec.Meta(pattern=r"^(?!LS)[A-Z]{2,8}[0-9]{1,6}$")]
+Code = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^(?!LS)[A-Z]{2,8}[0-9]{1,6}$",
+        description="two to eight capital letters, not beginning with LS, and then one to six digits, as LK101",
+    ),
+]
 
 #: A time such as "5 ms".
-Duration = Annotated[str, msgspec.Meta(pattern=r"^[0-9]+(\.[0-9]+)? ?(ns|us|ms|s|min)$")]
+Duration = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[0-9]+(\.[0-9]+)? ?(ns|us|ms|s|min)$",
+        description='a number and ns, us, ms, s or min, as "5 ms"',
+    ),
+]
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
@@ -136,7 +148,7 @@ class Rule(Reading, frozen=True):
 
 
 class Text(_Table, frozen=True):
-    """How lines that are no JSON are read: `logfmt`, `hclog`, a pattern of logback or log4j, an expression."""
+    """How lines that are no JSON objects are read: `logfmt`, `hclog`, a pattern of logback or log4j, an expression."""
 
     format: Literal["logfmt", "hclog", "logback", "log4j", "regex"]
     pattern: str | None = None
@@ -146,24 +158,38 @@ class Mapping(_Table, frozen=True):
     """What the lines of some logs are.
 
     `files` tells whether several files are the logs of one system, or each one's is its own; `order`, whether the lines
-    of a file happened in its order, or those of each node alone.
+    of a file happened in its order, or those of each node alone; `ends`, whether what no line tells of did not happen
+    until the last line of all, or each log may end before that.
     """
 
     lines: dict[str, Rule | list[Rule]]
-    kind: str | None = None
+    kind: str | list[str] | None = None
     null: str | None = None
     observe: str | None = None
     codes: dict[str, Code] = {}
     files: Literal["apart", "together"] = "apart"
     order: Literal["file", "node"] = "file"
+    ends: Literal["together", "anywhere"] = "together"
     node: Source | None = None
-    time: str | Stamp | None = None
+    time: str | Stamp | list[str | Stamp] | None = None
     skew: Duration = "0 s"
     resolution: Duration = "0 s"
     otherwise: Literal["error", "ignore"] = "error"
     hidden: dict[str, Annotated[int, msgspec.Meta(ge=1, le=100)]] = {}
     start: str | None = None
-    text: Text | None = None
+    text: Text | list[Text] | None = None
+
+    def kinds(self) -> list[str]:
+        """Return the fields that may tell the kind of a line: the first that it has does."""
+        return _listed(self.kind)
+
+    def stamps(self) -> list[Stamp]:
+        """Return the fields that may be the stamp of a line: the first that it has is."""
+        return [Stamp(field=said) if isinstance(said, str) else said for said in _listed(self.time)]
+
+    def texts(self) -> list[Text]:
+        """Return the forms that lines of text may have: the first that fits counts."""
+        return _listed(self.text)
 
     def rules(self) -> Iterator[tuple[str, str, Rule]]:
         """Yield each rule: its kind, how messages name it, and itself."""
@@ -171,6 +197,10 @@ class Mapping(_Table, frozen=True):
             listed = said if isinstance(said, list) else [said]
             for index, rule in enumerate(listed):
                 yield kind, f"lines.{kind}" + (f"[{index}]" if isinstance(said, list) else ""), rule
+
+
+def _listed(said: Any) -> list[Any]:
+    return said if isinstance(said, list) else [] if said is None else [said]
 
 
 class MappingError(BadInputError):
@@ -189,17 +219,17 @@ def read_mapping(path: Path) -> Mapping:
         text = text_of(path)
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise MappingError(f"{path}: {error}") from error
+        raise _no_toml(path, text, str(error)) from error
     except NotUtf8Error as error:
         raise MappingError(str(error)) from error
     except RecursionError as error:
         raise MappingError(f"{path}: nested too deep") from error
+    if (wrong := misfit(tree, Mapping)) is not None:
+        raise mapping_error(path, text, *wrong)
     try:
         mapping = msgspec.convert(tree, Mapping)
-    except msgspec.ValidationError as error:
-        problem = explained(error, tree)
-        field = problem.partition("`")[2].partition("`")[0]
-        raise mapping_error(path, text, field, problem.partition("`: ")[2] + _near(field, problem)) from error
+    except msgspec.ValidationError as error:  # should misfit() allow more
+        raise MappingError(f"{path}: {error}") from error
     for field, problem in _problems(mapping):
         raise mapping_error(path, text, field, problem)
     return mapping
@@ -207,20 +237,16 @@ def read_mapping(path: Path) -> Mapping:
 
 def mapping_error(path: Path, text: str, field: str, problem: str) -> MappingError:
     """Make the error of a field, with the line of the file where it stands."""
-    if "[...]" in field:  # not told is which key of a table it is
-        field = field.removesuffix("[...]").rpartition(".")[2]
-        places = (number for number, line in enumerate(text.splitlines(), start=1) if field in line)
-        line = next(places, None)
-    else:
-        line = line_of(text, field)
+    line = line_of(text, field)
     return MappingError(f"{path}{f':{line}' if line else ''}: field `{field}`: {problem}")
 
 
-def _near(field: str, problem: str) -> str:
-    if "unknown field" not in problem:
-        return ""
-    known = {name for each in (Mapping, Rule, Field, Stamp, Text) for name in each.__struct_encode_fields__}
-    return did_you_mean(field.rpartition(".")[2], known, likeness=0.7)
+def _no_toml(path: Path, text: str, problem: str) -> MappingError:
+    """Make the error of what is no TOML, with the line that tomllib names within its message."""
+    said, _, place = problem.removesuffix(")").rpartition(" (at ")
+    number = re.match(r"line (\d+), column (\d+)$", place)
+    line = int(number[1]) if number else max(1, len(text.splitlines()))
+    return MappingError(f"{path}:{line}: it is no TOML: {said or problem}")
 
 
 def _problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
@@ -254,15 +280,35 @@ def _of_all(mapping: Mapping) -> Iterator[tuple[str, str]]:
         yield "order", "the lines have no `node`"
     if mapping.node is not None:
         yield from _of_source("node", mapping.node)
+    if mapping.ends == "anywhere" and mapping.files == "apart" and mapping.order == "file":
+        yield "ends", "it says nothing of one log: where several are of one system, say so with `files` or `order`"
     for name in ("skew", "resolution"):
         if duration(getattr(mapping, name)) and mapping.time is None:
             yield name, "it says nothing without `time`"
-    if mapping.text is not None:
-        needs = mapping.text.format in ("logback", "log4j", "regex")
-        if needs != (mapping.text.pattern is not None):
-            yield "text.pattern", f"format {mapping.text.format!r} " + ("needs one" if needs else "has none")
-        if mapping.text.format == "regex" and mapping.text.pattern is not None:
-            yield from _expression("text.pattern", mapping.text.pattern)
+    for index, text in enumerate(mapping.texts()):
+        place = f"text[{index}].pattern" if isinstance(mapping.text, list) else "text.pattern"
+        needs = text.format in ("logback", "log4j", "regex")
+        if needs != (text.pattern is not None):
+            yield place, f"format {text.format!r} " + ("needs one" if needs else "has none")
+        if text.format == "regex" and text.pattern is not None:
+            yield from _expression(place, text.pattern)
+    for stamp in mapping.stamps():
+        yield from _time_format(stamp)
+    for name in ("kind", "time", "text"):
+        if getattr(mapping, name) == []:
+            yield name, "it names none"
+
+
+def _time_format(stamp: Stamp) -> Iterator[tuple[str, str]]:
+    if stamp.format is None:
+        return
+    if stamp.unit is not None:
+        yield "time", "give `unit` of a number or `format` of a text, not both"
+    try:
+        datetime.strptime("", stamp.format)
+    except ValueError as error:
+        if "does not match" not in str(error):  # that it does not, of an empty text, is no fault
+            yield "time.format", f"no form of a time: {error}"
 
 
 def _sources(place: str, rule: Rule) -> Iterator[tuple[str, Source]]:

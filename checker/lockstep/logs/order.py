@@ -67,6 +67,10 @@ class Order:
         """Return the next line of a thread."""
         return self.threads[thread].lines[positions[thread]]
 
+    def cut_short(self, positions: Positions) -> list[Thread]:
+        """List the threads that are cut and whose last line has happened."""
+        return [each for each, at in zip(self.threads, positions, strict=True) if each.is_cut and at == len(each.lines)]
+
     def _refuse_no_order(self) -> None:
         positions = self.start()
         while (thread := next(self.next(positions), None)) is not None:
@@ -120,7 +124,10 @@ def _needs(
     if line.receives is not None:
         where = threads[number].place(line)
         if line.receives not in senders:
-            raise BadInputError(f"{where}: no line sends {line.receives!r}")
+            raise BadInputError(
+                f"{where}: no line sends {line.receives!r}; if lines are not there, say so:"
+                ' `start` where the logs begin later than the system, `ends = "anywhere"` where they may end earlier'
+            )
         sender, at = senders[line.receives]
         if sender == number and at >= place:
             raise BadInputError(f"{where}: {line.receives!r} is received before it is sent")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
+
 from lockstep.base.errors import OUT_OF_RESOURCES
+from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Has, Size
 from lockstep.logs.mapping import Field, Source
 from lockstep.logs.mapping import Mapping as LogMapping
@@ -33,6 +36,8 @@ _GZIP = b"\x1f\x8b"
 
 #: What stands below the line that it belongs to: white space before it, or an exception as Java prints it.
 _BELOW = re.compile(r"\s|$|Caused by: |(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b")
+#: So many fields of a line are named at most.
+_FEW = 12
 
 #: Nothing is told, and that is no mistake.
 UNTOLD: Any = object()
@@ -89,11 +94,23 @@ class Record:
                 return UNTOLD
         return found
 
+    def first_of(self, paths: Iterable[str]) -> str | None:
+        """Return the first of several fields that the line has, None where it has none of them."""
+        return next((path for path in paths if self.at(path) is not UNTOLD), None)
+
+    def lacks(self, paths: Iterable[str]) -> str:
+        """Say that the line has none of some fields, and which it has."""
+        *others, last = (f"`{path}`" for path in paths)
+        wanted = f"field {', '.join(others)} or {last}" if others else f"field {last}"
+        has = ", ".join(list(self.fields)[:_FEW]) + (", ..." if len(self.fields) > _FEW else "")
+        near = did_you_mean(last.strip("`"), self.fields)
+        return f"{wanted}: missing; the line has {has or 'no field'}{near}"
+
     def needed(self, path: str) -> Any:
         """Return the value of a field; raises TraceError where it is missing or unreasonable."""
         found = self.at(path)
         if found is UNTOLD:
-            raise self.error(f"field `{path}`: missing")
+            raise self.error(self.lacks([path]))
         problem = unreasonable(found, path)
         if problem:
             raise self.error(problem)
@@ -211,57 +228,76 @@ def records(
     Arguments: `torn`, told of a last line that does not end, which is left out; `tell`, of how many lines were read.
     Raises TraceError where a line is malformed, UnreadableError where a file cannot be read.
     """
+    splits = [splitting(text) for text in mapping.texts()]
     for path in log.paths:
-        if mapping.text is None:
-            yield from _objects(path, torn, tell)
-        else:
-            yield from _texts(path, splitting(mapping.text), mapping.otherwise == "error", torn, tell)
+        whole = _whole_lines(path, log, torn, tell)
+        yield from _texts(whole, splits, mapping.otherwise == "error") if splits else map(_object, whole)
 
 
-def _objects(path: Path, torn: Callable[[str], None], tell: Callable[[int], None]) -> Iterator[Record]:
-    source = source_name(path)
-    for number, raw in _whole_lines(path, torn, tell, lambda raw: not raw.rstrip().endswith(b"}")):
-        whole = raw if raw.endswith(b"\n") else raw + b"\n"
-        yield Record(source, number, _shown(raw), json_object(whole, source, number, "log"))
+#: A line as it stands: its file's name, its number and its bytes.
+_Raw = tuple[str, int, bytes]
 
 
-def _texts(
-    path: Path, split: Split, strict: bool, torn: Callable[[str], None], tell: Callable[[int], None]
-) -> Iterator[Record]:
-    """Yield the lines of the form, each with those below it."""
-    source = source_name(path)
+def _object(line: _Raw) -> Record:
+    source, number, raw = line
+    whole = raw if raw.endswith(b"\n") else raw + b"\n"
+    return Record(source, number, _shown(raw), json_object(whole, source, number, "log"))
+
+
+def _texts(lines: Iterable[_Raw], splits: Sequence[Split], strict: bool) -> Iterator[Record]:
+    """Yield the lines of a form, each with those below it, and the JSON objects between them."""
     above: Record | None = None
     below: list[str] = []
-    for number, raw in _whole_lines(path, torn, tell, lambda _: True):
-        text = _decoded(raw, source, number)
-        fields = split(text)
-        if fields is not None:
+    for line in lines:
+        record, text = _of_form(line, splits)
+        if record is not None:
             if above is not None:
                 yield _with(above, below)
-            above, below = Record(source, number, text, fields), []
+            above, below = record, []
         elif _BELOW.match(text):
             below.append(text)
         elif strict:
-            raise TraceError(source, number, f"the line is not of the form of the log: {text[:80]!r}")
+            raise TraceError(line[0], line[1], f"the line is not of the form of the log: {text[:80]!r}")
     if above is not None:
         yield _with(above, below)
+
+
+def _of_form(line: _Raw, splits: Sequence[Split]) -> tuple[Record | None, str]:
+    """Return a line with its fields, if it is of a form or JSON, and its text."""
+    source, number, raw = line
+    text = _decoded(raw, source, number)
+    if _is_object(raw):
+        return _object(line), text
+    fields = next((found for split in splits if (found := split(text)) is not None), None)
+    return None if fields is None else Record(source, number, text, fields), text
 
 
 def _with(above: Record, below: list[str]) -> Record:
     return replace(above, fields={**above.fields, "below": "\n".join(below)}) if below else above
 
 
-def _whole_lines(
-    path: Path, torn: Callable[[str], None], tell: Callable[[int], None], is_cut: Callable[[bytes], bool]
-) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file with their numbers, but for one without an end that is cut."""
+def _whole_lines(path: Path, log: Log, torn: Callable[[str], None], tell: Callable[[int], None]) -> Iterator[_Raw]:
+    """Yield the lines of a file, but for the last one of the log if it is cut."""
+    source = source_name(path)
     for number, raw in enumerate(_lines(path), start=1):
         if number % 1000 == 0:
             tell(number)
-        if not raw.endswith(b"\n") and beginning(raw, number) is None and is_cut(raw):
-            torn(f"{source_name(path)}:{number}: the last line does not end, and is left out")
+        if not raw.endswith(b"\n") and beginning(raw, number) is None and not _is_object(raw):
+            if path != log.paths[-1]:
+                raise TraceError(source, number, f"the last line does not end, though {log.name} goes on")
+            torn(f"{source}:{number}: note: the last line does not end, and is left out")
             return
-        yield number, raw
+        yield source, number, raw
+
+
+def _is_object(raw: bytes) -> bool:
+    """Tell whether a line is a whole JSON object."""
+    if not raw.lstrip().startswith(b"{"):
+        return False
+    try:
+        return isinstance(msgspec.json.decode(raw), dict)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
 
 
 def _shown(raw: bytes) -> str:

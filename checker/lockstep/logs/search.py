@@ -153,17 +153,19 @@ class Explained:
 
     `runs` explain all lines; of those that end in one state, one may have failed nothing, and of the others none has
     failed more than another. Where there is none, `blocked` are the lines that could have come next. `left_out` tells
-    why not all behaviours were looked at.
+    why not all behaviours were looked at. `cut` explain the lines up to where a log is cut, one for each set of
+    properties that fails there: what was lost may explain the rest.
     """
 
     runs: tuple[Run, ...]
     blocked: tuple[Blocked, ...]
     left_out: tuple[str, ...]
     ambiguity: Ambiguity
+    cut: tuple[Run, ...] = ()
 
     def failures(self) -> list[frozenset[str]]:
         """Return the smallest sets of properties that an explanation fails, of those that were found, each once."""
-        sets = {run.failed for run in self.runs}
+        sets = {run.failed for run in (*self.runs, *self.cut)}
         return sorted((each for each in sets if not any(other < each for other in sets)), key=sorted)
 
     @property
@@ -173,7 +175,7 @@ class Explained:
             return Conclusion.EXPLAINED
         if self.left_out:
             return Conclusion.UNKNOWN
-        return Conclusion.VIOLATED if self.runs else Conclusion.REFUTED
+        return Conclusion.VIOLATED if self.runs or self.cut else Conclusion.REFUTED
 
 
 def explain(
@@ -207,12 +209,14 @@ class _Search:
     def __init__(self, order: Order, steps: Guide, most: int, on_line: OnLine) -> None:
         self.order, self.steps, self.most, self.on_line = order, steps, most, on_line
         self.ambiguity = Ambiguity()
+        self.cut: dict[frozenset[str], Run] = {}
 
     def run(self, starts: Iterable[Path]) -> Explained:
         carried: dict[Positions, _Runs] = {self.order.start(): {}}
         for path in starts:
             self._add(carried[self.order.start()], Run(path.state, path.failed))
         for number in range(sum(len(thread.lines) for thread in self.order.threads)):
+            self._note_cut(carried)
             after = self._level(number + 1, carried)
             if not after:
                 return self._explained((), tuple(self._blocked(carried)))
@@ -221,7 +225,16 @@ class _Search:
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
 
     def _explained(self, runs: tuple[Run, ...], blocked: tuple[Blocked, ...]) -> Explained:
-        return Explained(runs, blocked, tuple(self.steps.left_out), self.ambiguity)
+        return Explained(runs, blocked, tuple(self.steps.left_out), self.ambiguity, tuple(self.cut.values()))
+
+    def _note_cut(self, carried: Mapping[Positions, _Runs]) -> None:
+        """Take down what has failed where a log is cut and others go on: what was lost can only add to that."""
+        for positions, runs in carried.items():
+            if cut := self.order.cut_short(positions):
+                for run in (run for alike in runs.values() for run in alike):
+                    self.cut.setdefault(run.failed, run)
+                    if not run.failed:
+                        self.steps.left_out.setdefault(f"what {cut[0].end()} is not known")
 
     def _level(self, number: int, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
         """Carry on by one line, in every order."""

@@ -11,7 +11,7 @@ from lockstep.logs.mapping import Text
 #: Returns the fields of a line, None where it is not of the form.
 Split: TypeAlias = Callable[[str], "dict[str, Any] | None"]
 
-_PAIR = re.compile(r"""([^\s=":]+)=("(?:[^"\\]|\\.)*"|\S*)(?=\s|$)""")
+_PAIR = re.compile(r"""(?<![^\s=":])([^\s=":]+)=("(?:[^"\\]|\\.)*"|\S*)(?=\s|$)""")
 
 #: hclog: time, level, name and message, then what the message says by key.
 _HCLOG = re.compile(

@@ -1,0 +1,46 @@
+"""Clocks that differ by more than is declared: would that explain lines that nothing explains?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lockstep.base.progress import Say, silent
+from lockstep.logs.mapped import Logs
+from lockstep.logs.order import Order
+from lockstep.logs.search import explain
+from lockstep.logs.steps import Path, Steps
+
+#: How many times the declared difference clocks are tried with.
+_FACTORS = (2, 4, 16, 64, 1024)
+
+#: What is spent on each: so many lines times states that are carried, and at most so many states; and so many hidden
+#: steps before a line. It is asked only whether something explains the lines, and no verdict depends on the answer.
+_WORK, _MOST_STATES, _MOST_HIDDEN = 1000, 50, 1000
+
+MILLISECOND = 10**6
+
+
+def enough(logs: Logs, steps: Steps, starts: Callable[[Steps], Iterable[Path] | None], say: Say = silent) -> int | None:
+    """Return a difference of the clocks, in nanoseconds, with which a behaviour explains the lines.
+
+    It is None where none is found, which does not mean that there is none: what is spent on the search is bounded.
+
+    Arguments: `logs`, which nothing explains with the clocks that are declared; `steps`, the spec with its hidden
+    actions; `starts`, the states in which the logs may begin; `say`, told what is tried.
+    """
+    if len(logs.threads) < 2 or not any(line.time is not None for thread in logs.threads for line in thread.lines):
+        return None
+    most = min(_MOST_STATES, _WORK // logs.lines)
+    if not most:
+        return None
+    few = Steps(steps.spec, steps.interface, steps.hidden, _MOST_HIDDEN)
+    for slack in ((logs.slack or MILLISECOND) * factor for factor in _FACTORS):
+        say(f"would clocks that differ by {milliseconds(slack)} ms explain this")
+        if explain(Order(logs.threads, slack), few, starts(few), most=most).runs:
+            return slack
+    return None
+
+
+def milliseconds(nanoseconds: int) -> str:
+    """Write a time."""
+    return f"{nanoseconds / MILLISECOND:,.10g}"
