@@ -169,9 +169,9 @@ def test_what_has_no_elements_is_malformed_and_no_violation(post: Callable[..., 
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("repeat = 2", "repeat = 0", "expected `int` >= 1"),
+        ("repeat = 2", "repeat = 0", "it should be an integer from 1 to 100, not 0"),
         ('{ size = "size" }', '{ size = "size", field = "x" }', "give one of `field`, `value`, `file`,"),
-        ('plus = ["first", -1]', "plus = 1.5", "got `float`"),
+        ('plus = ["first", -1]', "plus = 1.5", "it should be an integer, a string or a list, not 1.5"),
         ('{ to = { field = "from" } }', '{ to = { fields = "from" } }', "unknown field"),
     ],
 )

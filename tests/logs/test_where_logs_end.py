@@ -48,7 +48,7 @@ def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_told(judge: Ju
     assert (found.verdict, found.findings) == (Verdict.INCONCLUSIVE, [])
     number = len(b1.splitlines())
     assert found.reason.endswith(f"what {logs[0]} tells after line {number - 1} is not known")
-    assert f"{logs[0]}:{number}: note: the last line does not end, and is left out" in found.notes
+    assert f"note: {logs[0]}:{number}: the last line does not end, and is left out" in found.notes
     logs[0].write_text(b1[:-1])  # the line is whole but for its end
     assert judge("").all(logs).verdict is Verdict.HOLDS
 

@@ -172,7 +172,7 @@ def read_logs(
             if line is not None:
                 key = node if mapping.order == "node" else None
                 threads.setdefault((log.name, key), []).append(line)
-        notes += torn
+        notes += [f"note: {each}" for each in torn]
         if torn or (mapping.ends == "anywhere" and mapping.order == "file"):
             # Of a torn line it is not known which node's it is, be it one of which there is no other line.
             threads.setdefault((log.name, None), [])

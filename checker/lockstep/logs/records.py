@@ -285,7 +285,7 @@ def _whole_lines(path: Path, log: Log, torn: Callable[[str], None], tell: Callab
         if not raw.endswith(b"\n") and beginning(raw, number) is None and not _is_object(raw):
             if path != log.paths[-1]:
                 raise TraceError(source, number, f"the last line does not end, though {log.name} goes on")
-            torn(f"{source}:{number}: note: the last line does not end, and is left out")
+            torn(f"{source}:{number}: the last line does not end, and is left out")
             return
         yield source, number, raw
 
