@@ -26,8 +26,10 @@ from lockstep.logs import clocks
 from lockstep.logs.mapping import Mapping, MappingError, line_of
 from lockstep.logs.misfit import misfit
 from lockstep.logs.order import Order
+from lockstep.logs.records import logs_of, missing_of
 from lockstep.logs.search import Explained, explain
 from lockstep.logs.steps import Steps
+from lockstep.report.junit import junit_xml
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own_logs import OwnLogs
 from lockstep_command import lockstep
@@ -671,6 +673,69 @@ def places_in(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
     for key, part in parts:
         yield (*path, key)
         yield from places_in(part, (*path, key))
+
+
+# ---- Values and logs that cannot be used ----
+
+TWO = """kind = "kind"
+files = "together"
+time = { field = "at", unit = "ms" }
+[lines.push]
+action = "Push"
+sends = { field = "id", optional = true }
+[lines.take]
+action = "Take"
+args = { c = { field = "who", as = "integer", optional = true } }
+receives = { field = "id", optional = true }
+"""
+
+
+@pytest.mark.parametrize("name", [None, True, {"a": 1}, [1]])
+def test_what_is_no_name_of_a_message_is_told_where_it_stands(name: Any, queue: Callable[..., TraceVerdict]) -> None:
+    found = queue(TWO, [line("push", at=1, id=name)], [line("take", at=2, id=1)])
+    assert found.verdict is Verdict.MALFORMED
+    assert found.reason.partition("q0.log:")[2].startswith("1: `sends`: a message is named by a string or an integer")
+
+
+def test_a_message_that_is_sent_twice_is_told_with_both_lines(queue: Callable[..., TraceVerdict]) -> None:
+    found = queue(TWO, [line("push", at=1, id="x")], [line("push", at=2, id="x")])
+    assert re.search(r"q1\.log:1: 'x' was sent before, at \S+q0\.log:1$", found.reason)
+
+
+def test_a_clock_that_jumps_back_is_named_with_a_way_out(queue: Callable[..., TraceVerdict]) -> None:
+    back = [line("push", at=10), line("push", at=90), line("take", at=20)]
+    found = queue(TWO, back, [line("take", at=50)])
+    assert found.verdict is Verdict.MALFORMED
+    assert "no order of the lines is possible" in found.reason
+    assert "q0.log:3 the clock jumps back by 70 ms, and `skew` is less; make it greater, or give no" in found.reason
+    larger = queue(TWO.replace("[lines.push]", 'skew = "70 ms"\n[lines.push]', 1), back, [line("take", at=50)])
+    assert larger.verdict is not Verdict.MALFORMED
+
+
+def test_a_number_that_is_too_long_is_no_word(queue: Callable[..., TraceVerdict]) -> None:
+    found = queue(TWO, [line("push", at=1), line("take", at=2, who="9" * 5000)])
+    assert found.reason.endswith("q0.log:2: field `who`: a number of 5,000 digits is too long")
+    word = queue(TWO, [line("push", at=1), line("take", at=2, who="x" * 5000)])
+    assert word.reason.endswith("xx... is no integer")
+
+
+def test_a_file_that_is_missing_between_rotated_ones_is_told_of(tmp_path: Path) -> None:
+    def missing(*names: str) -> list[str]:
+        (log,) = logs_of([tmp_path / name for name in names])
+        return missing_of(log)
+
+    assert missing("a.log.2.gz", "a.log") == ["a.log.1"]
+    assert missing("a.log.3", "a.log.1") == ["a.log.2", "a.log"]
+    assert missing("a.log.1", "a.log.2", "a.log") == []
+    assert missing("a.log.0", "a.log.1", "a.log") == []
+    assert missing("a.log-2026-01-02", "a.log") == []
+    assert missing("a.log") == missing("node.3") == []
+
+
+def test_a_report_for_a_ci_has_the_notes(queue: Callable[..., TraceVerdict]) -> None:
+    found = queue(f'kind = "kind"\n{BASIC}', f'{json.dumps(line("push", who="a", size=1))}\n{{"kind": "ta')
+    assert "<system-out>" in junit_xml([found])
+    assert "q0.log:2: note: the last line does not end" in junit_xml([found])
 
 
 def test_the_line_of_a_field_is_found_in_tables_arrays_and_dotted_keys() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Has, Size, Words, equal_count, is_so, to_value
 from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.mapping import Mapping, Rule, Said, Same, Source, duration
-from lockstep.logs.records import UNTOLD, Log, Parts, Record, logs_of, plain, records
+from lockstep.logs.records import UNTOLD, Log, Parts, Record, cut, logs_of, missing_of, plain, records
 from lockstep.logs.stamps import nanoseconds
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
@@ -164,9 +165,12 @@ def read_logs(
     reader = _Reader(mapping, spec, words)
     notes: list[str] = []
     threads: dict[tuple[str, Any], list[Line]] = {}
-    cut: set[tuple[str, Any]] = set()
+    ended: set[tuple[str, Any]] = set()
     for log in logs_of(paths):
         torn: list[str] = []
+        notes += (
+            f"note: {each} is not among the files: lines of {log.name} may be missing" for each in missing_of(log)
+        )
         for record in records(log, mapping, torn.append, tell):
             line, node = reader.line(record)
             if line is not None:
@@ -176,14 +180,14 @@ def read_logs(
         if torn or (mapping.ends == "anywhere" and mapping.order == "file"):
             # Of a torn line it is not known which node's it is, be it one of which there is no other line.
             threads.setdefault((log.name, None), [])
-            cut.add((log.name, None))
+            ended.add((log.name, None))
     if mapping.ends == "anywhere":
-        cut |= threads.keys()
+        ended |= threads.keys()
     found = tuple(
-        Thread(name if node is None else f"{name} of {node}", lines, (name, node) in cut)
+        Thread(name if node is None else f"{name} of {node}", lines, (name, node) in ended)
         for (name, node), lines in threads.items()
     )
-    if cut or mapping.start is not None:
+    if ended or mapping.start is not None:
         found = _without_unsent(found, notes)
     return Logs(found, duration(mapping.skew), duration(mapping.resolution), tuple(notes))
 
@@ -204,9 +208,14 @@ def _without_unsent(threads: Sequence[Thread], notes: list[str]) -> tuple[Thread
     )
 
 
-def _message(source: Source | None, record: Record) -> str | None:
+def _message(source: Source | None, record: Record, name: str) -> str | None:
     found = UNTOLD if source is None else record.value(source)
-    return None if found is UNTOLD else str(found)
+    if found is UNTOLD:
+        return None
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        shown = json.dumps(found) if not isinstance(found, Parts) else "a record"
+        raise record.error(f"`{name}`: a message is named by a string or an integer, not by {cut(shown)}")
+    return str(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +250,8 @@ class _Reader:
             readings=readings,
             time=self.time(told),
             delay=0 if rule.delay is None else duration(rule.delay),
-            sends=_message(rule.sends, told),
-            receives=_message(rule.receives, told),
+            sends=_message(rule.sends, told, "sends"),
+            receives=_message(rule.receives, told, "receives"),
             source=record.source,
         )
         return line, node

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from lockstep.base.errors import BadInputError
@@ -36,7 +36,7 @@ class Order:
             BadInputError: a message is received that nothing sends, or is sent by two lines; or the lines have no
                 order, as where one log's stamps jump back and another has a line in between.
         """
-        self.threads = threads
+        self.threads, self._slack = threads, skew + resolution
         stamped = [_Stamped(thread.lines) for thread in threads]
         senders = _senders(threads)
         self.needs = [
@@ -78,7 +78,22 @@ class Order:
         left = [number for number, thread in enumerate(self.threads) if positions[number] < len(thread.lines)]
         if left:
             waiting = ", ".join(self.threads[k].place(self.line(positions, k)) for k in left)
-            raise BadInputError(f"no order of the lines is possible: none of these can be the next one: {waiting}")
+            raise BadInputError(
+                f"no order of the lines is possible: none of these can be the next one: {waiting}{self._jump()}"
+            )
+
+    def _jump(self) -> str:
+        """Name the first line whose stamp lies further before that of the line above it than clocks may differ."""
+        for thread in self.threads:
+            stamped = [line for line in thread.lines if line.time is not None]
+            for above, line in pairwise(stamped):
+                if (line.time or 0) + self._slack < (above.time or 0):
+                    back = ((above.time or 0) - (line.time or 0)) / 10**6
+                    return (
+                        f"; at {thread.place(line)} the clock jumps back by {back:,.10g} ms, and `skew` is less;"
+                        " make it greater, or give no `time`"
+                    )
+        return ""
 
 
 class _Stamped:
@@ -142,6 +157,8 @@ def _senders(threads: Sequence[Thread]) -> dict[str, tuple[int, int]]:
             if line.sends is None:
                 continue
             if line.sends in found:
-                raise BadInputError(f"{thread.place(line)}: {line.sends!r} was sent before")
+                other, at = found[line.sends]
+                before = threads[other].place(threads[other].lines[at])
+                raise BadInputError(f"{thread.place(line)}: {line.sends!r} was sent before, at {before}")
             found[line.sends] = (number, place)
     return found

@@ -36,6 +36,9 @@ _GZIP = b"\x1f\x8b"
 
 #: What stands below the line that it belongs to: white space before it, or an exception as Java prints it.
 _BELOW = re.compile(r"\s|$|Caused by: |(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b")
+#: What a line says is cut where it is longer.
+_LONG = 60
+
 #: So many fields of a line are named at most.
 _FEW = 12
 
@@ -192,10 +195,20 @@ class Record:
             else:
                 cast = value if isinstance(value, str) else str(value)
         except (ValueError, KeyError):
-            raise self.error(f"field `{source.field}`: {str(value)[:60]!r} is no {source.cast}") from None
-        if problem := unreasonable(cast, source.field or ""):
+            digits = str(value).strip().lstrip("+-")
+            if source.cast == "integer" and digits.isdecimal():  # more than Python reads
+                problem = f"a number of {len(digits):,} digits is too long"
+            else:
+                problem = f"{cut(repr(value if isinstance(value, str) else str(value)))} is no {source.cast}"
+            raise self.error(f"field `{source.field}`: {problem}") from None
+        if problem := unreasonable(cast, source.field or "") or "":
             raise self.error(problem)
         return cast
+
+
+def cut(text: str) -> str:
+    """Shorten what a line says."""
+    return text if len(text) <= _LONG else f"{text[:_LONG]}..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +231,17 @@ def logs_of(paths: Sequence[Path]) -> list[Log]:
         Log(base if len(files) > 1 else source_name(files[0][1]), tuple(path for _, path in sorted(files)))
         for base, files in found.items()
     ]
+
+
+def missing_of(log: Log) -> list[str]:
+    """List the files of a rotated log that lie between others of it, and are not given."""
+    names = {match["number"]: match["base"] for path in log.paths if (match := _ROTATED.match(path.name))}
+    numbers = [int(number) for number in names if number and number.isdigit()]
+    if len(log.paths) < 2 or not numbers or any("-" in (number or "") for number in names):
+        return []
+    base = next(iter(names.values()))
+    absent = [number for number in range(min(1, *numbers), max(numbers)) if number not in numbers]
+    return [*(f"{base}.{number}" for number in absent), *([] if None in names else [base])]
 
 
 def records(

@@ -49,6 +49,8 @@ def _case(suite: ElementTree.Element, verdict: TraceVerdict) -> None:
     elif verdict.verdict is not Verdict.HOLDS:
         what = {"type": str(verdict.verdict), "message": _xml(verdict.reason)}
         ElementTree.SubElement(case, "error", what)
+    if verdict.notes:
+        ElementTree.SubElement(case, "system-out").text = _xml("\n".join(verdict.notes))
 
 
 def _xml(text: str) -> str:
