@@ -23,12 +23,15 @@ from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.logs import clocks
-from lockstep.logs.mapping import Mapping, MappingError, line_of
+from lockstep.logs.mapped import Rules
+from lockstep.logs.mapping import Mapping, MappingError, Text, line_of, read_mapping
 from lockstep.logs.misfit import misfit
 from lockstep.logs.order import Order
-from lockstep.logs.records import logs_of, missing_of
+from lockstep.logs.records import logs_of, missing_of, records
 from lockstep.logs.search import Explained, explain
+from lockstep.logs.stamps import nanoseconds
 from lockstep.logs.steps import Steps
+from lockstep.logs.texts import splitting
 from lockstep.report.junit import junit_xml
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own_logs import OwnLogs
@@ -174,6 +177,27 @@ def test_the_page_shows_what_is_printed_by_both_engines(tmp_path: Path) -> None:
         assert shown[0].splitlines()[0].partition(" (")[0] == shown[1].splitlines()[0].partition(" (")[0]
         assert compiled.returncode == by_tlc.returncode == (1 if words else 0)
         assert all(("LS205" in each) == bool(words) for each in shown)
+
+
+def test_the_examples_of_text_on_the_page_are_read_as_it_says(tmp_path: Path) -> None:
+    page = (EXAMPLE / "README.md").read_text()
+    (text,) = [block for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if "[text]" in block]
+    (tmp_path / "mapping.toml").write_text(text)
+    mapping = read_mapping(tmp_path / "mapping.toml")
+    (shown,) = re.findall(r"`(2026-01-02 03:04:05,678 [^`]*)`", page)
+    (tmp_path / "a.log").write_text(f"{shown}\n")
+    (record,) = records(logs_of([tmp_path / "a.log"])[0], mapping, str)
+    assert nanoseconds(record.at("time"), mapping.stamps()[0]) % 10**9 == 678 * 10**6
+    known = Rules(mapping).of(record)
+    assert known is not None
+    rule, told = known
+    assert (told.at("worker"), told.at("job"), rule.delay, len(rule.either)) == ("3", "17", "1 s", 2)
+    hclog = splitting(Text(format="hclog"))
+    found = hclog("2026-01-02T03:04:05.678Z [INFO]  queue: took job: id=7")
+    assert found == {
+        "time": "2026-01-02T03:04:05.678Z", "level": "INFO", "logger": "queue", "message": "took job", "id": "7"
+    }  # fmt: skip
+    assert "`2026-01-02T03:04:05.678Z [INFO]  queue: took job: id=7`" in page
 
 
 # ---- What a mapping can say ----

@@ -259,5 +259,5 @@ def _count(verdict: TraceVerdict, found: Explained) -> None:
         name = next(iter(entropy))
         verdict.notes.append(
             f"note: up to {found.ambiguity.most:,} states explain the lines up to one of them;"
-            f" a log of {name} would tell most ({entropy[name]:.2f} bits)"
+            f" logging {name} would narrow this down most ({entropy[name]:.2f} bits)"
         )
