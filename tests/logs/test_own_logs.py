@@ -759,7 +759,7 @@ def test_a_file_that_is_missing_between_rotated_ones_is_told_of(tmp_path: Path) 
 def test_a_report_for_a_ci_has_the_notes(queue: Callable[..., TraceVerdict]) -> None:
     found = queue(f'kind = "kind"\n{BASIC}', f'{json.dumps(line("push", who="a", size=1))}\n{{"kind": "ta')
     assert "<system-out>" in junit_xml([found])
-    assert "q0.log:2: note: the last line does not end" in junit_xml([found])
+    assert "q0.log:2: the last line does not end" in junit_xml([found])
 
 
 def test_the_line_of_a_field_is_found_in_tables_arrays_and_dotted_keys() -> None:

@@ -90,7 +90,7 @@ def test_the_torn_last_line_of_a_log_is_told_of_and_left_out(tmp_path: Path) -> 
     log.write_bytes(log.read_bytes()[:-5])
     code, verdict = check(log)
     assert (code, verdict["events"]) == (0, 199)
-    assert verdict["notes"] == [f"note: {log}:201: the last line does not end, and is left out"]
+    assert verdict["notes"] == [f"{log}:201: the last line does not end, and is left out"]
 
 
 def test_a_log_without_a_step_is_no_pass(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_liveness_is_refused_for_traces_and_checked_by_the_compiled_engine(tmp_p
     cfg.write_text(SPEC.with_suffix(".cfg").read_text() + "PROPERTY Served\n")
     found = run("model", "--spec", spec, "--cfg", cfg, "--engine", "compiled", "--format", "json")
     told = json.loads(found.stdout)
-    assert (found.return_value, told["reason"], told["back_to"]) == (1, "temporal property Served", 1)
+    assert (found.return_value, told["reason"], told["back_to"]) == (1, "temporal property Served is violated", 1)
     log = service_log(tmp_path)
     refused = lockstep("check", "--spec", spec, "--cfg", cfg, "--mapping", MAPPING, log, cwd=tmp_path)
     assert refused.returncode == 2
