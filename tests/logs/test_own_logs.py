@@ -289,6 +289,17 @@ def test_each_explanation_must_violate_a_property_for_a_violation_and_some_for_a
     assert "each explanation violates Little" in sure.reason
 
 
+def test_what_is_violated_before_a_log_ends_is_violated_whatever_was_lost(queue: Callable[..., TraceVerdict]) -> None:
+    mapping = f'kind = "kind"\nfiles = "together"\nends = "anywhere"\n{BASIC}'
+    twice = [line("push", who="a", size=3), line("push", who="a"), *[line("take"), line("finish")] * 2]
+    never = [line("seen", waiting=9)]
+    found = queue(mapping, [*twice[:-1], line("finish", done=14)], never)
+    assert (found.verdict, found.reason) == (Verdict.VIOLATED, "each explanation violates Little")
+    (finding,) = found.findings
+    assert (finding.name, finding.line) == ("Little", 6)
+    assert queue(mapping, [*twice[:-1], line("finish", done=6)], never).verdict is Verdict.INCONCLUSIVE
+
+
 def test_hidden_steps_come_within_their_bound_and_none_without_it(queue: Callable[..., TraceVerdict]) -> None:
     lines = [line("push", who="a", size=1), line("push", who="b", size=2)]
     lines += [line("seen", waiting=2), line("seen", waiting=0)]

@@ -72,6 +72,8 @@ def check_logs_with_tlc(
 
 def _judge(verdict: TraceVerdict, runs: Runs, order: Order, subject: Subject, strict: bool) -> None:
     (found,) = runs.explore()
+    if frozenset() not in found.ends:
+        runs.refuse_a_cut(0)
     if not found.ends:
         _refute(verdict, runs, order, found, subject)
         return

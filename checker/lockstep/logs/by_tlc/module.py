@@ -100,6 +100,12 @@ class LogModule:
         total = lines + len(self.orders[log].threads)
         return f"{self._log} = {log + 1} => {self._ops}!Before({self._ops}!Total({self._at}), {total})"
 
+    def not_past_a_cut(self, log: int) -> str:
+        """Write that of a number's logs none that is cut has come to its last line."""
+        threads = enumerate(self.orders[log].threads, start=1)
+        over = " \\/ ".join(f"{self._at}[{k}] = {len(each.lines) + 1}" for k, each in threads if each.is_cut)
+        return f"~({self._log} = {log + 1} /\\ ({over}))"
+
     # ---- The parts of the module ----
 
     def _assembled(self, steps: list[str]) -> Iterator[str]:

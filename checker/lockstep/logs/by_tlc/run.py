@@ -102,6 +102,12 @@ class Runs:
         """Return a behaviour that explains so many lines, as explore() found one."""
         return self._witness(self._module.not_so_far(log, lines))
 
+    def refuse_a_cut(self, log: int) -> None:
+        """Raise Undecided where a behaviour comes to the last line of a log that is cut: what was lost may go on."""
+        cut = [thread for thread in self._orders[log].threads if thread.is_cut]
+        if cut and self._run(self._module, self._module.not_past_a_cut(log)).violation is not None:
+            raise Undecided(f"not every explanation was looked at: what {cut[0].end()} is not known")
+
     def _witness(self, unless: str) -> list[Moment]:
         result = self._run(self._module, unless)
         violation, found = result.violation, result.counterexample
