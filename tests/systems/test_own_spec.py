@@ -90,7 +90,7 @@ def test_the_torn_last_line_of_a_log_is_told_of_and_left_out(tmp_path: Path) -> 
     log.write_bytes(log.read_bytes()[:-5])
     code, verdict = check(log)
     assert (code, verdict["events"]) == (0, 199)
-    assert verdict["notes"] == [f"{log}:201: the last line does not end, and is left out"]
+    assert verdict["notes"] == [f"note: {log}:201: the last line does not end, and is left out"]
 
 
 def test_a_log_without_a_step_is_no_pass(tmp_path: Path) -> None:

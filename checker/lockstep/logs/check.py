@@ -115,7 +115,9 @@ def starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
 
 def _conclude(verdict: TraceVerdict, found: Explained, subject: Subject, strict: bool) -> None:
     if found.conclusion in (Conclusion.EXPLAINED, Conclusion.VIOLATED):
-        conclude_explained(verdict, {run.failed for run in (*found.runs, *found.cut)}, strict=strict)
+        all_lines = found.conclusion is Conclusion.EXPLAINED
+        runs = found.runs if all_lines else (*found.runs, *found.cut)
+        conclude_explained(verdict, {run.failed for run in runs}, strict=strict)
         if found.conclusion is Conclusion.VIOLATED:
             verdict.findings = list(_violations(found, subject))
     elif found.conclusion is Conclusion.UNKNOWN:

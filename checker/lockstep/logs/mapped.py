@@ -111,12 +111,15 @@ class MappedTrace:
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield (line number, event)."""
-        for record in records(Log(self.source, (self.path,)), self.mapping, self.notes.append):
+        for record in records(Log(self.source, (self.path,)), self.mapping, self._note):
             known = self._rules.of(record)
             if known is not None and known[0].action is not None:
                 rule, line = known
                 args = {name: line.value(source) for name, source in rule.args.items()}
                 yield record.number, Event(record.number, "", rule.action or "", args, shown(rule, line))
+
+    def _note(self, text: str) -> None:
+        self.notes.append(f"note: {text}")
 
 
 def shown(said: Said, record: Record) -> dict[str, Any]:
