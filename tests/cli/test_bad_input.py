@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dledger import check_dledger
 from lockstep.base.verdict import Verdict
-from lockstep.logs.mapping import MappingError, read_mapping
+from lockstep.logs.reading.mapping import MappingError, read_mapping
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines
 from lockstep.systems.specs import spec_hash, trace_spec

@@ -20,10 +20,10 @@ from lockstep.conformance.compare import Words, to_value
 from lockstep.logs.by_tlc.run import Explored, Runs
 from lockstep.logs.check import Subject, smallest, starts
 from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.mapped import read_logs
-from lockstep.logs.mapping import Mapping as Said
-from lockstep.logs.mapping import read_mapping
 from lockstep.logs.order import Order
+from lockstep.logs.reading.mapped import read_logs
+from lockstep.logs.reading.mapping import Mapping as Said
+from lockstep.logs.reading.mapping import read_mapping
 from lockstep.logs.search import Conclusion, Explained, explain
 from lockstep.logs.steps import NONE, Steps
 from lockstep.systems.judge import ByTlc, judge_own

@@ -23,15 +23,15 @@ from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.logs import clocks
-from lockstep.logs.mapped import Rules
-from lockstep.logs.mapping import Mapping, MappingError, Text, line_of, read_mapping
-from lockstep.logs.misfit import misfit
 from lockstep.logs.order import Order
-from lockstep.logs.records import logs_of, missing_of, records
+from lockstep.logs.reading.mapped import Rules
+from lockstep.logs.reading.mapping import Mapping, MappingError, Text, line_of, read_mapping
+from lockstep.logs.reading.misfit import misfit
+from lockstep.logs.reading.records import logs_of, missing_of, records
+from lockstep.logs.reading.stamps import nanoseconds
+from lockstep.logs.reading.texts import splitting
 from lockstep.logs.search import Explained, explain
-from lockstep.logs.stamps import nanoseconds
 from lockstep.logs.steps import Steps
-from lockstep.logs.texts import splitting
 from lockstep.report.junit import junit_xml
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own_logs import OwnLogs

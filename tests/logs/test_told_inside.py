@@ -12,7 +12,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.logs.mapping import MappingError, read_mapping
+from lockstep.logs.reading.mapping import MappingError, read_mapping
 from lockstep.systems.judge import ByTlc, judge_own
 from places import ROOT
 

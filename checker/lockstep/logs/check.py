@@ -18,9 +18,9 @@ from lockstep.conformance.interface import Interface
 from lockstep.logs import clocks, ends
 from lockstep.logs import steps as paths_of
 from lockstep.logs.lines import Line
-from lockstep.logs.mapped import Logs, read_logs
-from lockstep.logs.mapping import Mapping
 from lockstep.logs.order import Order
+from lockstep.logs.reading.mapped import Logs, read_logs
+from lockstep.logs.reading.mapping import Mapping
 from lockstep.logs.search import Blocked, Conclusion, Explained, Run, explain
 from lockstep.logs.steps import Steps
 from lockstep.logs.why import told, why_not

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from lockstep.base.progress import Say, silent
-from lockstep.logs.mapped import Logs
 from lockstep.logs.order import Order
+from lockstep.logs.reading.mapped import Logs
 from lockstep.logs.search import explain
 from lockstep.logs.steps import Path, Steps
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lockstep.logs.mapping import Mapping
 from lockstep.logs.order import Order
+from lockstep.logs.reading.mapping import Mapping
 from lockstep.logs.search import Blocked, Explained
 
 

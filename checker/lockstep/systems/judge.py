@@ -17,7 +17,7 @@ from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
 from lockstep.logs.by_tlc import check_logs_with_tlc
 from lockstep.logs.check import Subject as LogSubject
-from lockstep.logs.mapping import read_mapping
+from lockstep.logs.reading.mapping import read_mapping
 from lockstep.systems.opening import open_trace
 from lockstep.systems.own import check_own, load_own_spec, own_system
 from lockstep.systems.own_logs import OwnLogs, needs_search, refuse_mapping, subject_of

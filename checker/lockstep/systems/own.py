@@ -9,8 +9,8 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import NOT_EVALUATED, Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.states import check_states
-from lockstep.logs.mapped import MappedTrace
-from lockstep.logs.mapping import Mapping
+from lockstep.logs.reading.mapped import MappedTrace
+from lockstep.logs.reading.mapping import Mapping
 from lockstep.systems.specs import refuse_unchecked
 from lockstep.systems.system import System
 from lockstep.tla.loading.load import load_spec

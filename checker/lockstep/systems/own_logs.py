@@ -15,7 +15,7 @@ from lockstep.base.text_files import text_of
 from lockstep.conformance.check import TraceVerdict, failure, malformed
 from lockstep.conformance.interface import Interface
 from lockstep.logs.check import Subject, check_logs
-from lockstep.logs.mapping import Field, Mapping, Said, mapping_error
+from lockstep.logs.reading.mapping import Field, Mapping, Said, mapping_error
 from lockstep.systems.own import of_own
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError

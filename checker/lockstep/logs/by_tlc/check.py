@@ -23,8 +23,8 @@ from lockstep.logs.check import (
     violation,
 )
 from lockstep.logs.lines import Line
-from lockstep.logs.mapped import read_logs
 from lockstep.logs.order import Order
+from lockstep.logs.reading.mapped import read_logs
 from lockstep.tla.loading.project import Parsed
 from lockstep.trace.json_lines import source_name
 

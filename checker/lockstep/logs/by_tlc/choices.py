@@ -9,7 +9,7 @@ from lockstep.conformance.by_tlc.actions import Actions
 from lockstep.conformance.by_tlc.comparisons import Comparisons
 from lockstep.conformance.by_tlc.literals import Literals
 from lockstep.conformance.by_tlc.names import Names
-from lockstep.logs.mapped import PartOf
+from lockstep.logs.reading.mapped import PartOf
 from lockstep.tla.syntax.tree import Bound
 from lockstep.tla.values.operators.bounds import Exactly, Matching
 

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.nextstate import Frame
+from lockstep.tla.syntax.instances import within
 from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
 
 #: A step of a path: the number of a bound element, a key, or None for any.
@@ -122,13 +123,13 @@ def read_by(program: Program, frames: Iterable[Frame], body: Expr) -> frozenset[
     Any other variable stays as it is, whatever it is: the action says no more of it than UNCHANGED.
     """
     reader = _ReaderOfAction(program)
-    read: set[Path] = set()
     for frame in frames:
         if frame.bound is not None and frame.bound.domain is not None:
-            read |= reader.footprint(frame.bound.domain, {})
+            reader.read(frame.bound.domain)
         for argument in () if frame.use is None else frame.use.args:
-            read |= reader.footprint(argument, {})
-    return frozenset(path[0] for path in read | reader.footprint(body, {}))
+            reader.read(argument)
+    reader.read(body)
+    return frozenset(reader.found)
 
 
 class _Splitter:
@@ -348,22 +349,54 @@ def _pairs(told: Builtin) -> Iterator[Builtin]:
         yield pair
 
 
-class _ReaderOfAction(_Splitter):
-    """Reads an action, and passes over what it leaves alone."""
+class _ReaderOfAction:
+    """Reads an action, and passes over what it leaves alone; each definition is read once, whoever uses it."""
 
-    def _read(self, expr: Expr, scope: Scope, found: set[Path], within: frozenset[int]) -> None:
-        if not (isinstance(expr, Builtin) and expr.name == "UNCHANGED" and self._are_variables(expr.args[0], scope)):
-            super()._read(expr, scope, found, within)
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.found: set[str] = set()
+        self._variables = {each.uid: each.name for each in program.variables()}
+        self._opened: set[int] = set()
 
-    def _are_variables(self, expr: Expr, scope: Scope) -> bool:
+    def read(self, expr: Expr) -> None:
+        """Find the variables that an expression, or what it uses, depends on."""
+        waiting = [expr]
+        while waiting:
+            each = waiting.pop()
+            if isinstance(each, Builtin) and each.name == "UNCHANGED" and self._are_variables(each.args[0]):
+                continue
+            waiting += within(each, self.program.tree)
+            if isinstance(each, Call | OperatorArg):
+                waiting += self._used(each.op)
+
+    def _used(self, op: int) -> Iterator[Expr]:
+        uid = self.program.target(op)
+        if uid in self._variables:
+            self.found.add(self._variables[uid])
+            return
+        definition = self._definition(op)
+        if definition is not None and definition.uid not in self._opened:
+            self._opened.add(definition.uid)
+            yield definition.body
+
+    def _definition(self, op: int) -> Definition | None:
+        """Return a definition of the spec; None where it is of a standard module, or the cfg gives a value."""
+        definition = self.program.definition(op)
+        if definition is None or self.program.standard(definition) or definition.uid in self.program.values:
+            return None
+        return definition
+
+    def _are_variables(self, expr: Expr) -> bool:
         """Tell whether an expression is a variable, or a tuple of some: of ``UNCHANGED (x * y)`` more is asked."""
         if isinstance(expr, Builtin) and expr.name == "$Tuple":
-            return all(self._are_variables(each, scope) for each in expr.args)
-        path = self.path(expr, scope)
-        if path is not None:
-            return len(path) == 1
-        definition = self._opened(expr) if isinstance(expr, Call) and expr.op not in scope else None
-        return definition is not None and self._are_variables(definition.body, {})
+            return all(self._are_variables(each) for each in expr.args)
+        if not isinstance(expr, Call) or expr.args:
+            return False
+        if self.program.target(expr.op) in self._variables:
+            return True
+        definition = self._definition(expr.op)
+        is_name = definition is not None and not definition.params and not definition.recursive
+        return definition is not None and is_name and self._are_variables(definition.body)
 
 
 class _ReaderOfEach(_Splitter):

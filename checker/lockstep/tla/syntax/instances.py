@@ -51,14 +51,19 @@ def walk(expr: Expr, tree: Tree) -> list[Expr]:
     while stack:
         current = stack.pop()
         found.append(current)
-        stack.extend(children(current))
-        if isinstance(current, Let):
-            stack.extend(tree.definitions[uid].body for uid in current.definitions)
-        elif isinstance(current, Substituted):
-            stack.extend(pair.value for pair in current.substitutions)
-        elif isinstance(current, OperatorArg) and _is_lambda(current, tree):
-            stack.append(tree.definitions[current.op].body)
+        stack.extend(within(current, tree))
     return found
+
+
+def within(expr: Expr, tree: Tree) -> Iterator[Expr]:
+    """Yield what stands directly within an expression, LET definitions included."""
+    yield from children(expr)
+    if isinstance(expr, Let):
+        yield from (tree.definitions[uid].body for uid in expr.definitions)
+    elif isinstance(expr, Substituted):
+        yield from (pair.value for pair in expr.substitutions)
+    elif isinstance(expr, OperatorArg) and _is_lambda(expr, tree):
+        yield tree.definitions[expr.op].body
 
 
 def _is_lambda(arg: OperatorArg, tree: Tree) -> bool:

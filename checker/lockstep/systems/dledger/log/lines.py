@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.logs.lines import Line, Thread
-from lockstep.logs.mapping import Mapping, Stamp, Text
-from lockstep.logs.records import Record, logs_of, records
-from lockstep.logs.stamps import nanoseconds
+from lockstep.logs.reading.mapping import Mapping, Stamp, Text
+from lockstep.logs.reading.records import Record, logs_of, records
+from lockstep.logs.reading.stamps import nanoseconds
 from lockstep.trace.json_lines import MAX_INTEGER, TraceError
 
 _DATE, _CLOCK = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"

@@ -31,7 +31,7 @@ import msgspec
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.text_files import NotUtf8Error, text_of
-from lockstep.logs.misfit import misfit
+from lockstep.logs.reading.misfit import misfit
 
 #: The code of a property; those of lockstep itself begin with LS.
 Code = Annotated[

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from lockstep.logs.mapping import Text
+from lockstep.logs.reading.mapping import Text
 
 #: Returns the fields of a line, None where it is not of the form.
 Split: TypeAlias = Callable[[str], "dict[str, Any] | None"]

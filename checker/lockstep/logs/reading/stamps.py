@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from lockstep.logs.mapping import UNITS, Stamp
+from lockstep.logs.reading.mapping import UNITS, Stamp
 
 _FRACTION = re.compile(r"([.,])(\d+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,9 +14,9 @@ import msgspec
 from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Has, Size
-from lockstep.logs.mapping import Field, Source
-from lockstep.logs.mapping import Mapping as LogMapping
-from lockstep.logs.texts import Split, splitting
+from lockstep.logs.reading.mapping import Field, Source
+from lockstep.logs.reading.mapping import Mapping as LogMapping
+from lockstep.logs.reading.texts import Split, splitting
 from lockstep.trace.json_lines import (
     STDIN,
     TraceError,

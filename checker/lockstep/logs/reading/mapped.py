@@ -13,9 +13,9 @@ from typing import Any
 from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Has, Size, Words, equal_count, is_so, to_value
 from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.mapping import Mapping, Rule, Said, Same, Source, duration
-from lockstep.logs.records import UNTOLD, Log, Parts, Record, cut, logs_of, missing_of, plain, records
-from lockstep.logs.stamps import nanoseconds
+from lockstep.logs.reading.mapping import Mapping, Rule, Said, Same, Source, duration
+from lockstep.logs.reading.records import UNTOLD, Log, Parts, Record, cut, logs_of, missing_of, plain, records
+from lockstep.logs.reading.stamps import nanoseconds
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching

@@ -1,0 +1,1 @@
+"""What lines say: files, forms of text, and what a mapping makes of their fields."""
