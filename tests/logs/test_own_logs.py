@@ -118,6 +118,7 @@ def test_who_interrupts_the_search_for_a_note_is_told_the_verdict_that_is_known(
 import os, signal, sys, time
 from lockstep import cli
 from lockstep.logs import clocks
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background has it ignored
 def enough(*_):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(60)
