@@ -74,3 +74,14 @@ def test_an_action_that_reads_more_than_is_said_would_be_found_out(
 ) -> None:
     monkeypatch.setattr(footprints._ReaderOfAction, "_are_variables", lambda *_: True)
     assert differing(leaves(tmp_path)) == {"Swap"}
+
+
+def test_a_definition_that_many_ways_lead_to_is_read_once(tmp_path: Path) -> None:
+    """Each of 40 definitions names the one before twice: there are more ways to the first than could be followed."""
+    chain = [f"D{n} == D{n - 1} \\/ D{n - 1}" for n in range(1, 41)]
+    text = "\n".join(["D0 == x = 0", *chain, "Next == x' = (IF D40 THEN 1 ELSE 0)"])
+    (tmp_path / "Chain.tla").write_text(
+        f"---- MODULE Chain ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = 0\n{text}\n====\n"
+    )
+    spec = load_spec(tmp_path / "Chain.tla", None, cache_dir=tmp_path / "cache")
+    assert {name: set(action.reads) for name, action in spec.actions.items()} == {"Next": {"x"}}

@@ -159,14 +159,14 @@ def _hold_range(sets: Iterable[Value]) -> bool:
     )
 
 
-def _shape_within(container: frozenset[Value]) -> Any:
+def _shape_of_each(container: frozenset[Value]) -> Any:
     shape = shape_of(container)
     return shape[1] if shape else common_shape(set(map(shape_of, container)))
 
 
 def _united(sets: Collection[frozenset[Value]]) -> Value:
     """Compute the union of listed sets: at once where their elements are of one shape, or one set after the other."""
-    shapes = {_shape_within(inner) for inner in sets if inner}
+    shapes = {_shape_of_each(inner) for inner in sets if inner}
     shape = bool(shapes) and common_shape(shapes)
     if shape:
         union = frozenset[Value]().union(*sets)
