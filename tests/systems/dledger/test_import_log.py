@@ -36,6 +36,19 @@ RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
 LOGGED = [(path.name, every_ms) for path in RECORDINGS for every_ms in (4000, 300)]
 
 
+IN_TERM_0 = "[n0] [n0] [ChangeRoleToLeader] from term: 0 and currTerm: 0"
+START = "[n0] [Push-n1][DoCompare] compareIndex=-1 means start to compare"
+DIFFERENT = "[n1] [HandleDoCompare] compareIndex=0"
+#: n0 leads, n1 follows, and what n0 compared with n1 was not answered.
+COMPARED = (
+    *ELECTED,
+    "[n1] [n1][ChangeRoleToFollower] from term: 1 leaderId: n0 and currTerm: 1",
+    START,
+    "[n0] [Push-n1]Error in EntryDispatcher-n0-n1 writeIndex=-1 compareIndex=0",
+    "[n0] [Push-n1]Change state from COMPARE to COMPARE at -1",
+)
+
+
 def changed(before: str, after: str) -> str:
     assert FIGURE8.count(before) == 1
     return FIGURE8.replace(before, after)
@@ -112,10 +125,10 @@ def imported_header() -> Header:
 
 
 def test_every_line_of_a_kind_that_the_spec_knows_is_a_step_or_an_observation() -> None:
-    """But for rounds of votes, of which only the number of members counts."""
+    """But for rounds of votes, of which only the node and the number of members count."""
     uses = imported_file(CAPTURED / "dledger-0.2.7-figure8.log").summary.uses
     for kind, use in uses.items():
-        assert ("noise" in use) is (kind in ("other", "vote_result")), kind
+        assert ("noise" in use) is (kind in ("other", "vote_response", "vote_result")), kind
     assert uses["restart"] == {"action": 3}
 
 
@@ -260,7 +273,7 @@ def test_a_compare_from_the_end_of_the_log_is_never_hidden_since_it_has_a_line(t
     assert run is not None
     assert compare_index(run, "n0", "n1") == -1
     assert run.hide("DoCompare", "n0", peer="n1") is not None
-    assert list(Hidden("1").compare_on(run, "n0", "n1")) == []
+    assert list(Hidden().compare_on(run, "n0", "n1")) == []
 
 
 def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word(tmp_path: Path) -> None:
@@ -282,6 +295,48 @@ def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word
     assert imported(written(*before, *after), tmp_path).summary.refuted is None
     with pytest.raises(UnexplainedError, match="do_compare of n0"):
         imported(written(*before, start, *after), tmp_path)
+
+
+# ---- What must have happened before a line though a later one shows it ----
+
+
+def test_who_votes_and_raises_its_term_before_the_vote_is_counted_has_voted_before(tmp_path: Path) -> None:
+    raised = ("[n1] n1_[INCREASE_TERM] from 0 to 1", "[n2] n2_[INCREASE_TERM] from 0 to 1")
+    explanation = imported(written(*raised, IN_TERM_0), tmp_path)
+    assert explanation.summary.hidden["SetCurrVoteFor"] == 2
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def test_a_compare_sent_before_its_leader_steps_down_may_be_handled_afterwards(tmp_path: Path) -> None:
+    lines = (*COMPARED, "[n0] [n0] [ChangeRoleToCandidate] from term: 1 and currTerm: 1", DIFFERENT)
+    explanation = imported(written(*lines), tmp_path)
+    told = [event.action for event in explanation]
+    assert told[-1] == "HandleDoCompare"
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def test_a_compare_that_its_leader_has_given_up_may_be_handled_besides_the_next(tmp_path: Path) -> None:
+    explanation = imported(written(*COMPARED, DIFFERENT, DIFFERENT), tmp_path)
+    assert explanation.summary.actions["HandleDoCompare"] == 2
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def test_a_leader_has_pushed_as_far_as_its_next_error_says(tmp_path: Path) -> None:
+    """It pushes 1 to 3 of the four entries it holds; the follower misses 1, and says so when it is told of another."""
+    lines = (
+        *COMPARED[:-2],
+        DIFFERENT,
+        "[n0] [Push-n1]Change state from COMPARE to TRUNCATE at 0",
+        "[n0] [Push-n1]Will push data to truncate truncateIndex=0 pos=0",
+        "[n1] [HandleDoTruncate] truncateIndex=0 pos=0",
+        "[n0] [Push-n1]Change state from TRUNCATE to APPEND at 0",
+        "[n0] [Push-n1]Change state from APPEND to COMPARE at -1",
+        START,
+        "[n0] [Push-n1]Error in EntryDispatcher-n0-n1 writeIndex=4 compareIndex=5",
+    )
+    explanation = imported(written(*lines), tmp_path)
+    assert explanation.summary.hidden["DoAppend"] == 3
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -437,5 +492,4 @@ def logged_step(number: int, event: Event, old: int, term: int) -> LogLine:
         words=words,
         numbers={"term": term, "old": old},
         marks={},
-        label=str(number),
     )

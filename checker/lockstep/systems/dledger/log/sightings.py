@@ -80,6 +80,7 @@ class Sightings:
             node: [line for line in lines if line.node == node and line.kind == RESTART]
             for node, lines in self.of_node.items()
         }
+        self.elections = [line for line in self.lines if line.kind == "leader"]
         self.recovered = {
             (line.node, line.incarnation, line.kind): next(iter(line.numbers.values()))
             for line in self.lines
@@ -166,12 +167,14 @@ class Ahead:
         return found
 
     def compared(self, leader: str, peer: str, at_least: LogLine) -> list[int]:
-        """Return the indexes that the leader compares with the peer, the first ones said of this leadership."""
+        """Return the indexes that the leader compares with the peer, until it starts anew."""
         found: list[int] = []
         for line in self._from(self._all.lines, at_least):
-            if line.kind == "leader" or (line.node in (leader, peer) and line.kind == "recovered_end"):
+            if line.node == leader and line.kind == RESTART:
                 break
             of_pair = line.node == leader and line.words.get("peer") == peer
+            if of_pair and line.kind == "do_compare" and line is not at_least:
+                break
             if line.node == peer and line.kind == "handle_compare":
                 found.append(line.numbers["index"])
             elif of_pair and line.kind == "dispatcher_error" and line.numbers["compare"] >= 0:
@@ -180,6 +183,31 @@ class Ahead:
                 found.append(line.numbers["index"])
                 break
         return found[:_COMPARED]
+
+    def ends_compare(self, leader: str, peer: str) -> bool:
+        """Tell whether the next line about the two shows that a COMPARE was sent before, which no line tells of."""
+        for line in self._of(peer):
+            if line.node == peer and line.kind == "handle_compare":
+                return True
+            if line.node == leader and line.words.get("peer") == peer:
+                return line.words.get("was") == "COMPARE"
+        return False
+
+    def leaders(self, term: int) -> list[str]:
+        """Return who will lead a term, by the lines of elections."""
+        leading = (line for line in self._all.elections if line.numbers["term"] == term)
+        return list(dict.fromkeys(line.node for line in leading if self._is_ahead(line)))
+
+    def write_index(self, leader: str, peer: str) -> int | None:
+        """Return where the pushing comes to that is under way or was the last; None where no line tells."""
+        for line in self._of(leader):
+            if line.node != leader or line.words.get("peer", peer) != peer:
+                continue
+            if line.kind == "dispatcher_error":
+                return line.numbers["write"]
+            if line.kind == RESTART or line.words.get("is") == "APPEND":
+                return None
+        return None
 
     def recovered(self, node: str, incarnation: int) -> tuple[int | None, int | None]:
         """Return the end of the log that a restart found, and the committed index; None: unsaid."""
