@@ -50,8 +50,9 @@ def read_state(label: str, spec: Spec) -> tuple[Value, ...]:
 
 def dump(module: str, cfg: str, spec: Spec, folder: Path) -> Dump:
     dot = folder / f"{cfg}.dot"
-    command = ["java", "-XX:+UseSerialGC", "-cp", str(sany.default_jar()), "tlc2.TLC", "-deadlock"]
-    command += ["-metadir", str(folder), "-dump", "dot,actionlabels", str(dot), "-config", f"{cfg}.cfg", module]
+    tlc = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", str(sany.default_jar()), "tlc2.TLC"]
+    words = ["-deadlock", "-metadir", str(folder), "-dump", "dot,actionlabels", str(dot)]
+    command = [*tlc, *words, "-config", f"{cfg}.cfg", module]
     done = subprocess.run(command, cwd=MODULES, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
     counts = re.search(r"(\d+) states generated, (\d+) distinct", done.stdout)

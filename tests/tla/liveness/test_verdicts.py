@@ -107,7 +107,8 @@ def test_the_properties_that_are_violated_are_those_that_are_violated_in_tlc(ass
 def tlc(folder: Path, assumed: str, *properties: str) -> TlcVerdict:
     """TLC's verdict on properties together."""
     return run_tlc(
-        *written(folder, assumed, *(f"PROPERTY {name}" for name in properties)), TlcOptions(deadlock_check=False)
+        *written(folder, assumed, *(f"PROPERTY {name}" for name in properties)),
+        TlcOptions(deadlock_check=False, is_short=True),
     ).verdict
 
 
@@ -145,5 +146,5 @@ def test_tlc_finds_every_violation(assumed: str, tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", BEYOND)
 def test_tlc_has_no_answer_to_the_formulas_that_it_cannot_handle(name: str, tmp_path: Path) -> None:
-    asked = run_tlc(*written(tmp_path, "Plain", f"PROPERTY {name}"), TlcOptions(deadlock_check=False))
+    asked = run_tlc(*written(tmp_path, "Plain", f"PROPERTY {name}"), TlcOptions(deadlock_check=False, is_short=True))
     assert asked.verdict is TlcVerdict.ERROR or (asked.violation and asked.violation.kind is PropertyKind.EVALUATION)
