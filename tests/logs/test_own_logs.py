@@ -36,9 +36,10 @@ from lockstep.report.junit import junit_xml
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own_logs import OwnLogs
 from lockstep_command import lockstep
+from sampling import sampled
 
 #: How many runs of the service every run of the tests looks at, and how many the nightly one does.
-EVERY_RUN, NIGHTLY = 6, 1000
+EVERY_RUN, NIGHTLY = 4, 1000
 
 
 @pytest.fixture(scope="module")
@@ -165,19 +166,26 @@ def test_the_command_takes_the_files_as_the_logs_of_one_system(tmp_path: Path) -
     assert "holds" not in missing.stdout
 
 
-def test_the_page_shows_what_is_printed_by_both_engines(tmp_path: Path) -> None:
+ENGINES = ((), ("--engine", "tlc"))
+#: What the service is run with, the folder of its logs, and the engines that check them.
+SHOWN = (((), "logs", ENGINES[:1]), (("--hasty",), "hasty", ENGINES), ((), "logs", ENGINES))
+
+
+@pytest.mark.parametrize(("words", "folder", "engines"), sampled(SHOWN, SHOWN[:2]))
+def test_the_page_shows_what_is_printed_by_both_engines(
+    words: tuple[str, ...], folder: str, engines: tuple[tuple[str, ...], ...], tmp_path: Path
+) -> None:
     for file in EXAMPLE.glob("*.*"):
         shutil.copy(file, tmp_path)
-    for folder, words in (("logs", []), ("hasty", ["--hasty"])):
-        subprocess.run([sys.executable, "service.py", *words, folder], cwd=tmp_path, check=True)
-        files = sorted(f"{folder}/{path.name}" for path in (tmp_path / folder).iterdir())
-        own = ["--spec", "PrimaryBackup.tla", "--mapping", "mapping.toml", *files]
-        compiled, by_tlc = (lockstep("check", *engine, *own, cwd=tmp_path) for engine in ([], ["--engine", "tlc"]))
-        shown = [each.stdout.partition("\nreplay:")[0].strip() for each in (compiled, by_tlc)]
-        assert all(each in (EXAMPLE / "README.md").read_text() for each in shown)
-        assert shown[0].splitlines()[0].partition(" (")[0] == shown[1].splitlines()[0].partition(" (")[0]
-        assert compiled.returncode == by_tlc.returncode == (1 if words else 0)
-        assert all(("LS205" in each) == bool(words) for each in shown)
+    subprocess.run([sys.executable, "service.py", *words, folder], cwd=tmp_path, check=True)
+    files = sorted(f"{folder}/{path.name}" for path in (tmp_path / folder).iterdir())
+    own = ["--spec", "PrimaryBackup.tla", "--mapping", "mapping.toml", *files]
+    checks = [lockstep("check", *engine, *own, cwd=tmp_path) for engine in engines]
+    shown = [each.stdout.partition("\nreplay:")[0].strip() for each in checks]
+    assert all(each in (EXAMPLE / "README.md").read_text() for each in shown)
+    assert len({each.splitlines()[0].partition(" (")[0] for each in shown}) == 1
+    assert {each.returncode for each in checks} == {1 if words else 0}
+    assert all(("LS205" in each) == bool(words) for each in shown)
 
 
 def test_the_examples_of_text_on_the_page_are_read_as_it_says(tmp_path: Path) -> None:

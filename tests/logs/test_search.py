@@ -25,9 +25,10 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
+from sampling import sampled
 
-#: How many made-up logs every run looks at.
-EVERY_RUN = 100
+#: How many made-up logs every run looks at, and how many the nightly one does.
+EVERY_RUN, NIGHTLY = COUNTS = (60, 300)
 
 RELAY = """---- MODULE Relay ----
 EXTENDS Integers, Sequences
@@ -294,11 +295,12 @@ def explained(spec: Spec, made: MadeUp, **options: Any) -> Explained:
     return explain(made.order(), Steps(spec, interface(spec), made.hidden, **budget), **options)
 
 
-def test_what_is_found_is_what_trying_every_behaviour_finds(relay: Spec) -> None:
+@pytest.mark.parametrize("count", sampled(COUNTS, [EVERY_RUN]))
+def test_what_is_found_is_what_trying_every_behaviour_finds(count: int, relay: Spec) -> None:
     """Some logs are explained without a failure, some with failures in every explanation, and some not at all."""
     conclusions: Counter[Conclusion] = Counter()
     most = 0
-    for made in all_made_up(relay, EVERY_RUN):
+    for made in all_made_up(relay, count):
         found = explained(relay, made)
         everything = Everything(made.threads, made.slack, relay, made.hidden)
         everything.try_all()
@@ -312,13 +314,14 @@ def test_what_is_found_is_what_trying_every_behaviour_finds(relay: Spec) -> None
         conclusions[found.conclusion] += 1
         most = max(most, found.ambiguity.most)
     assert set(conclusions) == {Conclusion.EXPLAINED, Conclusion.VIOLATED, Conclusion.REFUTED}
-    assert min(conclusions.values()) >= EVERY_RUN // 20
+    assert min(conclusions.values()) >= count // 20
     assert most > 20
 
 
-def test_a_search_that_gave_up_states_concludes_nothing_from_what_it_did_not_find(relay: Spec) -> None:
+@pytest.mark.parametrize("count", sampled(COUNTS, [EVERY_RUN]))
+def test_a_search_that_gave_up_states_concludes_nothing_from_what_it_did_not_find(count: int, relay: Spec) -> None:
     gave_up = 0
-    for made in all_made_up(relay, EVERY_RUN):
+    for made in all_made_up(relay, count):
         whole = explained(relay, made)
         for cut in (explained(relay, made, most=2), explained(relay, made, hidden=2)):
             gave_up += bool(cut.left_out)
@@ -327,13 +330,14 @@ def test_a_search_that_gave_up_states_concludes_nothing_from_what_it_did_not_fin
                 assert cut.conclusion in (Conclusion.UNKNOWN, Conclusion.EXPLAINED)
             if cut.conclusion is Conclusion.EXPLAINED:
                 assert whole.conclusion is Conclusion.EXPLAINED
-    assert gave_up > EVERY_RUN
+    assert gave_up > count
 
 
-def test_a_log_that_is_cut_is_never_refuted_where_the_whole_one_is_explained(relay: Spec) -> None:
+@pytest.mark.parametrize("count", sampled(COUNTS, [EVERY_RUN]))
+def test_a_log_that_is_cut_is_never_refuted_where_the_whole_one_is_explained(count: int, relay: Spec) -> None:
     """Of each made-up log a copy that ends earlier; without a word on that, some are refuted that are explained."""
     false_alarms = refuted = violated = undecided = 0
-    for made in all_made_up(relay, EVERY_RUN):
+    for made in all_made_up(relay, count):
         whole = explained(relay, made)
         for number, thread in enumerate(made.threads):
             for keep in range(len(thread.lines)):
@@ -356,7 +360,7 @@ def test_a_log_that_is_cut_is_never_refuted_where_the_whole_one_is_explained(rel
                 undecided += found.conclusion is Conclusion.UNKNOWN
                 refuted += found.conclusion is Conclusion.REFUTED
                 violated += found.conclusion is Conclusion.VIOLATED
-    assert min(false_alarms, refuted, undecided) >= EVERY_RUN // 20
+    assert min(false_alarms, refuted, undecided) >= count // 20
     assert violated
 
 

@@ -27,8 +27,10 @@ def of_nodes(paths: list[Path], version: str = "0.2.7", skew: int = 0) -> Import
     return import_log(paths, version, trace_spec, skew=skew)
 
 
-@pytest.mark.parametrize("pattern", ["log4j2", "logback"])
-@pytest.mark.parametrize("name", [path.name for path in LOGS])
+SPLIT = [(path.name, pattern) for path in LOGS for pattern in ("log4j2", "logback")]
+
+
+@pytest.mark.parametrize(("name", "pattern"), sampled(SPLIT, [SPLIT[0], SPLIT[3], SPLIT[4]]))
 def test_a_log_is_explained_as_well_where_each_node_wrote_its_own(name: str, pattern: str, tmp_path: Path) -> None:
     """DLedger's own log4j2.xml, and logback's default: neither tells the node, nor that a process is another one."""
     version, text = name.split("-")[1], (CAPTURED / name).read_text()
@@ -42,7 +44,7 @@ def test_a_log_is_explained_as_well_where_each_node_wrote_its_own(name: str, pat
     assert found.violations.keys() == expected.violations.keys()
 
 
-@pytest.mark.parametrize("order", sampled(ORDERS := ["012", "021", "102", "120", "201", "210"], ORDERS[::4]))
+@pytest.mark.parametrize("order", sampled(ORDERS := ["012", "021", "102", "120", "201", "210"], ["201"]))
 def test_stamps_of_whole_seconds_leave_the_order_open_and_a_behaviour_is_found(order: str, tmp_path: Path) -> None:
     """RocketMQ's logback files have `%d{yyy-MM-dd HH:mm:ss,GMT+8} %p %t - %m%n`."""
     paths = split_by_node(PARTITION.read_text(), "rocketmq", tmp_path)
@@ -51,7 +53,7 @@ def test_stamps_of_whole_seconds_leave_the_order_open_and_a_behaviour_is_found(o
 
 
 @pytest.mark.parametrize(
-    "name", sampled(NAMES := [path.name for path in sorted(CAPTURED.glob("*.ndjson"))], NAMES[1::4])
+    "name", sampled(NAMES := [path.name for path in sorted(CAPTURED.glob("*.ndjson"))], NAMES[1:2])
 )
 def test_what_was_recorded_is_never_refuted_where_stamps_are_of_whole_seconds(name: str, tmp_path: Path) -> None:
     """Two of them are not explained: which of many steps of a second came first matters."""
