@@ -16,12 +16,12 @@ from lockstep.conformance.check import Ambiguity, Finding, TraceVerdict, place_o
 from lockstep.conformance.codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.interface import Interface
 from lockstep.logs import clocks, ends
-from lockstep.logs import steps as paths_of
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order
 from lockstep.logs.reading.mapped import Logs, read_logs
 from lockstep.logs.reading.mapping import Mapping
 from lockstep.logs.search import Blocked, Conclusion, Explained, Run, explain
+from lockstep.logs.steps import Path as Way
 from lockstep.logs.steps import Steps
 from lockstep.logs.why import told, why_not
 from lockstep.tla.spec import Spec
@@ -74,7 +74,7 @@ def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False,
     steps = Steps(subject.spec, subject.interface, subject.mapping.hidden)
     order = Order(logs.threads, logs.skew, logs.resolution)
     far = tell(f"line {{:,}} of {logs.lines:,}: {{:,}} states explain those before it, {{:,}} tried")
-    found = explain(order, steps, starts(subject, steps), on_line=far)
+    found = explain(order, steps, begins_of(subject, steps), on_line=far)
     _conclude(verdict, found, subject, strict)
     if found.conclusion is Conclusion.REFUTED:
         _refute(verdict, found, steps)
@@ -94,7 +94,7 @@ def _told_now_and_then(say: Say, source: str) -> Callable[[str], Callable[..., N
     return telling
 
 
-def starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
+def begins_of(subject: Subject, steps: Steps) -> Iterable[Way] | None:
     """Return the states that a log may begin in, None for the initial ones."""
     if subject.start is None:
         return None
@@ -107,7 +107,7 @@ def starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
             f"{name} has more than {MOST_STARTS:,} states; {most} has {values[most]:,} values in them"
         )
         states.pop()
-    return [steps.start(subject.spec.state(state.as_dict())) for state in states]
+    return [steps.from_the_middle(subject.spec.state(state.as_dict())) for state in states]
 
 
 # ---- The verdict ----
@@ -233,7 +233,7 @@ def _blame_clocks(verdict: TraceVerdict, logs: Logs, steps: Steps, subject: Subj
     """Say so where clocks that differ by more than is declared would explain the lines, and by how much."""
     try:
         slack = clocks.enough(
-            logs, steps, lambda few: starts(subject, few), lambda text: say(f"{verdict.source}: {text}")
+            logs, steps, lambda few: begins_of(subject, few), lambda text: say(f"{verdict.source}: {text}")
         )
     except Interrupted as stopped:
         raise CutShort(stopped.number, verdict) from stopped

@@ -166,7 +166,7 @@ class OwnLogs:
             return of_own(self.search(paths, self.searched, strict=self.strict, say=self.say))
         except Exception as error:  # Whatever it is, it is these logs' alone.
             source = ", ".join(map(source_name, paths))
-            if isinstance(error, BadInputError):
+            if isinstance(error, BadInputError) and not isinstance(error, TlaError):
                 return malformed(source, str(error))
             return of_own(failure(error, source))
 
