@@ -27,7 +27,8 @@ from lockstep.logs.order import Order
 from lockstep.logs.reading.mapped import Rules
 from lockstep.logs.reading.mapping import Mapping, MappingError, Text, line_of, read_mapping
 from lockstep.logs.reading.misfit import misfit
-from lockstep.logs.reading.records import logs_of, missing_of, records
+from lockstep.logs.reading.records import records
+from lockstep.logs.reading.rotation import logs_of
 from lockstep.logs.reading.stamps import nanoseconds
 from lockstep.logs.reading.texts import splitting
 from lockstep.logs.search import Explained, explain
@@ -753,19 +754,6 @@ def test_a_number_that_is_too_long_is_no_word(queue: Callable[..., TraceVerdict]
     assert found.reason.endswith("q0.log:2: field `who`: a number of 5,000 digits is too long")
     word = queue(TWO, [line("push", at=1), line("take", at=2, who="x" * 5000)])
     assert word.reason.endswith("xx... is no integer")
-
-
-def test_a_file_that_is_missing_between_rotated_ones_is_told_of(tmp_path: Path) -> None:
-    def missing(*names: str) -> list[str]:
-        (log,) = logs_of([tmp_path / name for name in names])
-        return missing_of(log)
-
-    assert missing("a.log.2.gz", "a.log") == ["a.log.1"]
-    assert missing("a.log.3", "a.log.1") == ["a.log.2", "a.log"]
-    assert missing("a.log.1", "a.log.2", "a.log") == []
-    assert missing("a.log.0", "a.log.1", "a.log") == []
-    assert missing("a.log-2026-01-02", "a.log") == []
-    assert missing("a.log") == missing("node.3") == []
 
 
 def test_a_report_for_a_ci_has_the_notes(queue: Callable[..., TraceVerdict]) -> None:

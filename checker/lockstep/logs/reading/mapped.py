@@ -14,7 +14,8 @@ from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Has, Size, Words, equal_count, is_so, to_value
 from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.reading.mapping import Mapping, Rule, Said, Same, Source, duration
-from lockstep.logs.reading.records import UNTOLD, Log, Parts, Record, cut, logs_of, missing_of, plain, records
+from lockstep.logs.reading.records import UNTOLD, Parts, Record, cut, plain, records
+from lockstep.logs.reading.rotation import Log, logs_of, missing_of
 from lockstep.logs.reading.stamps import nanoseconds
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
@@ -171,9 +172,8 @@ def read_logs(
     ended: set[tuple[str, Any]] = set()
     for log in logs_of(paths):
         torn: list[str] = []
-        notes += (
-            f"note: {each} is not among the files: lines of {log.name} may be missing" for each in missing_of(log)
-        )
+        if missing := missing_of(log):
+            notes.append(f"note: {missing}")
         for record in records(log, mapping, torn.append, tell):
             line, node = reader.line(record)
             if line is not None:
