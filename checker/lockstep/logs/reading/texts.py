@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -29,6 +30,7 @@ _WORDS = {
     **dict.fromkeys(("n", "ex", "xEx", "throwable", "rEx", "nopex"), r""),
     **dict.fromkeys(("X", "mdc", "M", "method", "L", "line", "F", "file", "C", "class", "r", "relative"), r".*?"),
 }
+_GROUP = re.compile(r"\(\?P<(\w+)>")
 _CONVERSION = re.compile(r"%(?P<width>[-.\d]*)(?P<word>[A-Za-z]+)(?:\{[^}]*\})*")
 
 
@@ -43,27 +45,49 @@ def splitting(text: Text) -> Split:
     if text.format == "hclog":
         return _hclog
     assert text.pattern is not None  # read_mapping sees to that
-    expression = text.pattern if text.format == "regex" else expression_of(text.pattern)
-    return _by(re.compile(expression))
+    if text.format == "regex":
+        return _by(re.compile(text.pattern))
+    return _one_time(_by(re.compile(expression_of(text.pattern))))
 
 
 def expression_of(pattern: str) -> str:
     """Return the regular expression of a pattern of logback or log4j, such as ``%d{ISO8601} %-5p [%t] %c - %m%n``.
 
-    Its groups are time, level, thread, logger and message.
-
-    Raises:
-        re.error: a word stands in it twice that may stand once.
+    Its groups are time, level, thread, logger and message. Where a word stands several times, those of the time are
+    time, time2, time3, and of the others the first is the group.
     """
-    found, end = [], 0
+    found, end = list[str](), 0
+    counts = Counter[str]()
     for word in _CONVERSION.finditer(pattern):
         found.append(_literal(pattern[end : word.start()]))
         inner = next((_WORDS[name] for name in _names(word["word"]) if name in _WORDS), r"\S*?")
         rest = word["word"][len(next((n for n in _names(word["word"]) if n in _WORDS), word["word"])) :]
+        inner = _GROUP.sub(lambda group: _counted(group[1], counts), inner)
         padding = r"\s*" if word["width"] else ""
         found.append(f"{padding}{inner}{padding}{_literal(rest)}")
         end = word.end()
     return "".join(found) + _literal(pattern[end:])
+
+
+def _counted(group: str, counts: Counter[str]) -> str:
+    """Return how a group begins that may stand there already."""
+    counts[group] += 1
+    if counts[group] == 1:
+        return f"(?P<{group}>"
+    return f"(?P<{group}{counts[group]}>" if group == "time" else "(?:"
+
+
+def _one_time(split: Split) -> Split:
+    """Put the parts of a time together, as of `%d{yyyy-MM-dd} %d{HH:mm:ss}`."""
+
+    def joined(line: str) -> dict[str, Any] | None:
+        found = split(line)
+        if found is None or "time2" not in found:
+            return found
+        others = {name: text for name, text in found.items() if not name.startswith("time")}
+        return {"time": " ".join(found[name] for name in found if name.startswith("time"))} | others
+
+    return joined
 
 
 def _names(word: str) -> list[str]:
