@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Has, Size, Words, equal_count, is_so, to_value
@@ -20,7 +20,7 @@ from lockstep.logs.reading.stamps import nanoseconds
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
-from lockstep.trace.format import Event
+from lockstep.trace.format import OBSERVE, Event
 from lockstep.trace.json_lines import TraceError, source_name
 
 
@@ -154,6 +154,10 @@ class Logs:
         return self.skew + self.resolution
 
 
+#: A node by the type of what names it, as 1 is not TRUE, and by its name.
+_Node: TypeAlias = tuple[str, str]
+
+
 def read_logs(
     paths: Sequence[Path],
     mapping: Mapping,
@@ -168,8 +172,8 @@ def read_logs(
     """
     reader = _Reader(mapping, spec, words)
     notes: list[str] = []
-    threads: dict[tuple[str, Any], list[Line]] = {}
-    ended: set[tuple[str, Any]] = set()
+    threads: dict[tuple[str, _Node | None], list[Line]] = {}
+    ended: set[tuple[str, _Node | None]] = set()
     for log in logs_of(paths):
         torn: list[str] = []
         if missing := missing_of(log):
@@ -177,8 +181,7 @@ def read_logs(
         for record in records(log, mapping, torn.append, tell):
             line, node = reader.line(record)
             if line is not None:
-                key = node if mapping.order == "node" else None
-                threads.setdefault((log.name, key), []).append(line)
+                threads.setdefault((log.name, node), []).append(line)
         notes += [f"note: {each}" for each in torn]
         if torn or (mapping.ends == "anywhere" and mapping.order == "file"):
             # Of a torn line it is not known which node's it is, be it one of which there is no other line.
@@ -187,7 +190,7 @@ def read_logs(
     if mapping.ends == "anywhere":
         ended |= threads.keys()
     found = tuple(
-        Thread(name if node is None else f"{name} of {node}", lines, (name, node) in ended)
+        Thread(name if node is None else f"{name} of {node[1]}", lines, (name, node) in ended)
         for (name, node), lines in threads.items()
     )
     if ended or mapping.start is not None:
@@ -216,9 +219,12 @@ def _message(source: Source | None, record: Record, name: str) -> str | None:
     if found is UNTOLD:
         return None
     if isinstance(found, bool) or not isinstance(found, str | int):
-        shown = json.dumps(found) if not isinstance(found, Parts) else "a record"
-        raise record.error(f"`{name}`: a message is named by a string or an integer, not by {cut(shown)}")
+        raise record.error(f"`{name}`: a message is named by a string or an integer, not by {cut(_written(found))}")
     return str(found)
+
+
+def _written(found: Any) -> str:
+    return "what is told in parts" if isinstance(found, Parts | Has | Size) else json.dumps(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,16 +242,16 @@ class PartOf:
 class _Reader:
     def __init__(self, mapping: Mapping, spec: Spec, words: Words) -> None:
         self.mapping, self.spec, self.words, self.rules = mapping, spec, words, Rules(mapping)
+        self.observe = mapping.observe or OBSERVE
+        self.shows_nodes = self.observe in spec.definitions and spec.arity(self.observe) > 0
         self.stamps = {stamp.field: stamp for stamp in mapping.stamps()}
 
-    def line(self, record: Record) -> tuple[Line | None, Any]:
+    def line(self, record: Record) -> tuple[Line | None, _Node | None]:
         known = self.rules.of(record)
         if known is None:
             return None, None
         rule, told = known
-        node = None if self.mapping.node is None else told.value(self.mapping.node)
-        node = None if node is UNTOLD else node
-        told = replace(told, node=node)
+        told = replace(told, node=UNTOLD if self.mapping.node is None else told.value(self.mapping.node))
         readings = tuple(tuple(self.claim(said, told) for said in each.said()) for each in rule.readings())
         line = Line(
             number=record.number,
@@ -257,7 +263,16 @@ class _Reader:
             receives=_message(rule.receives, told, "receives"),
             source=record.source,
         )
-        return line, node
+        return line, self.name_of_node(told)
+
+    def name_of_node(self, record: Record) -> _Node | None:
+        """Return what names the thread of a line, None where all of a file are one."""
+        node = record.node
+        if node is UNTOLD or self.mapping.order == "file":
+            return None
+        if not isinstance(node, str | int | None):
+            raise record.error(f"`node`: a node is named by a string or an integer, not by {cut(_written(node))}")
+        return type(node).__name__, str(node)
 
     def time(self, record: Record) -> int | None:
         if not self.stamps:
@@ -272,9 +287,12 @@ class _Reader:
 
     def claim(self, said: Said, record: Record) -> Claim:
         told = {name: self.told(name, record.value(source), record) for name, source in said.args.items()}
-        node = None if record.node is None else self.value(record.node, record, "node")
+        node = None if record.node is UNTOLD else self.value(record.node, record, "node")
         known = {name: each for name, each in told.items() if each is not None}
-        return Claim(said.action or "", known, shown(said, record), node, said.repeat)
+        shows = shown(said, record)
+        if shows and node is None and self.shows_nodes:
+            raise record.error(f"`node`: it shows what {self.observe} gives of a node, and tells no node")
+        return Claim(said.action or "", known, shows, node, said.repeat)
 
     def told(self, name: str, found: Any, record: Record) -> Exactly | Matching | None:
         if found is UNTOLD:

@@ -77,7 +77,7 @@ class Record:
     number: int
     text: str
     fields: dict[str, Any]
-    node: Any = None
+    node: Any = UNTOLD
 
     def error(self, problem: str) -> TraceError:
         """Make the error of the line."""
@@ -175,6 +175,8 @@ class Record:
             found = re.search(source.file, Path(self.source).name)
             if found is None:
                 raise self.error(f"the file's name has nothing like {source.file!r}")
+            if found[1] is None:
+                raise self.error(f"the group of {source.file!r} takes no part in the file's name")
             return found[1]
         if source.field is None:
             return source.value

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lockstep.base.errors import BadInputError
@@ -13,9 +12,10 @@ from lockstep.logs.lines import Claim, Line
 from lockstep.logs.steps.failing import Failing
 from lockstep.logs.steps.hidden import HiddenSteps
 from lockstep.logs.steps.path import Begin, Move, Moves, Path, Reached, Step, add_least
+from lockstep.logs.steps.sight import seen, unknown_node, what_is_read
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.kinds import ArgumentError, Fcn, ForeignWordError, TlaError, Value
+from lockstep.tla.values.kinds import ArgumentError, ForeignWordError, TlaError, Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
 
 
@@ -39,7 +39,7 @@ class Steps:
         self._failing = Failing(spec)
         self._unseen = HiddenSteps(spec, hidden, most, self._failing, self.left_out)
         self._sights: dict[tuple[int, Any], bool] = {}
-        self._read = _what_is_read(spec, interface.observe)
+        self._read = what_is_read(spec, interface.observe)
         self._moves = {name: Moves(spec, name) for name in spec.actions}
         self._told: dict[tuple[int, Any], list[Move]] = {}
         self._explained: dict[tuple[State, Line], list[Path]] = {}
@@ -146,10 +146,7 @@ class Steps:
 
     def seen(self, state: State, claim: Claim) -> Value:
         """Return what the spec lets be seen of a state."""
-        observe = self.interface.observe
-        if observe not in self.spec.definitions:
-            return Fcn(dict(state.as_dict()))
-        return self.spec.evaluate(observe, state, *([claim.node] if self.spec.arity(observe) else []))
+        return seen(self.spec, self.interface.observe, state, claim)
 
     def mistake(self, state: State, line: Line) -> str | None:
         """Say what a line tells that the spec cannot have, however it is read; None where there is nothing such."""
@@ -169,7 +166,7 @@ class Steps:
         except ArgumentError as error:
             return f"`{error.name}`: {error}"
         except TlaError:
-            return None
+            return next(filter(None, (unknown_node(self.spec, self.interface.observe, each) for each in claims)), None)
         return None
 
     def _after(self, state: State, claim: Claim) -> Iterator[State]:
@@ -198,13 +195,3 @@ class Steps:
 
     def _leave_out(self, reason: str) -> None:
         self.left_out.setdefault(reason)
-
-
-def _what_is_read(spec: Spec, observe: str) -> Callable[[State], Any]:
-    """Return what takes from a state the variables that an observation reads, all where that is not known."""
-    try:
-        read = {path[0] for path in spec.footprint(observe)}
-    except KeyError:
-        return lambda state: state
-    numbers = [number for number, name in enumerate(spec.variables) if name in read]
-    return itemgetter(*numbers) if numbers else lambda _: ()
