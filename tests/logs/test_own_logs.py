@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -99,9 +100,9 @@ def test_the_note_on_clocks_costs_no_more_than_a_bound_whatever_the_logs_are(
 ) -> None:
     spent: list[int] = []
 
-    def counting(order: Order, steps: Steps, *starts: Any, most: int) -> Explained:
+    def counting(order: Order, steps: Steps, *starts: Any, most: int, **options: Any) -> Explained:
         spent.append(most * sum(len(thread.lines) for thread in order.threads))
-        return explain(order, steps, *starts, most=most)
+        return explain(order, steps, *starts, most=most, **options)
 
     monkeypatch.setattr(clocks, "explain", counting)
     for puts in (5, 40, 500):
@@ -111,6 +112,29 @@ def test_the_note_on_clocks_costs_no_more_than_a_bound_whatever_the_logs_are(
         assert found.verdict is Verdict.VIOLATED
         assert all(each <= 1000 for each in spent)
         assert bool(spent) is (puts < 500)
+
+
+CROWD = """kind = "event"
+files = "together"
+node = { value = "p" }
+hidden = { Put = 100, Store = 100 }
+[lines.see]
+shows = { entries = { field = "entries", optional = true } }
+"""
+
+
+def test_a_search_that_takes_too_long_is_given_up_at_the_line_that_it_reached(tmp_path: Path) -> None:
+    """Some 400,000 states may come before the second line, each of them by hidden steps."""
+    (tmp_path / "mapping.toml").write_text(CROWD)
+    (tmp_path / "a.log").write_text('{"event": "see"}\n' * 3 + '{"event": "see", "entries": 300}\n')
+    own = ["--spec", EXAMPLE / "PrimaryBackup.tla", "--mapping", "mapping.toml", "--timeout", "3", "a.log"]
+    begin = time.monotonic()
+    done = lockstep("check", *map(str, own), cwd=tmp_path)
+    assert time.monotonic() - begin < 30
+    assert done.returncode == 3
+    assert re.search(
+        r"not every explanation was looked at: the 3 s of --timeout are spent at line \d of 4", done.stdout
+    )
 
 
 def test_who_interrupts_the_search_for_a_note_is_told_the_verdict_that_is_known(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def _switch_completions() -> list[str]:
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    help="With --engine tlc: seconds for each trace; after that it is inconclusive (default: no limit).",
+    help="Seconds for each trace, or the logs of one system; after that it is inconclusive (default: no limit).",
 )
 @click.option(
     "--strict",
@@ -165,19 +165,25 @@ def command(
     if own is not None and switches:
         raise click.UsageError("--switch is for traces of a system that lockstep knows")
     tlc = ByTlc(timeout, tla_tools) if engine == "tlc" else None
-    if tlc is None and timeout is not None:
-        raise click.UsageError("--timeout goes with --engine tlc")
     if strict and mapping is None:
         raise click.UsageError("--strict goes with --mapping")
     paths = trace_paths(traces)
     if own is None:
-        jobs = _jobs(paths, judge_known(switches, tlc, progress, jar=tla_tools))
+        jobs = _jobs(paths, judge_known(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
     else:
         note_translation(own, tla_tools)
         jobs = _own_jobs(
             paths,
             judge_own(
-                own, cfg_of(own, cfg), mapping, tlc, search_path=library, jar=tla_tools, strict=strict, say=progress
+                own,
+                cfg_of(own, cfg),
+                mapping,
+                tlc,
+                search_path=library,
+                jar=tla_tools,
+                timeout_seconds=timeout,
+                strict=strict,
+                say=progress,
             ),
         )
     verdicts: list[TraceVerdict] = []

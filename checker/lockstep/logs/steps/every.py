@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.compare import ObservationError, compare, equal_count
 from lockstep.conformance.interface import Interface
@@ -18,6 +19,9 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, ForeignWordError, TlaError, Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
 
+#: How many hidden steps are tried at most before one line.
+MOST_HIDDEN = 300_000
+
 
 class Steps:
     """Takes steps of one spec.
@@ -25,19 +29,27 @@ class Steps:
     `left_out` tells why not every explanation was looked at, if that is so: then nothing is refuted.
     """
 
-    def __init__(self, spec: Spec, interface: Interface, hidden: Mapping[str, int], most: int = 100_000) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        interface: Interface,
+        hidden: Mapping[str, int],
+        most: int = MOST_HIDDEN,
+        deadline: Deadline = NEVER,
+    ) -> None:
         """Take steps of a spec.
 
         Args:
             spec: the spec, compiled.
             interface: where a log meets it.
             hidden: the actions that may be taken with no line to tell of them, and how often between two lines.
-            most: how many hidden steps are tried at most before one line, for each state that they may begin in.
+            most: how many hidden steps are tried at most before one line.
+            deadline: after which no more hidden steps are tried.
         """
         self.spec, self.interface, self.hidden = spec, interface, dict(hidden)
         self.left_out: dict[str, None] = {}
         self._failing = Failing(spec)
-        self._unseen = HiddenSteps(spec, hidden, most, self._failing, self.left_out)
+        self._unseen = HiddenSteps(spec, hidden, most, self._failing, self.left_out, deadline)
         self._sights: dict[tuple[int, Any], bool] = {}
         self._read = what_is_read(spec, interface.observe)
         self._moves = {name: Moves(spec, name) for name in spec.actions}
@@ -55,6 +67,7 @@ class Steps:
     def forget(self) -> None:
         """Forget what was found before the line before: the states of a log seldom come again."""
         self._failing.forget()
+        self._unseen.forget()
         self._sights.clear()
         self._told.clear()
         self._explained.clear()

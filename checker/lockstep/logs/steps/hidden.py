@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from lockstep.base.deadline import Deadline
+from lockstep.base.progress import EVERY
 from lockstep.logs.steps.failing import Failing
 from lockstep.logs.steps.path import Begin, HiddenStep, Move, Moves, Reached, add_least
 from lockstep.tla.spec import Spec
@@ -26,24 +28,35 @@ class HiddenSteps:
     """
 
     def __init__(
-        self, spec: Spec, bounds: Mapping[str, int], most: int, failing: Failing, left_out: dict[str, None]
+        self,
+        spec: Spec,
+        bounds: Mapping[str, int],
+        most: int,
+        failing: Failing,
+        left_out: dict[str, None],
+        deadline: Deadline,
     ) -> None:
         """Take hidden steps.
 
         Args:
             spec: the spec, compiled.
             bounds: the actions that are hidden, and how often each may be taken between two lines.
-            most: how many steps are tried at most, for each state that they may begin in.
+            most: how many steps are tried at most before one line.
             failing: tells which properties fail by a step.
             left_out: the reasons why something was left out.
+            deadline: after which no more are tried.
         """
         self._spec, self._bounds, self._most, self._failing = spec, dict(bounds), most, failing
-        self._left_out = left_out
+        self._left_out, self._deadline, self._tried = left_out, deadline, 0
         self._names = tuple(self._bounds)
         self._moves = {name: Moves(spec, name) for name in self._names}
         self._unseen: dict[tuple[str, Any], list[Move]] = {}
         self._next: dict[State, list[HiddenStep]] = {}
         self._can_list = True
+
+    def forget(self) -> None:
+        """Begin with the next line: what was tried before the last one does not count."""
+        self._tried = 0
 
     def reached(self, begins: Sequence[Begin]) -> list[Reached]:
         """Return the states that hidden steps lead to from any of some states, as many as may come between two lines.
@@ -56,19 +69,23 @@ class HiddenSteps:
         for number, begin in enumerate(begins):
             found.setdefault(begin.state, []).append(Reached(begin.state, begin.failed, nothing, number))
         pending = [each for alike in found.values() for each in alike] if self._names else []
-        tried, most = 0, self._most * len(begins)
         while pending:
             further: list[Reached] = []
             for each in pending:
                 for after in self._from(each):
-                    tried += 1
-                    if tried > most:
-                        self._left_out.setdefault(f"more than {self._most:,} hidden steps may come before one line")
+                    if self._is_too_much():
                         return _least(found)
                     if _add_reached(found.setdefault(after.state, []), after):
                         further.append(after)
             pending = further
         return _least(found)
+
+    def _is_too_much(self) -> bool:
+        self._tried += 1
+        if self._tried > self._most:
+            self._left_out.setdefault(f"more than {self._most:,} hidden steps may come before one line")
+            return True
+        return self._tried % EVERY == 0 and self._deadline.is_over()
 
     def _from(self, before: Reached) -> Iterator[Reached]:
         used = before.used
