@@ -16,7 +16,7 @@ from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.reading.mapping import Mapping, Rule, Said, Same, Source, duration
 from lockstep.logs.reading.records import UNTOLD, Parts, Record, cut, plain, records
 from lockstep.logs.reading.rotation import Log, logs_of, missing_of
-from lockstep.logs.reading.stamps import nanoseconds
+from lockstep.logs.reading.stamps import Stamps
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
@@ -55,18 +55,22 @@ class Rules:
         path = record.first_of(paths)
         if path is None and self.mapping.otherwise == "error":
             raise record.error(record.lacks(paths))
-        kind = None if path is None else record.at(path)
-        return self._rules.get(kind, ()) if isinstance(kind, str) else ()
+        return () if path is None else self._rules.get(_name_of(record.at(path)), ())
 
     def _unknown(self, record: Record) -> str:
         path = record.first_of(self.mapping.kinds())
         if path is None:
             return f"no rule of the mapping fits the line: {record.text[:80]!r}"
         kind = record.at(path)
-        if isinstance(kind, str) and kind in self._rules:
+        if _name_of(kind) in self._rules:
             return f"field `{path}`: no rule for {kind!r} fits the line: see its `when` and `match`"
         near = did_you_mean(kind, self._rules) if isinstance(kind, str) else ""
         return f"field `{path}`: the mapping has no lines of kind {kind!r}{near}"
+
+
+def _name_of(kind: Any) -> str:
+    """Return the name of a kind that a line tells: a string, or an integer in digits; "" of what is neither."""
+    return kind if isinstance(kind, str) else str(kind) if type(kind) is int else ""
 
 
 def _fitting(rule: Rule, matching: list[tuple[str, re.Pattern[str]]], record: Record) -> Record | None:
@@ -176,6 +180,7 @@ def read_logs(
     ended: set[tuple[str, _Node | None]] = set()
     for log in logs_of(paths):
         torn: list[str] = []
+        reader.times.begin_log()
         if missing := missing_of(log):
             notes.append(f"note: {missing}")
         for record in records(log, mapping, torn.append, tell):
@@ -245,6 +250,7 @@ class _Reader:
         self.observe = mapping.observe or OBSERVE
         self.shows_nodes = self.observe in spec.definitions and spec.arity(self.observe) > 0
         self.stamps = {stamp.field: stamp for stamp in mapping.stamps()}
+        self.times = Stamps(self.stamps.values())
 
     def line(self, record: Record) -> tuple[Line | None, _Node | None]:
         known = self.rules.of(record)
@@ -281,7 +287,7 @@ class _Reader:
         if path is None:
             raise record.error(record.lacks(self.stamps))
         try:
-            return nanoseconds(record.at(path), self.stamps[path])
+            return self.times.read(record.at(path), self.stamps[path])
         except ValueError as error:
             raise record.error(f"field `{path}`: {error}") from None
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime, time
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -353,6 +353,10 @@ def _of_source(place: str, source: Source) -> Iterator[tuple[str, str]]:
     given = [source.field, source.file, source.parts, source.node or None, source.has, source.size]
     if sum(each is not None for each in given) + (source.value is not msgspec.UNSET) != 1:
         yield place, "give one of `field`, `value`, `file`, `node = true`, `parts`, `has` and `size`"
+    values = {"value": source.value, **{f"values.{word}": each for word, each in (source.values or {}).items()}}
+    for name, value in values.items():
+        for each in _no_values(value):
+            yield f"{place}.{name}", f"{each} is no value of TLA+; a text stands in quotes"
     if source.file is not None:
         yield from _expression(f"{place}.file", source.file, groups=1)
     for within in ("parts", "has"):
@@ -360,6 +364,15 @@ def _of_source(place: str, source: Source) -> Iterator[tuple[str, str]]:
             yield from _of_source(f"{place}.{within}.{name}", part)
     if source.size is not None:
         yield from _of_source(f"{place}.size", source.size)
+
+
+def _no_values(tree: Any) -> Iterator[Any]:
+    """Yield what TOML has and TLA+ has not: dates, times, and numbers with a fraction."""
+    if isinstance(tree, date | time | float):
+        yield tree
+    elif isinstance(tree, list | dict):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _no_values(part)
 
 
 def _asks_for_node(source: Source) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -30,6 +31,11 @@ _WORDS = {
     **dict.fromkeys(("n", "ex", "xEx", "throwable", "rEx", "nopex"), r""),
     **dict.fromkeys(("X", "mdc", "M", "method", "L", "line", "F", "file", "C", "class", "r", "relative"), r".*?"),
 }
+_ESCAPE = re.compile(
+    r"\\(?:(?:x(?=[0-9a-fA-F]{2})|u(?=[0-9a-fA-F]{4})|U(?=[0-9a-fA-F]{8}))"
+    r"(?P<digits>(?<=x)..|(?<=u).{4}|(?<=U).{8})|(?P<sign>.))"
+)
+_SIGNS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _GROUP = re.compile(r"\(\?P<(\w+)>")
 _CONVERSION = re.compile(r"%(?P<width>[-.\d]*)(?P<word>[A-Za-z]+)(?:\{[^}]*\})*")
 
@@ -119,7 +125,15 @@ def _pairs(text: str) -> dict[str, Any]:
 def _unquoted(value: str) -> str:
     if len(value) < 2 or not value.startswith('"'):
         return value
-    return re.sub(r"\\(.)", lambda sign: {"n": "\n", "t": "\t"}.get(sign[1], sign[1]), value[1:-1])
+    return _ESCAPE.sub(_sign, value[1:-1])
+
+
+def _sign(escape: re.Match[str]) -> str:
+    """Return what an escape of Go stands for."""
+    if (digits := escape["digits"]) is None:
+        return _SIGNS.get(escape["sign"], escape["sign"])
+    number = int(digits, 16)
+    return "\ufffd" if 0xD800 <= number < 0xE000 or number > sys.maxunicode else chr(number)
 
 
 def _hclog(line: str) -> dict[str, Any] | None:
