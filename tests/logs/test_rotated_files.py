@@ -13,6 +13,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.logs.reading.rotation import logs_of, missing_of
 from lockstep.systems.judge import judge_own
+from lockstep_command import lockstep
 
 ROTATED = [
     ["a.log.12.gz", "a.log.2.gz", "a.log.1", "a.log"],
@@ -110,3 +111,19 @@ def test_a_log_with_a_date_in_its_name_hides_no_false_order(tmp_path: Path) -> N
         judge = judge_own(spec, spec.with_suffix(".cfg"), tmp_path / "mapping.toml")
         found = judge.all([tmp_path / "a.log", tmp_path / old])
         assert (found.verdict, Path(found.findings[0].source).name) == (Verdict.VIOLATED, old)
+
+
+def test_a_folder_stands_for_the_logs_in_it(tmp_path: Path) -> None:
+    mapping = 'kind = "event"\nfiles = "together"\n[lines.put]\naction = "Put"\n'
+    (tmp_path / "mapping.toml").write_text(mapping)
+    own = ["--spec", str(EXAMPLE / "PrimaryBackup.tla"), "--mapping", "mapping.toml", "logs"]
+    (tmp_path / "logs" / "n1").mkdir(parents=True)
+    empty = lockstep("check", *own, cwd=tmp_path)
+    assert (empty.returncode, "logs: " in empty.stdout, "no .ndjson or .log file" in empty.stdout) == (2, True, True)
+    for name in ("a.log", "a.log.1", "b.2026-01-01.log", "n1/c.ndjson"):
+        (tmp_path / "logs" / name).write_text('{"event": "put"}\n')
+    (tmp_path / "logs" / "notes.txt").write_text("no log\n")
+    found = lockstep("check", *own, cwd=tmp_path)
+    assert found.returncode == 0
+    assert "(4 events, 4 steps" in found.stdout
+    assert "notes.txt" not in found.stdout

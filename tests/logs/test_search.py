@@ -544,3 +544,14 @@ def test_states_that_a_guide_calls_one_are_carried_once(relay: Spec) -> None:
     assert fewer.spread.most == len({run.state["box"] for run in all_of_them.runs})
     assert fewer.spread.most < all_of_them.spread.most
     assert {*guide.told} == {(a, b) for a in range(3) for b in range(3) if (a, b) != (2, 2)}
+
+
+def test_of_too_many_states_some_of_every_order_of_the_lines_are_kept(relay: Spec) -> None:
+    nothing = (Claim("", {}, {}, relay.model_values["a"]),)
+    send = (Claim("Send"),)
+    threads = [Thread(name, [Line(1, "", (send,)), Line(2, "", (nothing,))]) for name in ("a.log", "b.log")]
+    whole = explain(Order(threads[:1]), Steps(relay, interface(relay), {}))
+    found = explain(Order(threads), Steps(relay, interface(relay), {}), most=len(whole.runs))
+    assert found.left_out == (f"more than {len(whole.runs)} states explain the lines up to one of them",)
+    orders = {tuple(leg.thread for leg in run.whole()[1:]) for run in found.runs}
+    assert {order[0] for order in orders} == {0, 1}

@@ -213,6 +213,10 @@ def explain(
 _Runs = dict[Hashable, list[Run]]
 
 
+#: A run, and how far each log was read.
+_Row = tuple[Positions, Run]
+
+
 class _TimeSpentError(Exception):
     """The search is given up."""
 
@@ -312,10 +316,22 @@ class _Search:
             return carried
         self.steps.left_out.setdefault(f"more than {self.most:,} states explain the lines up to one of them")
         kept: dict[Positions, _Runs] = {}
-        for positions, run in sorted(runs, key=lambda row: len(row[1].failed))[: self.most]:
+        for positions, run in _some(sorted(runs, key=lambda row: len(row[1].failed)), self.most):
             kept.setdefault(positions, {}).setdefault(self.steps.essence(run.state), []).append(run)
         return kept
 
     def _add(self, runs: _Runs, run: Run) -> None:
         """Add a run, unless one that is alike does for it."""
         add_least(runs.setdefault(self.steps.essence(run.state), []), run)
+
+
+def _some(rows: Sequence[_Row], most: int) -> list[_Row]:
+    """Return some of many rows, which are sorted by how much has failed: of the last that are alike in that, every few.
+
+    The first of these alone would all be of the first orders of the lines.
+    """
+    last = len(rows[most - 1][1].failed)
+    sure = [row for row in rows if len(row[1].failed) < last]
+    alike = [row for row in rows if len(row[1].failed) == last]
+    left = most - len(sure)
+    return [*sure, *(alike[number * len(alike) // left] for number in range(left))]

@@ -69,6 +69,11 @@ def logs_of(paths: Sequence[Path]) -> list[Log]:
     return [_log(base, sorted(files)) for base, files in found.items()]
 
 
+def is_log(path: Path) -> bool:
+    """Tell whether a file's name is that of a log, or of a part of one: `.ndjson` or `.log`, rotated or gzipped."""
+    return _part(path.name).base.endswith((".ndjson", ".log"))
+
+
 def missing_of(log: Log) -> str | None:
     """Say which files of a rotated log are missing between others of it, None where none is."""
     places = [_part(path.name).place for path in log.paths]
