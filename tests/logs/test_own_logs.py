@@ -680,7 +680,7 @@ def test_an_action_that_chooses_is_searched_for_though_each_line_tells_all(
         ),
         (('action = "Take"', "steps = []"), "7: field `lines.take`: give one of"),
         (('action = "Take"', "match = { x = '(' }\naction = \"Take\""), "8: field `lines.take.match.x`: no regular"),
-        (('kind = "kind"', 'kind = "kind"\nstart = "Midle"'), "2: field `start`: the spec defines no predicate of states 'Midle'"),
+        (('kind = "kind"', 'kind = "kind"\nstart = "Midle"'), "2: field `start`: the spec defines no predicate"),
         (('kind = "kind"', 'kind = "kind"\norder = "node"'), "2: field `order`: the lines have no `node`"),
         (('kind = "kind"', 'kind = "kind"\nnull = "Nobudy"'), "2: field `null`: the cfg has no constant 'Nobudy'"),
     ],
