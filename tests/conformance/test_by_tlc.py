@@ -280,9 +280,11 @@ def test_a_budget_that_is_spent_and_a_java_that_is_missing_are_inconclusive(fold
     assert (done.returncode, "inconclusive: Java 17 or newer is required" in done.stdout) == (3, True)
 
 
-def test_a_timeout_is_refused_without_tlc(folder: Path) -> None:
-    done = lockstep("check", "--timeout", "9", NAME, cwd=folder)
-    assert (done.returncode, "--timeout goes with --engine tlc" in done.stderr) == (2, True)
+def test_a_timeout_ends_the_check_by_the_compiled_spec_and_tells_the_line(folder: Path) -> None:
+    done = lockstep("check", "--timeout", "0.000001", NAME, cwd=folder)
+    assert done.returncode == 3
+    assert f"{NAME}: LS401 inconclusive: the 1e-06 s of --timeout are spent at line 2" in done.stdout
+    assert lockstep("check", "--timeout", "500", NAME, cwd=folder).returncode == 0
 
 
 def test_a_log_of_a_reader_s_own_system_is_checked_by_tlc(tmp_path: Path) -> None:

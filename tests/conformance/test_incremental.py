@@ -177,14 +177,14 @@ def test_most_instances_are_left_alone() -> None:
     spec = trace_spec(head, "t")
     quick = Incremental(spec)
     evaluated = 0
-    holds = quick._holds
+    holds = quick._is_true
 
     def counted(*args: object) -> bool:
         nonlocal evaluated
         evaluated += 1
         return holds(*args)  # type: ignore[arg-type]  # as they were given
 
-    quick._holds = counted  # type: ignore[method-assign]  # to count
+    quick._is_true = counted  # type: ignore[method-assign]  # to count
     steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
     for state, after in steps:
         quick.violated(state, after)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from lockstep.base.errors import EnvironmentFailedError, too_deep
+from lockstep.base.errors import EnvironmentFailedError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.codes import REFUSED, SENT, SHOWS, STEP
 from lockstep.conformance.compare import copies, equal_count
@@ -167,7 +167,7 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
     match error:
         case TraceError() | UnreadableError():
             return malformed(source, str(error))
-        case ToolMissing() | ToolDied():
+        case ToolMissing() | ToolDied() | GaveUpError():
             return TraceVerdict(source, Verdict.INCONCLUSIVE, str(error))
         case OSError() | EnvironmentFailedError():
             return TraceVerdict(source, Verdict.INTERNAL, f"the machine, not the trace: {error}")

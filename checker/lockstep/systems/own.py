@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from lockstep.base.deadline import Deadline
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import NOT_EVALUATED, Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.states import check_states
 from lockstep.logs.reading.mapped import MappedTrace
 from lockstep.logs.reading.mapping import Mapping
+from lockstep.systems.opening import Watched
 from lockstep.systems.specs import refuse_unchecked
 from lockstep.systems.system import System
 from lockstep.tla.loading.load import load_spec
@@ -66,18 +68,19 @@ def check_own(
     interface: Interface,
     mapping: Mapping | None = None,
     check: Callable[[Events, Spec, Interface], TraceVerdict] = check_trace,
+    timeout_seconds: float | None = None,
 ) -> TraceVerdict:
     """Check one trace against a spec of the reader's own.
 
     Arguments: `given`, a trace in our format, as a file or open, a file of ITF, or with `mapping` a log of any NDJSON;
-    `check`, the engine.
+    `check`, the engine; `timeout_seconds`, how long its events may take.
     """
     source = given.source if isinstance(given, Trace) else str(given)
     try:
         if isinstance(given, Path) and is_itf(given):
             return of_own(check_states(_behaviour(given, mapping, check), spec, interface))
         opened = _opened(given, source, spec, mapping)
-        found = check(opened, spec, interface)
+        found = check(Watched(opened, deadline=Deadline(timeout_seconds)), spec, interface)
         found.notes += opened.notes if isinstance(opened, MappedTrace) else []
     except Exception as error:  # Whatever it is, it is this trace's alone.
         found = failure(error, source)

@@ -49,10 +49,13 @@ def _unknown(mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, 
     if mapping.null is not None and mapping.null not in {**spec.model_values, **spec.constants}:
         near = did_you_mean(mapping.null, [*spec.model_values, *spec.constants])
         yield "null", f"the cfg has no constant {mapping.null!r}{near}"
-    for name in ("observe", "start"):
-        given = getattr(mapping, name)
-        if given is not None and given not in spec.definitions:
-            yield name, f"the spec does not define {given!r}{did_you_mean(given, spec.definitions)}"
+    if mapping.observe is not None and mapping.observe not in spec.definitions:
+        yield (
+            "observe",
+            f"the spec does not define {mapping.observe!r}{did_you_mean(mapping.observe, spec.definitions)}",
+        )
+    if mapping.start is not None and (problem := _no_predicate(mapping.start, spec)):
+        yield "start", problem
     for name in mapping.codes:
         if name not in spec.property_places:
             near = did_you_mean(name, spec.property_places)
@@ -63,6 +66,19 @@ def _unknown(mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, 
     for place, said in _said(mapping):
         yield from _of_action(place, said, spec)
         yield from _of_sight(place, said, mapping, spec, observe)
+
+
+def _no_predicate(name: str, spec: Spec) -> str | None:
+    """Say why a name is none of a predicate of states; None where it may be."""
+    if name in spec.actions:
+        return f"{name} is an action, not a predicate of states"
+    if name in spec.definitions:
+        count = spec.arity(name)
+        takes = f"{name} takes {count} argument{'s' if count > 1 else ''}, and a predicate of states takes none"
+        return takes if count else None
+    if name in spec.property_places:
+        return f"{name} is a formula of behaviours, not a predicate of states"
+    return f"the spec defines no predicate of states {name!r}{did_you_mean(name, spec.definitions)}"
 
 
 def _said(mapping: Mapping) -> Iterator[tuple[str, Said]]:
@@ -166,7 +182,7 @@ class OwnLogs:
             return of_own(self.search(paths, self.searched, strict=self.strict, say=self.say))
         except Exception as error:  # Whatever it is, it is these logs' alone.
             source = ", ".join(map(source_name, paths))
-            if isinstance(error, BadInputError):
+            if isinstance(error, BadInputError) and not isinstance(error, TlaError):
                 return malformed(source, str(error))
             return of_own(failure(error, source))
 

@@ -19,12 +19,12 @@ from lockstep.logs.check import (
     conclude_nothing_told,
     conclude_refuted,
     first_of,
-    smallest,
     violation,
 )
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order
 from lockstep.logs.reading.mapped import read_logs
+from lockstep.logs.search import smallest
 from lockstep.tla.loading.project import Parsed
 from lockstep.trace.json_lines import source_name
 

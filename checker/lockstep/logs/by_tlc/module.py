@@ -234,9 +234,7 @@ class LogModule:
             return
         node = "0"
         if observe in spec.definitions and spec.arity(observe):
-            if claim.node is None:
-                where = self.orders[stage.log].threads[stage.thread].place(stage.line)
-                raise BadInputError(f"{where}: it shows what {observe} gives of a node, and tells no node")
+            assert claim.node is not None  # the reading of the lines sees to that
             node = self._parts.literals.of(claim.node)
         agrees, seen = self._parts.comparisons.shows(claim.shows), f"{self.names.observed}({node})'"
         kept = f'{self._ops}!KeepSeen("{self.names.prefix}", {self._log}, {self._at}, {stage.code}, {seen})'

@@ -18,6 +18,7 @@ from lockstep.logs.by_tlc.module import LogModule, Stage
 from lockstep.logs.check import Subject
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
+from lockstep.logs.steps.sight import unknown_node
 from lockstep.tla.loading.project import Parsed
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.operators.bounds import Exactly
@@ -178,12 +179,18 @@ class Runs:
             if what == PROBE:
                 compared, code = rest[0], rest[1] or code
         claimed = self._module.stages.get(code)
+        if claimed is not None and (unknown := self._unknown_node(claimed)) is not None:
+            return BadInputError(f"{self._place(claimed)}: {unknown}")
         if claimed is None or not compared:
             return Undecided(result.reason)
         place = f"{self._place(claimed)}: field `{compared}`"
         if len(claimed.line.readings) == 1:
             return BadInputError(f"{place}: {result.reason}")
         return Undecided(f"{place}: {result.reason}")
+
+    def _unknown_node(self, stage: Stage) -> str | None:
+        subject = self._given[0]
+        return unknown_node(subject.spec, subject.interface.observe, stage.claim)
 
     def _place(self, stage: Stage) -> str:
         return self._orders[stage.log].threads[stage.thread].place(stage.line)

@@ -174,7 +174,7 @@ def _summary(
         moved=(),
         forced=(),
         hidden=dict(sorted(Counter(step.action for _, step in steps if step.hidden).items())),
-        states=max(1, found.ambiguity.most),
+        states=max(1, found.spread.most),
         explanations=len(found.runs),
         refuted=None if refuted is None else refuted.line.number,
         notes=tuple(notes),

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from lockstep.logs.lines import Line, Thread
 from lockstep.logs.reading.mapping import Mapping, Stamp, Text
-from lockstep.logs.reading.records import Record, logs_of, records
+from lockstep.logs.reading.records import Record, records
+from lockstep.logs.reading.rotation import logs_of
 from lockstep.logs.reading.stamps import nanoseconds
 from lockstep.trace.json_lines import MAX_INTEGER, TraceError
 
