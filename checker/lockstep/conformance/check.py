@@ -38,6 +38,9 @@ from lockstep.trace.json_lines import UnreadableError
 #: What a reason begins with where it is the spec that failed.
 NOT_EVALUATED = "the spec could not be evaluated"
 
+#: What is said of the properties where none fails.
+EVERY = "every property holds"
+
 #: The action of a finding in the initial state, before any event.
 INIT = "Init"
 
@@ -196,7 +199,7 @@ def conclude(result: TraceVerdict) -> None:
             "are forced: the recording contradicts them"
         )
     else:
-        result.verdict, result.reason = Verdict.HOLDS, "a behaviour of the spec; every property holds"
+        result.verdict, result.reason = Verdict.HOLDS, f"a behaviour of the spec; {EVERY}"
     if result.steps and not result.observed and result.deviation is None:
         result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
 

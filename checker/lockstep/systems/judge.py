@@ -19,7 +19,7 @@ from lockstep.logs.by_tlc import check_logs_with_tlc
 from lockstep.logs.check import Subject as LogSubject
 from lockstep.logs.reading.mapping import read_mapping
 from lockstep.systems.opening import open_trace
-from lockstep.systems.own import check_own, load_own_spec, own_system
+from lockstep.systems.own import check_own, load_own_spec, not_checked, own_system
 from lockstep.systems.own_logs import OwnLogs, needs_search, refuse_mapping, subject_of
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.loading.project import parse_spec
@@ -151,7 +151,7 @@ def judge_own(
         searched, always = subject_of(mapped, spec, interface, start), needs_search(mapped, spec)
     if tlc is None:
         plain = partial(check_own, spec=spec, interface=interface, mapping=mapped)
-        return OwnLogs(plain, searched, always, strict, say)
+        return OwnLogs(plain, searched, always, strict, say, notes=not_checked(spec))
     parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
@@ -163,4 +163,4 @@ def judge_own(
         )
 
     plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc)
-    return OwnLogs(plain, searched, always, strict, say, search)
+    return OwnLogs(plain, searched, always, strict, say, search, not_checked(spec))

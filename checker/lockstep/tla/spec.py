@@ -85,6 +85,7 @@ class Spec:
         assumptions: where the ASSUMEs stand.
         has_behaviour: whether there is an initial predicate; a specification may have nothing but ASSUMEs.
         postcondition: the name of the configuration's POSTCONDITION, if there is one that is checked here.
+        postcondition_name: the name of the configuration's POSTCONDITION, if there is one.
         check_deadlock: whether the configuration leaves deadlock an error.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
@@ -122,6 +123,7 @@ class Spec:
         self.unchecked: dict[str, list[str]] = meta["unchecked"]
         self.assumptions = tuple(Location(*loc) for _, loc in meta["assumptions"])
         self.postcondition = meta["postcondition"] and meta["postcondition"][0]
+        self.postcondition_name: str | None = meta["postcondition_name"]
         self.has_behaviour = meta["init"] is not None
         self.temporal: dict[str, list[str]] = meta["temporal_places"]
         self.check_deadlock: bool = meta["check_deadlock"]

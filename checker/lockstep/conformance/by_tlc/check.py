@@ -128,6 +128,7 @@ class _Check:
                 # tell of everything before it does it.
                 module = self._module(probing=True)
                 result = self._run_to_the_last(module, folder)
+        self.result.notes += [f"note: {why}" for why in module.unwritten.values()]
         self._note_violations()
         if result.verdict is TlcVerdict.VIOLATED:
             self._judge_error(module, result)
@@ -165,10 +166,15 @@ class _Check:
         """Run TLC until it finds no further property violated; return its last result."""
         while True:
             result = self._run_tlc(module, folder, self.violated)
-            name = _violated_property(result)
+            name = self._named(module, _violated_property(result))
             if name is None or name in self.violated:
                 return result
             self.violated[name] = self._events_taken(module, result)
+
+    def _named(self, module: TraceModule, violated: str | None) -> str | None:
+        """Return the INVARIANT or PROPERTY of the cfg that TLC means where it names something as violated."""
+        cfg = self.parsed.program.cfg
+        return violated if violated in (*cfg.invariants, *cfg.properties) else module.property_of.get(violated or "")
 
     def _run_tlc(self, module: TraceModule, folder: Path, without: Collection[str]) -> TlcResult:
         left = None if self.deadline is None else self.deadline - time.monotonic()

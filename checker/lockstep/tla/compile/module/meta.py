@@ -101,6 +101,7 @@ class Meta(TypedDict):
     symmetry: str | None
     view: str | None
     postcondition: tuple[str, str] | None
+    postcondition_name: str | None
     check_deadlock: bool
     has_registers: bool
     constants: dict[str, str]
@@ -138,6 +139,7 @@ def empty_meta(**known: Any) -> Meta:
         "symmetry": None,
         "view": None,
         "postcondition": None,
+        "postcondition_name": None,
         "check_deadlock": True,
         "has_registers": False,
         "constants": {},

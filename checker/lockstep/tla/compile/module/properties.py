@@ -46,6 +46,7 @@ def write_postcondition(module: Module, name: str) -> None:
     """Write the POSTCONDITION; one that asks for more than a search knows, or speaks of a state, is left unchecked."""
     definition = named(module.program, name, "POSTCONDITION")
     module.meta["property_places"][name] = place_of(definition.loc)
+    module.meta["postcondition_name"] = name
     try:
         with module.values.attempt():
             written = predicate(module, definition.body) if module.program.is_constant(definition.body) else None
