@@ -204,6 +204,11 @@ def conclude(result: TraceVerdict) -> None:
         result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
 
 
+def place_of_event(line: int, event: Event) -> str:
+    """Say how far a check has come: the line, its action, and the node if it has one."""
+    return f"line {line} ({event.action} of {event.node})" if event.node else f"line {line} ({event.action})"
+
+
 def place_of_property(spec: Spec, name: str) -> str:
     """Return where a property is defined; `Name#2` is a part of one."""
     return str(spec.property_places.get(name.partition("#")[0], ""))
@@ -262,7 +267,7 @@ class TraceCheck:
             properties.drop(name)
         properties.begin(state)
         for line, event in self.trace:
-            self.place = f"line {line} ({event.action} of {event.node})"
+            self.place = place_of_event(line, event)
             self.result.events += 1
             if event.forced:
                 self.result.forced.append(line)

@@ -16,6 +16,7 @@ from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Trace, TraceError, read_trace
 from lockstep.trace.itf import ItfTrace, is_itf, read_itf
+from lockstep.trace.json_lines import STDIN
 
 #: The definition that a log is compared with where its mapping names no other.
 OBSERVE = "Observe"
@@ -102,10 +103,19 @@ def check_own(
             return of_own(check_states(_behaviour(given, mapping, check), spec, interface))
         opened = _opened(given, source, spec, mapping)
         found = check(opened, spec, interface)
+        if check is not check_trace and found.reason.startswith(NOT_EVALUATED) and given != STDIN:
+            found.reason = _with_a_place(
+                found.reason, check_trace(_opened(given, source, spec, mapping), spec, interface)
+            )
         found.notes += opened.notes if isinstance(opened, MappedTrace) else []
     except Exception as error:  # Whatever it is, it is this trace's alone.
         found = failure(error, source)
     return of_own(found)
+
+
+def _with_a_place(reason: str, compiled: TraceVerdict) -> str:
+    """Return what the compiled spec says of a formula without a value, if it meets one: TLC seldom says where."""
+    return compiled.reason if compiled.reason.startswith(NOT_EVALUATED) else reason
 
 
 def _behaviour(given: Path, mapping: Mapping | None, check: Callable[..., TraceVerdict]) -> ItfTrace:

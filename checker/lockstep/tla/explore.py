@@ -11,7 +11,7 @@ from lockstep.tla.liveness.check import LassoContradictedError, check_temporal, 
 from lockstep.tla.liveness.formulas import leaves_of
 from lockstep.tla.liveness.graph import graph_of
 from lockstep.tla.liveness.replay import Met
-from lockstep.tla.spec import Spec
+from lockstep.tla.spec import ActionInfo, Spec
 from lockstep.tla.state import State, strictly_equal
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
@@ -160,7 +160,22 @@ class _Search:
             place_of = self.spec.property_places.get(what, known)
             return blamed(error, self.spec.source, what, {}, str(place_of or ""), steps)
         name, args, place = self.failing(error, self.result.states[number])
-        return blamed(error, self.spec.source, name, args, place, steps)
+        told = blamed(error, self.spec.source, name, args, place, steps)
+        if place or (within := self.around(told.place)) is None:
+            return told
+        return blamed(error, self.spec.source, within.name, {}, str(within.loc), steps)
+
+    def around(self, place: str) -> ActionInfo | None:
+        """Return the action within whose definition a place is; None where there is none, or several."""
+        module, _, at = place.partition(".tla:")
+        line, column = (int(number) for number in at.split(":")) if at else (0, 0)
+        found = [
+            action
+            for action in self.spec.actions.values()
+            if action.loc.module == module
+            and (action.loc.line, action.loc.column) <= (line, column) <= (action.loc.end_line, action.loc.end_column)
+        ]
+        return found[0] if len(found) == 1 else None
 
     def failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
         """Find the action, its arguments and its place, whose evaluation in a state fails with this error."""
@@ -170,7 +185,7 @@ class _Search:
                 for args in self.spec.arguments(state, name):
                     self.spec.step(state, name, args)
             except TlaError as again:
-                if str(again) == str(error):
+                if str(again.__cause__ or again) == str(error):
                     return name, args, str(action.loc)
         return "Next", {}, ""
 

@@ -15,6 +15,7 @@ from types import CodeType
 from typing import Any
 
 from lockstep.base.errors import BadInputError
+from lockstep.tla.compile.blame import blamed
 from lockstep.tla.compile.module.meta import Meta, Temporal
 from lockstep.tla.compile.module.text import MARKER
 from lockstep.tla.compile.program import CompileError
@@ -26,6 +27,7 @@ from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.names import Names
 from lockstep.tla.values.operators.bounds import Told
+from lockstep.tla.values.operators.next_state import UnassignedError
 from lockstep.tla.values.operators.tlc import Registers
 
 __all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of"]
@@ -227,15 +229,20 @@ class Spec:
             KeyError: if there is no such action.
             TypeError: if the arguments are not those of the action.
             AmbiguousStep: if there are two different next states.
-            TlaError: if evaluation fails.
+            SpecFault: if it reads, or leaves open, what a variable of the next state is.
+            TlaError: if evaluation fails otherwise.
         """
         function, params = self._step[action]
         found: State | None = None
-        for after in function(state, *self._arguments(action, params, args)):
-            if found is None:
-                found = after
-            elif after != found:
-                raise AmbiguousStep(f"{action} {TWO_SUCCESSORS}")
+        given = self._arguments(action, params, args)
+        try:
+            for after in function(state, *given):
+                if found is None:
+                    found = after
+                elif after != found:
+                    raise AmbiguousStep(f"{action} {TWO_SUCCESSORS}")
+        except UnassignedError as error:
+            raise blamed(error, self.source, action, args, str(self.actions[action].loc)) from error
         return found
 
     def _arguments(self, action: str, params: tuple[str, ...], args: Mapping[str, Value]) -> list[Value]:

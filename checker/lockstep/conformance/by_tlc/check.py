@@ -22,6 +22,7 @@ from lockstep.conformance.check import (
     conclude,
     failure,
     finding,
+    place_of_event,
     place_of_property,
 )
 from lockstep.conformance.interface import Interface
@@ -249,7 +250,7 @@ class _Check:
     def _deviates(self, number: int, printed: tuple[str, Value] | None) -> None:
         """Note the event that TLC did not take, and what it printed about it."""
         line, event = self._at(number)
-        self.place = f"line {line} ({event.action} of {event.node})"
+        self.place = place_of_event(line, event)
         if printed is None:
             name = event.action
             hint = "TLC finds no such step; the compiled engine names the conjunct that is false"
@@ -288,7 +289,7 @@ class _Check:
             number, compared = _compared_last(module, result)
         self._count(max(0, number - 1))
         line, event = self._at(number)
-        self.place = f"line {line} ({event.action} of {event.node})" if number else "the initial state"
+        self.place = place_of_event(line, event) if number else "the initial state"
         if compared:
             raise self.reading.malformed(line, compared, result.reason)
         raise TlaError(result.reason)

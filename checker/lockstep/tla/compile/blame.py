@@ -62,12 +62,16 @@ def blamed(
     frame, line = _innermost(error.__traceback__)
     lines = source.splitlines()
     if frame is not None and isinstance(error, UnassignedError) and "State((" in lines[line - 1]:
-        said = " and ".join(_unassigned(frame))
+        lacking = " and ".join(_unassigned(frame))
         verb = "is" if what == "Init" else "becomes"
         hint = "" if what == "Init" else " (a missing UNCHANGED?)"
-        return SpecFault(INCOMPLETE_STEP, place, f"{called} does not say what {said} {verb}{hint}", trace)
+        return SpecFault(INCOMPLETE_STEP, place, f"{called} does not say what {lacking} {verb}{hint}", trace)
     near = next(_places(lines, line), place) if frame is not None else place
-    return SpecFault(NO_VALUE, near, f"{called}: {error}" if called else str(error), trace)
+    said = str(error)
+    if isinstance(error, UnassignedError):
+        read = error.name if what == "Init" else f"{error.name}'"
+        said = f"{read} is read before it is said what {read} is: put `{read} = ...` before it"
+    return SpecFault(NO_VALUE, near, f"{called}: {said}" if called else said, trace)
 
 
 def placed(error: Exception, source: str) -> Exception:
