@@ -186,6 +186,8 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, tools: T
     else:
         rows = [(spec.stem, found.distinct, found.generated, found.depth, f"{found.seconds:.1f} s", found.reason)]
         click.echo(table(("spec", "distinct", "generated", "depth", "time", "result"), rows))
+        for note in found.notes:
+            click.echo(note)
         show_counterexample(found.counterexample, full=shown.full)
     keep_counterexample(found.counterexample, shown.itf, spec, found.property or "")
     return found.verdict.exit_code

@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from lockstep.base.errors import BadInputError, GaveUpError, too_deep
+from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict, of_no_state, of_violation
 from lockstep.models.counterexample import of_search, of_steps, of_tlc
 from lockstep.models.mistakes import in_tlc_s_words, told_of_author
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.compile.blame import SpecFault
 from lockstep.tla.explore import explore
+from lockstep.tla.liveness.check import sameness_in_the_way
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import directories_of
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import ModelValue, TlaError
 from lockstep.tlc import Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, TlcViolation, run_tlc
+from lockstep.tlc.parse import cfg_section
 
 
 class Engine(StrEnum):
@@ -33,7 +35,8 @@ class Engine(StrEnum):
 class SearchResult:
     """What an engine found: counts as TLC counts them, and the property that is violated.
 
-    `counterexample` is a shortest way there; None where nothing is violated.
+    `counterexample` is a shortest way there; None where nothing is violated. `notes` are lines on what was not checked,
+    or what the spec does besides.
     """
 
     spec: str
@@ -45,6 +48,7 @@ class SearchResult:
     depth: int | None
     seconds: float
     property: str | None = None
+    notes: tuple[str, ...] = ()
     counterexample: Behaviour | None = None
 
 
@@ -77,6 +81,9 @@ def explore_with_tlc(
     options = TlcOptions(workers=workers, deadlock_check=deadlock, library=folders, java=java, jar=jar)
     result = _without_behaviour(run_tlc(spec, cfg, options, on_progress=tell), spec, cfg, search_path, jar)
     result, behaviour = _told(result, spec, cfg, search_path, jar)
+    doubt = _doubt(result, spec, cfg, search_path, jar)
+    if doubt and result.verdict is TlcVerdict.HOLDS:
+        result = replace(result, verdict=TlcVerdict.INCONCLUSIVE, reason=f"{result.reason}, but {doubt[1]}")
     judged = result.verdict is not TlcVerdict.ERROR
     counts = (result.distinct, result.generated, result.depth) if judged else (None, None, None)
     return SearchResult(
@@ -87,8 +94,27 @@ def explore_with_tlc(
         *counts,
         seconds=result.wall_seconds,
         property=result.violation.label if result.violation is not None else None,
+        notes=(f"{doubt[0]}: {WRONG_CFG} note: {doubt[1]}: {_UNSOUND}",) if doubt else (),
         counterexample=behaviour,
     )
+
+
+#: What TLC does with temporal properties under SYMMETRY or VIEW.
+_UNSOUND = "TLC misses violations, and a lasso that it prints need not be a behaviour of the spec"
+
+
+def _doubt(
+    result: TlcResult, spec: Path, cfg: Path, search_path: Sequence[Path], jar: Path | None
+) -> tuple[str, str] | None:
+    """Say where the cfg has what makes TLC's answer on temporal properties worthless, and what to remove."""
+    judged = result.verdict is TlcVerdict.HOLDS or _is(result.violation, PropertyKind.TEMPORAL)
+    text = cfg.read_text(encoding="utf-8", errors="replace") if judged else ""
+    if not cfg_section(text, "SYMMETRY", "VIEW") or not cfg_section(text, "PROPERTY", "PROPERTIES"):
+        return None
+    try:
+        return sameness_in_the_way(load_spec(spec, cfg, search_path=search_path, jar=jar))
+    except (BadInputError, GaveUpError):  # outside the subset: whatever the properties are, they may be temporal
+        return str(cfg), "under SYMMETRY or VIEW too few behaviours may be left to check temporal properties; remove it"
 
 
 def _told(

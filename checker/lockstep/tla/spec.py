@@ -91,6 +91,8 @@ class Spec:
         check_deadlock: whether the configuration leaves deadlock an error.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
+        cfg_file: the configuration's file, for messages.
+        cfg_places: where it names the SYMMETRY and the VIEW, as LINE:COLUMN, by name.
         init_place: where Init is defined, if there is one.
         registers: what TLCGet and TLCSet speak of, in a search.
         has_registers: whether some formula has TLCGet or TLCSet, so that it matters when and how often it is evaluated.
@@ -131,6 +133,8 @@ class Spec:
         self.check_deadlock: bool = meta["check_deadlock"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
+        self.cfg_file = "the cfg"
+        self.cfg_places: dict[str, str] = meta["cfg_places"]
         self._params = {name: tuple(a["params"]) for name, a in meta["actions"].items()}
         self._step = {name: (self._module[a["step"]], tuple(a["params"])) for name, a in meta["actions"].items()}
         self._bound = {name: self._module[a["bound"]] for name, a in meta["actions"].items()}

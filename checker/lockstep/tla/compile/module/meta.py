@@ -100,6 +100,7 @@ class Meta(TypedDict):
     assumptions: list[tuple[str, Place]]
     symmetry: str | None
     view: str | None
+    cfg_places: dict[str, str]
     postcondition: tuple[str, str] | None
     postcondition_name: str | None
     check_deadlock: bool
@@ -138,6 +139,7 @@ def empty_meta(**known: Any) -> Meta:
         "assumptions": [],
         "symmetry": None,
         "view": None,
+        "cfg_places": {},
         "postcondition": None,
         "postcondition_name": None,
         "check_deadlock": True,

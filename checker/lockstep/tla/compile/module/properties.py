@@ -32,6 +32,7 @@ def write_predicates(module: Module) -> None:
     ]
     write_temporal_properties(module, dict(_temporal_parts(module)))
     meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
+    meta["cfg_places"] = {name: cfg.places[name] for name in (cfg.symmetry, cfg.view) if name in cfg.places}
     meta["has_registers"] = module.program.has_registers
     for entry, what in ((cfg.view, "VIEW"), (cfg.symmetry, "SYMMETRY")):
         if entry is not None:
