@@ -269,6 +269,23 @@ def test_the_docs_show_what_a_check_prints(tmp_path: Path) -> None:
         assert f"$ lockstep {' '.join(command)}\n{ran.stdout}" in "\n\n".join(blocks("")) + "\n"
 
 
+def test_the_docs_show_what_a_check_of_a_counterexample_prints(tmp_path: Path) -> None:
+    for file in LOCK_SERVICE.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    lines = SPEC.read_text().replace("MODULE LockService", "MODULE Broken").splitlines(keepends=True)
+    lines[19] = "    /\\ token' = token\n"
+    (tmp_path / "Broken.tla").write_text("".join(lines))
+    given = ["--spec", "Broken.tla", "--cfg", "LockService.cfg"]
+    found = lockstep("model", *given, "--itf", "broken.itf.json", "--engine", "compiled", cwd=tmp_path)
+    (shown,) = (each for each in blocks("") if "--itf broken.itf.json" in each)
+    printed = lockstep("check", *given, "broken.itf.json", cwd=tmp_path).stdout.partition("\n\nreplay")[0]
+    assert shown.endswith(f"$ lockstep check {' '.join(given)} broken.itf.json\n{printed}\n")
+    (told,) = (
+        each for each in blocks("") if each.startswith("$ lockstep model --spec Broken.tla --cfg LockService.cfg\n")
+    )
+    assert told.partition("The counterexample")[2] == found.stdout.partition("The counterexample")[2]
+
+
 def test_the_docs_quote_the_mapping() -> None:
     (quoted,) = blocks("toml")
     lines = [line.split("#")[0].strip() for line in MAPPING.read_text().splitlines()]

@@ -84,6 +84,8 @@ def cli() -> None:
     lockstep import recording.ndjson -o trace.ndjson      make a trace of a recording
     lockstep check trace.ndjson                           check a trace against the spec
     lockstep explain CODE                                 explain what a check found
+    lockstep model --spec My.tla                          explore a spec of your own with TLC
+    lockstep model --spec My.tla --engine compiled        the same, with the spec compiled to Python
     lockstep verify                                       run the main job
     """
 
