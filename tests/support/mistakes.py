@@ -133,6 +133,7 @@ MISTAKES = (
         ("Low == count < 9", 'Ends == <>(count = "end")'),
         ("Next == Push", "Next == UNCHANGED <<count, queue>> \\/ Push"),
         cfg=_CFG.replace("INVARIANT Low", "PROPERTY Ends"),
+        steps=1,
     ),
     _wrong(
         "a Next that takes an argument",

@@ -135,7 +135,7 @@ def _judge_memory(reader: OutputReader, ended: Ended, partial: TlcResult) -> Tlc
         return _inconclusive(
             partial,
             Cause.STACK_OVERFLOW,
-            "the JVM's stack overflowed: a recursion is deep or endless; end it, or give a larger stack_mb",
+            "the JVM's stack overflowed: a recursion is deep or endless",
         )
     return None
 

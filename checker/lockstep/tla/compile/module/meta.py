@@ -103,6 +103,8 @@ class Meta(TypedDict):
     cfg_places: dict[str, str]
     postcondition: tuple[str, str] | None
     postcondition_name: str | None
+    passed_over: dict[str, str]
+    why_unchecked: dict[str, str]
     check_deadlock: bool
     has_registers: bool
     constants: dict[str, str]
@@ -142,6 +144,8 @@ def empty_meta(**known: Any) -> Meta:
         "cfg_places": {},
         "postcondition": None,
         "postcondition_name": None,
+        "passed_over": {},
+        "why_unchecked": {},
         "check_deadlock": True,
         "has_registers": False,
         "constants": {},
