@@ -188,13 +188,6 @@ MISTAKES = (
         steps=1,
     ),
     _wrong(
-        "an action's parameter from a set without end",
-        "M.tla:12:17: LS603 Push: Nat is infinite and cannot be listed",
-        ("/\\ queue' = Append(queue, count)", "/\\ \\E k \\in Nat : queue' = Append(queue, k)"),
-        ("Next == Push \\/", "Next == \\/ Push\n        \\/"),
-        steps=1,
-    ),
-    _wrong(
         "an action that is one for every number",
         "M.tla:10:18: LS603 Push: Nat is infinite and cannot be listed",
         ("Push ==\n    /\\ Len(queue) < Most\n", "Push == \\E k \\in Nat :\n    /\\ k < Most\n"),
