@@ -197,7 +197,9 @@ def test_an_entry_of_a_newer_tlc_is_named_with_what_takes_it(entry: str, last: b
     ran = lockstep("model", "--spec", "M.tla", cwd=tmp_path)
     assert ran.returncode == 2
     word, line = entry.split()[0], 5 if last else 3
-    said = f"M.cfg:{line}: LS602 TLC 2.15 does not know the entry {word}; a newer tla2tools.jar (--tla-tools) takes it"
+    said = (
+        f"M.cfg:{line}: LS602 TLC 2.15 does not know the entry {word}; a newer tla2tools.jar (--tla-tools) takes it, "
+    )
     assert said in ran.stdout
 
 

@@ -80,13 +80,20 @@ def test_both_engines_print_the_same_object(mistake: Mistake, tmp_path: Path) ->
     assert (one["distinct"], one["generated"], one["depth"], one["property"]) == (None, None, None, None)
 
 
-@pytest.mark.parametrize("mistake", [each for each in MISTAKES if "LS603 Add" in each.said], ids=lambda each: each.name)
-def test_a_check_of_a_log_tells_a_mistake_of_the_spec_with_its_place(mistake: Mistake, tmp_path: Path) -> None:
-    said = run(case(mistake, ("check", "--spec", "M.tla", "--mapping", "m.toml", "m.log")), tmp_path)
-    place, wrong = re.fullmatch(r"(\S+ LS603) Add\(n = 1\)(: .*)", mistake.said).groups()  # type: ignore[union-attr]
+OF_ADD = [each for each in MISTAKES if re.search(r"LS60[34] Add\(", each.said)]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "tlc"])
+@pytest.mark.parametrize("mistake", OF_ADD, ids=lambda each: each.name)
+def test_a_check_of_a_log_tells_a_mistake_of_the_spec_with_its_place(
+    mistake: Mistake, engine: str, tmp_path: Path
+) -> None:
+    command = ("check", "--spec", "M.tla", "--mapping", "m.toml", "--engine", engine, "m.log")
+    said = run(case(mistake, command), tmp_path)
+    place, code, wrong = re.fullmatch(r"(\S+) (LS\d+) Add\(n = 1\):? (.*)", mistake.said).groups()  # type: ignore[union-attr]
     assert said.exit_code == 2
-    assert "m.log: LS603 malformed: the spec could not be evaluated at line " in said.text
-    assert f"(Add of ): {place}{wrong.removeprefix(':')}" in said.text
+    assert f"m.log: {code} malformed: the spec could not be evaluated at line " in said.text
+    assert f"(Add): {mistake.said}" in said.text or f"(Add): {place} {code} {wrong}" in said.text
 
 
 FOUND = [each for each in MISTAKES if "LS60" in each.said]

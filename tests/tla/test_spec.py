@@ -131,6 +131,8 @@ def test_a_variable_left_unassigned_is_an_error(tmp_path: Path) -> None:
     (start,) = spec.initial_states()
     with pytest.raises(TlaError, match="next state does not say what y is"):
         list(spec.successors(start))
+    with pytest.raises(TlaError, match=r"^\w+.tla:\d+:1: LS604 Next does not say what y becomes"):
+        spec.step(start, "Next", {})
 
 
 def test_a_primed_variable_read_before_it_is_assigned_is_an_error(tmp_path: Path) -> None:
@@ -138,6 +140,8 @@ def test_a_primed_variable_read_before_it_is_assigned_is_an_error(tmp_path: Path
     (start,) = spec.initial_states()
     with pytest.raises(TlaError, match="next state does not say what x is"):
         list(spec.successors(start))
+    with pytest.raises(TlaError, match=r"^\w+.tla:\d+:\d+: LS603 Next: x' is read before it is said what x' is"):
+        spec.step(start, "Next", {})
 
 
 def test_a_let_that_reads_the_next_state_is_computed_anew_in_every_branch(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from lockstep.base.deadline import Deadline
 from lockstep.base.interrupts import Interrupted
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Ambiguity, Finding, TraceVerdict, place_of_property
+from lockstep.conformance.check import EVERY, Ambiguity, Finding, TraceVerdict, place_of_property
 from lockstep.conformance.codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.interface import Interface
 from lockstep.logs import clocks, ends
@@ -146,7 +146,7 @@ def conclude_explained(verdict: TraceVerdict, failed: Collection[frozenset[str]]
         verdict.verdict = Verdict.VIOLATED
         verdict.reason = "each explanation violates " + ", or ".join(map(_joined, failing))
         return
-    verdict.reason = "a behaviour of the spec explains all lines; every property holds"
+    verdict.reason = f"a behaviour of the spec explains all lines; {EVERY}"
     verdict.notes += [f"{POSSIBLE} note: another explanation violates {_joined(names)}" for names in failing[:_FEW]]
     if failing and strict:
         verdict.verdict = Verdict.INCONCLUSIVE

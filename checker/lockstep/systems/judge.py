@@ -21,7 +21,7 @@ from lockstep.logs.check import Subject as LogSubject
 from lockstep.logs.check import check_logs
 from lockstep.logs.reading.mapping import read_mapping
 from lockstep.systems.opening import Watched, open_trace
-from lockstep.systems.own import check_own, load_own_spec, own_system
+from lockstep.systems.own import check_own, load_own_spec, not_checked, own_system
 from lockstep.systems.own_logs import OwnLogs, needs_search, refuse_mapping, subject_of
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.loading.project import parse_spec
@@ -140,7 +140,8 @@ def judge_own(
         searched, always = subject_of(mapped, spec, interface, start), needs_search(mapped, spec)
     if tlc is None:
         plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, timeout_seconds=timeout_seconds)
-        return OwnLogs(plain, searched, always, strict, say, partial(check_logs, timeout_seconds=timeout_seconds))
+        timed = partial(check_logs, timeout_seconds=timeout_seconds)
+        return OwnLogs(plain, searched, always, strict, say, timed, not_checked(spec))
     parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
@@ -152,4 +153,4 @@ def judge_own(
         )
 
     plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc)
-    return OwnLogs(plain, searched, always, strict, say, search)
+    return OwnLogs(plain, searched, always, strict, say, search, not_checked(spec))

@@ -16,7 +16,7 @@ from lockstep.conformance.check import TraceVerdict, failure, malformed
 from lockstep.conformance.interface import Interface
 from lockstep.logs.check import Subject, check_logs
 from lockstep.logs.reading.mapping import Field, Mapping, Said, mapping_error
-from lockstep.systems.own import of_own
+from lockstep.systems.own import of_own, with_notes
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.format import Trace
@@ -151,7 +151,7 @@ class OwnLogs:
     """The check of logs of the reader's own.
 
     `plain` checks a log of which each line tells of one step in full; `searched` is there where lines leave more open,
-    and `always` tells whether they all do. `search` is the engine.
+    and `always` tells whether they all do. `search` is the engine. `notes` name what no trace is checked for.
     """
 
     plain: Plain
@@ -160,6 +160,7 @@ class OwnLogs:
     strict: bool = False
     say: Say = silent
     search: Search = check_logs
+    notes: tuple[str, ...] = ()
 
     @property
     def together(self) -> bool:
@@ -170,7 +171,7 @@ class OwnLogs:
         """Check one log."""
         if self.always and isinstance(given, Path) and not is_itf(given):
             return self.all([given])
-        found = self.plain(given)
+        found = with_notes(self.plain(given), self.notes)
         if self.searched is not None and TWO_SUCCESSORS in found.reason and isinstance(given, Path) and given != STDIN:
             return self.all([given])
         return found
@@ -179,7 +180,8 @@ class OwnLogs:
         """Check the logs of one system."""
         assert self.searched is not None
         try:
-            return of_own(self.search(paths, self.searched, strict=self.strict, say=self.say))
+            found = self.search(paths, self.searched, strict=self.strict, say=self.say)
+            return with_notes(of_own(found), self.notes)
         except Exception as error:  # Whatever it is, it is these logs' alone.
             source = ", ".join(map(source_name, paths))
             if isinstance(error, BadInputError) and not isinstance(error, TlaError):

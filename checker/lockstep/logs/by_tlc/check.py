@@ -61,6 +61,7 @@ def check_logs_with_tlc(
         say(f"{source}: TLC explores what may explain {logs.lines:,} lines")
         order = Order(logs.threads, logs.skew, logs.resolution)
         runs = Runs(subject, parsed, [order], timeout_seconds=timeout_seconds, jar=jar)
+        verdict.notes += [f"note: {why}" for why in runs.unwritten.values()]
         try:
             _judge(verdict, runs, order, subject, strict)
         except Undecided as error:

@@ -63,7 +63,11 @@ class Moment:
 
 
 class Runs:
-    """Runs TLC for the logs of one system, or for several such logs, until the time is spent."""
+    """Runs TLC for the logs of one system, or for several such logs, until the time is spent.
+
+    Attributes:
+        unwritten: properties that TLC is not asked anything of, each with the reason.
+    """
 
     def __init__(
         self,
@@ -79,6 +83,7 @@ class Runs:
         self._deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         self._module = LogModule(*self._given)
         self._orders = orders
+        self.unwritten = self._module.unwritten
 
     def explore(self) -> list[Explored]:
         """Explore all behaviours, in one run for all logs.
