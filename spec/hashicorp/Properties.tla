@@ -79,9 +79,19 @@ IndexOrder ==
        /\ node[n].lastApplied <= LastIndex(node[n])
        /\ node[n].commitIndex <= LastIndex(node[n])
 
-\* INV LastLogIsEnd: what a server thinks that its log ends with is what it ends with.
+\* INV LastLogIsEnd: what a server thinks that its log ends with is what it ends with, behind its snapshot.
 LastLogIsEnd ==
-    \A n \in Node : node[n].role # "Shutdown" => node[n].lastLog = EndOf(node[n].log)
+    \A n \in Node :
+       node[n].role # "Shutdown" /\ Max({node[n].lastLog.index, EndOf(node[n].log).index}) > node[n].lastSnapshot.index
+         => node[n].lastLog = EndOf(node[n].log)
+
+\* INV LogAgreesWithSnapshot: a log that has an entry at the index of its server's last snapshot has the
+\* snapshot's term there.  Else the server refuses what comes next, and is sent the same snapshot for ever.
+LogAgreesWithSnapshot ==
+    \A n \in Node : LET place == node[n].lastSnapshot IN
+       node[n].role # "Shutdown" =>
+          /\ HasEntry(node[n], place.index) => node[n].log[place.index].term = place.term
+          /\ node[n].lastLog.index = place.index => node[n].lastLog = place
 
 \* INV OneChangeAtATime: a leader's log has one configuration at most that is not committed.
 OneChangeAtATime ==
