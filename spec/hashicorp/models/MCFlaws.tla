@@ -20,7 +20,8 @@ Noop(term)    == [term |-> term, type |-> "Noop", value |-> NoNode, configuratio
 \* A server that was started in this term, with these entries behind the first.
 Up(term, entries) ==
     LET log == <<FirstEntry>> \o entries
-    IN  [ProcessConfigurations(EmptyNode, 1, log) EXCEPT !.currentTerm = term, !.log = log, !.lastLog = EndOf(log)]
+    IN  [ProcessConfigurations(EmptyNode, 1, log) EXCEPT
+            !.currentTerm = term, !.log = log, !.lastLog = EndOf(log)]
 
 HasVoted(state, term, candidate) == Voted(state, term, candidate)
 
@@ -31,8 +32,8 @@ Begins(nodes, leaders, log) ==
     /\ node = nodes
     /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
     /\ elected = leaders
-    /\ committed = {[term |-> Max({e.term : e \in leaders}), index |-> i, entry |-> (<<FirstEntry>> \o log)[i]] :
-                       i \in 2..Len(log) + 1}
+    /\ LET term == Max({e.term : e \in leaders})
+       IN  committed = {[term |-> term, index |-> k + 1, entry |-> log[k]] : k \in 1..Len(log)}
     /\ verified = {}
 
 Leadership(n, term) == [term |-> term, leader |-> n]
@@ -94,8 +95,8 @@ LeaderInit ==
     Begins([n \in Node |-> IF n = Ahead THEN LeaderOf(n, 2, << >>) ELSE HasVoted(Up(2, << >>), 2, Ahead)],
            {Leadership(Ahead, 2)}, << >>)
 
-\* Behind and Third have three entries of term 2.  Ahead leads term 3, with its no-op in their place.  As above,
-\* Behind campaigns before Third does, since it would vote for no other while it knows a leader.
+\* Behind and Third have three entries of term 2.  Ahead leads term 3, with its no-op in their place.  As
+\* above, Behind campaigns before Third does, since it would vote for no other while it knows a leader.
 LongTailInit ==
     LET old == <<Noop(2), Command(2), Command(2)>> IN
     Begins([n \in Node |->
@@ -118,7 +119,8 @@ UncommittedInit ==
 
 Three(term) == <<Noop(term), Command(term), Command(term)>>
 SnapshotAt(i, entries) ==
-    [index |-> i, term |-> entries[i - 1].term, configuration |-> FirstConfiguration, configurationIndex |-> 1,
+    [index |-> i, term |-> entries[i - 1].term,
+     configuration |-> FirstConfiguration, configurationIndex |-> 1,
      applied |-> [k \in 1..i - 2 |-> [index |-> k + 2, entry |-> entries[k + 1]]]]
 
 HasApplied(state, i) == Committed(state, [prevLogEntry |-> i, entries |-> << >>, leaderCommitIndex |-> i])
@@ -164,8 +166,8 @@ ConflictInit ==
                  [] n = Behind -> HasVoted(Up(2, Three(2)), 2, Behind)],
            {Leadership(Behind, 2), Leadership(Ahead, 3)}, entries)
 
-\* The same, but Behind's old entries end below the snapshot, and it will lead term 4.  One server has no vote,
-\* and the first of Ahead's entries alone.
+\* The same, but Behind's old entries end below the snapshot, and it will lead term 4.  One server has no
+\* vote, and the first of Ahead's entries alone.
 KeptBelowInit ==
     LET entries == Three(3) IN
     Begins([n \in Node |->

@@ -25,6 +25,12 @@ MCMayDuplicate(n)  == UnderWay < MaxMessages
 MCMayDie(n)  == \A q \in Node : node[q].role # "Shutdown"
 MCMayFail(n) == MCMayDie(n)
 
+\* One snapshot of each index.
+MCMayTakeSnapshot(n) == node[n].fsm.index > node[n].lastSnapshot.index
+
+\* Nobody campaigns by itself after the first election.
+MCFirstTermOnly(n) == node[n].currentTerm < 2
+
 \* A call times out only where nothing is left to wait for.
 MCMayTimeOut(n, peer) ==
     /\ \A m \in MessagesIn(network[n][peer]) : m.kind = "request" => ~m.awaited
