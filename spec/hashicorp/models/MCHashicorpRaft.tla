@@ -28,8 +28,9 @@ MCMayFail(n) == MCMayDie(n)
 \* One snapshot of each index.
 MCMayTakeSnapshot(n) == node[n].fsm.index > node[n].lastSnapshot.index
 
-\* A server campaigns when nothing is under way.
-MCQuietCampaign(n) == UnderWay = 0 /\ MCMayCampaign(n)
+\* A server campaigns when nothing is under way and no other does.
+MCQuietCampaign(n) ==
+    UnderWay = 0 /\ MCMayCampaign(n) /\ \A p \in Peers(n) : node[p].role # "Candidate"
 
 \* Nobody campaigns by itself after the first election.
 MCFirstTermOnly(n) == UnderWay = 0 /\ node[n].currentTerm < 2
