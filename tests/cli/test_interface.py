@@ -19,6 +19,7 @@ from lockstep.conformance.check import Finding, TraceVerdict
 from lockstep.report.junit import junit_xml
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.explain import codes, rule, told_by_the_spec
+from lockstep.systems.registry import SYSTEMS
 from lockstep.tla.syntax.cfg import read_cfg
 from lockstep.trace.format import write_trace
 from lockstep.trace.paths import Missing, trace_paths
@@ -46,9 +47,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_property_that_traces_are_checked_for_has_a_code_of_its_own() -> None:
-    cfg = read_cfg(DLEDGER.trace_cfg)
-    assert set(DLEDGER.codes) == {*cfg.invariants, *cfg.properties}
-    assert len(set(codes())) == len(codes()) == len(DLEDGER.codes) + 19
+    for system in SYSTEMS.values():
+        cfg = read_cfg(system.trace_cfg)
+        assert set(system.codes) == {*cfg.invariants, *cfg.properties}
+    assert len(codes()) == sum(len(system.codes) for system in SYSTEMS.values()) + 19
 
 
 @pytest.mark.parametrize("code", codes())

@@ -1,0 +1,150 @@
+------------------------------ MODULE Choices -------------------------------
+(***************************************************************************)
+(* What a model, or the header of a trace, may choose.  The reader learns  *)
+(* the names of the choices; the other chapters show what each one does.   *)
+(*                                                                         *)
+(*   Features     what is modelled at all                                  *)
+(*   Flaws        which flaws are in the spec                              *)
+(*   Environment  what happens to the servers besides what they do         *)
+(*                                                                         *)
+(* Each is a set of names.  InV173 are the flaws of hashicorp/raft v1.7.3; *)
+(* with the empty set each of them is repaired.  Other flaws are of older  *)
+(* releases, or of a published description that this spec was compared     *)
+(* with ("the sketch"): what it says differs from the library.             *)
+(***************************************************************************)
+
+CONSTANTS Features, Flaws, Environment
+
+-----------------------------------------------------------------------------
+(* Features.                                                               *)
+
+FeatureNames == {"PreVote", "Heartbeats", "Zombies", "FsmQueue", "Snapshots", "ConfigurationChanges",
+                 "Transfers", "Verify", "ShutdownOnRemove"}
+
+\* A candidate asks for pre-votes first, as the library does from 1.7.0 on unless it is told not to.
+PreVote              == "PreVote" \in Features
+
+\* Each follower is sent heartbeats by a routine of its own, beside the one that replicates.
+Heartbeats           == "Heartbeats" \in Features
+
+\* The routines of a leadership that was lost may still send.
+Zombies              == "Zombies" \in Features
+
+\* What is committed waits in a queue until the FSM applies it; without it, it is applied at once.
+FsmQueue             == "FsmQueue" \in Features
+
+\* Servers take snapshots.
+Snapshots            == "Snapshots" \in Features
+
+\* Servers are added and removed.
+ConfigurationChanges == "ConfigurationChanges" \in Features
+
+\* Leaders hand over their leadership.
+Transfers            == "Transfers" \in Features
+
+\* Clients ask a leader whether it still is one.
+Verify               == "Verify" \in Features
+
+\* A leader that was removed shuts down, as by default; without it, it follows.
+ShutdownOnRemove     == "ShutdownOnRemove" \in Features
+
+-----------------------------------------------------------------------------
+(* Flaws.  Each definition is true where the flaw is there.                *)
+
+InV173 == {"TornVote", "ConflictAtSnapshot", "CommitUnverified", "DeleteThenStore", "SnapshotRegress",
+           "StaleInstall", "HeartbeatRace", "VerifyCountsNonvoters", "VerifyCountsOldAcks",
+           "TransferFlagLeft"}
+InOlder  == {"TruncateWithoutConflict", "EvenQuorum", "LastLogNotLowered", "LongerLogOlderTerm",
+             "KnownLeaderRejected"}
+InSketch == {"ReplayUncommitted", "MatchWithoutRecalculate"}
+FlawNames == InV173 \cup InOlder \cup InSketch
+
+\* A vote is two writes, its term and its candidate; repaired, one.
+WritesVoteInTwo     == "TornVote" \in Flaws
+
+\* A snapshot that is installed leaves the log as it is, even where the two disagree; repaired, the log goes.
+KeepsConflictingLog == "ConflictAtSnapshot" \in Flaws
+
+\* A follower commits up to the end of its log; repaired, up to the last entry that the request was about.
+CommitsUnverified   == "CommitUnverified" \in Flaws
+
+\* Where entries were deleted and the new ones cannot be stored, the end of the log is not corrected.
+LeavesStaleEnd      == "DeleteThenStore" \in Flaws
+
+\* A snapshot that is saved after a newer one was installed takes the place of that.
+SavesOlderSnapshot  == "SnapshotRegress" \in Flaws
+
+\* A snapshot of what was applied long ago is installed, too.
+InstallsStale       == "StaleInstall" \in Flaws
+
+\* Heartbeats are handled even while the main loop goes from one role to another.
+HeartbeatsRace      == "HeartbeatRace" \in Flaws
+
+\* VerifyLeader counts the answers of servers without a vote.
+CountsNonvoters     == "VerifyCountsNonvoters" \in Flaws
+
+\* VerifyLeader counts answers to what was sent before it was asked.
+CountsOldAcks       == "VerifyCountsOldAcks" \in Flaws
+
+\* The flag that a transfer is in progress outlives the leadership.
+LeavesTransferFlag  == "TransferFlagLeft" \in Flaws
+
+\* 0.1: what a request is about is deleted and stored anew, whether there is a conflict or not.
+TruncatesAlways     == "TruncateWithoutConflict" \in Flaws
+
+\* 0.1: of an even number of voters half is enough to commit.
+HalfCommits         == "EvenQuorum" \in Flaws
+
+\* 0.1: after a truncation the log is thought to be as long as before.
+KeepsLongEnd        == "LastLogNotLowered" \in Flaws
+
+\* 0.1: a candidate with a shorter log is refused, even if its last entry is of a later term.
+RefusesShorterLog   == "LongerLogOlderTerm" \in Flaws
+
+\* 0.1: who knows a leader refuses every candidate, that leader, too.
+RefusesItsLeader    == "KnownLeaderRejected" \in Flaws
+
+\* The sketch: a start applies the whole log to the FSM.
+ReplaysLog          == "ReplayUncommitted" \in Flaws
+
+\* The sketch: a leader that has stored an entry does not compute anew what is committed.
+OnlyAnswersCommit   == "MatchWithoutRecalculate" \in Flaws
+
+-----------------------------------------------------------------------------
+(* The environment.                                                        *)
+
+EventNames == {"Loss", "Duplication", "TimeOuts", "LeaseTimeOuts", "Crashes", "CrashesInWrites",
+               "StoreFailures"}
+
+Loss            == "Loss" \in Environment             \* messages are lost
+Duplication     == "Duplication" \in Environment      \* requests are delivered twice
+TimeOuts        == "TimeOuts" \in Environment         \* an RPC gets no answer in time
+LeaseTimeOuts   == "LeaseTimeOuts" \in Environment    \* a leader does not hear from its followers
+Crashes         == "Crashes" \in Environment          \* a process dies
+CrashesInWrites == "CrashesInWrites" \in Environment  \* a process dies between two durable writes
+StoreFailures   == "StoreFailures" \in Environment    \* a durable write returns an error
+
+ASSUME /\ Features \subseteq FeatureNames
+       /\ Flaws \subseteq FlawNames
+       /\ Environment \subseteq EventNames
+
+-----------------------------------------------------------------------------
+(* Bounds.  The spec has none: these are TRUE.  A model replaces them, so  *)
+(* that it has an end.                                                     *)
+
+MayCampaign(n)      == TRUE  \* n may become a candidate, or go on as one
+MayDispatch(n)      == TRUE  \* a client may append at n
+MaySend(n, peer)    == TRUE  \* n may send peer one more request
+MayLose(n, m)       == TRUE  \* the message m to n may be lost
+MayDuplicate(n)     == TRUE  \* a request to n may be delivered twice
+MayTimeOut(n, peer) == TRUE  \* an RPC of n to peer may time out
+MayLoseLease(n)     == TRUE  \* n may not hear from its followers
+MayDie(n)           == TRUE  \* n may go down
+MayRestart(n)       == TRUE  \* n may be started again
+MayFail(n)          == TRUE  \* a write of n may fail, or be the last
+MayTakeSnapshot(n)  == TRUE  \* n may take a snapshot
+MayReconfigure(n)   == TRUE  \* n may be told to add or remove a server
+MayTransfer(n)      == TRUE  \* n may be told to hand over
+MayVerify(n)        == TRUE  \* n may be asked whether it leads
+
+=============================================================================

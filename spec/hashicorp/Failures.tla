@@ -1,0 +1,68 @@
+------------------------------ MODULE Failures ------------------------------
+(***************************************************************************)
+(* What happens to servers besides what they do.  The reader learns what a *)
+(* server loses when it goes down, and what it makes of the rest when it   *)
+(* comes back.                                                             *)
+(*                                                                         *)
+(* Durable are the three keys, the log, the snapshots.  Lost are the role, *)
+(* the known leader, commitIndex, what the FSM has applied, and all calls. *)
+(* A crash within a step is an outcome of that step (see Steps).           *)
+(***************************************************************************)
+EXTENDS Leadership
+
+\* ACTION Lose: a message to n is lost.
+Lose(n) ==
+    \E m \in Inbox(n) :
+    /\ Loss /\ MayLose(n, m)
+    /\ network' = Received(network, m)
+    /\ UNCHANGED <<node, history>>
+
+\* ACTION Duplicate: a request to n will be delivered twice.
+Duplicate(n) ==
+    \E m \in Inbox(n) :
+    /\ Duplication /\ MayDuplicate(n)
+    /\ m.kind = "request"
+    /\ network' = [network EXCEPT ![m.src][n] = Twice(@, m)]
+    /\ UNCHANGED <<node, history>>
+
+\* ACTION Crash: the process dies.
+Crash(n) ==
+    /\ Crashes /\ MayDie(n)
+    /\ Runs(n)
+    /\ Step(n, Down(node[n]))
+
+-----------------------------------------------------------------------------
+(* Coming back.                                                            *)
+
+\* restoreSnapshot: the FSM begins with the newest snapshot, which counts as applied and committed.
+FromSnapshot(before) ==
+    IF before.snapshots = {} THEN before ELSE Restored(before, Newest(before.snapshots))
+
+\* The sketch applies the rest of the log, too.  The library leaves that to whoever leads: nothing says that
+\* it is committed.
+Replayed(before, from, to) ==
+    IF ~ReplaysLog THEN before
+    ELSE [before EXCEPT !.fsm = AppliedAll(@, ItemsFor(before, from, to)), !.lastApplied = Max({@, to})]
+
+\* NewRaft.  Of the log behind the snapshot only the configurations are read.
+Started(before) ==
+    LET up   == FromSnapshot([before EXCEPT !.role = "Follower", !.lastLog = EndOf(before.log)])
+        from == up.lastSnapshot.index + 1
+        to   == up.lastLog.index
+    IN  IF to < from THEN up
+        ELSE Replayed(ProcessConfigurations(up, from, Range(up, from, to)), from, to)
+
+\* The log behind the snapshot has no gap: else NewRaft panics, again and again.
+CanStart(before) ==
+    LET from == IF before.snapshots = {} THEN 1 ELSE Newest(before.snapshots).index + 1
+    IN  HasRange(before, from, EndOf(before.log).index)
+
+\* ACTION Restart: a server is started on what is durable.
+\* Source: NewRaft, restoreSnapshot, processConfigurationLogEntry.
+Restart(n) ==
+    /\ MayRestart(n)
+    /\ node[n].role = "Shutdown"
+    /\ CanStart(node[n])
+    /\ Step(n, Started(node[n]))
+
+=============================================================================

@@ -1,0 +1,171 @@
+------------------------------- MODULE Leader -------------------------------
+(***************************************************************************)
+(* What a leader does in its main loop.  The reader learns how a           *)
+(* leadership begins and ends, when an entry is committed, and what is     *)
+(* done with it then.                                                      *)
+(*                                                                         *)
+(* A leader keeps for each voter its matchIndex: up to which that voter's  *)
+(* log is known to be the leader's.  What a quorum has reached is          *)
+(* committed, if it is at least startIndex, the first index of this        *)
+(* leadership: entries of earlier terms commit behind one of its own.  So  *)
+(* a leader begins with an entry that asks nothing of anybody, the no-op.  *)
+(*                                                                         *)
+(* Who computes what is committed is whoever heard of it, the main loop or *)
+(* a routine; who acts on it is the main loop, later (ProcessLogs).        *)
+(***************************************************************************)
+EXTENDS Follower
+
+-----------------------------------------------------------------------------
+(* commitment.                                                             *)
+
+RECURSIVE Ascending(_, _)
+Ascending(marks, members) ==
+    IF members = {} THEN << >>
+    ELSE LET lowest  == Min({marks[p] : p \in members})
+             holders == {p \in members : marks[p] = lowest}
+         IN  [k \in 1..Cardinality(holders) |-> lowest] \o Ascending(marks, members \ holders)
+
+\* recalculate: matchIndexes in ascending order, element (size - 1) / 2 counted from 0.  As in 0.1 element
+\* size / 2: of the matchIndexes 0, 0, 5, 5 of four voters that is 5, which two of them have.
+QuorumMatchIndex(matchIndexes, voters) ==
+    LET sorted == Ascending(matchIndexes, voters)
+        size   == Len(sorted)
+    IN  sorted[(IF HalfCommits THEN size \div 2 ELSE (size - 1) \div 2) + 1]
+
+Recalculated(before) ==
+    LET voters == before.configurations.latest.voters
+        index  == QuorumMatchIndex(before.leaderState.matchIndexes, voters)
+    IN  IF voters # {} /\ index > before.leaderState.commitIndex /\ index >= before.leaderState.startIndex
+        THEN [before EXCEPT !.leaderState.commitIndex = index]
+        ELSE before
+
+\* match: the log of p is known to be the leader's up to index.  Only voters are asked.
+Matched(before, p, index) ==
+    IF ~IsVoter(before, p) \/ index <= before.leaderState.matchIndexes[p] THEN before
+    ELSE Recalculated([before EXCEPT !.leaderState.matchIndexes[p] = index])
+
+\* The leader's own mark.  The sketch sets it, and computes nothing.
+MatchedOwn(before, n, index) ==
+    IF OnlyAnswersCommit THEN [before EXCEPT !.leaderState.matchIndexes[n] = index]
+    ELSE Matched(before, n, index)
+
+-----------------------------------------------------------------------------
+(* Appending.                                                              *)
+
+\* dispatchLogs: the leader stores entries, and marks them as its own.  If it cannot, it follows.
+Dispatched(n, before, entries) ==
+    LET first  == LastIndex(before) + 1
+        last   == LastIndex(before) + Len(entries)
+        stored == [before EXCEPT !.log = Stored(@, first, entries)]
+    IN  [node   |-> [MatchedOwn(stored, n, last) EXCEPT
+                        !.lastLog = [index |-> last, term |-> before.currentTerm]],
+         out    |-> {},
+         writes |-> <<Write(stored, Quietly(Follower(before)))>>]
+
+EntryOf(state, type, value) ==
+    [term |-> state.currentTerm, type |-> type, value |-> value, configuration |-> NoConfiguration]
+
+-----------------------------------------------------------------------------
+(* A leadership begins.                                                    *)
+
+Starts(state, term) == [InitRunner EXCEPT !.running = TRUE, !.term = term, !.nextIndex = LastIndex(state) + 1]
+
+\* setupLeaderState, startStopReplication.
+SetUp(n, before) ==
+    LET peers == Members(before.configurations.latest) \ {n}
+    IN  [before EXCEPT !.loop = "SELECT",
+                       !.leaderState = [NoLeaderState EXCEPT !.startIndex = LastIndex(before) + 1],
+                       !.replication = [p \in Node |-> IF p \in peers THEN Starts(before, before.currentTerm)
+                                                       ELSE InitRunner]]
+
+\* If a heartbeat of a newer term came in between, the server does not lead any more.  It begins all the same,
+\* in that term, and ends at once; what its routines were about to send they send.
+LeaderAgain(before) == IF before.role = "Leader" THEN before ELSE Stopped(before)
+
+Leads(n, before) ==
+    LET noop    == EntryOf(before, "Noop", NoNode)
+        handled == Dispatched(n, SetUp(n, before), <<noop>>)
+    IN  [handled EXCEPT !.node = LeaderAgain(@), !.writes[1].fails.node = LeaderAgain(@)]
+
+\* ACTION DispatchNoop: a new leader sets up its state, starts its routines, and appends a no-op.
+\* Source: runLeader, setupLeaderState, startStopReplication, dispatchLogs.
+DispatchNoop(n) ==
+    \E outcome \in Outcomes(n, Leads(n, node[n])) :
+    /\ Runs(n) /\ node[n].loop = "LEAD"
+    /\ Act(n, Outcome(Leads(n, node[n]), outcome))
+
+-----------------------------------------------------------------------------
+(* Clients.                                                                *)
+
+\* What clients may append at once: commands, and barriers.  A model has fewer.
+ClientLog  == [type: {"Command"}, value: Value] \cup [type: {"Barrier"}, value: {NoNode}]
+ClientLogs == Seq(ClientLog)
+
+ClientEntries(state, logs) == [k \in 1..Len(logs) |-> EntryOf(state, logs[k].type, logs[k].value)]
+
+\* ACTION DispatchLogs: a leader appends what clients ask for.
+\* Source: leaderLoop, applyCh; dispatchLogs.  During a transfer it refuses.
+DispatchLogs(n) ==
+    \E logs \in ClientLogs :
+    LET handled == Dispatched(n, node[n], ClientEntries(node[n], logs))
+    IN  /\ Selects(n) /\ MayDispatch(n)
+        /\ node[n].role = "Leader"
+        /\ logs # << >>
+        /\ ~node[n].transfer.inProgress
+        /\ \E outcome \in Outcomes(n, handled) : Act(n, Outcome(handled, outcome))
+
+-----------------------------------------------------------------------------
+(* Committing.                                                             *)
+
+\* What a leader commits that no leader had committed before.
+NewlyCommitted(n, index) ==
+    LET log      == node[n].log
+        new      == {i \in DOMAIN log : node[n].commitIndex < i /\ i <= index}
+        Known(i) == \E c \in committed : c.index = i /\ c.entry = log[i]
+    IN  {[term |-> node[n].currentTerm, index |-> i, entry |-> log[i]] : i \in {k \in new : ~Known(k)}}
+
+\* The committed configuration is the latest from now on.  A leader that is not in it leads no more.
+CommitsConfiguration(before, index) ==
+    /\ before.configurations.latestIndex > before.commitIndex
+    /\ before.configurations.latestIndex <= index
+
+LeaderCommitted(n, before) ==
+    LET index   == before.leaderState.commitIndex
+        changes == CommitsConfiguration(before, index)
+        known   == IF changes THEN LatestIsCommitted(before) ELSE before
+        after   == ProcessedLogs([known EXCEPT !.commitIndex = index], index)
+        removed == changes /\ n \notin known.configurations.committed.voters
+    IN  IF ~removed \/ after.role = "Shutdown" THEN after
+        ELSE IF ShutdownOnRemove THEN Down(after) ELSE Follower(after)
+
+\* ACTION ProcessLogs: the main loop takes over what is committed, and hands it to the FSM.
+\* Source: leaderLoop, commitCh; processLogs.
+ProcessLogs(n) ==
+    /\ Selects(n)
+    /\ node[n].role = "Leader"
+    /\ node[n].leaderState.commitIndex > node[n].commitIndex
+    /\ Update(n, network, Quietly(LeaderCommitted(n, node[n])))
+    /\ committed' = committed \cup NewlyCommitted(n, node[n].leaderState.commitIndex)
+    /\ UNCHANGED verified
+
+-----------------------------------------------------------------------------
+(* A leadership ends.                                                      *)
+
+\* ACTION StepDown: the main loop learns that a peer is in a higher term.
+\* Source: leaderLoop, stepDown; handleStaleTerm.  The leader does not go to that term.
+StepDown(n) ==
+    /\ Selects(n)
+    /\ node[n].role = "Leader"
+    /\ node[n].leaderState.stepDown
+    /\ Step(n, Follower(node[n]))
+
+\* ACTION CheckLeaderLease: a leader did not hear from a quorum of the voters in time, and follows.
+\* Source: checkLeaderLease.  Who alone is a quorum need not hear from others.
+CheckLeaderLease(n) ==
+    /\ LeaseTimeOuts /\ MayLoseLease(n)
+    /\ Selects(n)
+    /\ node[n].role = "Leader"
+    /\ ~IsQuorum(OwnVote(n, node[n]), node[n].configurations.latest.voters)
+    /\ Step(n, Follower(node[n]))
+
+=============================================================================

@@ -1,0 +1,87 @@
+-------------------------------- MODULE Logs --------------------------------
+(***************************************************************************)
+(* The log as a server stores it, and what becomes of a committed entry.   *)
+(* The reader learns the difference between the log and what the server    *)
+(* thinks that it ends with, and how entries get to the FSM.               *)
+(*                                                                         *)
+(* LogStore is a function from indexes to entries: entries are stored at   *)
+(* their own index, ranges are deleted, and nothing keeps it from having   *)
+(* gaps.  The main loop keeps a copy of the last index and term, lastLog,  *)
+(* which it sets itself: it is what requests are tested with.              *)
+(***************************************************************************)
+EXTENDS Votes
+
+\* DeleteRange; both ends are deleted.
+Deleted(log, from, to) == [i \in DOMAIN log \ (from..to) |-> log[i]]
+
+\* StoreLogs: the entries take their places from `index` on.
+Stored(log, index, entries) ==
+    LET new == index .. index + Len(entries) - 1
+    IN  [i \in DOMAIN log \cup new |-> IF i \in new THEN entries[i - index + 1] ELSE log[i]]
+
+\* The entries from one index to another, if all are there.
+HasRange(state, from, to) == from..to \subseteq DOMAIN state.log
+Range(state, from, to)    == [k \in 1..(to - from + 1) |-> state.log[from + k - 1]]
+
+-----------------------------------------------------------------------------
+(* Configurations count from when they are stored, committed or not.       *)
+
+SetLatest(before, configuration, index) ==
+    [before EXCEPT !.configurations.latest = configuration, !.configurations.latestIndex = index]
+
+LatestIsCommitted(before) ==
+    [before EXCEPT !.configurations.committed = before.configurations.latest,
+                   !.configurations.committedIndex = before.configurations.latestIndex]
+
+\* processConfigurationLogEntry, for each of the entries from `index` on.
+RECURSIVE ProcessConfigurations(_, _, _)
+ProcessConfigurations(before, index, entries) ==
+    IF entries = << >> THEN before
+    ELSE LET entry == Head(entries)
+             next  == IF entry.type # "Configuration" THEN before
+                      ELSE SetLatest(LatestIsCommitted(before), entry.configuration, index)
+         IN  ProcessConfigurations(next, index + 1, Tail(entries))
+
+\* What is left of the latest configuration when the log is cut at `index`.
+CutConfigurations(before, index) ==
+    IF index > before.configurations.latestIndex THEN before
+    ELSE SetLatest(before, before.configurations.committed, before.configurations.committedIndex)
+
+-----------------------------------------------------------------------------
+(* The FSM.                                                                *)
+
+\* The FSM takes commands and barriers; the library keeps the rest from it.
+IsForFsm(entry) == entry.type \in {"Command", "Barrier"}
+
+\* What is remembered of a barrier is nothing but its place.
+Applied(fsm, item) ==
+    [index   |-> item.index, term |-> item.entry.term,
+     applied |-> IF item.entry.type = "Command" THEN Append(fsm.applied, item) ELSE fsm.applied]
+
+RECURSIVE AppliedAll(_, _)
+AppliedAll(fsm, items) == IF items = << >> THEN fsm ELSE AppliedAll(Applied(fsm, Head(items)), Tail(items))
+
+\* Items for the FSM, of the log from one index to another.
+ItemsFor(state, from, to) ==
+    LET all     == [k \in 1..(to - from + 1) |-> [index |-> from + k - 1, entry |-> state.log[from + k - 1]]]
+        Goes(x) == IsForFsm(x.entry)
+    IN  SelectSeq(all, Goes)
+
+ToFsm(before, items) ==
+    IF FsmQueue THEN [before EXCEPT !.fsmQueue = @ \o items]
+    ELSE [before EXCEPT !.fsm = AppliedAll(@, items)]
+
+\* processLogs, up to `index`.  It panics if an entry is not there.
+ProcessedLogs(before, index) ==
+    IF index <= before.lastApplied THEN before
+    ELSE IF ~HasRange(before, before.lastApplied + 1, index) THEN Down(before)
+    ELSE [ToFsm(before, ItemsFor(before, before.lastApplied + 1, index)) EXCEPT !.lastApplied = index]
+
+\* ACTION ApplyFsm: the FSM applies the first entry that waits for it.
+\* Source: runFSM, applySingle.
+ApplyFsm(n) ==
+    /\ Runs(n)
+    /\ node[n].fsmQueue # << >>
+    /\ Step(n, [node[n] EXCEPT !.fsm = Applied(@, Head(node[n].fsmQueue)), !.fsmQueue = Tail(@)])
+
+=============================================================================

@@ -1,0 +1,79 @@
+----------------------------- MODULE Membership -----------------------------
+(***************************************************************************)
+(* How servers are added and removed.  The reader learns why one change at *)
+(* a time is enough, and which configuration counts when.                  *)
+(*                                                                         *)
+(* A configuration is an entry of the log.  It counts from when a server   *)
+(* stores it: for elections, for what is committed, for whom a leader      *)
+(* replicates to.  A change adds, removes, or changes the vote of one      *)
+(* server, so that a majority before it and one after it have a voter in   *)
+(* common.  A leader makes the next change when the last one is committed, *)
+(* and with it an entry of its own term: else a change of an earlier       *)
+(* leader, which it does not know, could be committed behind its back.     *)
+(***************************************************************************)
+EXTENDS Snapshots
+
+Commands == {"AddVoter", "AddNonvoter", "DemoteVoter", "RemoveServer"}
+
+\* nextConfiguration.  A voter that is to be added as a non-voter stays what it is.
+NextConfiguration(c, command, server) ==
+    CASE command = "AddVoter"     -> [voters |-> c.voters \cup {server}, nonvoters |-> c.nonvoters \ {server}]
+      [] command = "RemoveServer" -> [voters |-> c.voters \ {server}, nonvoters |-> c.nonvoters \ {server}]
+      [] command = "AddNonvoter"  ->
+            IF server \in c.voters THEN c ELSE [c EXCEPT !.nonvoters = @ \cup {server}]
+      [] command = "DemoteVoter"  ->
+            IF server \notin c.voters THEN c
+            ELSE [voters |-> c.voters \ {server}, nonvoters |-> c.nonvoters \cup {server}]
+
+\* setConfiguration: the marks of those who have no vote are forgotten.
+WithVoters(before) ==
+    Recalculated([before EXCEPT !.leaderState.matchIndexes =
+                     [p \in Node |-> IF IsVoter(before, p) THEN @[p] ELSE 0]])
+
+\* startStopReplication: routines for who is new; those for who is gone may send once more.
+WithRoutines(n, before) ==
+    LET peers == Members(before.configurations.latest) \ {n}
+        gone  == {p \in Node \ peers : before.replication[p].running}
+        left  == {[peer |-> p, term |-> before.replication[p].term,
+                   nextIndex |-> before.replication[p].nextIndex] : p \in gone}
+    IN  [before EXCEPT !.zombies = IF Zombies THEN @ \cup left ELSE {},
+                       !.replication = [p \in Node |->
+                           IF p \notin peers THEN InitRunner
+                           ELSE IF before.replication[p].running \/ before.replication[p].term # 0
+                           THEN before.replication[p]
+                           ELSE Starts(before, before.currentTerm)]]
+
+\* appendConfigurationEntry.  It sets the configuration even if the entry could not be stored.
+Reconfigured(n, before, configuration) ==
+    LET index   == LastIndex(before) + 1
+        entry   == [term |-> before.currentTerm, type |-> "Configuration", value |-> NoNode,
+                    configuration |-> configuration]
+        handled == Dispatched(n, before, <<entry>>)
+        Set(s)  == WithRoutines(n, WithVoters(SetLatest(s, configuration, index)))
+    IN  [handled EXCEPT !.node = Set(@),
+                        !.writes[1].fails.node = SetLatest(@, configuration, index)]
+
+\* configurationChangeChIfStable.
+IsStable(state) ==
+    /\ state.configurations.latestIndex = state.configurations.committedIndex
+    /\ state.commitIndex >= state.leaderState.startIndex
+
+\* ACTION AppendConfigurationEntry: a leader adds, removes, promotes or demotes a server.
+\* Source: leaderLoop, appendConfigurationEntry, nextConfiguration.
+AppendConfigurationEntry(n) ==
+    \E command \in Commands : \E server \in Node :
+    LET next    == NextConfiguration(node[n].configurations.latest, command, server)
+        handled == Reconfigured(n, node[n], next)
+        gone    == Members(node[n].configurations.latest) \ Members(next)
+        Gone(m) == m.type \in OfLeaders /\ (m.dst \in gone \/ m.src \in gone)
+    IN  /\ ConfigurationChanges /\ MayReconfigure(n)
+        /\ Selects(n)
+        /\ node[n].role = "Leader"
+        /\ IsStable(node[n]) /\ ~node[n].transfer.inProgress
+        /\ next.voters # {}
+        /\ \E outcome \in Outcomes(n, handled) :
+              /\ Update(n, IF gone = {} THEN network ELSE AllAbandoned(network, n, Gone),
+                        Outcome(handled, outcome))
+              /\ UNCHANGED <<committed, verified>>
+
+=============================================================================

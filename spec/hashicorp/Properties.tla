@@ -1,0 +1,151 @@
+----------------------------- MODULE Properties -----------------------------
+(***************************************************************************)
+(* What must hold.  Invariants speak of a state; a name that ends in Prop  *)
+(* is a property of every step.                                            *)
+(*                                                                         *)
+(* Those of Raft's paper have its names.  They speak of what leaders have  *)
+(* committed, which `committed` remembers, and of what FSMs have applied,  *)
+(* not of what a server takes for committed: it forgets that in a crash.   *)
+(***************************************************************************)
+EXTENDS Messages
+
+-----------------------------------------------------------------------------
+(* Invariants.                                                             *)
+
+\* INV TypeOK: every variable has its type.
+TypeOK ==
+    /\ \A n \in Node : IsNodeState(node[n])
+    /\ \A n \in Node : \A p \in Peers(n) : \A m \in MessagesIn(network[n][p]) :
+         IsMessage(m) /\ m.src = n /\ m.dst = p /\ IsCounted(network[n][p], m)
+    /\ \A e \in elected : e \in [term: Nat, leader: Node]
+    /\ \A c \in committed : c \in [term: Nat, index: Nat, entry: Entry]
+    /\ \A v \in verified : v \in [term: Nat, leader: Node, superseded: BOOLEAN]
+
+\* INV ElectionSafety: at most one leader in a term.
+\* Source: Raft, Figure 3.
+ElectionSafety ==
+    \A e, f \in elected : e.term = f.term => e.leader = f.leader
+
+\* INV LogMatching: two logs with an entry of the same index and term have the same entries up to there, as
+\* far as they have them.
+\* Source: Raft, Figure 3.  What a snapshot covers is not asked for: there a log may have gaps.
+BehindSnapshot(state) == {i \in DOMAIN state.log : i > state.lastSnapshot.index}
+LogMatching ==
+    \A n, m \in Node :
+       LET both  == BehindSnapshot(node[n]) \cap BehindSnapshot(node[m])
+           equal == {i \in both : node[n].log[i].term = node[m].log[i].term}
+       IN  n # m /\ equal # {}
+             => \A i \in both : i <= Max(equal) => node[n].log[i] = node[m].log[i]
+
+\* The server has the entry, or a snapshot in its place.
+Holds(state, c) ==
+    \/ HasEntry(state, c.index) /\ state.log[c.index] = c.entry
+    \/ \E s \in state.snapshots : c.index <= s.index
+
+\* INV LeaderCompleteness: a leader holds every entry that was committed in an earlier term, or in its own.
+\* Source: Raft, Figure 3.
+LeaderCompleteness ==
+    \A n \in Node : node[n].role = "Leader" =>
+       \A c \in committed : c.term <= node[n].currentTerm => Holds(node[n], c)
+
+\* INV StateMachineSafety: no two servers apply different entries at one index.
+\* Source: Raft, Figure 3.
+StateMachineSafety ==
+    \A n, m \in Node :
+       \A i \in 1..Len(node[n].fsm.applied) : \A k \in 1..Len(node[m].fsm.applied) :
+          LET one == node[n].fsm.applied[i]  other == node[m].fsm.applied[k]
+          IN  one.index = other.index => one.entry = other.entry
+
+\* INV AppliedIsCommitted: an FSM applies what a leader has committed, in the order of the log.
+AppliedIsCommitted ==
+    \A n \in Node :
+       LET applied == node[n].fsm.applied
+       IN  \A i \in 1..Len(applied) :
+              /\ \E c \in committed : c.index = applied[i].index /\ c.entry = applied[i].entry
+              /\ i > 1 => applied[i - 1].index < applied[i].index
+
+\* INV SeedIndexOrder: the order of indexes that a published description states.  It does not hold.
+\* Of a server that has just started commitIndex is 0, and its snapshot is not.
+SeedIndexOrder ==
+    \A n \in Node : node[n].role # "Shutdown" =>
+       /\ node[n].lastSnapshot.index <= node[n].lastApplied
+       /\ node[n].lastApplied <= node[n].commitIndex
+       /\ node[n].commitIndex <= node[n].lastLog.index
+
+\* INV IndexOrder: the order that does hold.
+IndexOrder ==
+    \A n \in Node : node[n].role # "Shutdown" =>
+       /\ node[n].lastSnapshot.index <= node[n].lastApplied
+       /\ node[n].lastApplied <= LastIndex(node[n])
+       /\ node[n].commitIndex <= LastIndex(node[n])
+
+\* INV LastLogIsEnd: what a server thinks that its log ends with is what it ends with, behind its snapshot.
+LastLogIsEnd ==
+    \A n \in Node :
+       LET ends == {node[n].lastLog.index, EndOf(node[n].log).index}
+       IN  node[n].role # "Shutdown" /\ Max(ends) > node[n].lastSnapshot.index
+             => node[n].lastLog = EndOf(node[n].log)
+
+\* INV LogAgreesWithSnapshot: a log that has an entry at the index of its server's last snapshot has the
+\* snapshot's term there.  Else the server refuses what comes next, and is sent the same snapshot for ever.
+LogAgreesWithSnapshot ==
+    \A n \in Node : LET place == node[n].lastSnapshot IN
+       node[n].role # "Shutdown" =>
+          /\ HasEntry(node[n], place.index) => node[n].log[place.index].term = place.term
+          /\ node[n].lastLog.index = place.index => node[n].lastLog = place
+
+\* INV OneChangeAtATime: a leader's log has one configuration at most that is not committed.
+OneChangeAtATime ==
+    \A n \in Node : node[n].role = "Leader" =>
+       Cardinality({i \in BehindSnapshot(node[n]) : node[n].log[i].type = "Configuration"
+                       /\ \A c \in committed : ~(c.index = i /\ c.entry = node[n].log[i]) /\ i > 1}) <= 1
+
+\* INV VerifiedLeads: a client is told that a server leads only if no newer leader had been elected when it
+\* asked.
+VerifiedLeads ==
+    \A v \in verified : ~v.superseded
+
+\* INV TransferIsOwn: a leader refuses entries for a transfer of this leadership, not of an earlier one.
+TransferIsOwn ==
+    \A n \in Node : node[n].role = "Leader" /\ node[n].transfer.inProgress
+                      => node[n].transfer.term = node[n].currentTerm
+
+-----------------------------------------------------------------------------
+(* Properties of steps.                                                    *)
+
+\* n runs before the step and after it.
+StaysUp(n) == node[n].role # "Shutdown" /\ node'[n].role # "Shutdown"
+
+\* PROP VoteOncePerTermProp: a server that has recorded a vote records no other in that term, crash or not.
+VoteOncePerTermProp ==
+    [][\A n \in Node : node'[n].lastVoteTerm = node[n].lastVoteTerm /\ node[n].lastVoteCand # NoNode
+                          => node'[n].lastVoteCand = node[n].lastVoteCand]_vars
+
+\* PROP TermsRiseProp: the term of a server never falls, crash or not.
+TermsRiseProp ==
+    [][\A n \in Node : node'[n].currentTerm >= node[n].currentTerm]_vars
+
+\* PROP LeaderAppendOnlyProp: a leader neither removes nor overwrites an entry behind its snapshot.
+\* Source: Raft, Figure 3.
+LeaderAppendOnlyProp ==
+    [][\A n \in Node : node[n].role = "Leader" /\ node'[n].role = "Leader"
+          => \A i \in DOMAIN node[n].log : i > node'[n].lastSnapshot.index
+                => i \in DOMAIN node'[n].log /\ node'[n].log[i] = node[n].log[i]]_vars
+
+\* PROP CommittedEntriesStayProp: no step removes a committed entry from a server that holds it.
+CommittedEntriesStayProp ==
+    [][\A n \in Node : \A c \in committed : Holds(node[n], c) => Holds(node'[n], c)]_vars
+
+\* PROP FsmNeverGoesBackProp: while a server runs, its FSM is never set back.
+FsmNeverGoesBackProp ==
+    [][\A n \in Node : StaysUp(n) => node'[n].fsm.index >= node[n].fsm.index]_vars
+
+\* PROP SnapshotsRiseProp: while a server runs, its last snapshot is never an older one.
+SnapshotsRiseProp ==
+    [][\A n \in Node : StaysUp(n) => node'[n].lastSnapshot.index >= node[n].lastSnapshot.index]_vars
+
+\* PROP CommitMonotonicProp: while a server runs, its commitIndex never falls.
+CommitMonotonicProp ==
+    [][\A n \in Node : StaysUp(n) => node'[n].commitIndex >= node[n].commitIndex]_vars
+
+=============================================================================

@@ -1,0 +1,209 @@
+---------------------------- MODULE Replication -----------------------------
+(***************************************************************************)
+(* The routines that a leader runs for each peer.  The reader learns how   *)
+(* the log of a follower is brought in line, and what a routine may still  *)
+(* send when its leadership is over.                                       *)
+(*                                                                         *)
+(* replicateTo sends the entries from nextIndex on, or none if there are   *)
+(* none, and the index and term of the entry before.  If the follower says *)
+(* no, nextIndex goes down, by one or to the end of the follower's log,    *)
+(* and it is asked again.  If an entry that should be sent is gone, the    *)
+(* latest snapshot is sent instead.                                        *)
+(*                                                                         *)
+(* A routine waits for one answer at a time.  The library also has a       *)
+(* pipeline, which does not wait; it is not in the spec.                   *)
+(*                                                                         *)
+(* A routine reads the log when it builds a request.  It may do that after *)
+(* the server has lost its leadership, and even got another leader's       *)
+(* entries (Zombies): the request has the routine's term, not the          *)
+(* server's.                                                               *)
+(***************************************************************************)
+EXTENDS Leader
+
+RunnerFor(n, peer) == node[n].replication[peer]
+
+\* setPreviousLog: what comes before the next index; NoPrevious if that entry is gone.
+NoPrevious == [index |-> 0, term |-> 1]
+Previous(state, next) ==
+    IF next = 1 THEN NoPlace
+    ELSE IF next - 1 = state.lastSnapshot.index THEN state.lastSnapshot
+    ELSE IF HasEntry(state, next - 1) THEN [index |-> next - 1, term |-> state.log[next - 1].term]
+    ELSE NoPrevious
+
+\* How many entries a request may have.  The routine was told the end of the log when it was woken, and the
+\* log may be longer by now; so it may be any number up to what there is.
+Most(state, next)  == Max({0, Min({MaxAppendEntries, state.lastLog.index - next + 1})})
+Counts(state, next) == 0..Most(state, next)
+
+CanAppend(state, next, count) ==
+    Previous(state, next) # NoPrevious /\ HasRange(state, next, next + count - 1)
+
+Entries(state, next, count) == IF count = 0 THEN << >> ELSE Range(state, next, next + count - 1)
+
+-----------------------------------------------------------------------------
+(* Sending.                                                                *)
+
+ReplicationRequest(n, peer, state, term, next, count) ==
+    AppendEntriesRequest(n, peer, state, term, Previous(state, next), Entries(state, next, count))
+
+Replicated(n, before, peer, count) ==
+    LET runner == before.replication[peer]
+        next   == runner.nextIndex
+        awaits == [runner EXCEPT !.awaiting = "AppendEntries",
+                                 !.sentIndex = IF count = 0 THEN 0 ELSE next + count - 1]
+    IN  Says([before EXCEPT !.replication[peer] = awaits],
+             {ReplicationRequest(n, peer, before, runner.term, next, count)})
+
+\* The routine for peer runs, and waits for nothing.
+MayReplicate(n, peer) ==
+    /\ Runs(n) /\ MaySend(n, peer)
+    /\ RunnerFor(n, peer).running /\ RunnerFor(n, peer).awaiting = "NOTHING"
+
+\* ACTION ReplicateTo: a routine sends its peer `count` entries from nextIndex on.
+\* Source: replicateTo, setupAppendEntries.
+ReplicateTo(n) ==
+    \E peer \in Peers(n) :
+    \E count \in Counts(node[n], RunnerFor(n, peer).nextIndex) :
+    /\ MayReplicate(n, peer)
+    /\ CanAppend(node[n], RunnerFor(n, peer).nextIndex, count)
+    /\ Act(n, Replicated(n, node[n], peer, count))
+
+\* An entry that should be sent is gone, and there is a snapshot.
+MustSendSnapshot(state, next) == ~CanAppend(state, next, Most(state, next)) /\ state.snapshots # {}
+
+SnapshotSent(n, before, peer) ==
+    LET snapshot == Newest(before.snapshots)
+        runner   == before.replication[peer]
+    IN  Says([before EXCEPT !.replication[peer] =
+                 [@ EXCEPT !.awaiting = "InstallSnapshot", !.sentIndex = snapshot.index]],
+             {InstallSnapshotRequest(n, peer, runner.term, snapshot)})
+
+\* ACTION SendLatestSnapshot: a routine sends its peer the latest snapshot.
+\* Source: replicateTo, sendLatestSnapshot.
+SendLatestSnapshot(n) ==
+    \E peer \in Peers(n) :
+    /\ MayReplicate(n, peer)
+    /\ MustSendSnapshot(node[n], RunnerFor(n, peer).nextIndex)
+    /\ Act(n, SnapshotSent(n, node[n], peer))
+
+\* ACTION Heartbeat: the other routine sends its peer a heartbeat.
+\* Source: heartbeat.
+Heartbeat(n) ==
+    \E peer \in Peers(n) :
+    /\ Heartbeats
+    /\ Runs(n) /\ MaySend(n, peer)
+    /\ RunnerFor(n, peer).running /\ ~RunnerFor(n, peer).beating
+    /\ Act(n, Says([node[n] EXCEPT !.replication[peer].beating = TRUE],
+                   {HeartbeatRequest(n, peer, RunnerFor(n, peer).term)}))
+
+-----------------------------------------------------------------------------
+(* Answers.                                                                *)
+
+\* notifyAll: the answer of a peer to whoever asked VerifyLeader; see Verifying.
+Notified(before, peer, success) ==
+    IF peer \notin before.verify.waiting THEN before
+    ELSE [before EXCEPT !.verify.waiting = @ \ {peer},
+                        !.verify.acks = IF success THEN @ \cup {peer} ELSE @,
+                        !.verify.refused = @ \/ ~success]
+
+\* handleStaleTerm: the routine ends, and the main loop is told.
+Stale(before, peer) ==
+    [Notified(before, peer, FALSE) EXCEPT !.replication[peer].running = FALSE, !.leaderState.stepDown = TRUE]
+
+\* nextIndex after a refusal.  Example: nextIndex is 9, and the follower's log ends at 4: it is asked from 5
+\* on.  If it says no again, from 4.
+BackedOff(next, lastLog) == Max({Min({next - 1, lastLog + 1}), 1})
+
+\* The routine waits for nothing.
+Idle(before, peer) ==
+    [before EXCEPT !.replication[peer].awaiting = "NOTHING", !.replication[peer].sentIndex = 0]
+
+AppendAnswered(before, m) ==
+    LET runner == before.replication[m.src]
+        idle   == Idle(before, m.src)
+    IN  IF m.term > runner.term THEN Stale(idle, m.src)
+        ELSE IF ~m.success
+        THEN [idle EXCEPT !.replication[m.src].nextIndex = BackedOff(@, m.lastLog)]
+        ELSE IF runner.sentIndex = 0 THEN idle
+        ELSE Matched([idle EXCEPT !.replication[m.src].nextIndex = runner.sentIndex + 1],
+                     m.src, runner.sentIndex)
+
+\* ACTION HandleAppendEntriesResponse: a routine learns what its peer stores, or where to try next.
+\* Source: replicateTo, updateLastAppended, commitment.match.
+HandleAppendEntriesResponse(n) ==
+    \E m \in Inbox(n) :
+    /\ IsResponse(m, "AppendEntries")
+    /\ Runs(n)
+    /\ TakeAnswer(n, m, Quietly(AppendAnswered(node[n], m)))
+
+SnapshotAnswered(before, m) ==
+    LET runner == before.replication[m.src]
+        idle   == Idle(before, m.src)
+    IN  IF m.term > runner.term THEN Stale(idle, m.src)
+        ELSE IF ~m.success THEN idle
+        ELSE Matched([Notified(idle, m.src, TRUE) EXCEPT
+                         !.replication[m.src].nextIndex = runner.sentIndex + 1], m.src, runner.sentIndex)
+
+\* ACTION HandleInstallSnapshotResponse: a routine learns that its peer has the snapshot.
+\* Source: sendLatestSnapshot.
+HandleInstallSnapshotResponse(n) ==
+    \E m \in Inbox(n) :
+    /\ IsResponse(m, "InstallSnapshot")
+    /\ Runs(n)
+    /\ TakeAnswer(n, m, Quietly(SnapshotAnswered(node[n], m)))
+
+NotBeating(before, peer) ==
+    [before EXCEPT !.replication[peer].beating = FALSE, !.replication[peer].old = FALSE]
+
+\* As it is: an answer counts whenever the heartbeat was sent.  Repaired: not if that was before the question.
+HeartbeatAnswered(before, m) ==
+    LET counts == CountsOldAcks \/ ~before.replication[m.src].old
+        idle   == NotBeating(before, m.src)
+    IN  IF counts THEN Notified(idle, m.src, m.success) ELSE idle
+
+\* ACTION HandleHeartbeatResponse: a routine learns whether its peer is still in this term.
+\* Source: heartbeat, notifyAll.  A higher term alone does not end the leadership.
+HandleHeartbeatResponse(n) ==
+    \E m \in Inbox(n) :
+    /\ IsResponse(m, "Heartbeat")
+    /\ Runs(n)
+    /\ TakeAnswer(n, m, Quietly(HeartbeatAnswered(node[n], m)))
+
+\* ACTION RPCError: a call gets no answer in time, or an error, and its caller gives up.
+\* Source: replicateTo, sendLatestSnapshot, heartbeat, electSelf, preElectSelf.
+RPCError(n) ==
+    \E peer \in Peers(n) : \E type \in OfElections \cup {"AppendEntries", "InstallSnapshot", "Heartbeat"} :
+    LET runner == RunnerFor(n, peer)
+        after  == CASE type \in OfElections -> node[n]
+                    [] type = "Heartbeat"     -> NotBeating(node[n], peer)
+                    [] type \in {"AppendEntries", "InstallSnapshot"} -> Idle(node[n], peer)
+    IN  /\ TimeOuts /\ MayTimeOut(n, peer)
+        /\ CASE type = "RequestVote"    -> node[n].campaign.phase = "VOTE" /\ node[n].loop = "SELECT"
+             [] type = "RequestPreVote" -> node[n].campaign.phase = "PREVOTE"
+             [] type = "Heartbeat"      -> runner.beating
+             [] type \in {"AppendEntries", "InstallSnapshot"} -> runner.awaiting = type
+        /\ GiveUp(n, peer, type, after)
+
+-----------------------------------------------------------------------------
+(* Routines of a leadership that is over.  Nobody waits for the answers.   *)
+
+\* ACTION ZombieReplicateTo: such a routine sends entries, from the log as it is now, in its own term.
+\* Source: replicateTo, between the end of a leadership and the next look at stopCh.
+ZombieReplicateTo(n) ==
+    \E zombie \in node[n].zombies :
+    \E count \in Counts(node[n], zombie.nextIndex) :
+    /\ MaySend(n, zombie.peer)
+    /\ CanAppend(node[n], zombie.nextIndex, count)
+    /\ Act(n, Says(node[n], Unawaited({ReplicationRequest(n, zombie.peer, node[n], zombie.term,
+                                                          zombie.nextIndex, count)})))
+
+\* ACTION ZombieSendSnapshot: such a routine sends the latest snapshot.
+\* Source: sendLatestSnapshot, likewise.
+ZombieSendSnapshot(n) ==
+    \E zombie \in node[n].zombies :
+    /\ MaySend(n, zombie.peer)
+    /\ MustSendSnapshot(node[n], zombie.nextIndex)
+    /\ Act(n, Says(node[n], Unawaited({InstallSnapshotRequest(n, zombie.peer, zombie.term,
+                                                              Newest(node[n].snapshots))})))
+
+=============================================================================

@@ -1,0 +1,179 @@
+------------------------------- MODULE State --------------------------------
+(***************************************************************************)
+(* What a server knows.  The reader learns the parts of hashicorp/raft,    *)
+(* and the name and type of everything that the actions change.            *)
+(*                                                                         *)
+(* The servers store one log.  One of them leads: clients append there,    *)
+(* and for each other server, its peer, it runs two routines: one sends    *)
+(* the entries, the other heartbeats.  An entry that a majority of the     *)
+(* voters stores is committed; each server hands what is committed to its  *)
+(* FSM, the client's state machine.  Now and then the FSM is saved as a    *)
+(* snapshot, and the entries that it covers are deleted.                   *)
+(*                                                                         *)
+(* A server is a main loop with routines beside it.  The main loop takes   *)
+(* one event after another: a request, an answer to a vote, a timer.  What *)
+(* it does with one is one step here, but for what follows a change of     *)
+(* role, which `loop` announces.                                           *)
+(*                                                                         *)
+(* Indexes are the library's: the first entry has index 1, and 0 is none.  *)
+(* Entry 1 is the bootstrap configuration, in term 1.                      *)
+(***************************************************************************)
+EXTENDS Quorum, Channels, Choices
+
+CONSTANTS
+    Node,              \* all servers that there may be
+    Voters,            \* those of the first configuration who vote
+    Nonvoters,         \* those of the first configuration who only store the log
+    Value,             \* what a client may append
+    NoNode,            \* no leader, no vote, no value: null in the code
+    MaxAppendEntries,  \* how many entries a request may have
+    TrailingLogs,      \* how many entries a snapshot leaves in the log
+    RetainSnapshots    \* how many snapshots a server keeps
+
+ASSUME /\ IsFiniteSet(Node) /\ NoNode \notin Node
+       /\ Voters \subseteq Node /\ Voters # {} /\ Nonvoters \subseteq Node \ Voters
+       /\ MaxAppendEntries \in Nat \ {0} /\ TrailingLogs \in Nat /\ RetainSnapshots \in Nat \ {0}
+
+VARIABLES
+    node,       \* [n \in Node -> NodeState]      all that a server knows
+    network,    \* [Node -> [Node -> channel]]    network[src][dst]: messages under way
+    elected,    \* SUBSET [term, leader]          the leaders there have been
+    committed,  \* SUBSET [term, index, entry]    what leaders committed, and in which term first
+    verified    \* SUBSET [term, leader, superseded]  whom VerifyLeader told that it leads
+
+\* No action reads these; the properties do.
+history == <<elected, committed, verified>>
+vars    == <<node, network, history>>
+
+Peers(n) == Node \ {n}
+
+-----------------------------------------------------------------------------
+(* Types.                                                                  *)
+
+Configuration   == [voters: SUBSET Node, nonvoters: SUBSET Node]
+NoConfiguration == [voters |-> {}, nonvoters |-> {}]
+EntryType       == {"Command", "Noop", "Configuration", "Barrier"}
+Entry           == [term: Nat, type: EntryType, value: Value \cup {NoNode}, configuration: Configuration]
+
+\* A place in the log: of its last entry, of a snapshot, of what the FSM saw last.
+Place           == [index: Nat, term: Nat]
+AppliedEntry    == [index: Nat, entry: Entry]
+Snapshot        == [index: Nat, term: Nat, configuration: Configuration, configurationIndex: Nat,
+                    applied: Seq(AppliedEntry)]
+
+\* Shutdown: the process does not run.
+Role            == {"Follower", "Candidate", "Leader", "Shutdown"}
+
+\* What the main loop does next: take an event; the first lines of runCandidate; those of runLeader.
+Loop            == {"SELECT", "CAMPAIGN", "LEAD"}
+
+Configurations  == [committed: Configuration, committedIndex: Nat, latest: Configuration, latestIndex: Nat]
+Campaign        == [phase: {"NONE", "PREVOTE", "VOTE"},
+                    granted: SUBSET Node,
+                    transfer: BOOLEAN]      \* candidateFromLeadershipTransfer
+LeaderState     == [startIndex: Nat,        \* commitment: the first index of this leadership
+                    commitIndex: Nat,       \* commitment: up to which a quorum stores
+                    matchIndexes: [Node -> Nat],
+                    stepDown: BOOLEAN]      \* a peer told of a higher term
+
+\* The two routines for a peer: followerReplication.
+Runner          == [running: BOOLEAN,
+                    term: Nat,              \* currentTerm, of the leadership
+                    nextIndex: Nat,
+                    awaiting: {"NOTHING", "AppendEntries", "InstallSnapshot"},
+                    sentIndex: Nat,         \* the last index in the request without an answer; 0: no entry
+                    beating: BOOLEAN,       \* a heartbeat has no answer yet
+                    old: BOOLEAN]           \* it was sent before VerifyLeader was asked
+Zombie          == [peer: Node, term: Nat, nextIndex: Nat]
+
+NodeState ==
+    [currentTerm: Nat,                      \* durable, a key of its own, as the two that follow
+     lastVoteTerm: Nat,
+     lastVoteCand: Node \cup {NoNode},
+     snapshots: SUBSET Snapshot,            \* durable
+     role: Role,
+     loop: Loop,
+     leader: Node \cup {NoNode},            \* the known leader
+     lastLog: Place,                        \* what the log is thought to end with
+     lastSnapshot: Place,
+     commitIndex: Nat,
+     lastApplied: Nat,                      \* up to which entries were handed to the FSM
+     fsm: [index: Nat, term: Nat, applied: Seq(AppliedEntry)],
+     fsmQueue: Seq(AppliedEntry),
+     configurations: Configurations,
+     campaign: Campaign,
+     leaderState: LeaderState,
+     replication: [Node -> Runner],
+     zombies: SUBSET Zombie,
+     snapshotting: [phase: {"NONE", "TAKEN", "SAVED"}, snapshot: Snapshot],
+     transfer: [inProgress: BOOLEAN, to: Node \cup {NoNode}, term: Nat, asked: BOOLEAN],
+     verify: [active: BOOLEAN, acks: SUBSET Node, waiting: SUBSET Node, refused: BOOLEAN,
+              superseded: BOOLEAN]]
+
+\* All of the state but the log, which is a function from indexes, with gaps maybe, to entries.
+IsLog(log)        == IsFiniteSet(DOMAIN log) /\ \A i \in DOMAIN log : i \in Nat \ {0} /\ log[i] \in Entry
+IsNodeState(state) ==
+    /\ IsLog(state.log)
+    /\ [f \in DOMAIN state \ {"log"} |-> state[f]] \in NodeState
+
+-----------------------------------------------------------------------------
+(* The log of a server, and how to read it.                                *)
+
+HasEntry(state, i) == i \in DOMAIN state.log
+NoPlace            == [index |-> 0, term |-> 0]
+
+\* What LogStore.LastIndex and GetLog say of the end.
+EndOf(log)         == IF DOMAIN log = {} THEN NoPlace
+                      ELSE [index |-> Max(DOMAIN log), term |-> log[Max(DOMAIN log)].term]
+
+\* raftState.getLastEntry: the end of the log or the snapshot, whichever is further.
+LastEntry(state)   == IF state.lastLog.index >= state.lastSnapshot.index THEN state.lastLog
+                      ELSE state.lastSnapshot
+LastIndex(state)   == LastEntry(state).index
+
+IsVoter(state, n)  == n \in state.configurations.latest.voters
+Members(c)         == c.voters \cup c.nonvoters
+
+\* The newest snapshot, in the order of FileSnapshotStore.
+Newer(s, t)        == s.term > t.term \/ (s.term = t.term /\ s.index >= t.index)
+Newest(snapshots)  == CHOOSE s \in snapshots : \A t \in snapshots : Newer(s, t)
+
+-----------------------------------------------------------------------------
+(* A server at its start.                                                  *)
+
+InitRunner == [running |-> FALSE, term |-> 0, nextIndex |-> 0, awaiting |-> "NOTHING", sentIndex |-> 0,
+               beating |-> FALSE, old |-> FALSE]
+
+NoCampaign     == [phase |-> "NONE", granted |-> {}, transfer |-> FALSE]
+NoLeaderState  == [startIndex |-> 0, commitIndex |-> 0, matchIndexes |-> [p \in Node |-> 0],
+                   stepDown |-> FALSE]
+NoSnapshot     == [index |-> 0, term |-> 0, configuration |-> NoConfiguration, configurationIndex |-> 0,
+                   applied |-> << >>]
+NoSnapshotting == [phase |-> "NONE", snapshot |-> NoSnapshot]
+NoTransfer     == [inProgress |-> FALSE, to |-> NoNode, term |-> 0, asked |-> FALSE]
+NoVerify       == [active |-> FALSE, acks |-> {}, waiting |-> {}, refused |-> FALSE, superseded |-> FALSE]
+NoRunners      == [p \in Node |-> InitRunner]
+EmptyFsm       == [index |-> 0, term |-> 0, applied |-> << >>]
+
+\* A server that was started with nothing.
+EmptyNode ==
+    [currentTerm |-> 0, lastVoteTerm |-> 0, lastVoteCand |-> NoNode, log |-> << >>, snapshots |-> {},
+     role |-> "Follower", loop |-> "SELECT", leader |-> NoNode,
+     lastLog |-> NoPlace, lastSnapshot |-> NoPlace, commitIndex |-> 0, lastApplied |-> 0,
+     fsm |-> EmptyFsm, fsmQueue |-> << >>,
+     configurations |-> [committed |-> NoConfiguration, committedIndex |-> 0,
+                         latest |-> NoConfiguration, latestIndex |-> 0],
+     campaign |-> NoCampaign, leaderState |-> NoLeaderState, replication |-> NoRunners, zombies |-> {},
+     snapshotting |-> NoSnapshotting, transfer |-> NoTransfer, verify |-> NoVerify]
+
+FirstConfiguration == [voters |-> Voters, nonvoters |-> Nonvoters]
+FirstEntry == [term |-> 1, type |-> "Configuration", value |-> NoNode, configuration |-> FirstConfiguration]
+
+\* BootstrapCluster: the members of the first configuration begin with it, in term 1.
+InitNode(n) ==
+    IF n \notin Voters \cup Nonvoters THEN EmptyNode
+    ELSE [EmptyNode EXCEPT !.currentTerm = 1, !.log = [i \in {1} |-> FirstEntry],
+                           !.lastLog = [index |-> 1, term |-> 1],
+                           !.configurations.latest = FirstConfiguration, !.configurations.latestIndex = 1]
+
+=============================================================================

@@ -1,0 +1,125 @@
+------------------------------- MODULE Steps --------------------------------
+(***************************************************************************)
+(* The form of an action.  The reader learns how a handler is written that *)
+(* may fail, or die, at each of its durable writes, and how the rest of    *)
+(* the spec is put together.                                               *)
+(*                                                                         *)
+(* A handler is a pure operator: from the record of one server as it was   *)
+(* `before`, and what it acts on, to                                       *)
+(*                                                                         *)
+(*     [node   |-> the record afterwards,                                  *)
+(*      out    |-> the messages it sends, to each peer one at most,        *)
+(*      writes |-> <<what it writes durably, in order>>]                   *)
+(*                                                                         *)
+(* It reads no variable.  For each write it says what a crash right after  *)
+(* the write leaves, and what the server does if the write fails.          *)
+(*                                                                         *)
+(* An action that writes has a parameter `outcome`: all is done; write k   *)
+(* fails; or the process dies right after write k.  So the step of such an *)
+(* action is one whole, and yet there is a crash between any two writes.   *)
+(*                                                                         *)
+(* An action chooses its parameters in the quantifiers that it begins      *)
+(* with.  Given a state and the parameters there is one successor at most. *)
+(***************************************************************************)
+EXTENDS Messages
+
+\* What a handler gives that writes nothing, and one that sends nothing, either.
+Says(after, out) == [node |-> after, out |-> out, writes |-> << >>]
+Quietly(after)   == Says(after, {})
+
+-----------------------------------------------------------------------------
+(* Going down.                                                             *)
+
+\* What a process leaves behind: its three keys, its log, its snapshots.
+Down(before) ==
+    [EmptyNode EXCEPT !.role = "Shutdown", !.currentTerm = before.currentTerm,
+                      !.lastVoteTerm = before.lastVoteTerm, !.lastVoteCand = before.lastVoteCand,
+                      !.log = before.log, !.snapshots = before.snapshots]
+
+-----------------------------------------------------------------------------
+(* Durable writes.                                                         *)
+
+\* after: the server after the write; a crash leaves the durable part of it, and has sent `sent`.
+\* fails: what the server does if it cannot write.
+Write(after, fails) == [after |-> after, sent |-> {}, fails |-> fails]
+
+\* setCurrentTerm panics if the write fails: the process dies.
+TermWrite(before, after) == Write(after, Quietly(Down(before)))
+
+Done         == [result |-> "DONE", write |-> 0]
+Fails(k)     == [result |-> "FAIL", write |-> k]
+DiesAfter(k) == [result |-> "CRASH", write |-> k]
+
+\* What may become of the writes of a handler.
+Outcomes(n, handled) ==
+    LET places == 1..Len(handled.writes) IN
+    {Done} \cup (IF StoreFailures /\ MayFail(n) THEN {Fails(k) : k \in places} ELSE {})
+           \cup (IF CrashesInWrites /\ MayFail(n) THEN {DiesAfter(k) : k \in places} ELSE {})
+
+\* What the handler comes to.
+Outcome(handled, outcome) ==
+    CASE outcome.result = "DONE"  -> handled
+      [] outcome.result = "FAIL"  -> handled.writes[outcome.write].fails
+      [] outcome.result = "CRASH" -> LET write == handled.writes[outcome.write]
+                                     IN  Says(Down(write.after), write.sent)
+
+-----------------------------------------------------------------------------
+(* The forms of an action of n.                                            *)
+
+\* The process runs, and its main loop takes an event.
+Runs(n)    == node[n].role # "Shutdown"
+Selects(n) == Runs(n) /\ node[n].loop = "SELECT"
+
+OfElections == {"RequestVote", "RequestPreVote"}
+OfLeaders   == {"AppendEntries", "Heartbeat", "InstallSnapshot", "TimeoutNow"}
+
+\* The calls that a server waits for no more: those of a campaign or a leadership that has ended.
+GivenUp(before, after) ==
+    (IF before.campaign.phase # after.campaign.phase THEN OfElections ELSE {})
+    \cup (IF before.role = "Leader" /\ after.role # "Leader" THEN OfLeaders ELSE {})
+
+\* n sends the messages of the set `out`.
+SentEach(net, n, out) ==
+    IF out = {} THEN net
+    ELSE [net EXCEPT ![n] = [p \in DOMAIN @ |->
+             IF \E m \in out : m.dst = p THEN Put(@[p], CHOOSE m \in out : m.dst = p) ELSE @[p]]]
+
+\* What a step of n leaves in the network, which without it is `net`.
+After(n, net, handled) ==
+    LET types   == GivenUp(node[n], handled.node)
+        Gone(m) == m.type \in types
+    IN  SentEach(IF types = {} THEN net ELSE AllAbandoned(net, n, Gone), n, handled.out)
+
+\* n goes from one record to another; whoever becomes a leader is remembered.
+Update(n, net, handled) ==
+    /\ node' = [node EXCEPT ![n] = handled.node]
+    /\ network' = After(n, net, handled)
+    /\ elected' = IF handled.node.role = "Leader" /\ node[n].role # "Leader"
+                  THEN elected \cup {[term |-> handled.node.currentTerm, leader |-> n]}
+                  ELSE elected
+
+\* Without a message.
+Act(n, handled) ==
+    /\ Update(n, network, handled)
+    /\ UNCHANGED <<committed, verified>>
+
+Step(n, after) == Act(n, Quietly(after))
+
+\* n handles the request m.
+Handle(n, m, handled) ==
+    /\ Update(n, Received(network, m), handled)
+    /\ UNCHANGED <<committed, verified>>
+
+\* n takes its answer m, and no other to the same call.
+TakeAnswer(n, m, handled) ==
+    LET Gone(x) == x.type = m.type
+    IN  /\ Update(n, Abandoned(Received(network, m), n, m.src, Gone), handled)
+        /\ UNCHANGED <<committed, verified>>
+
+\* n waits no more for the answer of peer to its call of this type.
+GiveUp(n, peer, type, after) ==
+    LET Gone(x) == x.type = type
+    IN  /\ Update(n, Abandoned(network, n, peer, Gone), Quietly(after))
+        /\ UNCHANGED <<committed, verified>>
+
+=============================================================================

@@ -1,0 +1,83 @@
+------------------------------- MODULE Votes --------------------------------
+(***************************************************************************)
+(* How a server answers a candidate, and what the candidate makes of the   *)
+(* answers.  The reader learns what a voter writes before it answers, and  *)
+(* when a candidate leads or gives up.                                     *)
+(***************************************************************************)
+EXTENDS Elections
+
+-----------------------------------------------------------------------------
+(* The voter.                                                              *)
+
+\* requestVote.  What a voter writes it has written when it answers.
+VoteHandled(before, m) ==
+    LET code      == VoteCode(before, m)
+        rises     == code \notin LeavesTerm /\ m.term > before.currentTerm
+        at        == IF rises THEN FollowerIn(before, m.term) ELSE before
+        Refuse(s) == Says(s, VoteResponse(m, at.currentTerm, FALSE))
+    IN  [node   |-> IF code = "VOTES" THEN Voted(at, m.term, m.src) ELSE at,
+         out    |-> VoteResponse(m, at.currentTerm, code \in Grants),
+         writes |-> (IF rises THEN <<TermWrite(before, at)>> ELSE << >>)
+                    \o (IF code = "VOTES" THEN VoteWrites(at, m.term, m.src, {}, Refuse) ELSE << >>)]
+
+\* ACTION RequestVote: n answers a candidate that asks for its vote.
+\* Source: requestVote, persistVote.
+RequestVote(n) ==
+    \E m \in Inbox(n) :
+    /\ IsRequest(m, "RequestVote")
+    /\ Selects(n)
+    /\ \E outcome \in Outcomes(n, VoteHandled(node[n], m)) :
+          Handle(n, m, Outcome(VoteHandled(node[n], m), outcome))
+
+\* ACTION RequestPreVote: n tells a candidate whether it would vote for it.
+\* Source: requestPreVote.  The answer has the candidate's term where that is higher, but for a refusal at the
+\* first tests.
+RequestPreVote(n) ==
+    \E m \in Inbox(n) :
+    LET code == PreVoteCode(node[n], m)
+        term == IF code \in LeavesTerm THEN node[n].currentTerm ELSE m.term
+    IN  /\ IsRequest(m, "RequestPreVote")
+        /\ Selects(n)
+        /\ Handle(n, m, Says(node[n], VoteResponse(m, term, code = "VOTES")))
+
+-----------------------------------------------------------------------------
+(* The candidate.                                                          *)
+
+\* A candidate that hears of a higher term follows in it.
+HigherTerm(before, term) ==
+    LET after == FollowerIn(before, term)
+    IN  [node |-> after, out |-> {}, writes |-> <<TermWrite(before, after)>>]
+
+Granted(before, m) == IF m.granted THEN [before EXCEPT !.campaign.granted = @ \cup {m.src}] ELSE before
+
+VoteAnswered(n, before, m) ==
+    LET counted == Granted(before, m)
+    IN  IF m.term > before.currentTerm THEN HigherTerm(before, m.term)
+        ELSE Quietly(IF HasWon(counted) THEN Wins(n, counted) ELSE counted)
+
+\* ACTION HandleRequestVoteResponse: a candidate counts a vote, and leads if a majority voted for it.
+\* Source: runCandidate, voteCh.
+HandleRequestVoteResponse(n) ==
+    \E m \in Inbox(n) :
+    /\ IsResponse(m, "RequestVote")
+    /\ Selects(n)
+    /\ \E outcome \in Outcomes(n, VoteAnswered(n, node[n], m)) :
+          TakeAnswer(n, m, Outcome(VoteAnswered(n, node[n], m), outcome))
+
+\* The term that was proposed is one higher than the candidate's own.
+PreVoteAnswered(before, m) ==
+    LET counted == Granted(before, m)
+    IN  IF m.term > before.currentTerm + 1 THEN HigherTerm(before, m.term)
+        ELSE Quietly(IF HasWon(counted) THEN PreVoteWon(counted) ELSE counted)
+
+\* ACTION HandleRequestPreVoteResponse: a candidate counts a pre-vote, and campaigns if a majority would vote
+\* for it.
+\* Source: runCandidate, prevoteCh.
+HandleRequestPreVoteResponse(n) ==
+    \E m \in Inbox(n) :
+    /\ IsResponse(m, "RequestPreVote")
+    /\ Selects(n)
+    /\ \E outcome \in Outcomes(n, PreVoteAnswered(node[n], m)) :
+          TakeAnswer(n, m, Outcome(PreVoteAnswered(node[n], m), outcome))
+
+=============================================================================
