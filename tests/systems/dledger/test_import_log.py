@@ -372,6 +372,32 @@ def test_a_leader_has_pushed_as_far_as_its_next_error_says(tmp_path: Path) -> No
     assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
 
 
+def brought_to_append(peer: str, index: int) -> tuple[str, ...]:
+    """What n0 and an empty peer say of a comparison at an index."""
+    return (
+        f"[n0] [Push-{peer}][DoCompare] compareIndex=-1 means start to compare",
+        f"[{peer}] [HandleDoCompare] compareIndex={index}",
+        f"[n0] [Push-{peer}]Change state from COMPARE to TRUNCATE at 0",
+        f"[n0] [Push-{peer}]Will push data to truncate truncateIndex=0 pos=0",
+        f"[{peer}] [HandleDoTruncate] truncateIndex=0 pos=0",
+        f"[n0] [Push-{peer}]Change state from TRUNCATE to APPEND at 0",
+    )
+
+
+def test_a_leader_commits_no_more_than_it_shows_next_whatever_others_show_later(tmp_path: Path) -> None:
+    lines = (
+        *ELECTED,
+        *(f"[{n}] [{n}][ChangeRoleToFollower] from term: 1 leaderId: n0 and currTerm: 1" for n in ("n1", "n2")),
+        *brought_to_append("n1", 0),
+        "[n1] [n1][FOLLOWER] term=1 ledgerBegin=0 ledgerEnd=1 committed=0 watermarks={}",
+        "[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=1 committed=0 watermarks={1={n0=1, n1=1, n2=-1}}",
+        *brought_to_append("n2", 1),
+        "[n2] [n2][FOLLOWER] term=1 ledgerBegin=0 ledgerEnd=1 committed=1 watermarks={}",
+    )
+    explanation = imported(written(*lines), tmp_path)
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_a_group_of_any_size_is_explained(size: int, tmp_path: Path) -> None:
     nodes = [f"n{number}" for number in range(size)]

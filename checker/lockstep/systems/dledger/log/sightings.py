@@ -56,6 +56,11 @@ class Goal:
         reach = self.end if leader_end is None else min(self.end, leader_end)
         return replace(self, end=min(self.end, limit), committed=committed, reach=reach)
 
+    def told(self, most: int | None) -> Goal:
+        """Return the goal without a committed index higher than its leader will have."""
+        is_later = most is not None and self.committed is not None and self.committed > most
+        return replace(self, committed=None) if is_later else self
+
     def or_end(self, end: int) -> Goal:
         """Return the goal with this end, if no line shows one."""
         return replace(self, end=end) if self.end is None else self
@@ -166,6 +171,17 @@ class Ahead:
             if line.kind == "leader" and line is not now:
                 break
         return found
+
+    def committed(self, leader: str) -> int | None:
+        """Return the committed index that a leader shows next, before which it commits no more; None: unsaid."""
+        for line in self._of(leader):
+            if line.node != leader:
+                continue
+            if line.kind in ("candidate", "follower", "leader", RESTART):
+                return None
+            if "committed" in line.numbers:
+                return line.numbers["committed"]
+        return None
 
     def compared(self, leader: str, peer: str, at_least: LogLine) -> list[int]:
         """Return the indexes that the leader compares with the peer, which follows it, until it starts anew."""
