@@ -96,6 +96,33 @@ def test_a_process_that_may_be_another_one_is_not_refuted_by_the_role_of_the_las
         of_nodes(split_by_node(written(*lines), "log4j2", tmp_path))
 
 
+def test_a_process_that_says_that_it_has_started_is_another_one_if_one_said_so_before(tmp_path: Path) -> None:
+    """DLedger.main writes it; a process whose files hold no entry does not say that it recovers them."""
+    started = "[n0] [n0] group g start ok with config {}"
+    voted = "[n0] n0_[INCREASE_TERM] from 1 to 2"
+    twice = of_nodes(split_by_node(written(started, *ELECTED, started, voted), "log4j2", tmp_path))
+    assert twice.summary.actions["Restart"] == 1
+    assert checked(twice, tmp_path).verdict is Verdict.HOLDS
+    with pytest.raises(UnexplainedError, match="next_term of n0"):
+        of_nodes(split_by_node(written(*ELECTED, started, voted), "log4j2", tmp_path))
+
+
+def test_a_process_that_recovers_its_files_and_then_says_that_it_has_started_is_one(tmp_path: Path) -> None:
+    """Its threads may write before that."""
+    text = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
+    lines, processes = [], set[str]()
+    for line in text.splitlines(keepends=True):
+        lines.append(line)
+        head = re.match(r"(?P<time>\S+) seq<\d+ \[(?P<process>(?P<node>n\d)/\d)\].*GetVoteResponse", line)
+        if head and head["process"] not in processes:
+            processes.add(head["process"])
+            said = f"INFO [main] DLedger - [{head['node']}] group g start ok with config {{}}"
+            lines.append(f"{head['time']} seq<0 [{head['process']}] {said}\n")
+    apart = of_nodes(split_by_node("".join(lines), "log4j2", tmp_path))
+    assert len(processes) > 3
+    assert apart.summary.actions == imported(text, tmp_path).summary.actions
+
+
 def test_hidden_steps_of_several_logs_have_no_line_and_entries_are_named_by_leader_term_and_index(
     tmp_path: Path,
 ) -> None:

@@ -60,8 +60,10 @@ class At:
             goals = {n: goal if n == node else goal.within(limit, end) for n, goal in goals.items()}
             shown = {n: min(mark, limit) for n, mark in shown.items()}
             even = min(even, limit)
-        if node != leader:  # what the leader will show can wait
-            goals[leader], shown = Goal(), {}
+        if node != leader:  # what the leader will show can wait, and nobody comes to know of more
+            most = self.ahead.committed(leader)
+            goals = {n: Goal() if n == leader else goal.told(most) for n, goal in goals.items()}
+            shown = {}
         seen = {run.state}
         sure = {n: goal.only_sure() for n, goal in goals.items()}
         all_even = {n: goal if n == leader else goal.or_end(even) for n, goal in goals.items()}

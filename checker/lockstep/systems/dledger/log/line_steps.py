@@ -60,7 +60,7 @@ def _do_compare(at: At) -> Iterator[Run]:
     node, peer = at.line.node, at.line.words["peer"]
     if not at.run.leads(node) or compare_index(at.run, node, peer) != -1:
         return
-    ends = at.ahead.compared(node, peer, at.line)
+    ends = at.ahead.may_compare(node, peer, at.line)
     now = at.run.end(node)
     for end in dict.fromkeys([*(e for e in ends if e > now), now, max(now, 0)]):
         appended = at.hidden.append(at.run, node, end)
