@@ -18,7 +18,7 @@ from broken_spec import NO_VALUE, broken_spec
 from lockstep.base.paths import traces_dir
 from lockstep.cli import COMMANDS, cli
 from lockstep.conformance.check import Finding, TraceVerdict
-from lockstep.systems.models import manifest
+from lockstep.systems.models import manifest, manifests
 from lockstep_command import lockstep
 from raftref.dledger import COARSE
 
@@ -282,7 +282,8 @@ def test_of_an_unknown_model_those_like_it_are_named_and_not_all(
     command: tuple[str, ...], name: str, hint: str, tmp_path: Path
 ) -> None:
     done = lockstep(*command, name, cwd=tmp_path)
-    told = f"lockstep: no model {name!r}{hint}{manifest().path}, and the shell completes their names\n"
+    paths = ", ".join(str(each.path) for each in manifests())
+    told = f"lockstep: no model {name!r}{hint}{paths}, and the shell completes their names\n"
     assert (done.returncode, done.stderr) == (2, told)
 
 
