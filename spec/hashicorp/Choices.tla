@@ -139,6 +139,7 @@ MayDuplicate(n)     == TRUE  \* a request to n may be delivered twice
 MayTimeOut(n, peer) == TRUE  \* an RPC of n to peer may time out
 MayLoseLease(n)     == TRUE  \* n may not hear from its followers
 MayDie(n)           == TRUE  \* n may go down
+MayRestart(n)       == TRUE  \* n may be started again
 MayFail(n)          == TRUE  \* a write of n may fail, or be the last
 MayTakeSnapshot(n)  == TRUE  \* n may take a snapshot
 MayReconfigure(n)   == TRUE  \* n may be told to add or remove a server

@@ -58,7 +58,8 @@ HasLeader(voter, m)  == voter.leader # NoNode /\ (voter.leader # m.src \/ Refuse
 (*   VOTES                             granted, with a new vote            *)
 (* From NO_VOTER on it is in the candidate's term.                         *)
 
-VoteCodes == {"STRANGER", "HAS_LEADER", "OLDER_TERM", "NO_VOTER", "VOTED_FOR_IT", "VOTED", "BETTER_LOG", "VOTES"}
+VoteCodes == {"STRANGER", "HAS_LEADER", "OLDER_TERM", "NO_VOTER", "VOTED_FOR_IT", "VOTED", "BETTER_LOG",
+              "VOTES"}
 
 \* requestVote.
 VoteCode(voter, m) ==

@@ -23,7 +23,7 @@ Stopped(before) ==
                      nextIndex |-> before.replication[p].nextIndex] : p \in runners}
     IN  [before EXCEPT !.leaderState = NoLeaderState, !.replication = NoRunners, !.verify = NoVerify,
                        !.zombies = IF Zombies THEN @ \cup about ELSE {},
-                       !.transfer = IF LeavesTransferFlag /\ before.transfer.inProgress THEN @ ELSE NoTransfer]
+                       !.transfer = IF LeavesTransferFlag /\ @.inProgress THEN @ ELSE NoTransfer]
 
 Left(before) == IF before.role = "Leader" THEN Stopped(before) ELSE before
 
@@ -93,8 +93,8 @@ PreElectSelf(n) ==
 
 Voted(before, term, candidate) == [before EXCEPT !.lastVoteTerm = term, !.lastVoteCand = candidate]
 
-\* persistVote: LastVoteTerm, then LastVoteCand; `sent` was sent before.  If one of them cannot be written, the
-\* server does what Fails says, from what it is then.
+\* persistVote: LastVoteTerm, then LastVoteCand; `sent` was sent before.  If one of them cannot be written,
+\* the server does what Failed says, from what it is then.
 \* Example: the record (3, a) becomes (4, a), and then (4, b).  A crash between the two leaves a vote for a in
 \* term 4, which nobody has given.  Should a ask for it, it is granted, and the logs are not compared.
 VoteWrites(before, term, candidate, sent, Failed(_)) ==

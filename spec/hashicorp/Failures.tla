@@ -38,8 +38,8 @@ Crash(n) ==
 FromSnapshot(before) ==
     IF before.snapshots = {} THEN before ELSE Restored(before, Newest(before.snapshots))
 
-\* The sketch applies the rest of the log, too.  The library leaves that to whoever leads: nothing says that it
-\* is committed.
+\* The sketch applies the rest of the log, too.  The library leaves that to whoever leads: nothing says that
+\* it is committed.
 Replayed(before, from, to) ==
     IF ~ReplaysLog THEN before
     ELSE [before EXCEPT !.fsm = AppliedAll(@, ItemsFor(before, from, to)), !.lastApplied = Max({@, to})]
@@ -60,6 +60,7 @@ CanStart(before) ==
 \* ACTION Restart: a server is started on what is durable.
 \* Source: NewRaft, restoreSnapshot, processConfigurationLogEntry.
 Restart(n) ==
+    /\ MayRestart(n)
     /\ node[n].role = "Shutdown"
     /\ CanStart(node[n])
     /\ Step(n, Started(node[n]))

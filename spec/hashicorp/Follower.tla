@@ -40,8 +40,8 @@ PrevMatches(state, m) ==
 \* The index of the k-th new entry.
 IndexOf(m, k) == m.prevLogEntry + k
 
-\* The first new entry that is not in the log: it lies behind the end, or differs.  As in 0.1: the first of all.
-\* One that lies before the end and cannot be read ends the request.
+\* The first new entry that is not in the log: it lies behind the end, or differs.  As in 0.1: the first of
+\* all.  One that lies before the end and cannot be read ends the request.
 Unreadable(state, m, k) == IndexOf(m, k) <= state.lastLog.index /\ ~HasEntry(state, IndexOf(m, k))
 Differs(state, m, k) ==
     \/ IndexOf(m, k) > state.lastLog.index

@@ -70,9 +70,9 @@ Answers(n, state) ==
     IN  IF CountsNonvoters THEN peers ELSE peers \cap state.configurations.latest.voters
 
 VerifyBegins(n, before) ==
-    [before EXCEPT !.verify = [active |-> TRUE, acks |-> {}, waiting |-> Answers(n, before), refused |-> FALSE,
-                               superseded |-> Superseded(before)],
-                   !.replication = [p \in Node |-> [@[p] EXCEPT !.old = @ \/ before.replication[p].beating]]]
+    [before EXCEPT !.verify = [active |-> TRUE, acks |-> {}, waiting |-> Answers(n, before),
+                               refused |-> FALSE, superseded |-> Superseded(before)],
+                   !.replication = [p \in Node |-> [@[p] EXCEPT !.old = before.replication[p].beating]]]
 
 \* ACTION VerifyLeader: a client asks whether the server still leads.
 \* Source: verifyLeader.
@@ -87,7 +87,7 @@ VerifyLeader(n) ==
 IsVerified(state) ==
     Cardinality(state.verify.acks) + 1 >= Cardinality(state.configurations.latest.voters) \div 2 + 1
 
-\* ACTION HandleVerify: a quorum says that it leads, and the client is told; or a peer says no, and it follows.
+\* ACTION HandleVerify: a quorum says that it leads, and the client is told; a peer says no, and it follows.
 \* Source: leaderLoop, verifyCh.
 HandleVerify(n) ==
     LET verify == node[n].verify

@@ -18,10 +18,12 @@ Commands == {"AddVoter", "AddNonvoter", "DemoteVoter", "RemoveServer"}
 \* nextConfiguration.  A voter that is to be added as a non-voter stays what it is.
 NextConfiguration(c, command, server) ==
     CASE command = "AddVoter"     -> [voters |-> c.voters \cup {server}, nonvoters |-> c.nonvoters \ {server}]
-      [] command = "AddNonvoter"  -> IF server \in c.voters THEN c ELSE [c EXCEPT !.nonvoters = @ \cup {server}]
-      [] command = "DemoteVoter"  -> IF server \notin c.voters THEN c
-                                     ELSE [voters |-> c.voters \ {server}, nonvoters |-> c.nonvoters \cup {server}]
       [] command = "RemoveServer" -> [voters |-> c.voters \ {server}, nonvoters |-> c.nonvoters \ {server}]
+      [] command = "AddNonvoter"  ->
+            IF server \in c.voters THEN c ELSE [c EXCEPT !.nonvoters = @ \cup {server}]
+      [] command = "DemoteVoter"  ->
+            IF server \notin c.voters THEN c
+            ELSE [voters |-> c.voters \ {server}, nonvoters |-> c.nonvoters \cup {server}]
 
 \* setConfiguration: the marks of those who have no vote are forgotten.
 WithVoters(before) ==

@@ -26,8 +26,8 @@ TypeOK ==
 ElectionSafety ==
     \A e, f \in elected : e.term = f.term => e.leader = f.leader
 
-\* INV LogMatching: two logs with an entry of the same index and term have the same entries up to there, as far
-\* as they have them.
+\* INV LogMatching: two logs with an entry of the same index and term have the same entries up to there, as
+\* far as they have them.
 \* Source: Raft, Figure 3.  What a snapshot covers is not asked for: there a log may have gaps.
 BehindSnapshot(state) == {i \in DOMAIN state.log : i > state.lastSnapshot.index}
 LogMatching ==
@@ -79,9 +79,20 @@ IndexOrder ==
        /\ node[n].lastApplied <= LastIndex(node[n])
        /\ node[n].commitIndex <= LastIndex(node[n])
 
-\* INV LastLogIsEnd: what a server thinks that its log ends with is what it ends with.
+\* INV LastLogIsEnd: what a server thinks that its log ends with is what it ends with, behind its snapshot.
 LastLogIsEnd ==
-    \A n \in Node : node[n].role # "Shutdown" => node[n].lastLog = EndOf(node[n].log)
+    \A n \in Node :
+       LET ends == {node[n].lastLog.index, EndOf(node[n].log).index}
+       IN  node[n].role # "Shutdown" /\ Max(ends) > node[n].lastSnapshot.index
+             => node[n].lastLog = EndOf(node[n].log)
+
+\* INV LogAgreesWithSnapshot: a log that has an entry at the index of its server's last snapshot has the
+\* snapshot's term there.  Else the server refuses what comes next, and is sent the same snapshot for ever.
+LogAgreesWithSnapshot ==
+    \A n \in Node : LET place == node[n].lastSnapshot IN
+       node[n].role # "Shutdown" =>
+          /\ HasEntry(node[n], place.index) => node[n].log[place.index].term = place.term
+          /\ node[n].lastLog.index = place.index => node[n].lastLog = place
 
 \* INV OneChangeAtATime: a leader's log has one configuration at most that is not committed.
 OneChangeAtATime ==
@@ -89,7 +100,8 @@ OneChangeAtATime ==
        Cardinality({i \in BehindSnapshot(node[n]) : node[n].log[i].type = "Configuration"
                        /\ \A c \in committed : ~(c.index = i /\ c.entry = node[n].log[i]) /\ i > 1}) <= 1
 
-\* INV VerifiedLeads: a client is told that a server leads only if no newer leader had been elected when it asked.
+\* INV VerifiedLeads: a client is told that a server leads only if no newer leader had been elected when it
+\* asked.
 VerifiedLeads == \A v \in verified : ~v.superseded
 
 \* INV TransferIsOwn: a leader refuses entries for a transfer of this leadership, not of an earlier one.

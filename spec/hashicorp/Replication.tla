@@ -30,8 +30,8 @@ Previous(state, next) ==
     ELSE IF HasEntry(state, next - 1) THEN [index |-> next - 1, term |-> state.log[next - 1].term]
     ELSE NoPrevious
 
-\* How many entries a request may have.  The routine was told the end of the log when it was woken, and the log
-\* may be longer by now; so it may be any number up to what there is.
+\* How many entries a request may have.  The routine was told the end of the log when it was woken, and the
+\* log may be longer by now; so it may be any number up to what there is.
 Most(state, next)  == Max({0, Min({MaxAppendEntries, state.lastLog.index - next + 1})})
 Counts(state, next) == 0..Most(state, next)
 
@@ -110,13 +110,17 @@ Notified(before, peer, success) ==
 Stale(before, peer) ==
     [Notified(before, peer, FALSE) EXCEPT !.replication[peer].running = FALSE, !.leaderState.stepDown = TRUE]
 
-\* nextIndex after a refusal.  Example: nextIndex is 9, and the follower's log ends at 4: it is asked from 5 on.
-\* If it says no again, from 4.
+\* nextIndex after a refusal.  Example: nextIndex is 9, and the follower's log ends at 4: it is asked from 5
+\* on.  If it says no again, from 4.
 BackedOff(next, lastLog) == Max({Min({next - 1, lastLog + 1}), 1})
+
+\* The routine waits for nothing.
+Idle(before, peer) ==
+    [before EXCEPT !.replication[peer].awaiting = "NOTHING", !.replication[peer].sentIndex = 0]
 
 AppendAnswered(before, m) ==
     LET runner == before.replication[m.src]
-        idle   == [before EXCEPT !.replication[m.src].awaiting = "NOTHING", !.replication[m.src].sentIndex = 0]
+        idle   == Idle(before, m.src)
     IN  IF m.term > runner.term THEN Stale(idle, m.src)
         ELSE IF ~m.success
         THEN [idle EXCEPT !.replication[m.src].nextIndex = BackedOff(@, m.lastLog)]
@@ -134,7 +138,7 @@ HandleAppendEntriesResponse(n) ==
 
 SnapshotAnswered(before, m) ==
     LET runner == before.replication[m.src]
-        idle   == [before EXCEPT !.replication[m.src].awaiting = "NOTHING", !.replication[m.src].sentIndex = 0]
+        idle   == Idle(before, m.src)
     IN  IF m.term > runner.term THEN Stale(idle, m.src)
         ELSE IF ~m.success THEN idle
         ELSE Matched([Notified(idle, m.src, TRUE) EXCEPT
@@ -148,10 +152,13 @@ HandleInstallSnapshotResponse(n) ==
     /\ Runs(n)
     /\ TakeAnswer(n, m, Quietly(SnapshotAnswered(node[n], m)))
 
+NotBeating(before, peer) ==
+    [before EXCEPT !.replication[peer].beating = FALSE, !.replication[peer].old = FALSE]
+
 \* As it is: an answer counts whenever the heartbeat was sent.  Repaired: not if that was before the question.
 HeartbeatAnswered(before, m) ==
     LET counts == CountsOldAcks \/ ~before.replication[m.src].old
-        idle   == [before EXCEPT !.replication[m.src].beating = FALSE, !.replication[m.src].old = FALSE]
+        idle   == NotBeating(before, m.src)
     IN  IF counts THEN Notified(idle, m.src, m.success) ELSE idle
 
 \* ACTION HandleHeartbeatResponse: a routine learns whether its peer is still in this term.
@@ -168,11 +175,8 @@ RPCError(n) ==
     \E peer \in Peers(n) : \E type \in OfElections \cup {"AppendEntries", "InstallSnapshot", "Heartbeat"} :
     LET runner == RunnerFor(n, peer)
         after  == CASE type \in OfElections -> node[n]
-                    [] type = "Heartbeat" ->
-                          [node[n] EXCEPT !.replication[peer].beating = FALSE, !.replication[peer].old = FALSE]
-                    [] type \in {"AppendEntries", "InstallSnapshot"} ->
-                          [node[n] EXCEPT !.replication[peer].awaiting = "NOTHING",
-                                          !.replication[peer].sentIndex = 0]
+                    [] type = "Heartbeat"     -> NotBeating(node[n], peer)
+                    [] type \in {"AppendEntries", "InstallSnapshot"} -> Idle(node[n], peer)
     IN  /\ TimeOuts /\ MayTimeOut(n, peer)
         /\ CASE type = "RequestVote"    -> node[n].campaign.phase = "VOTE" /\ node[n].loop = "SELECT"
              [] type = "RequestPreVote" -> node[n].campaign.phase = "PREVOTE"

@@ -17,7 +17,8 @@
 EXTENDS Replication
 
 \* The store keeps the newest; one with the same index and term takes the other's place.
-Kept(snapshots)  == {s \in snapshots : Cardinality({t \in snapshots : t # s /\ Newer(t, s)}) < RetainSnapshots}
+Kept(snapshots) ==
+    {s \in snapshots : Cardinality({t \in snapshots : t # s /\ Newer(t, s)}) < RetainSnapshots}
 Saved(snapshots, s) ==
     Kept({t \in snapshots : ~(t.index = s.index /\ t.term = s.term)} \cup {s})
 

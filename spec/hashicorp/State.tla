@@ -145,7 +145,8 @@ InitRunner == [running |-> FALSE, term |-> 0, nextIndex |-> 0, awaiting |-> "NOT
                beating |-> FALSE, old |-> FALSE]
 
 NoCampaign     == [phase |-> "NONE", granted |-> {}, transfer |-> FALSE]
-NoLeaderState  == [startIndex |-> 0, commitIndex |-> 0, matchIndexes |-> [p \in Node |-> 0], stepDown |-> FALSE]
+NoLeaderState  == [startIndex |-> 0, commitIndex |-> 0, matchIndexes |-> [p \in Node |-> 0],
+                   stepDown |-> FALSE]
 NoSnapshot     == [index |-> 0, term |-> 0, configuration |-> NoConfiguration, configurationIndex |-> 0,
                    applied |-> << >>]
 NoSnapshotting == [phase |-> "NONE", snapshot |-> NoSnapshot]
@@ -171,7 +172,8 @@ FirstEntry == [term |-> 1, type |-> "Configuration", value |-> NoNode, configura
 \* BootstrapCluster: the members of the first configuration begin with it, in term 1.
 InitNode(n) ==
     IF n \notin Voters \cup Nonvoters THEN EmptyNode
-    ELSE [EmptyNode EXCEPT !.currentTerm = 1, !.log = [i \in {1} |-> FirstEntry], !.lastLog = [index |-> 1, term |-> 1],
+    ELSE [EmptyNode EXCEPT !.currentTerm = 1, !.log = [i \in {1} |-> FirstEntry],
+                           !.lastLog = [index |-> 1, term |-> 1],
                            !.configurations.latest = FirstConfiguration, !.configurations.latestIndex = 1]
 
 =============================================================================

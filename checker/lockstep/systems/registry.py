@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from lockstep.proofs.run import OF_QUORUMS, Lemmas
 from lockstep.systems.dledger import DLEDGER
+from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.system import Constants, RawFormat, Simulator, System
 
 #: Every system by its `spec`; the first is the one that a command is about where nothing else is said.
-SYSTEMS: Mapping[str, System] = MappingProxyType({system.spec: system for system in (DLEDGER,)})
+SYSTEMS: Mapping[str, System] = MappingProxyType({system.spec: system for system in (DLEDGER, HASHICORP)})
 
 
 def lemmas() -> Lemmas:

@@ -1,0 +1,16 @@
+-------------------------- MODULE MCReplicatedLog ---------------------------
+(***************************************************************************)
+(* DLedger makes a replicated log.  The reader learns what is left of a    *)
+(* state when all is hidden but the entries that leaders committed.        *)
+(***************************************************************************)
+EXTENDS MCDLedger
+
+\* An entry that leaders of several terms committed is chosen once.
+Log == INSTANCE ReplicatedLog WITH
+    First  <- 0,
+    chosen <- {[index |-> c.index, entry |-> c.entry] : c \in committed}
+
+\* PROP RefinesReplicatedLog: every step chooses the next entries, or changes nothing that is chosen.
+RefinesReplicatedLog == Log!Spec
+
+=============================================================================

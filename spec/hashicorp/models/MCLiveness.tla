@@ -1,0 +1,78 @@
+----------------------------- MODULE MCLiveness -----------------------------
+(***************************************************************************)
+(* Bounded models of what must happen.  The reader learns three ways in    *)
+(* which servers wait for ever though a majority runs, and under which     *)
+(* assumptions they get on without the flaw.                               *)
+(*                                                                         *)
+(* That something happens needs assumptions: that who can take a step does *)
+(* so (fairness), and that timers leave room.  In these models a server    *)
+(* campaigns when nothing is under way between Ahead and Behind: its timer *)
+(* is longer than an election takes.  Nothing is lost and nobody dies, but *)
+(* for Third, which is down, or stands aside.                              *)
+(***************************************************************************)
+EXTENDS MCFlaws
+
+Between == MessagesIn(network[Ahead][Behind]) \cup MessagesIn(network[Behind][Ahead])
+
+\* What the servers do in an election, and its timers.
+Elects(n) ==
+    /\ WF_vars(HeartbeatTimeout(n)) /\ WF_vars(ElectionTimeout(n)) /\ WF_vars(ElectSelf(n))
+    /\ WF_vars(RequestVote(n)) /\ WF_vars(HandleRequestVoteResponse(n))
+
+\* LIVE SomebodyLeads: at some time a server leads.
+SomebodyLeads == <>(\E n \in Node : node[n].role = "Leader")
+
+-----------------------------------------------------------------------------
+(* A longer log of an older term (LongerLogOlderTerm).  Ahead's last entry *)
+(* is of term 2, Behind's of term 1, but Behind has more entries.  Ahead   *)
+(* refuses Behind, as it should.  If Behind refuses Ahead, nobody leads.   *)
+
+LongerLogInit ==
+    Begins([n \in Node |->
+               CASE n = Ahead  -> HasVoted(Up(2, <<Noop(2)>>), 2, Ahead)
+                 [] n = Behind -> HasVoted(Up(2, <<Command(1), Command(1)>>), 2, Ahead)
+                 [] n = Third  -> Down(HasVoted(Up(2, << >>), 2, Ahead))],
+           {Leadership(Ahead, 2)}, << >>)
+
+\* Each campaigns again and again, Ahead twice as often; the terms of a model have an end.
+BothCampaign(n) ==
+    /\ Between = {}
+    /\ n = Ahead => node[n].currentTerm < MaxTerm
+    /\ n = Behind => node[n].currentTerm < MaxTerm - 1
+    /\ n # Third
+
+LongerLogSpec == LongerLogInit /\ [][Next]_vars /\ Elects(Ahead) /\ Elects(Behind)
+
+-----------------------------------------------------------------------------
+(* A leader that starts again (KnownLeaderRejected).  Behind knows Ahead   *)
+(* as its leader.  Ahead was started again, and its timer ends before that *)
+(* of Behind, again and again.                                             *)
+
+KnownLeaderInit ==
+    Begins([n \in Node |->
+               CASE n = Ahead  -> HasVoted(Up(2, <<Noop(2)>>), 2, Ahead)
+                 [] n = Behind -> [HasVoted(Up(2, <<Noop(2)>>), 2, Ahead) EXCEPT !.leader = Ahead]
+                 [] n = Third  -> Down(HasVoted(Up(2, << >>), 2, Ahead))],
+           {Leadership(Ahead, 2)}, << >>)
+
+AheadCampaigns(n) == n = Ahead /\ Between = {} /\ MCMayCampaign(n)
+
+KnownLeaderSpec == KnownLeaderInit /\ [][Next]_vars /\ Elects(Ahead) /\ Elects(Behind)
+
+-----------------------------------------------------------------------------
+(* A conflict at the snapshot (ConflictAtSnapshot).  Ahead sends Behind    *)
+(* its snapshot; Behind keeps an entry of an older term at that index, and *)
+(* refuses what comes behind it; Ahead sends the same snapshot again.      *)
+
+ToBehindAlone(n, peer) == n = Ahead /\ peer = Behind /\ MCMaySend(n, peer)
+
+CatchUpSpec ==
+    /\ ConflictInit /\ [][Next]_vars
+    /\ WF_vars(ReplicateTo(Ahead)) /\ WF_vars(SendLatestSnapshot(Ahead))
+    /\ WF_vars(HandleAppendEntriesResponse(Ahead)) /\ WF_vars(HandleInstallSnapshotResponse(Ahead))
+    /\ WF_vars(AppendEntries(Behind)) /\ WF_vars(InstallSnapshot(Behind))
+
+\* LIVE CatchesUp: Ahead knows at some time that Behind has all it has.
+CatchesUp == <>(node[Ahead].leaderState.matchIndexes[Behind] >= 4)
+
+=============================================================================
