@@ -8,6 +8,7 @@ from raftref.hashicorp.simulation.cluster import Cluster, Event
 from raftref.hashicorp.simulation.network import Network
 from raftref.hashicorp.simulation.plan import FaultPlan, load_plan
 from raftref.hashicorp.simulation.schedule import Schedule, constants, simulate
+from raftref.hashicorp.simulation.trial import Trial
 from raftref.simulation.plans import PlanError
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Network",
     "PlanError",
     "Schedule",
+    "Trial",
     "constants",
     "load_plan",
     "simulate",

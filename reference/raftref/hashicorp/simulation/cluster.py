@@ -33,9 +33,6 @@ REQUEST_HANDLERS: Mapping[RpcType, str] = {
 }
 RESPONSE_HANDLERS: Mapping[RpcType, str] = {type_: f"Handle{type_.value}Response" for type_ in RpcType}
 
-#: What grows with the log: it is shown where it changed, and after a restart.
-LONG = ("log", "fsm", "fsmQueue")
-
 
 def inmem_stores(config: Config) -> Stores:
     """Return stores in memory."""
@@ -57,6 +54,7 @@ class Cluster:
         self.servers = {each: self._started(each, new_stores(plan.config)) for each in plan.node_ids}
         self.network = Network(plan.node_ids, fifo=plan.fifo)
         self.seq = 0
+        self._shown: set[NodeId] = set()
 
     def _started(self, node: NodeId, stores: Stores) -> Raft:
         configuration = self.plan.configuration
@@ -111,9 +109,9 @@ class Cluster:
         disturbs = action in NETWORK_ACTIONS
         effects = self._disturb(node, action, args) if disturbs else self._perform(node, action, args)
         names = ("m",) if disturbs else ACTIONS[action].parameters
-        unchanged = (
-            {} if action == "Restart" else {name for name, value in _long(server).items() if before[name] is value}
-        )
+        whole = action == "Restart" or node not in self._shown
+        unchanged = () if whole else [name for name, value in _long(server).items() if before[name] is value]
+        self._shown.add(node)
         self.seq += 1
         return {
             "seq": self.seq,
@@ -146,7 +144,10 @@ class Cluster:
 
 
 def _long(server: Raft) -> dict[str, Any]:
-    """Return what grows with the log, as values that are another one where it has changed."""
+    """Return what grows with the log, as values that are another one where it has changed.
+
+    It is shown then, at first, and after a restart.
+    """
     routine = server.fsm_routine
     return {"log": server.log, "fsm": routine.last, "fsmQueue": routine.queue}
 

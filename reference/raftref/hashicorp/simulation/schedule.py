@@ -137,21 +137,21 @@ class Schedule:
 
     def write(self, node: NodeId, action: str, *args: Any) -> Event | None:
         """Take an action that may write."""
-        outcome = self.outcome()
-        for each in (outcome, DONE) if outcome != DONE else (DONE,):
-            if self.cluster.enabled(node, action, *args, each):
-                return self.cluster.take(node, action, *args, each)
+        for outcome in self.outcomes():
+            if self.cluster.enabled(node, action, *args, outcome):
+                return self.cluster.take(node, action, *args, outcome)
         return None
 
-    def outcome(self) -> Outcome:
-        """Choose what becomes of the writes of a step."""
+    def outcomes(self) -> list[Outcome]:
+        """Return what is tried of the writes of a step, one after the other: it may have fewer writes, or none."""
         chosen = self.random.random()
-        if chosen < self.plan.store_failure:
-            return Outcome(Result.FAIL, self.random.randint(1, 3))
-        may_die = self.down_count() < self.plan.max_down
-        if chosen < self.plan.store_failure + self.plan.crash_in_write and may_die:
-            return Outcome(Result.CRASH, self.random.randint(1, 3))
-        return DONE
+        if chosen >= self.plan.store_failure + self.plan.crash_in_write:
+            return [DONE]
+        fails = chosen < self.plan.store_failure
+        if not fails and self.down_count() >= self.plan.max_down:
+            return [DONE]
+        result = Result.FAIL if fails else Result.CRASH
+        return [*(Outcome(result, write) for write in self.random.sample((1, 2, 3), 3)), DONE]
 
     def reaches(self, one: NodeId, other: NodeId) -> bool:
         """Tell whether both run and are connected."""
@@ -224,8 +224,8 @@ class Schedule:
 
     def elect_self(self, server: Raft) -> Event | None:
         """Let a candidate elect itself; where its writes do not end well, it has asked some of the voters only."""
-        outcome, others = self.outcome(), sorted(server.other_voters)
-        for each in (outcome, DONE):
+        others = sorted(server.other_voters)
+        for each in self.outcomes():
             whole = each == DONE
             count = len(others) if whole else self.random.randint(0, len(others)) if each.write > 1 else 0
             asked = frozenset(others if whole else self.random.sample(others, count))
