@@ -57,6 +57,7 @@ InV173 == {"TornVote", "ConflictAtSnapshot", "CommitUnverified", "DeleteThenStor
 InOlder  == {"TruncateWithoutConflict", "EvenQuorum", "LastLogNotLowered", "LongerLogOlderTerm",
              "KnownLeaderRejected"}
 InSketch == {"ReplayUncommitted", "MatchWithoutRecalculate"}
+FlawNames == InV173 \cup InOlder \cup InSketch
 
 \* A vote is two writes, its term and its candidate; repaired, one.
 WritesVoteInTwo     == "TornVote" \in Flaws
@@ -124,7 +125,7 @@ CrashesInWrites == "CrashesInWrites" \in Environment  \* a process dies between 
 StoreFailures   == "StoreFailures" \in Environment    \* a durable write returns an error
 
 ASSUME /\ Features \subseteq FeatureNames
-       /\ Flaws \subseteq InV173 \cup InOlder \cup InSketch
+       /\ Flaws \subseteq FlawNames
        /\ Environment \subseteq EventNames
 
 -----------------------------------------------------------------------------

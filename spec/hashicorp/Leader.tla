@@ -118,11 +118,11 @@ DispatchLogs(n) ==
 (* Committing.                                                             *)
 
 \* What a leader commits that no leader had committed before.
-NewlyCommitted(before, after) ==
-    {[term |-> before.currentTerm, index |-> i, entry |-> before.log[i]] :
-        i \in {k \in DOMAIN before.log :
-                  /\ before.commitIndex < k /\ k <= after
-                  /\ \A c \in committed : ~(c.index = k /\ c.entry = before.log[k])}}
+NewlyCommitted(n, index) ==
+    LET log      == node[n].log
+        new      == {i \in DOMAIN log : node[n].commitIndex < i /\ i <= index}
+        Known(i) == \E c \in committed : c.index = i /\ c.entry = log[i]
+    IN  {[term |-> node[n].currentTerm, index |-> i, entry |-> log[i]] : i \in {k \in new : ~Known(k)}}
 
 \* The committed configuration is the latest from now on.  A leader that is not in it leads no more.
 CommitsConfiguration(before, index) ==
@@ -145,7 +145,7 @@ ProcessLogs(n) ==
     /\ node[n].role = "Leader"
     /\ node[n].leaderState.commitIndex > node[n].commitIndex
     /\ Update(n, network, Quietly(LeaderCommitted(n, node[n])))
-    /\ committed' = committed \cup NewlyCommitted(node[n], node[n].leaderState.commitIndex)
+    /\ committed' = committed \cup NewlyCommitted(n, node[n].leaderState.commitIndex)
     /\ UNCHANGED verified
 
 -----------------------------------------------------------------------------

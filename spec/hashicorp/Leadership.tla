@@ -62,16 +62,16 @@ EndTransfer(n) ==
 (* vote, and was asked after the client asked.                             *)
 
 \* A leader of a higher term has been elected.
-Superseded(state) == \E e \in elected : e.term > state.currentTerm
+Superseded(term) == \E e \in elected : e.term > term
 
 \* Who counts.
 Answers(n, state) ==
     LET peers == {p \in Peers(n) : state.replication[p].running}
     IN  IF CountsNonvoters THEN peers ELSE peers \cap state.configurations.latest.voters
 
-VerifyBegins(n, before) ==
+VerifyBegins(n, before, superseded) ==
     [before EXCEPT !.verify = [active |-> TRUE, acks |-> {}, waiting |-> Answers(n, before),
-                               refused |-> FALSE, superseded |-> Superseded(before)],
+                               refused |-> FALSE, superseded |-> superseded],
                    !.replication = [p \in Node |-> [@[p] EXCEPT !.old = before.replication[p].beating]]]
 
 \* ACTION VerifyLeader: a client asks whether the server still leads.
@@ -81,7 +81,7 @@ VerifyLeader(n) ==
     /\ Selects(n)
     /\ node[n].role = "Leader"
     /\ ~node[n].verify.active
-    /\ Step(n, VerifyBegins(n, node[n]))
+    /\ Step(n, VerifyBegins(n, node[n], Superseded(node[n].currentTerm)))
 
 \* The leader votes for itself, with or without a vote.
 IsVerified(state) ==

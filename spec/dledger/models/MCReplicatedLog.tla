@@ -6,11 +6,11 @@
 EXTENDS MCDLedger
 
 \* An entry that leaders of several terms committed is chosen once.
-Log == INSTANCE ReplicatedLog WITH
+Chosen == INSTANCE ReplicatedLog WITH
     First  <- 0,
     chosen <- {[index |-> c.index, entry |-> c.entry] : c \in committed}
 
 \* PROP RefinesReplicatedLog: every step chooses the next entries, or changes nothing that is chosen.
-RefinesReplicatedLog == Log!Spec
+RefinesReplicatedLog == Chosen!Spec
 
 =============================================================================

@@ -177,6 +177,7 @@ KeptBelowInit ==
                  [] n \notin Voters -> HasApplied(Up(3, SubSeq(entries, 1, 1)), 2)],
            {Leadership(Behind, 2), Leadership(Ahead, 3)}, entries)
 
+OnlyAheadCampaigns(n)   == n = Ahead /\ MCMayCampaign(n)
 OnlyBehindCampaigns(n)  == n = Behind /\ MCMayCampaign(n)
 OnlyBehindDispatches(n) == n = Behind /\ MCMayDispatch(n)
 AlongTheKept(n, peer) ==

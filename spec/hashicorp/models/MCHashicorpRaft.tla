@@ -28,8 +28,15 @@ MCMayFail(n) == MCMayDie(n)
 \* One snapshot of each index.
 MCMayTakeSnapshot(n) == node[n].fsm.index > node[n].lastSnapshot.index
 
+\* A server campaigns when nothing is under way and no other does.
+MCQuietCampaign(n) ==
+    UnderWay = 0 /\ MCMayCampaign(n) /\ \A p \in Peers(n) : node[p].role # "Candidate"
+
 \* Nobody campaigns by itself after the first election.
-MCFirstTermOnly(n) == node[n].currentTerm < 2
+MCFirstTermOnly(n) == UnderWay = 0 /\ node[n].currentTerm < 2
+
+\* A leader hands over as long as there is a term to hand over to.
+MCMayTransfer(n) == node[n].currentTerm < MaxTerm
 
 \* A call times out only where nothing is left to wait for.
 MCMayTimeOut(n, peer) ==

@@ -1,6 +1,6 @@
 ----------------------------- MODULE MCLiveness -----------------------------
 (***************************************************************************)
-(* Bounded models of what must happen.  The reader learns three ways in    *)
+(* Bounded models of what must happen.  The reader learns four ways in     *)
 (* which servers wait for ever though a majority runs, and under which     *)
 (* assumptions they get on without the flaw.                               *)
 (*                                                                         *)
@@ -15,7 +15,7 @@ EXTENDS MCFlaws
 Between == MessagesIn(network[Ahead][Behind]) \cup MessagesIn(network[Behind][Ahead])
 
 \* What the servers do in an election, and its timers.
-Elects(n) ==
+FairElections(n) ==
     /\ WF_vars(HeartbeatTimeout(n)) /\ WF_vars(ElectionTimeout(n)) /\ WF_vars(ElectSelf(n))
     /\ WF_vars(RequestVote(n)) /\ WF_vars(HandleRequestVoteResponse(n))
 
@@ -41,7 +41,7 @@ BothCampaign(n) ==
     /\ n = Behind => node[n].currentTerm < MaxTerm - 1
     /\ n # Third
 
-LongerLogSpec == LongerLogInit /\ [][Next]_vars /\ Elects(Ahead) /\ Elects(Behind)
+LongerLogSpec == LongerLogInit /\ [][Next]_vars /\ FairElections(Ahead) /\ FairElections(Behind)
 
 -----------------------------------------------------------------------------
 (* A leader that starts again (KnownLeaderRejected).  Behind knows Ahead   *)
@@ -57,22 +57,42 @@ KnownLeaderInit ==
 
 AheadCampaigns(n) == n = Ahead /\ Between = {} /\ MCMayCampaign(n)
 
-KnownLeaderSpec == KnownLeaderInit /\ [][Next]_vars /\ Elects(Ahead) /\ Elects(Behind)
+KnownLeaderSpec == KnownLeaderInit /\ [][Next]_vars /\ FairElections(Ahead) /\ FairElections(Behind)
 
 -----------------------------------------------------------------------------
-(* A conflict at the snapshot (ConflictAtSnapshot).  Ahead sends Behind    *)
-(* its snapshot; Behind keeps an entry of an older term at that index, and *)
-(* refuses what comes behind it; Ahead sends the same snapshot again.      *)
+(* A conflict at the snapshot (ConflictAtSnapshot).  Ahead has one entry   *)
+(* behind its snapshot, and sends Behind that.  Behind keeps an entry of   *)
+(* an older term at the snapshot's index, and refuses what comes behind    *)
+(* it; so Ahead sends the same snapshot again.                             *)
+
+LoopInit ==
+    LET entries == Append(Three(3), Command(3)) IN
+    Begins([n \in Node |->
+               CASE n = Ahead  -> Compacts(3, entries, 4)
+                 [] n = Third  -> HasApplied(Up(3, entries), 5)
+                 [] n = Behind -> HasVoted(Up(2, Three(2)), 2, Behind)],
+           {Leadership(Behind, 2), Leadership(Ahead, 3)}, entries)
 
 ToBehindAlone(n, peer) == n = Ahead /\ peer = Behind /\ MCMaySend(n, peer)
 
-CatchUpSpec ==
-    /\ ConflictInit /\ [][Next]_vars
+LoopSpec ==
+    /\ LoopInit /\ [][Next]_vars
     /\ WF_vars(ReplicateTo(Ahead)) /\ WF_vars(SendLatestSnapshot(Ahead))
     /\ WF_vars(HandleAppendEntriesResponse(Ahead)) /\ WF_vars(HandleInstallSnapshotResponse(Ahead))
     /\ WF_vars(AppendEntries(Behind)) /\ WF_vars(InstallSnapshot(Behind))
 
-\* LIVE CatchesUp: Ahead knows at some time that Behind has all it has.
-CatchesUp == <>(node[Ahead].leaderState.matchIndexes[Behind] >= 4)
+\* LIVE CatchesUp: at some time Ahead knows that Behind has all it has.
+CatchesUp == <>(node[Ahead].leaderState.matchIndexes[Behind] = 5)
+
+-----------------------------------------------------------------------------
+(* A server that is alone (MatchWithoutRecalculate).                       *)
+
+AloneSpec ==
+    /\ Init /\ [][Next]_vars
+    /\ WF_vars(HeartbeatTimeout(Ahead)) /\ WF_vars(ElectSelf(Ahead)) /\ WF_vars(DispatchNoop(Ahead))
+    /\ WF_vars(ProcessLogs(Ahead))
+
+\* LIVE SomethingIsCommitted: at some time an entry is committed.
+SomethingIsCommitted == <>(committed # {})
 
 =============================================================================

@@ -5,11 +5,11 @@
 (***************************************************************************)
 EXTENDS MCHashicorpRaft
 
-Log == INSTANCE ReplicatedLog WITH
+Chosen == INSTANCE ReplicatedLog WITH
     First  <- 1,
     chosen <- {[index |-> c.index, entry |-> c.entry] : c \in committed}
 
 \* PROP RefinesReplicatedLog: every step chooses the next entries, or changes nothing that is chosen.
-RefinesReplicatedLog == Log!Spec
+RefinesReplicatedLog == Chosen!Spec
 
 =============================================================================
