@@ -50,17 +50,18 @@ class Raft(Candidate, Follower, Verifier, Snapshots):
 
     @step(when=can_restart)
     def restart(self) -> None:
-        """Start on what is durable.
+        """Start on what is durable. As in the sketch the whole log is applied then (ReplayUncommitted).
 
         Source: NewRaft.
         """
         self.start()
+        if self.has(Flaw.REPLAY_UNCOMMITTED):
+            self._replay()
 
     def start(self) -> None:
         """Read the stores: of the log behind the newest snapshot only the configurations count.
 
-        The entries wait for whoever leads to say that they are committed; as in the sketch they do not
-        (ReplayUncommitted).
+        The entries wait for whoever leads to say that they are committed.
 
         Source: NewRaft, restoreSnapshot.
         """
@@ -72,11 +73,10 @@ class Raft(Candidate, Follower, Verifier, Snapshots):
         first, last = self.last_snapshot.index + 1, self.last_log.index
         for index in range(first, last + 1):
             self.process_configuration_log_entry(Log(Index(index), self.log[Index(index)]))
-        if self.has(Flaw.REPLAY_UNCOMMITTED):
-            self.replay(last)
 
-    def replay(self, last: Index) -> None:
-        """Apply the log up to an index at once, committed or not."""
+    def _replay(self) -> None:
+        """Apply the log at once, committed or not."""
+        last = self.last_log.index
         for index in range(self.last_applied + 1, last + 1):
             log = Log(Index(index), self.log[Index(index)])
             if log.entry.type in (EntryType.COMMAND, EntryType.BARRIER):

@@ -12,6 +12,8 @@ from raftref.hashicorp.switches import IN_V173, Feature, Flaw
 #: The most nodes that a trace may have, and the most that a bound of a server may be (10240 is the default of one).
 NODES_MAX, BOUND_MAX = 64, 100_000
 
+FEATURES, FLAWS = tuple(Feature), tuple(Flaw)
+
 PUBLISHED, REPAIRED = "published", "repaired"
 
 
@@ -26,8 +28,8 @@ def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
         "Value": STRING,
         "NoNode": ModelValue("NoNode"),
         **{name: chosen[name] for name in bounds},
-        "Features": frozenset(str(each) for each in Feature if chosen[each] is True),
-        "Flaws": frozenset(str(each) for each in Flaw if chosen[each] == PUBLISHED),
+        "Features": frozenset(str(each) for each in FEATURES if chosen[each] is True),
+        "Flaws": frozenset(str(each) for each in FLAWS if chosen[each] == PUBLISHED),
     }
 
 

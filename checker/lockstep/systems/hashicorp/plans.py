@@ -70,7 +70,8 @@ def fault_plan(name: str, events: int) -> FaultPlan:
     return replace(plan, events=events)
 
 
-def _header(name: str, plan: FaultPlan, seed: int) -> Header:
+def header_of(name: str, plan: FaultPlan, seed: int) -> Header:
+    """Return the header of the trace of a plan."""
     return Header(
         format=FORMAT,
         system="raftref",
@@ -85,10 +86,11 @@ def _header(name: str, plan: FaultPlan, seed: int) -> Header:
 
 def _cluster(name: str, seed: int, events: int) -> tuple[Header, Iterator[Event]]:
     plan = fault_plan(name, events)
-    return _header(name, plan, seed), (_event(event) for event in simulate(seed, plan))
+    return header_of(name, plan, seed), (event_of(event) for event in simulate(seed, plan))
 
 
-def _event(event: Mapping[str, Any]) -> Event:
+def event_of(event: Mapping[str, Any]) -> Event:
+    """Return what a cluster tells as an event of a trace."""
     return Event(**{**event, "sent": tuple(event["sent"])})
 
 
@@ -106,7 +108,7 @@ class _Trial:
         if found is None:
             return None
         others = [Event(seq=0, action=OBSERVE, node=each["node"], shows=each["shows"]) for each in found[1:]]
-        return [_event(found[0]), *others]
+        return [event_of(found[0]), *others]
 
 
 def _asked(name: str, seed: int, events: int) -> tuple[Header, Run]:
@@ -118,9 +120,9 @@ def _asked(name: str, seed: int, events: int) -> tuple[Header, Run]:
             event = schedule.next_event()
             if event is None:
                 return
-            yield _event(event), _Trial(Trial(schedule.cluster))
+            yield event_of(event), _Trial(Trial(schedule.cluster))
 
-    return _header(name, plan, seed), run()
+    return header_of(name, plan, seed), run()
 
 
 SIMULATOR = Simulator(plans=tuple(PLANS), verified=VERIFIED, flawed=FLAWED, kept=KEPT, cluster=_cluster, asked=_asked)
