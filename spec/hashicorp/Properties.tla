@@ -102,7 +102,8 @@ OneChangeAtATime ==
 
 \* INV VerifiedLeads: a client is told that a server leads only if no newer leader had been elected when it
 \* asked.
-VerifiedLeads == \A v \in verified : ~v.superseded
+VerifiedLeads ==
+    \A v \in verified : ~v.superseded
 
 \* INV TransferIsOwn: a leader refuses entries for a transfer of this leadership, not of an earlier one.
 TransferIsOwn ==
@@ -121,7 +122,8 @@ VoteOncePerTermProp ==
                           => node'[n].lastVoteCand = node[n].lastVoteCand]_vars
 
 \* PROP TermsRiseProp: the term of a server never falls, crash or not.
-TermsRiseProp == [][\A n \in Node : node'[n].currentTerm >= node[n].currentTerm]_vars
+TermsRiseProp ==
+    [][\A n \in Node : node'[n].currentTerm >= node[n].currentTerm]_vars
 
 \* PROP LeaderAppendOnlyProp: a leader neither removes nor overwrites an entry behind its snapshot.
 \* Source: Raft, Figure 3.
@@ -135,13 +137,15 @@ CommittedEntriesStayProp ==
     [][\A n \in Node : \A c \in committed : Holds(node[n], c) => Holds(node'[n], c)]_vars
 
 \* PROP FsmNeverGoesBackProp: while a server runs, its FSM is never set back.
-FsmNeverGoesBackProp == [][\A n \in Node : StaysUp(n) => node'[n].fsm.index >= node[n].fsm.index]_vars
+FsmNeverGoesBackProp ==
+    [][\A n \in Node : StaysUp(n) => node'[n].fsm.index >= node[n].fsm.index]_vars
 
 \* PROP SnapshotsRiseProp: while a server runs, its last snapshot is never an older one.
 SnapshotsRiseProp ==
     [][\A n \in Node : StaysUp(n) => node'[n].lastSnapshot.index >= node[n].lastSnapshot.index]_vars
 
 \* PROP CommitMonotonicProp: while a server runs, its commitIndex never falls.
-CommitMonotonicProp == [][\A n \in Node : StaysUp(n) => node'[n].commitIndex >= node[n].commitIndex]_vars
+CommitMonotonicProp ==
+    [][\A n \in Node : StaysUp(n) => node'[n].commitIndex >= node[n].commitIndex]_vars
 
 =============================================================================
