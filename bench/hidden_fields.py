@@ -29,7 +29,7 @@ from lockstep.conformance.reading import Reading
 from lockstep.conformance.tamper import Kind, Outcome, Tampered, Tampering, tamperings
 from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.order import Order
-from lockstep.logs.search import Ambiguity, explain
+from lockstep.logs.search import Spread, explain
 from lockstep.logs.steps import Path as Way
 from lockstep.logs.steps import Steps
 from lockstep.report.text import table
@@ -144,7 +144,7 @@ class Told:
 
     lines: list[Line | None]
     carried: list[list[Way]]
-    ambiguity: Ambiguity = field(default_factory=Ambiguity)
+    spread: Spread = field(default_factory=Spread)
     complete: bool = True
 
 
@@ -156,20 +156,20 @@ class Search:
         self.teller, self.most = teller, most
         self.steps = Steps(spec, interface, hidden_between(events, teller.stage.actions))
 
-    def along(self, carried: list[Way], line: Line | None, ambiguity: Ambiguity | None = None) -> list[Way]:
+    def along(self, carried: list[Way], line: Line | None, spread: Spread | None = None) -> list[Way]:
         """Return the behaviours that explain one line more."""
         if line is None:
             return carried
         found = explain(Order([Thread("trace", [line])]), self.steps, carried, self.most)
-        if ambiguity is not None and found.runs:
-            ambiguity.count({run.state for run in found.runs})
+        if spread is not None and found.runs:
+            spread.count({run.state for run in found.runs})
         return [Way(run.state, run.failed) for run in found.runs]
 
     def tell(self, events: Sequence[Event]) -> Told:
         """Explain a trace that conforms."""
         told = Told([self.teller.line(event) for event in events], [self.steps.starts()])
         for line in told.lines:
-            told.carried.append(self.along(told.carried[-1], line, told.ambiguity))
+            told.carried.append(self.along(told.carried[-1], line, told.spread))
         told.complete = not self.steps.left_out
         if not told.carried[-1]:
             raise SystemExit(f"{self.teller.stage.title}: the trace is not explained: {list(self.steps.left_out)}")
@@ -229,7 +229,7 @@ class Row:
     title: str
     lines: int = 0
     events: int = 0
-    ambiguity: Ambiguity = field(default_factory=Ambiguity)
+    spread: Spread = field(default_factory=Spread)
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     seconds: float = 0.0
 
@@ -248,13 +248,13 @@ class Row:
 
     def bits(self) -> float:
         """Return the mean entropy of all variables together."""
-        return sum(self.ambiguity.mean().values())
+        return sum(self.spread.mean().values())
 
     def cells(self) -> tuple[object, ...]:
         """Return the row of the table."""
         shares = [f"{self.found(group):.0f}" for group in GROUPS]
         rate = round(self.events / self.seconds)
-        return self.title, f"{self.lines / self.events:.0%}", self.ambiguity.most, f"{self.bits():.2f}", rate, *shares
+        return self.title, f"{self.lines / self.events:.0%}", self.spread.most, f"{self.bits():.2f}", rate, *shares
 
 
 def measure(paths: Sequence[Path], args: argparse.Namespace) -> list[Row]:
@@ -271,7 +271,7 @@ def measure(paths: Sequence[Path], args: argparse.Namespace) -> list[Row]:
         subject = Tampered(trace.header, events, spec, interface, str(path))
         whole.seconds += time.process_time() - begin
         whole.lines, whole.events = whole.lines + len(events), whole.events + len(events)
-        whole.ambiguity.most = 1
+        whole.spread.most = 1
         errors = planted(subject, args.each, number)
         for error in errors:
             outcome = subject.judge(error).outcome
@@ -282,14 +282,14 @@ def measure(paths: Sequence[Path], args: argparse.Namespace) -> list[Row]:
             told = search.tell(events)
             row.seconds += time.process_time() - begin
             row.lines, row.events = row.lines + sum(line is not None for line in told.lines), row.events + len(events)
-            _put_together(row.ambiguity, told.ambiguity)
+            _put_together(row.spread, told.spread)
             for error in errors:
                 row.add(group_of[error.kind], search.judge(error, events, told))
             print(f"{path.name}: {stage.title}: {time.process_time() - begin:.0f} s", file=sys.stderr, flush=True)
     return [whole, *rows.values()]
 
 
-def _put_together(total: Ambiguity, one: Ambiguity) -> None:
+def _put_together(total: Spread, one: Spread) -> None:
     total.most, total.lines = max(total.most, one.most), total.lines + one.lines
     for name, bits in one.entropy.items():
         total.entropy[name] = total.entropy.get(name, 0.0) + bits
@@ -314,7 +314,7 @@ def main() -> None:
     if args.svg is not None:
         shares = {f"errors found: {group}": [row.found(group) for row in rows] for group in GROUPS}
         titles = [row.title for row in rows]
-        args.svg.write_text(picture(titles, shares, "states carried", [row.ambiguity.most for row in rows]), "utf-8")
+        args.svg.write_text(picture(titles, shares, "states carried", [row.spread.most for row in rows]), "utf-8")
     left = sum(row.open() for row in rows)
     print(f"\nnot known, since more than {args.most:,} states would have to be carried: {left}")
 

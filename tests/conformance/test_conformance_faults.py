@@ -149,15 +149,23 @@ def test_an_internal_error_is_the_worst_of_verdicts() -> None:
 # ---- Properties ----
 
 
+@pytest.mark.nightly
 def test_a_property_that_no_trace_can_be_checked_for_is_refused(tmp_path: Path) -> None:
     live = ("Spec == Init", 'Live == <>(\\E n \\in Node : node[n].role = "LEADER")\nSpec == Init')
     with pytest.raises(UncheckedPropertyError, match=r"^Trace.cfg: no trace can be checked for Live \(DLedger.tla:"):
         broken(tmp_path, live, cfg="PROPERTY Live\n")
 
 
-def test_an_invariant_that_fails_in_the_initial_state_is_violated_before_any_event(tmp_path: Path) -> None:
-    wrong = ("IndexOrder ==\n", "IndexOrder == node[CHOOSE n \\in Node : TRUE].currTerm > 0 /\\\n")
-    spec = broken(tmp_path, wrong)
+@pytest.fixture(scope="module")
+def wrong_at_first(tmp_path_factory: pytest.TempPathFactory) -> Spec:
+    """The spec with an invariant and a property that the initial state does not have."""
+    invariant = ("IndexOrder ==\n", "IndexOrder == node[CHOOSE n \\in Node : TRUE].currTerm > 0 /\\\n")
+    started = ("Spec == Init", "Started == committed # {} /\\ [][TRUE]_vars\nSpec == Init")
+    return broken(tmp_path_factory.mktemp("wrong"), invariant, started, cfg="PROPERTY Started\n")
+
+
+def test_an_invariant_that_fails_in_the_initial_state_is_violated_before_any_event(wrong_at_first: Spec) -> None:
+    spec = wrong_at_first
     verdict = check(list(simulated()[1]), spec=spec)
     found = verdict.violations["IndexOrder"]
     assert (verdict.verdict, found.line, found.action) == (Verdict.VIOLATED, 1, "Init")
@@ -165,9 +173,8 @@ def test_an_invariant_that_fails_in_the_initial_state_is_violated_before_any_eve
     assert check([], spec=spec).verdict is Verdict.VIOLATED
 
 
-def test_what_a_property_asks_of_the_initial_state_is_checked(tmp_path: Path) -> None:
-    started = ("Spec == Init", "Started == committed # {} /\\ [][TRUE]_vars\nSpec == Init")
-    verdict = check(list(simulated()[1]), spec=broken(tmp_path, started, cfg="PROPERTY Started\n"))
+def test_what_a_property_asks_of_the_initial_state_is_checked(wrong_at_first: Spec) -> None:
+    verdict = check(list(simulated()[1]), spec=wrong_at_first)
     assert (verdict.violations["Started"].line, verdict.deviation) == (1, None)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from lockstep.base.paths import traces_dir
 from lockstep.conformance import incremental
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal, changes
 from lockstep.conformance.tamper import Tampering, tamperings
-from lockstep.systems.dledger.plans import PLANS, VERIFIED, fault_plan
+from lockstep.systems.dledger.plans import PLANS, fault_plan
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
@@ -57,8 +56,8 @@ def both(spec: Spec, steps: Iterator[tuple[State, State]]) -> list[tuple[list[st
     return told
 
 
-#: The plans that `verify` runs, and one that counts in batches; the others at night.
-SAMPLE = (*VERIFIED, "batches")
+#: The protocol as published, elections message by message, and entries counted in batches; the others at night.
+SAMPLE = ("published", "votes", "batches")
 
 
 @pytest.mark.parametrize("plan", sampled(PLANS, SAMPLE))
@@ -70,7 +69,7 @@ def test_on_each_plan_both_find_the_same_at_the_same_event(plan: str) -> None:
     assert found_by(Evaluation.LITERAL, head, events, spec) == found_by(Evaluation.INCREMENTAL, head, events, spec)
 
 
-@pytest.mark.parametrize("name", ["figure8", "truncate_restart", "loss"])
+@pytest.mark.parametrize("name", sampled(["figure8", "truncate_restart", "loss"], ["figure8", "truncate_restart"]))
 def test_on_recordings_both_find_the_same_at_the_same_line(name: str) -> None:
     imported = import_recording(traces_dir() / "captured" / f"dledger-0.2.7-{name}.ndjson")
     spec = trace_spec(imported.header, "t")
@@ -87,6 +86,11 @@ WRONG = [
     ("TypeOK ==\n", "TypeOK ==\n    /\\ \\A n \\in Node : \\A p \\in Peers(n) : DOMAIN network[n][p] = {}\n"),
     ("ElectionSafety ==\n", "ElectionSafety ==\n    /\\ \\A n \\in Node : \\A m \\in Node : node[n].leaderId # m\n"),
 ]
+#: [][A]_v with an A that no step makes true unless a term rises: false also where its footprint does not change.
+RISES = (
+    "LeaderAppendOnlyProp ==\n",
+    "LeaderAppendOnlyProp == [][\\A n \\in Node : node'[n].currTerm > 0]_vars\nOld ==\n",
+)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +98,7 @@ def wrong_steps(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str
     """What each of the two says of the steps of a run, where these properties have their wrong forms."""
     made = fault_plan("ordered", 200)
     head = header(made)
-    with broken_spec(tmp_path_factory.mktemp("wrong"), *WRONG):
+    with broken_spec(tmp_path_factory.mktemp("wrong"), *WRONG, RISES):
         spec = trace_spec(head, "t")
     return both(spec, states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
 
@@ -115,17 +119,10 @@ def test_a_property_that_comes_and_goes_fails_at_the_same_steps(
     assert all(new <= set(quick) for new, (_, quick) in zip(begins, told[1:], strict=True))
 
 
-def test_a_property_of_steps_that_forbids_standing_still_fails_at_each_step(tmp_path: Path) -> None:
-    """[][A]_v with an A that no step makes true unless a term rises: false also where its footprint does not change."""
-    rises = (
-        "LeaderAppendOnlyProp ==\n",
-        "LeaderAppendOnlyProp == [][\\A n \\in Node : node'[n].currTerm > 0]_vars\nOld ==\n",
-    )
-    made = fault_plan("ordered", 60)
-    head = header(made)
-    with broken_spec(tmp_path, rises):
-        spec = trace_spec(head, "t")
-    told = both(spec, states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
+def test_a_property_of_steps_that_forbids_standing_still_fails_at_each_step(
+    wrong_steps: list[tuple[list[str], list[str]]],
+) -> None:
+    told = [("LeaderAppendOnlyProp" in literal, "LeaderAppendOnlyProp" in quick) for literal, quick in wrong_steps]
     assert any(literal for literal, _ in told)
     assert all(literal == quick for literal, quick in told)
 
@@ -152,7 +149,7 @@ def agree_on_tampered(plan: str, seed: int, events: int, every: int) -> int:
 
 
 def test_on_tampered_traces_both_find_the_same() -> None:
-    assert agree_on_tampered("published", 4, 60, every=180) >= 17
+    assert agree_on_tampered("published", 4, 60, every=360) >= 8
 
 
 @pytest.mark.nightly
@@ -180,14 +177,14 @@ def test_most_instances_are_left_alone() -> None:
     spec = trace_spec(head, "t")
     quick = Incremental(spec)
     evaluated = 0
-    holds = quick._holds
+    holds = quick._is_true
 
     def counted(*args: object) -> bool:
         nonlocal evaluated
         evaluated += 1
         return holds(*args)  # type: ignore[arg-type]  # as they were given
 
-    quick._holds = counted  # type: ignore[method-assign]  # to count
+    quick._is_true = counted  # type: ignore[method-assign]  # to count
     steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
     for state, after in steps:
         quick.violated(state, after)

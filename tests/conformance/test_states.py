@@ -20,6 +20,7 @@ from lockstep.cli import cli
 from lockstep.conformance.check import TraceVerdict
 from lockstep.systems.judge import check, judge_own
 from places import TESTS
+from sampling import sampled
 
 SYSTEMS = TESTS / "specs" / "systems"
 
@@ -189,9 +190,11 @@ VIOLATED = {
     "PaxosVotingTrusting": "Refines",
     "SortingSteps": "FewSteps",
 }
+#: States of records and model values, and of tuples; the others at night.
+SAMPLE = [(name, VIOLATED[name]) for name in ("TwoPhaseCommitHasty", "SortingSteps")]
 
 
-@pytest.mark.parametrize(("name", "violated"), VIOLATED.items(), ids=VIOLATED)
+@pytest.mark.parametrize(("name", "violated"), sampled(VIOLATED.items(), SAMPLE), ids=VIOLATED)
 def test_a_counterexample_of_tlc_is_read_as_the_behaviour_it_is(name: str, violated: str, tmp_path: Path) -> None:
     """Model values, records, bags and tuples go out as ITF and come in again, and every altered state is refused."""
     cfg = SYSTEMS / f"{name}.cfg"

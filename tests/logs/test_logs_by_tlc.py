@@ -18,13 +18,13 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.conformance.compare import Words, to_value
 from lockstep.logs.by_tlc.run import Explored, Runs
-from lockstep.logs.check import Subject, smallest, starts
+from lockstep.logs.check import Subject, begins_of
 from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.order import Order
 from lockstep.logs.reading.mapped import read_logs
 from lockstep.logs.reading.mapping import Mapping as Said
 from lockstep.logs.reading.mapping import read_mapping
-from lockstep.logs.search import Conclusion, Explained, explain
+from lockstep.logs.search import Conclusion, Explained, explain, smallest
 from lockstep.logs.steps import NONE, Steps
 from lockstep.systems.judge import ByTlc, judge_own
 from lockstep.systems.own import load_own_spec, own_system
@@ -59,7 +59,7 @@ class Post:
     def explained(self, order: Order) -> Explained:
         """What the compiled search finds."""
         steps = Steps(self.subject.spec, self.subject.interface, self.subject.mapping.hidden)
-        found = explain(order, steps, starts(self.subject, steps))
+        found = explain(order, steps, begins_of(self.subject, steps))
         assert found.left_out == ()
         return found
 

@@ -54,9 +54,8 @@ def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_told(judge: Ju
 
 
 def test_tlc_refutes_nothing_that_a_torn_line_may_have_told(tmp_path: Path) -> None:
-    tlc = ByTlc(None, None)
     spec, mapping = EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "mapping.toml"
-    with_tlc = judge_own(spec, spec.with_suffix(".cfg"), mapping, tlc)
+    with_tlc = judge_own(spec, spec.with_suffix(".cfg"), mapping, ByTlc(None, None))
     logs = service(tmp_path / "right", 2, "--puts", "2")
     assert with_tlc.all(logs).verdict is Verdict.HOLDS
     without_last(logs[0], 1)
@@ -65,6 +64,12 @@ def test_tlc_refutes_nothing_that_a_torn_line_may_have_told(tmp_path: Path) -> N
     found = with_tlc.all(logs)
     assert (found.verdict, found.findings) == (Verdict.INCONCLUSIVE, [])
     assert "is not known" in found.reason
+
+
+@pytest.mark.nightly
+def test_tlc_refutes_what_a_torn_line_cannot_have_told(tmp_path: Path) -> None:
+    spec, mapping = EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "mapping.toml"
+    with_tlc = judge_own(spec, spec.with_suffix(".cfg"), mapping, ByTlc(None, None))
     hasty = service(tmp_path / "hasty", 1, "--hasty", "--puts", "8")
     whole = with_tlc.all(hasty)
     without_last(hasty[0], 1, torn='{"ts"')

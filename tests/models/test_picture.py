@@ -60,21 +60,21 @@ def drawn(spec: Path) -> tuple[Result, list[str]]:
 def test_a_violation_under_symmetry_is_drawn(tmp_path: Path) -> None:
     """Its last state is the image of one that was found before, and is itself no state of the search."""
     said, texts = drawn(own(tmp_path, "Lock", HANDED_OVER, HANDED_OVER_CFG))
-    assert "Freed is violated after 2 steps, 2 states explored" in said.output
-    assert "2  HandOver(b)" in texts
+    assert "Freed is violated in step 3, 2 states explored" in said.output
+    assert "3  HandOver(b)" in texts
 
 
 @pytest.mark.parametrize(("wrong", "steps"), [(3, 3), (12, 2), (10, 0)])
 def test_a_violation_is_drawn_wherever_it_is(wrong: int, steps: int, tmp_path: Path) -> None:
     """3 is beyond the constraint, 12 too and reached from the second initial state alone, which 10 is itself."""
     said, texts = drawn(own(tmp_path, "Count", COUNTED % wrong, COUNTED_CFG))
-    assert f"Low is violated after {steps} steps" in said.output
-    assert f"{steps}  {'Up()' if steps else 'Init'}" in texts
+    assert f"Low is violated in step {steps + 1}" in said.output
+    assert f"{steps + 1}  {'Up()' if steps else 'Init'}" in texts
 
 
 def test_a_deadlock_is_drawn(tmp_path: Path) -> None:
     said, texts = drawn(own(tmp_path, "Stop", COUNTED.replace("x' =", "x < 2 /\\ x' =") % 99, COUNTED_CFG))
-    assert "deadlock is violated after 0 steps" in said.output
+    assert "deadlock is violated in step 1" in said.output
     assert "Stop: the shortest way to violate deadlock" in texts
 
 
@@ -89,7 +89,7 @@ def test_a_property_that_no_search_checks_is_not_passed_over(tmp_path: Path) -> 
     searched = explore_compiled(spec, spec.with_suffix(".cfg"))
     assert (searched.verdict, searched.reason) == (Verdict.INCONCLUSIVE, "not checked by this engine: Reaches")
     said, _ = drawn(own(tmp_path, "Count", body % 3, f"{COUNTED_CFG}PROPERTY Reaches\n"))
-    assert "Low is violated after 3 steps" in said.output
+    assert "Low is violated in step 4" in said.output
 
 
 def test_what_an_assume_excludes_is_not_drawn(tmp_path: Path) -> None:

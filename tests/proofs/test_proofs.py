@@ -152,9 +152,23 @@ def test_a_refuted_claim_is_refuted_whatever_its_controls_say() -> None:
 # The quorum rules.
 
 
-@settings(deadline=None)
-@given(st.lists(st.integers(min_value=-1, max_value=6), min_size=1, max_size=9))
+WATERMARKS = st.lists(st.integers(min_value=-1, max_value=6), min_size=1, max_size=9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(WATERMARKS)
 def test_the_terms_given_to_z3_compute_what_the_rules_compute(watermarks: list[int]) -> None:
+    compute_the_same(watermarks)
+
+
+@pytest.mark.nightly
+@settings(deadline=None, max_examples=500)
+@given(WATERMARKS)
+def test_the_terms_given_to_z3_compute_what_the_rules_compute_of_hundreds(watermarks: list[int]) -> None:
+    compute_the_same(watermarks)
+
+
+def compute_the_same(watermarks: list[int]) -> None:
     n = len(watermarks)
     terms = [z3.IntVal(w) for w in watermarks]
     for quorum_size in range(n + 2):

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import dledger_texts as texts
 from dledger import check_dledger
 from lockstep.conformance.check import TraceVerdict
 from lockstep.systems.dledger.log import import_log
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import read_trace, write_trace
 from lockstep.trace.imported import Imported
-
-ELECTOR, PUSHER, STORE = "DLedgerLeaderElector", "DLedgerEntryPusher", "DLedgerMmapFileStore"
 
 
 def logged(recording: Path, every_ms: float) -> str:
@@ -45,47 +44,43 @@ class _Logger:
             self.learn(line)
 
     def texts(self, line: dict[str, Any]) -> Iterator[str]:
-        node = line.get("node")
+        node, index = line.get("node", ""), line.get("index", -1)
         match line["kind"]:
             case "role":
                 yield from self.of_role(line)
             case "dispatcher":
                 if (line["from"], line["to"]) != ("COMPARE", "COMPARE"):
                     self.compared.discard((node, line["peer"]))
-                change = f"Change state from {line['from']} to {line['to']} at {line['at']}"
-                yield f"{PUSHER} - [Push-{line['peer']}]{change}"
+                yield texts.change_state(line["peer"], line["from"], line["to"], line["at"])
             case "send_push" if line["type"] == "COMPARE":
                 if (node, line["remoteId"]) not in self.compared:
-                    yield f"{PUSHER} - [Push-{line['remoteId']}][DoCompare] compareIndex=-1 means start to compare"
+                    yield texts.start_to_compare(line["remoteId"])
                 self.compared.add((node, line["remoteId"]))
             case "send_push" if line["type"] == "TRUNCATE":
-                told = f"Will push data to truncate truncateIndex={line['index']} pos={line['pos']}"
-                yield f"{PUSHER} - [Push-{line['remoteId']}]{told}"
+                yield texts.push_truncate(line["remoteId"], index, line["pos"])
             case "resp_push" if line["type"] == "COMPARE" and line["code"] == "INCONSISTENT_STATE":
-                yield f"{PUSHER} - [HandleDoCompare] compareIndex={line['index']}"
+                yield texts.handle_compare(index, line["beginIndex"], line["endIndex"])
             case "store" if line["op"] == "truncate":
-                yield f"{PUSHER} - [HandleDoTruncate] truncateIndex={line['index']} pos={line['pos']}"
+                yield texts.handle_truncate(index, line["pos"])
             case "store" if line.get("noop") == "lower":
-                new, old = line["argIndex"], line["pre"]["committed"]
-                yield f"{STORE} - [MONITOR]Skip update committed index for new={new} < old={old} or new={new} < 0"
+                yield texts.skip_commit(line["argIndex"], line["pre"]["committed"], line["pre"]["begin"])
             case "recovered" if line["inc"] > 1:
-                yield f"{STORE} - Recover data to the end entryIndex={line['st']['end']} processOffset=0 cha=0"
+                yield texts.recovered_end(line["st"]["end"], 0)
                 if line["st"]["committed"] >= 0:
-                    yield f"{STORE} - Recover to get committed index={line['st']['committed']} from checkpoint"
+                    yield texts.recovered_committed(line["st"]["committed"])
 
     def of_role(self, line: dict[str, Any]) -> Iterator[str]:
         node, term, before = line["node"], line["term"], line.get("prevTerm", line["term"])
         asked = line.get("argTerm", term)
         match line["op"]:
             case "changeToCandidate":
-                yield f"{ELECTOR} - [{node}] [ChangeRoleToCandidate] from term: {asked} and currTerm: {before}"
+                yield texts.to_candidate(node, asked, before)
             case "changeToFollower":
-                told = f"from term: {asked} leaderId: {line['leaderId']} and currTerm: {before}"
-                yield f"{ELECTOR} - [{node}][ChangeRoleToFollower] {told}"
+                yield texts.to_follower(node, asked, line["leaderId"], before)
             case "changeToLeader":
-                yield f"{ELECTOR} - [{node}] [ChangeRoleToLeader] from term: {asked} and currTerm: {before}"
+                yield texts.to_leader(node, asked, before)
             case "nextTerm":
-                yield f"{ELECTOR} - {node}_[INCREASE_TERM] from {before} to {term}"
+                yield texts.increase_term(node, before, term)
 
     def now(self, line: dict[str, Any]) -> Iterator[str]:
         """QuorumAckChecker's line, where no step is half done."""
@@ -95,10 +90,8 @@ class _Logger:
             return
         self.last[node] = line["t_ms"]
         term, marks = self.marks.get(node, (-1, {}))
-        shown = ", ".join(f"{peer}={mark}" for peer, mark in marks.items())
-        told = f"ledgerBegin={st['begin']} ledgerEnd={st['end']} committed={st['committed']}"
-        of_term = f"{term}={{{shown}}}" if marks else ""
-        yield f"{PUSHER} - [{node}][{st['role']}] term={st['term']} {told} watermarks={{{of_term}}}"
+        ends = (st["begin"], st["end"], st["committed"])
+        yield texts.status(node, st["role"], st["term"], ends, {term: marks} if marks else {})
 
     def learn(self, line: dict[str, Any]) -> None:
         node = line.get("node", "")
@@ -153,8 +146,11 @@ _RECORDED = re.compile(
 )
 
 
-def split_by_node(text: str, pattern: str, folder: Path) -> list[Path]:
-    """Write the lines of each node of a log as its own logger would have, and return the files; none tells its node."""
+def split_by_node(text: str, pattern: str, folder: Path, clocks: Mapping[str, float] | None = None) -> list[Path]:
+    """Write the lines of each node of a log as its own logger would have, and return the files; none tells its node.
+
+    Arguments: `clocks`, by how many milliseconds the clock of each node is fast.
+    """
     logs: dict[str, list[str]] = {}
     node = ""
     for line in text.splitlines(keepends=True):
@@ -162,7 +158,8 @@ def split_by_node(text: str, pattern: str, folder: Path) -> list[Path]:
         if found is None:
             logs[node].append(line.removeprefix("    "))
             continue
-        node, at = found["node"], float(found["time"])
+        node = found["node"]
+        at = float(found["time"]) + (clocks or {}).get(node, 0.0)
         moment = datetime(2026, 11, 21, 9, tzinfo=UTC) + timedelta(milliseconds=at)
         told = found.groupdict() | {"moment": moment, "ms": moment.microsecond // 1000}
         logs.setdefault(node, []).append(PATTERNS[pattern].format_map(told) + "\n")

@@ -133,6 +133,7 @@ MISTAKES = (
         ("Low == count < 9", 'Ends == <>(count = "end")'),
         ("Next == Push", "Next == UNCHANGED <<count, queue>> \\/ Push"),
         cfg=_CFG.replace("INVARIANT Low", "PROPERTY Ends"),
+        steps=1,
     ),
     _wrong(
         "a Next that takes an argument",
@@ -161,6 +162,54 @@ MISTAKES = (
         cfg=_CFG.replace("= 2", "<- count"),
     ),
     _wrong("a second INIT", "M.cfg:5:1: LS602 a second INIT", cfg=_CFG + "INIT Init\n"),
+    _wrong(
+        "a choice from what is no set",
+        "M.tla:11:17: LS603 Push: a bound needs a set, but was given 1",
+        ("    /\\ Len(queue) < Most\n", "    /\\ \\E k \\in count: k > 0\n"),
+        ("Init == count = 0", "Init == count = 1"),
+        steps=1,
+    ),
+    _wrong(
+        "an action that chooses from what is no set",
+        "M.tla:14:26: LS603 Add: a bound needs a set, but was given 0",
+        ("\\E n \\in {1, 2} : Add(n)", "\\E n \\in count : Add(n)"),
+        steps=1,
+    ),
+    _wrong(
+        "an action that chooses a next value from what is no set",
+        "M.tla:8:17: LS603 Add(n = 1): a bound needs a set, but was given 1",
+        ("/\\ count' = count + n", "/\\ \\E k \\in n : count' = k"),
+        steps=1,
+    ),
+    _wrong(
+        "a choice from a set without end",
+        "M.tla:8:17: LS603 Add(n = 1): Nat is infinite and cannot be listed",
+        ("/\\ count' = count + n", "/\\ \\E k \\in Nat : count' = k"),
+        steps=1,
+    ),
+    _wrong(
+        "an action that is one for every number",
+        "M.tla:10:18: LS603 Push: Nat is infinite and cannot be listed",
+        ("Push ==\n    /\\ Len(queue) < Most\n", "Push == \\E k \\in Nat :\n    /\\ k < Most\n"),
+        steps=1,
+    ),
+    _wrong(
+        "a variable of the next state that is read too early",
+        "M.tla:12:8: LS603 Push: count' is read before it is said what count' is: put `count' = ...` before it",
+        ("Append(queue, count)", "Append(queue, count')"),
+        steps=1,
+    ),
+    _wrong(
+        "one that is read too early in a later state",
+        "M.tla:8:8: LS603 Add(n = 1): queue' is read before it is said what queue' is: put `queue' = ...` before it",
+        ("count + n", "IF count = 0 THEN n ELSE Len(queue')"),
+        steps=2,
+    ),
+    _wrong(
+        "an Init that reads a variable too early",
+        "M.tla:5:9: LS603 Init: queue is read before it is said what queue is: put `queue = ...` before it",
+        ("Init == count = 0", "Init == count = Len(queue)"),
+    ),
     Mistake(
         "an algorithm that is not translated",
         ALGORITHM,

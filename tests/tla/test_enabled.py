@@ -102,7 +102,7 @@ def plain(told: str) -> str:
 
 def test_enabled_within_an_instance_is_of_the_instance_s_own_variables(tmp_path: Path) -> None:
     root = write(tmp_path)
-    printed = "\n".join(run_tlc(root, root.with_suffix(".cfg"), TlcOptions()).user_output)
+    printed = "\n".join(run_tlc(root, root.with_suffix(".cfg"), TlcOptions(is_short=True)).user_output)
     theirs = re.findall(r'<<\s*"([^"]+)",\s*(<<[^>]*>>)\s*>>', printed)
     spec = load_spec(root, cache_dir=tmp_path / "cache")
     states = explore(spec).states

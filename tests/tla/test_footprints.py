@@ -164,7 +164,7 @@ def walks(spec: Spec, steps: int, seed: int) -> None:
 
 
 def test_what_no_change_concerns_has_not_changed(spec: Spec) -> None:
-    walks(spec, 500, seed=1)
+    walks(spec, 200, seed=1)
 
 
 @pytest.mark.nightly

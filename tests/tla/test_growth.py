@@ -50,6 +50,7 @@ from lockstep.tla.values.operators.sequences import (
 from lockstep.tla.values.operators.sets import big_union, cup, minus, union_over
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 from raftref.dledger.simulation import simulate
+from sampling import sampled
 from simulated_traces import as_event, header
 
 
@@ -252,7 +253,7 @@ def test_of_values_that_are_gone_nothing_is_told() -> None:
 
 
 @pytest.mark.usefixtures("all_are_long")
-@pytest.mark.parametrize("plan", ["published", "batches_published", "applied"])
+@pytest.mark.parametrize("plan", sampled(["published", "batches_published", "applied"], ["published"]))
 def test_a_trace_gets_the_same_verdict_where_every_set_and_sequence_is_long(plan: str) -> None:
     chosen = fault_plan(plan, 400)
     events = [as_event(event) for event in simulate(11, chosen)]
@@ -268,7 +269,7 @@ def told(head: Header, events: list[Event], evaluation: Evaluation) -> list[tupl
 
 
 @pytest.mark.usefixtures("all_are_long")
-@pytest.mark.parametrize("model", ["late_truncate", pytest.param("batches", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("model", sampled(["ordered", "late_truncate", "batches"], ["ordered"]))
 def test_a_model_has_the_pinned_counts_where_every_set_and_sequence_is_long(model: str) -> None:
     pinned = manifest().model(model)
     found = explore(load_spec(*manifest().files(pinned)), check_deadlock=False)

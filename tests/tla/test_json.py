@@ -114,13 +114,26 @@ BAD = {
 }
 
 
+NO_NUMBERS = ("", "x", "1.5", "2147483648", " 1")
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> Spec:
+    """A spec with a definition for each file that is not to be read, and for each string that is no number."""
+    folder = tmp_path_factory.mktemp("wrong")
+    definitions = ["Inv == TRUE"]
+    for number, (content, _) in enumerate(BAD.values()):
+        (folder / str(number)).mkdir()
+        (folder / str(number) / "a.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+        definitions.append(f'File{number} == JsonDeserialize("{folder}/{number}/a.json")')
+    definitions += [f'Number{number} == atoi("{text}")' for number, text in enumerate(NO_NUMBERS)]
+    return load(folder, "\n".join(definitions))
+
+
 @pytest.mark.parametrize("name", BAD)
-def test_bad_json_is_an_error_with_file_and_line(name: str, tmp_path: Path) -> None:
-    content, said = BAD[name]
-    (tmp_path / "a.json").write_bytes(content.encode("utf-8", "surrogateescape"))
-    spec = load(tmp_path, f'Inv == JsonDeserialize("{tmp_path}/a.json") # <<>>')
-    with pytest.raises(TlaError, match=said):
-        explore(spec)
+def test_bad_json_is_an_error_with_file_and_line(name: str, wrong: Spec) -> None:
+    with pytest.raises(TlaError, match=BAD[name][1]):
+        wrong.evaluate(f"File{list(BAD).index(name)}")
 
 
 def test_a_bad_line_and_a_missing_file_are_named(tmp_path: Path) -> None:
@@ -149,7 +162,7 @@ def test_what_does_more_than_having_a_value_is_refused_by_its_place(expression: 
         load(tmp_path, f"Inv == {expression} = TRUE")
 
 
-@pytest.mark.parametrize("text", ["", "x", "1.5", "2147483648", " 1"])
-def test_a_string_that_is_no_number_is_an_error(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", NO_NUMBERS)
+def test_a_string_that_is_no_number_is_an_error(text: str, wrong: Spec) -> None:
     with pytest.raises(TlaError, match="atoi needs a string with an integer of 32 bits, but was given"):
-        load(tmp_path, f'Inv == TRUE\nBad == atoi("{text}")').evaluate("Bad")
+        wrong.evaluate(f"Number{NO_NUMBERS.index(text)}")

@@ -73,7 +73,6 @@ BODIES = {
 #: One of each kind in every run.
 SAMPLE = (
     "a quantifier within a quantifier",
-    "a LET between the quantifier and the actions",
     "a deadlock where a sibling was found already",
     "a violation when the next level has begun",
 )
@@ -137,9 +136,12 @@ PARTS_OF_SUCH_SETS = (
 CONSTANTS = "CONSTANTS z = z y = y b = b m = m a = a k = k\n"
 
 
+ORDERED = ((QUANTIFIERS, ""), (SETS_MADE_OF_OTHERS, CONSTANTS), (PARTS_OF_SUCH_SETS, CONSTANTS))
+
+
 @pytest.mark.parametrize(
     ("body", "constants"),
-    [(QUANTIFIERS, ""), (SETS_MADE_OF_OTHERS, CONSTANTS), (PARTS_OF_SUCH_SETS, CONSTANTS)],
+    sampled(ORDERED, ORDERED[::2]),
     ids=["quantifiers of several variables", "sets made of others", "parts of such sets"],
 )
 def test_states_are_found_in_the_order_of_tlc(body: str, constants: str, tmp_path: Path) -> None:
@@ -211,9 +213,11 @@ def test_what_lies_in_two_parts_of_a_union_is_generated_twice(tmp_path: Path) ->
     cfg.write_text("INIT Init\nNEXT Next\n")
     spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
     options = TlcOptions(deadlock_check=False, is_short=True)
-    found, result = explore(spec, check_deadlock=False), run_tlc(module, cfg, options)
+    found, graph = explore(spec, check_deadlock=False), dump_state_graph(module, cfg, options)
+    result = graph.result
+    assert result is not None
     assert (found.generated, found.distinct, found.depth) == (result.generated, result.distinct, result.depth)
-    theirs = [parse_value(variables["x"], ()) for variables in dump_state_graph(module, cfg, options).nodes.values()]
+    theirs = [parse_value(variables["x"], ()) for variables in graph.nodes.values()]
     assert [state.x for state in found.states] == theirs
 
 
@@ -233,7 +237,7 @@ def test_of_a_union_of_large_sets_no_more_is_listed_than_is_asked_for(tmp_path: 
 MIXED = ('{{1, "a"}}', '{{}, {1, "a"}}', '{{i, "a"} : i \\in {1}}', '{{1}, {"a"}}')
 
 
-@pytest.mark.parametrize("sets", sampled(MIXED, MIXED[2:]))
+@pytest.mark.parametrize("sets", sampled(MIXED, MIXED[3:]))
 def test_a_union_of_what_cannot_be_compared_has_no_element_for_tlc_either(sets: str, tmp_path: Path) -> None:
     module, cfg = tmp_path / "Order.tla", tmp_path / "Order.cfg"
     text = f"VARIABLE x\nInit == x = (1 \\in UNION {sets})\nNext == UNCHANGED x"

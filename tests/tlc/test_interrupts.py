@@ -13,6 +13,7 @@ import pytest
 
 from places import SPECS
 from processes import jvms_of, kill, wait_until
+from sampling import sampled
 
 MODULES = SPECS / "tlc"
 
@@ -31,11 +32,12 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.parametrize(
-    ("number", "status", "said"),
-    [(signal.SIGINT, -signal.SIGINT, "interrupted"), (signal.SIGTERM, 143, ""), (signal.SIGHUP, 129, "")],
-)
-@pytest.mark.parametrize("delay_seconds", [0.0, 2.5])
+SIGNALS = ((signal.SIGINT, -signal.SIGINT, "interrupted"), (signal.SIGTERM, 143, ""), (signal.SIGHUP, 129, ""))
+#: Each signal as the JVM starts, and as TLC works.
+CASES = [(*each, delay_seconds) for each in SIGNALS for delay_seconds in (0.0, 2.5)]
+
+
+@pytest.mark.parametrize(("number", "status", "said", "delay_seconds"), sampled(CASES, [*CASES[::2], CASES[1]]))
 def test_an_interrupt_leaves_no_jvm_and_no_temporary_folder(
     tmp_path: Path, number: int, status: int, said: str, delay_seconds: float
 ) -> None:

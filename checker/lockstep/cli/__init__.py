@@ -7,6 +7,7 @@ import errno
 import os
 import select
 import sys
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -84,6 +85,8 @@ def cli() -> None:
     lockstep import recording.ndjson -o trace.ndjson      make a trace of a recording
     lockstep check trace.ndjson                           check a trace against the spec
     lockstep explain CODE                                 explain what a check found
+    lockstep model --spec My.tla                          explore a spec of your own with TLC
+    lockstep model --spec My.tla --engine compiled        the same, with the spec compiled to Python
     lockstep verify                                       run the main job
     """
 
@@ -99,6 +102,7 @@ def _outcome() -> int:
     """Run the command line; return its exit code, and say what went wrong."""
     try:
         raise_interrupts()
+        warnings.showwarning = _noted  # type: ignore[assignment]  # it takes the rest, and needs none of it
         code = cli.main(
             prog_name="lockstep", standalone_mode=False, color=False if os.environ.get("NO_COLOR") else None
         )
@@ -123,6 +127,11 @@ def _outcome() -> int:
         return _failed(error)
     except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
         return _said(f"lockstep: internal error: {type(error).__name__}: {error}", 4)
+
+
+def _noted(message: Warning | str, *_: object) -> None:
+    """Say on standard error what Python would warn of: a note on what a spec does besides."""
+    click.echo(str(message), err=True)
 
 
 def _said(text: str, code: int) -> int:

@@ -103,7 +103,7 @@ def _switch_completions() -> list[str]:
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    help="With --engine tlc: seconds for each trace; after that it is inconclusive (default: no limit).",
+    help="Seconds for each trace, or the logs of one system; after that it is inconclusive (default: no limit).",
 )
 @click.option(
     "--strict",
@@ -133,7 +133,8 @@ def command(
 ) -> int:
     """Check traces against the spec, step by step.
 
-    TRACES are files, folders (every .ndjson in them), patterns, or - for standard input.
+    TRACES are files, folders (every .ndjson in them; with --mapping every .log, too), patterns, or - for standard
+    input.
 
     The verdict names the first event that the spec does not allow: its line, its action, the condition that is
     false with the values of both sides, and the lines of spec and reference. Each finding has a code
@@ -162,6 +163,7 @@ def command(
     """
     from lockstep.base.verdict import worst
     from lockstep.logs.check import CutShort
+    from lockstep.logs.reading.rotation import is_log
     from lockstep.systems.judge import ByTlc, judge_known, judge_own
     from lockstep.trace.paths import trace_paths
 
@@ -170,19 +172,25 @@ def command(
     if own is not None and switches:
         raise click.UsageError("--switch is for traces of a system that lockstep knows")
     tlc = ByTlc(timeout, tla_tools) if engine == "tlc" else None
-    if tlc is None and timeout is not None:
-        raise click.UsageError("--timeout goes with --engine tlc")
     if strict and mapping is None:
         raise click.UsageError("--strict goes with --mapping")
-    paths = trace_paths(traces)
+    paths = trace_paths(traces) if mapping is None else trace_paths(traces, is_log, ".ndjson or .log")
     if own is None:
-        jobs = _jobs(paths, judge_known(switches, tlc, progress, jar=tla_tools))
+        jobs = _jobs(paths, judge_known(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
     else:
         note_translation(own, tla_tools)
         jobs = _own_jobs(
             paths,
             judge_own(
-                own, cfg_of(own, cfg), mapping, tlc, search_path=library, jar=tla_tools, strict=strict, say=progress
+                own,
+                cfg_of(own, cfg),
+                mapping,
+                tlc,
+                search_path=library,
+                jar=tla_tools,
+                timeout_seconds=timeout,
+                strict=strict,
+                say=progress,
             ),
         )
     verdicts: list[TraceVerdict] = []

@@ -52,7 +52,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="With --spec: TLC, or the compiled spec, which needs Java only the first time.",
 )
-@click.option("--deadlock/--no-deadlock", default=True, help="With --spec: whether a deadlock is a violation.")
+@click.option(
+    "--deadlock/--no-deadlock",
+    default=None,
+    help="With --spec: whether a deadlock is a violation. It is, unless the cfg says CHECK_DEADLOCK FALSE.",
+)
 @ITF
 @FULL
 @PARALLEL
@@ -65,7 +69,7 @@ def command(
     cfg: Path | None,
     library: tuple[Path, ...],
     engine: str,
-    deadlock: bool,
+    deadlock: bool | None,
     itf: Path | None,
     full: bool,
     parallel: int,
@@ -160,7 +164,7 @@ class Tools:
     jar: Path | None
 
 
-def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, tools: Tools, shown: Shown) -> int:
+def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool | None, tools: Tools, shown: Shown) -> int:
     """Explore a spec of the reader's own."""
     from lockstep.base.errors import BadInputError, GaveUpError
     from lockstep.base.verdict import Verdict
@@ -173,7 +177,12 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, tools: T
     note_translation(spec, tools.jar)
     search = explore_with_tlc if engine == "tlc" else explore_compiled
     try:
-        found = search(spec, config, deadlock=deadlock, search_path=tools.library, jar=tools.jar, on_progress=say)
+        found = search(
+            spec, config, deadlock=deadlock is not False, search_path=tools.library, jar=tools.jar, on_progress=say
+        )
+        if deadlock and found.verdict is not Verdict.MALFORMED and _says_no_deadlock(config):
+            note = f"note: {config.name} has CHECK_DEADLOCK FALSE, which counts more than --deadlock"
+            found = replace(found, notes=(*found.notes, note))
     except (BadInputError, GaveUpError) as error:
         if shown.form != "json":
             raise
@@ -186,9 +195,17 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool, tools: T
     else:
         rows = [(spec.stem, found.distinct, found.generated, found.depth, f"{found.seconds:.1f} s", found.reason)]
         click.echo(table(("spec", "distinct", "generated", "depth", "time", "result"), rows))
+        for note in found.notes:
+            click.echo(note)
         show_counterexample(found.counterexample, full=shown.full)
     keep_counterexample(found.counterexample, shown.itf, spec, found.property or "")
     return found.verdict.exit_code
+
+
+def _says_no_deadlock(cfg: Path) -> bool:
+    from lockstep.tlc.parse import cfg_section
+
+    return cfg_section(cfg.read_text(encoding="utf-8", errors="replace"), "CHECK_DEADLOCK") == ("FALSE",)
 
 
 def _say_states(name: str, distinct: int) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from lockstep.base.errors import EnvironmentFailedError, too_deep
+from lockstep.base.errors import EnvironmentFailedError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.codes import REFUSED, SENT, SHOWS, STEP
 from lockstep.conformance.compare import copies, equal_count
@@ -37,6 +37,9 @@ from lockstep.trace.json_lines import UnreadableError
 
 #: What a reason begins with where it is the spec that failed.
 NOT_EVALUATED = "the spec could not be evaluated"
+
+#: What is said of the properties where none fails.
+EVERY = "every property holds"
 
 #: The action of a finding in the initial state, before any event.
 INIT = "Init"
@@ -167,7 +170,7 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
     match error:
         case TraceError() | UnreadableError():
             return malformed(source, str(error))
-        case ToolMissing() | ToolDied():
+        case ToolMissing() | ToolDied() | GaveUpError():
             return TraceVerdict(source, Verdict.INCONCLUSIVE, str(error))
         case OSError() | EnvironmentFailedError():
             return TraceVerdict(source, Verdict.INTERNAL, f"the machine, not the trace: {error}")
@@ -196,9 +199,14 @@ def conclude(result: TraceVerdict) -> None:
             "are forced: the recording contradicts them"
         )
     else:
-        result.verdict, result.reason = Verdict.HOLDS, "a behaviour of the spec; every property holds"
+        result.verdict, result.reason = Verdict.HOLDS, f"a behaviour of the spec; {EVERY}"
     if result.steps and not result.observed and result.deviation is None:
         result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
+
+
+def place_of_event(line: int, event: Event) -> str:
+    """Say how far a check has come: the line, its action, and the node if it has one."""
+    return f"line {line} ({event.action} of {event.node})" if event.node else f"line {line} ({event.action})"
 
 
 def place_of_property(spec: Spec, name: str) -> str:
@@ -259,7 +267,7 @@ class TraceCheck:
             properties.drop(name)
         properties.begin(state)
         for line, event in self.trace:
-            self.place = f"line {line} ({event.action} of {event.node})"
+            self.place = place_of_event(line, event)
             self.result.events += 1
             if event.forced:
                 self.result.forced.append(line)

@@ -50,7 +50,8 @@ known.""",
         "a formula of the spec has no value",
         """TLA+ leaves open what, for example, 1 + "a", Head(<<>>) or f[x] is for an x outside the domain of f, and so
 does TLC. The message names the place, the action with its arguments, or the property, and the values. `lockstep model`
-shows the steps to the state in which it was to be evaluated. Often a guard is missing that keeps such values out.""",
+shows the steps to the state in which it was to be evaluated. Often a guard is missing that keeps such values out.
+Conjuncts are read from left to right: x' has a value after the conjunct that says what x' is, and none before it.""",
     ),
     Rule(
         INCOMPLETE_STEP,

@@ -8,7 +8,7 @@ rests on the footprints, and tests compare the two ways on tampered traces.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -81,7 +81,7 @@ class Incremental:
         """Begin in a state, of which the invariants were evaluated."""
         for number, instance in enumerate(self._instances):
             if instance.of_step and instance.name not in self._dropped:
-                self._settle(number, instance, self._holds(instance, (state, state), (state, state), None))
+                self._settle(number, instance, self._is_true(instance, (state, state), (state, state), None))
 
     def drop(self, name: str) -> None:
         """Evaluate a property no more: it has failed."""
@@ -115,7 +115,7 @@ class Incremental:
             )
         return found
 
-    def _holds(self, instance: _Instance, before: States, states: States, changed: Sequence[Change] | None) -> bool:
+    def _is_true(self, instance: _Instance, before: States, states: States, changed: Sequence[Change] | None) -> bool:
         """Evaluate an instance; where it has no value the formula as a whole must tell.
 
         Where it is true of the states `before`, and `changed` is where the others differ from them, it is enough to
@@ -144,10 +144,10 @@ class Incremental:
     ) -> bool:
         """Tell whether an instance is true after a step, and of one of steps besides if it is where nothing changes."""
         if not instance.of_step:
-            return self._holds(instance, (state, None), (after, None), changed)
+            return self._is_true(instance, (state, None), (after, None), changed)
         known = None if instance.restless else changed
-        holds = self._holds(instance, (state, state), (state, after), known)
-        self._settle(number, instance, self._holds(instance, (state, state), (after, after), known))
+        holds = self._is_true(instance, (state, state), (state, after), known)
+        self._settle(number, instance, self._is_true(instance, (state, state), (after, after), known))
         return holds
 
     def _settle(self, number: int, instance: _Instance, stands: bool) -> None:
@@ -207,7 +207,7 @@ class Branching:
 
     def standing(self, state: State) -> Standing:
         """Return what stands of a state that none is known before."""
-        failed = frozenset(name for name, holds in self._invariants.items() if not holds(state))
+        failed = frozenset(name for name, holds in self._invariants.items() if not _asked(name, holds, state))
         restless = (
             number
             for number, instance in enumerate(self._instances)
@@ -242,7 +242,7 @@ class Branching:
         if holds is None:
             affected = {number for each in changed for number in each.of_states if name == self._instances[number].name}
             holds = name not in known.failed and all(_holds(self._instances[each], after, None) for each in affected)
-            holds = self._holding[key] = holds or self._invariants[name](after)
+            holds = self._holding[key] = holds or _asked(name, self._invariants[name], after)
         return holds
 
     def _by_step(
@@ -256,7 +256,7 @@ class Branching:
             if not _holds(instance, state, after):
                 suspects.add(instance.name)
             (restless.discard if _holds(instance, after, after) else restless.add)(number)
-        failed = frozenset(name for name in suspects if not self._steps[name](state, after))
+        failed = frozenset(name for name in suspects if not _asked(name, self._steps[name], state, after))
         return failed, known.restless if restless == known.restless else frozenset(restless)
 
     def _of(self, change: Change) -> _Affected:
@@ -280,6 +280,14 @@ def _holds(instance: _Instance, state: State, after: State | None) -> bool:
         return instance.part.holds(state, after, *instance.elements)
     except TlaError:
         return False
+
+
+def _asked(name: str, formula: Callable[..., bool], *states: State) -> bool:
+    """Evaluate a property as it stands; raises TlaError, with its name, where it has no value."""
+    try:
+        return formula(*states)
+    except TlaError as error:
+        raise TlaError(f"{name} has no value: {error}") from error
 
 
 def _instances(spec: Spec) -> Iterator[_Instance]:

@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from lockstep.base.deadline import Deadline
 from lockstep.base.interrupts import Interrupted
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Ambiguity, Finding, TraceVerdict, place_of_property
+from lockstep.conformance.check import EVERY, Ambiguity, Finding, TraceVerdict, place_of_property
 from lockstep.conformance.codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.interface import Interface
 from lockstep.logs import clocks, ends
-from lockstep.logs import steps as paths_of
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order
 from lockstep.logs.reading.mapped import Logs, read_logs
 from lockstep.logs.reading.mapping import Mapping
-from lockstep.logs.search import Blocked, Conclusion, Explained, Run, explain
+from lockstep.logs.search import Blocked, Conclusion, Explained, Run, explain, smallest
+from lockstep.logs.steps import Path as Way
 from lockstep.logs.steps import Steps
 from lockstep.logs.why import told, why_not
 from lockstep.tla.spec import Spec
@@ -56,14 +57,21 @@ class CutShort(Interrupted):
         self.verdict = verdict
 
 
-def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
+def check_logs(
+    paths: Sequence[Path],
+    subject: Subject,
+    *,
+    timeout_seconds: float | None = None,
+    strict: bool = False,
+    say: Say = silent,
+) -> TraceVerdict:
     """Check the logs of one system.
 
-    Arguments: `paths`, their files; `strict`, whether it is no pass if some explanation fails a property; `say`, told
-    now and then how far it is.
+    Arguments: `paths`, their files; `timeout_seconds`, how long they may take, after which the verdict is left open;
+    `strict`, whether it is no pass if some explanation fails a property; `say`, told now and then how far it is.
     Raises BadInputError where a line is malformed, or the lines have no order; CutShort.
     """
-    begin = time.perf_counter()
+    begin, deadline = time.perf_counter(), Deadline(timeout_seconds)
     source = ", ".join(source_name(path) for path in paths)
     tell = _told_now_and_then(say, source)
     logs = read_logs(paths, subject.mapping, subject.spec, subject.interface.words, tell("line {:,} read"))
@@ -71,10 +79,10 @@ def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False,
     if not logs.lines:
         conclude_nothing_told(verdict, logs)
         return verdict
-    steps = Steps(subject.spec, subject.interface, subject.mapping.hidden)
+    steps = Steps(subject.spec, subject.interface, subject.mapping.hidden, deadline=deadline)
     order = Order(logs.threads, logs.skew, logs.resolution)
     far = tell(f"line {{:,}} of {logs.lines:,}: {{:,}} states explain those before it, {{:,}} tried")
-    found = explain(order, steps, starts(subject, steps), on_line=far)
+    found = explain(order, steps, begins_of(subject, steps), on_line=far, deadline=deadline)
     _conclude(verdict, found, subject, strict)
     if found.conclusion is Conclusion.REFUTED:
         _refute(verdict, found, steps)
@@ -82,7 +90,7 @@ def check_logs(paths: Sequence[Path], subject: Subject, *, strict: bool = False,
     conclude_nothing_told(verdict, logs)
     if found.conclusion is Conclusion.REFUTED:
         verdict.notes += ends.hints(found, order, subject.mapping)
-        _blame_clocks(verdict, logs, steps, subject, say)
+        _blame_clocks(verdict, logs, steps, subject, deadline, say)
     verdict.seconds = time.perf_counter() - begin
     return verdict
 
@@ -94,7 +102,7 @@ def _told_now_and_then(say: Say, source: str) -> Callable[[str], Callable[..., N
     return telling
 
 
-def starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
+def begins_of(subject: Subject, steps: Steps) -> Iterable[Way] | None:
     """Return the states that a log may begin in, None for the initial ones."""
     if subject.start is None:
         return None
@@ -107,7 +115,7 @@ def starts(subject: Subject, steps: Steps) -> Iterable[paths_of.Path] | None:
             f"{name} has more than {MOST_STARTS:,} states; {most} has {values[most]:,} values in them"
         )
         states.pop()
-    return [steps.start(subject.spec.state(state.as_dict())) for state in states]
+    return [steps.from_the_middle(subject.spec.state(state.as_dict())) for state in states]
 
 
 # ---- The verdict ----
@@ -138,7 +146,7 @@ def conclude_explained(verdict: TraceVerdict, failed: Collection[frozenset[str]]
         verdict.verdict = Verdict.VIOLATED
         verdict.reason = "each explanation violates " + ", or ".join(map(_joined, failing))
         return
-    verdict.reason = "a behaviour of the spec explains all lines; every property holds"
+    verdict.reason = f"a behaviour of the spec explains all lines; {EVERY}"
     verdict.notes += [f"{POSSIBLE} note: another explanation violates {_joined(names)}" for names in failing[:_FEW]]
     if failing and strict:
         verdict.verdict = Verdict.INCONCLUSIVE
@@ -151,12 +159,6 @@ def conclude_nothing_told(verdict: TraceVerdict, logs: Logs) -> None:
         verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "the logs tell of nothing that the spec knows"
     elif verdict.verdict is Verdict.HOLDS and not verdict.steps and not verdict.observed:
         verdict.verdict, verdict.reason = Verdict.INCONCLUSIVE, "the lines tell of no step, and show nothing"
-
-
-def smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the sets that contain no other one, each once."""
-    known = set(sets)
-    return sorted((each for each in known if not any(other < each for other in known)), key=sorted)
 
 
 def _where(blocked: Iterable[Blocked]) -> str:
@@ -229,11 +231,13 @@ def _of_states(blocked: Blocked) -> Iterator[str]:
         yield f"{states:,} states explain the lines before it; of those, the nearest:"
 
 
-def _blame_clocks(verdict: TraceVerdict, logs: Logs, steps: Steps, subject: Subject, say: Say) -> None:
+def _blame_clocks(
+    verdict: TraceVerdict, logs: Logs, steps: Steps, subject: Subject, deadline: Deadline, say: Say
+) -> None:
     """Say so where clocks that differ by more than is declared would explain the lines, and by how much."""
     try:
         slack = clocks.enough(
-            logs, steps, lambda few: starts(subject, few), lambda text: say(f"{verdict.source}: {text}")
+            logs, steps, lambda few: begins_of(subject, few), deadline, lambda text: say(f"{verdict.source}: {text}")
         )
     except Interrupted as stopped:
         raise CutShort(stopped.number, verdict) from stopped
@@ -255,11 +259,11 @@ def _count(verdict: TraceVerdict, found: Explained) -> None:
     verdict.steps = len(taken)
     verdict.observed = sum(len(claim.shows) for each in whole if each.told for claim in each.told.readings[0])
     hidden = Counter(step.action for step in taken if step.hidden)
-    entropy = {name: round(bits, 3) for name, bits in found.ambiguity.mean().items()}
-    verdict.ambiguity = Ambiguity(found.ambiguity.most, len(found.runs), dict(hidden), entropy)
+    entropy = {name: round(bits, 3) for name, bits in found.spread.mean().items()}
+    verdict.ambiguity = Ambiguity(found.spread.most, len(found.runs), dict(hidden), entropy)
     if entropy:
         name = next(iter(entropy))
         verdict.notes.append(
-            f"note: up to {found.ambiguity.most:,} states explain the lines up to one of them;"
+            f"note: up to {found.spread.most:,} states explain the lines up to one of them;"
             f" logging {name} would narrow this down most ({entropy[name]:.2f} bits)"
         )

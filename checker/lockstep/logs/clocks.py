@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from lockstep.base.deadline import NEVER, Deadline
+from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.logs.order import Order
 from lockstep.logs.reading.mapped import Logs
@@ -15,29 +17,39 @@ _FACTORS = (2, 4, 16, 64, 1024)
 
 #: What is spent on each: so many lines times states that are carried, and at most so many states; and so many hidden
 #: steps before a line. It is asked only whether something explains the lines, and no verdict depends on the answer.
-_WORK, _MOST_STATES, _MOST_HIDDEN = 1000, 50, 1000
+_WORK, _MOST_STATES, _MOST_HIDDEN = 1000, 50, 20_000
 
 MILLISECOND = 10**6
 
 
-def enough(logs: Logs, steps: Steps, starts: Callable[[Steps], Iterable[Path] | None], say: Say = silent) -> int | None:
+def enough(
+    logs: Logs,
+    steps: Steps,
+    starts: Callable[[Steps], Iterable[Path] | None],
+    deadline: Deadline = NEVER,
+    say: Say = silent,
+) -> int | None:
     """Return a difference of the clocks, in nanoseconds, with which a behaviour explains the lines.
 
     It is None where none is found, which does not mean that there is none: what is spent on the search is bounded.
 
     Arguments: `logs`, which nothing explains with the clocks that are declared; `steps`, the spec with its hidden
-    actions; `starts`, the states in which the logs may begin; `say`, told what is tried.
+    actions; `starts`, the states in which the logs may begin; `deadline`, after which nothing is tried; `say`, told
+    what is tried.
     """
     if len(logs.threads) < 2 or not any(line.time is not None for thread in logs.threads for line in thread.lines):
         return None
     most = min(_MOST_STATES, _WORK // logs.lines)
     if not most:
         return None
-    few = Steps(steps.spec, steps.interface, steps.hidden, _MOST_HIDDEN)
+    few = Steps(steps.spec, steps.interface, steps.hidden, _MOST_HIDDEN, deadline)
     for slack in ((logs.slack or MILLISECOND) * factor for factor in _FACTORS):
         say(f"would clocks that differ by {milliseconds(slack)} ms explain this")
-        if explain(Order(logs.threads, slack), few, starts(few), most=most).runs:
-            return slack
+        try:
+            if explain(Order(logs.threads, slack), few, starts(few), most=most, deadline=deadline).runs:
+                return slack
+        except BadInputError:  # of a line that the declared clocks do not come to: it is not what was refuted
+            return None
     return None
 
 

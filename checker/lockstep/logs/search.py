@@ -17,6 +17,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Protocol, TypeAlias
 
+from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import EVERY
 from lockstep.logs.lines import Line
@@ -92,7 +93,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Ambiguity:
+class Spread:
     """How many states explained the lines, and how much the values of each variable differed among them.
 
     `most` is the largest number of states after a line; `entropy` the sum over the lines of the entropy, in bits, of
@@ -160,13 +161,12 @@ class Explained:
     runs: tuple[Run, ...]
     blocked: tuple[Blocked, ...]
     left_out: tuple[str, ...]
-    ambiguity: Ambiguity
+    spread: Spread
     cut: tuple[Run, ...] = ()
 
     def failures(self) -> list[frozenset[str]]:
-        """Return the smallest sets of properties that an explanation fails, of those that were found, each once."""
-        sets = {run.failed for run in (*self.runs, *self.cut)}
-        return sorted((each for each in sets if not any(other < each for other in sets)), key=sorted)
+        """Return the smallest sets of properties that an explanation fails, of those that were found."""
+        return smallest(run.failed for run in (*self.runs, *self.cut))
 
     @property
     def conclusion(self) -> Conclusion:
@@ -178,12 +178,19 @@ class Explained:
         return Conclusion.VIOLATED if self.runs or self.cut else Conclusion.REFUTED
 
 
+def smallest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the sets that contain no other one, each once."""
+    known = set(sets)
+    return sorted((each for each in known if not any(other < each for other in known)), key=sorted)
+
+
 def explain(
     order: Order,
     steps: Guide,
     starts: Iterable[Path] | None = None,
     most: int = MOST_STATES,
     on_line: OnLine = lambda *_: None,
+    deadline: Deadline = NEVER,
 ) -> Explained:
     """Search for the behaviours that explain the lines of some logs.
 
@@ -193,11 +200,12 @@ def explain(
         starts: the states in which the logs may begin; the initial ones if left out.
         most: how many states are carried at most after a line.
         on_line: told now and then how far it is.
+        deadline: after which the search is given up.
 
     Raises:
         BadInputError: a line shows what the spec cannot have, as a field that it does not know.
     """
-    return _Search(order, steps, most, on_line).run(steps.starts() if starts is None else starts)
+    return _Search(order, steps, most, on_line, deadline).run(steps.starts() if starts is None else starts)
 
 
 #: By what matters of their states, the run that has failed nothing, if there is one, and others of which none has
@@ -205,27 +213,41 @@ def explain(
 _Runs = dict[Hashable, list[Run]]
 
 
+#: A run, and how far each log was read.
+_Row = tuple[Positions, Run]
+
+
+class _TimeSpentError(Exception):
+    """The search is given up."""
+
+
 class _Search:
-    def __init__(self, order: Order, steps: Guide, most: int, on_line: OnLine) -> None:
-        self.order, self.steps, self.most, self.on_line = order, steps, most, on_line
-        self.ambiguity = Ambiguity()
+    def __init__(self, order: Order, steps: Guide, most: int, on_line: OnLine, deadline: Deadline) -> None:
+        self.order, self.steps, self.most, self.on_line, self.deadline = order, steps, most, on_line, deadline
+        self.line = self.states = self.tried = 0
+        self.spread = Spread()
         self.cut: dict[frozenset[str], Run] = {}
 
     def run(self, starts: Iterable[Path]) -> Explained:
         carried: dict[Positions, _Runs] = {self.order.start(): {}}
         for path in starts:
             self._add(carried[self.order.start()], Run(path.state, path.failed))
-        for number in range(sum(len(thread.lines) for thread in self.order.threads)):
+        lines = sum(len(thread.lines) for thread in self.order.threads)
+        for number in range(lines):
             self._note_cut(carried)
-            after = self._level(number + 1, carried)
+            try:
+                after = self._level(number + 1, carried)
+            except _TimeSpentError:
+                self.steps.left_out.setdefault(f"{self.deadline.spent()} at line {number + 1:,} of {lines:,}")
+                return self._explained((), ())
             if not after:
                 return self._explained((), tuple(self._blocked(carried)))
             carried = self._within_budget(after)
-            self.ambiguity.count({alike[0].state for runs in carried.values() for alike in runs.values()})
+            self.spread.count({alike[0].state for runs in carried.values() for alike in runs.values()})
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
 
     def _explained(self, runs: tuple[Run, ...], blocked: tuple[Blocked, ...]) -> Explained:
-        return Explained(runs, blocked, tuple(self.steps.left_out), self.ambiguity, tuple(self.cut.values()))
+        return Explained(runs, blocked, tuple(self.steps.left_out), self.spread, tuple(self.cut.values()))
 
     def _note_cut(self, carried: Mapping[Positions, _Runs]) -> None:
         """Take down what has failed where a log is cut and others go on: what was lost can only add to that."""
@@ -237,25 +259,40 @@ class _Search:
                         self.steps.left_out.setdefault(f"what {cut[0].end()} is not known")
 
     def _level(self, number: int, carried: Mapping[Positions, _Runs]) -> dict[Positions, _Runs]:
-        """Carry on by one line, in every order."""
+        """Carry on by one line, in every order; raises _TimeSpentError."""
         self.steps.forget()
+        self.line, self.states, self.tried = number, sum(map(len, carried.values())), 0
+        self.on_line(number, self.states, 0)
         after: dict[Positions, _Runs] = {}
-        states, tried = sum(map(len, carried.values())), 0
-        self.on_line(number, states, tried)
         for positions, runs in carried.items():
             begins = [run for alike in runs.values() for run in alike]
             reached = self.steps.reached(begins)
             for thread in self.order.next(positions):
-                line, then = self.order.line(positions, thread), self.order.after(positions, thread)
-                for each in reached:
-                    tried += 1
-                    if tried % EVERY == 0:
-                        self.on_line(number, states, tried)
-                    for path in self._explaining(each.state, line, thread, positions):
-                        run = Run(path.state, each.failed | path.failed, begins[each.origin], each, path.steps)
-                        run.thread, run.told = thread, line
-                        self._add(after.setdefault(then, {}), run)
+                for run in self._gone_on(begins, reached, thread, positions):
+                    self._add(after.setdefault(self.order.after(positions, thread), {}), run)
+        self._refuse_late()
         return after
+
+    def _gone_on(
+        self, begins: Sequence[Run], reached: Sequence[Reached], thread: int, positions: Positions
+    ) -> Iterator[Run]:
+        """Yield what explains the next line of a thread, too."""
+        line = self.order.line(positions, thread)
+        for each in reached:
+            self._count_try()
+            for path in self._explaining(each.state, line, thread, positions):
+                failed = each.failed | path.failed
+                yield Run(path.state, failed, begins[each.origin], each, path.steps, thread, line)
+
+    def _count_try(self) -> None:
+        self.tried += 1
+        if self.tried % EVERY == 0:
+            self.on_line(self.line, self.states, self.tried)
+            self._refuse_late()
+
+    def _refuse_late(self) -> None:
+        if self.deadline.is_over():
+            raise _TimeSpentError
 
     def _explaining(self, state: State, line: Line, thread: int, positions: Positions) -> list[Path]:
         try:
@@ -279,10 +316,22 @@ class _Search:
             return carried
         self.steps.left_out.setdefault(f"more than {self.most:,} states explain the lines up to one of them")
         kept: dict[Positions, _Runs] = {}
-        for positions, run in sorted(runs, key=lambda row: len(row[1].failed))[: self.most]:
+        for positions, run in _some(sorted(runs, key=lambda row: len(row[1].failed)), self.most):
             kept.setdefault(positions, {}).setdefault(self.steps.essence(run.state), []).append(run)
         return kept
 
     def _add(self, runs: _Runs, run: Run) -> None:
         """Add a run, unless one that is alike does for it."""
         add_least(runs.setdefault(self.steps.essence(run.state), []), run)
+
+
+def _some(rows: Sequence[_Row], most: int) -> list[_Row]:
+    """Return some of many rows, which are sorted by how much has failed: of the last that are alike in that, every few.
+
+    The first of these alone would all be of the first orders of the lines.
+    """
+    last = len(rows[most - 1][1].failed)
+    sure = [row for row in rows if len(row[1].failed) < last]
+    alike = [row for row in rows if len(row[1].failed) == last]
+    left = most - len(sure)
+    return [*sure, *(alike[number * len(alike) // left] for number in range(left))]

@@ -27,10 +27,11 @@ _LONG = 160
 class Reason:
     """Why a state does not go on to a line: the lines to print, the formula that failed, and how near it came.
 
-    `nearness` is how many steps of the line were taken, whether the action was enabled, and how many conjuncts held.
+    `nearness` is how many steps of the line were taken, whether the action was enabled, how many conjuncts held, and,
+    less than none, for how many elements the one that failed is false.
     """
 
-    nearness: tuple[int, int, int]
+    nearness: tuple[int, int, int, int]
     state: State
     title: str
     details: tuple[str, ...]
@@ -107,7 +108,7 @@ def _of_claim(before: Path, claim: Claim, steps: Steps, taken: int) -> Iterator[
         elif explanation.branches:
             branch = explanation.branches[0]
             text = " ".join(branch.failed.text.split())
-            nearness = (taken, 0, len(branch.held))
+            nearness = (taken, 0, len(branch.held), -branch.failing)
             place = str(branch.failed.loc)
             yield Reason(nearness, before.state, f"{title} is not enabled", tuple(_of_branch(branch)), text, place)
     if not found:
@@ -131,7 +132,7 @@ def _without_arguments(state: State, claim: Claim, taken: int) -> Reason:
         for name, each in claim.told.items()
     ]
     text = f"{claim.action} cannot be taken with what the line tells"
-    return Reason((taken, -1, 0), state, text, (*said, "which is in no set that its quantifiers range over"), "", "")
+    return Reason((taken, -1, 0, 0), state, text, (*said, "which is in no set that its quantifiers range over"), "", "")
 
 
 def _of_branch(branch: Branch) -> Iterator[str]:
@@ -148,7 +149,7 @@ def _of_sight(before: State, after: State, claim: Claim, steps: Steps, taken: in
     try:
         compared = list(compare(claim.shows, steps.seen(after, claim), steps.interface.words))
     except (ObservationError, TlaError) as error:
-        yield Reason((taken, 1, 0), before, title, (str(error),), "", "")
+        yield Reason((taken, 1, 0, 0), before, title, (str(error),), "", "")
         return
     wrong = [each for each in compared if not each.equal]
     if wrong:
@@ -156,7 +157,7 @@ def _of_sight(before: State, after: State, claim: Claim, steps: Steps, taken: in
             f"{each.path}: the line shows {_short(each.observed)}, the spec says {_short(each.expected)}"
             for each in wrong
         )
-        nearness = (taken, 1, len(compared) - len(wrong))
+        nearness = (taken, 1, len(compared) - len(wrong), 0)
         formula = " ".join(each.path for each in wrong)
         yield Reason(nearness, before, f"after {title}" if claim.action else title, details, formula, "")
 

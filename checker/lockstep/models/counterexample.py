@@ -25,16 +25,13 @@ def of_search(spec: Spec, violation: Violation) -> Behaviour:
 
 def of_steps(spec: Spec, steps: Sequence[Step], back_to: int | None = None, met: tuple[Met, ...] = ()) -> Behaviour:
     """Return the behaviour that some steps of a search are; see :class:`Violation` for the rest."""
-    return Behaviour(
-        tuple(
-            Taken(_INIT, {}, "", step.state.as_dict())
-            if step.action is None
-            else Taken(step.action, step.args, str(spec.actions[step.action].loc), step.state.as_dict())
-            for step in steps
-        ),
-        back_to,
-        met,
+    taken = tuple(
+        Taken(_INIT, {}, "", step.state.as_dict())
+        if step.action is None
+        else Taken(step.action, step.args, str(spec.actions[step.action].loc), step.state.as_dict())
+        for step in steps
     )
+    return Behaviour(taken, back_to, met, _back_by(spec, None, taken, back_to))
 
 
 def of_tlc(
@@ -53,8 +50,18 @@ def of_tlc(
     for step, before, after in zip(found.steps[1:], states, states[1:], strict=False):
         known = None if spec is None else _taken(spec, step.action, before, after)
         steps.append(known or Taken(step.action, None, _place(step), after))
-    last = len(steps) - 1 if found.stuttering else None
-    return Behaviour(tuple(steps), last if found.back_to is None else found.back_to - 1)
+    if found.back_to is None:
+        return Behaviour(tuple(steps), len(steps) - 1 if found.stuttering else None)
+    back_to = found.back_to - 1
+    return Behaviour(tuple(steps), back_to, back_by=_back_by(spec, found.back_action, steps, back_to))
+
+
+def _back_by(spec: Spec | None, action: str | None, steps: Sequence[Taken], back_to: int | None) -> Taken | None:
+    """Return the step from the last state to the one that a behaviour goes back to, by the action if it is told."""
+    if back_to is None or back_to == len(steps) - 1:
+        return None
+    known = None if spec is None else _taken(spec, action, steps[-1].state, steps[back_to].state)
+    return known or (None if action is None else Taken(action, None, "", steps[back_to].state))
 
 
 def _compiled(module: Path, cfg: Path, search_path: Sequence[Path], jar: Path | None) -> Spec | None:

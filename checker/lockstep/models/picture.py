@@ -61,12 +61,12 @@ def draw(
 
 
 def _where(violation: Violation) -> str:
-    steps = len(violation.trace) - 1
+    last = len(violation.trace)
     if violation.back_to is None:
-        return f"after {steps} steps"
-    if violation.back_to == steps:
-        return f"by staying where {steps} steps lead"
-    return f"by going back from step {steps} to {violation.back_to}"
+        return f"in step {last}"
+    if violation.back_to == last - 1:
+        return f"by staying in step {last} for ever"
+    return f"by going back from step {last} to step {violation.back_to + 1}"
 
 
 def _template() -> Template:
@@ -122,7 +122,7 @@ stroke-width="2"/>
 <rect x="480" y="{{ row.y - 9 }}" width="{{ row.bar }}" height="18" fill="#cfd8e6"/>
 <text x="486" y="{{ row.y + 5 }}" fill="#334">{{ row.count }}</text>
 <circle cx="{{ left }}" cy="{{ row.y }}" r="8" fill="{{ '#c0392b' if row.last else '#345' }}"/>
-<text x="{{ left + 20 }}" y="{{ row.y + 5 }}">{{ loop.index0 }}  {{ row.label }}</text>
+<text x="{{ left + 20 }}" y="{{ row.y + 5 }}">{{ loop.index }}  {{ row.label }}</text>
 {% endfor -%}
 {% if back is not none -%}
 <path d="M {{ left - 8 }} {{ back.end }} C 6 {{ back.end + (18 if back.stays else 0) }} \

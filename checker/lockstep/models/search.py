@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from lockstep.base.errors import BadInputError, GaveUpError, too_deep
+from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict, of_no_state, of_violation
 from lockstep.models.counterexample import of_search, of_steps, of_tlc
 from lockstep.models.mistakes import in_tlc_s_words, told_of_author
 from lockstep.tla.behaviour import Behaviour
-from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.compile.blame import SpecFault, place_of
 from lockstep.tla.explore import explore
+from lockstep.tla.liveness.check import sameness_in_the_way
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import directories_of
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import ModelValue, TlaError
-from lockstep.tlc import Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, TlcViolation, run_tlc
+from lockstep.tla.values.operators.functions import ExceptWarning
+from lockstep.tlc import Cause, PropertyKind, TlcLocation, TlcOptions, TlcResult, TlcVerdict, TlcViolation, run_tlc
+from lockstep.tlc.parse import cfg_section
 
 
 class Engine(StrEnum):
@@ -33,7 +37,8 @@ class Engine(StrEnum):
 class SearchResult:
     """What an engine found: counts as TLC counts them, and the property that is violated.
 
-    `counterexample` is a shortest way there; None where nothing is violated.
+    `counterexample` is a shortest way there; None where nothing is violated. `notes` are lines on what was not checked,
+    or what the spec does besides.
     """
 
     spec: str
@@ -45,6 +50,7 @@ class SearchResult:
     depth: int | None
     seconds: float
     property: str | None = None
+    notes: tuple[str, ...] = ()
     counterexample: Behaviour | None = None
 
 
@@ -76,7 +82,14 @@ def explore_with_tlc(
     folders = directories_of(spec, search_path)[1:-1]  # TLC adds the spec's own and the common ones itself
     options = TlcOptions(workers=workers, deadlock_check=deadlock, library=folders, java=java, jar=jar)
     result = _without_behaviour(run_tlc(spec, cfg, options, on_progress=tell), spec, cfg, search_path, jar)
-    result, behaviour = _told(result, spec, cfg, search_path, jar)
+    if _is(result.violation, PropertyKind.EVALUATION) and _NO_ACTION in result.reason:
+        return _without_tlc(result, spec, cfg, deadlock, search_path, jar)
+    with warnings.catch_warnings():  # what the spec does besides, TLC has noted
+        warnings.simplefilter("ignore", ExceptWarning)
+        result, behaviour = _told(result, spec, cfg, search_path, jar)
+    doubt = _doubt(result, spec, cfg, search_path, jar)
+    if doubt and result.verdict is TlcVerdict.HOLDS:
+        result = replace(result, verdict=TlcVerdict.INCONCLUSIVE, reason=f"{result.reason}, but {doubt[1]}")
     judged = result.verdict is not TlcVerdict.ERROR
     counts = (result.distinct, result.generated, result.depth) if judged else (None, None, None)
     return SearchResult(
@@ -87,8 +100,49 @@ def explore_with_tlc(
         *counts,
         seconds=result.wall_seconds,
         property=result.violation.label if result.violation is not None else None,
+        notes=(*((f"{doubt[0]}: {WRONG_CFG} note: {doubt[1]}: {_UNSOUND}",) if doubt else ()), *_warned(result)),
         counterexample=behaviour,
     )
+
+
+#: What TLC says where every \E of Next ranges over an empty set: it does not search then.
+_NO_ACTION = "No next state actions defined"
+
+
+def _without_tlc(
+    result: TlcResult, spec: Path, cfg: Path, deadlock: bool, search_path: Sequence[Path], jar: Path | None
+) -> SearchResult:
+    """Return the compiled spec's answer where TLC has none, since Next has no action: no state has a successor."""
+    found = explore_compiled(spec, cfg, deadlock=deadlock, search_path=search_path, jar=jar)
+    note = f"note: TLC does not search, for Next has no action ({_NO_ACTION}); this is the compiled spec's answer"
+    return replace(found, engine=Engine.TLC, seconds=result.wall_seconds, notes=(*found.notes, note))
+
+
+def _warned(result: TlcResult) -> Iterator[str]:
+    """Write a note for each place at which TLC warns of an EXCEPT that changes nothing."""
+    for warning in result.warnings:
+        at = TlcLocation.parse(warning)
+        if "EXCEPT was applied to non-existing" in warning and at is not None:
+            said = "EXCEPT at what is not in the domain changes nothing"
+            yield f"{at.module}.tla:{at.line}:{at.column}: note: {said}"
+
+
+#: What TLC does with temporal properties under SYMMETRY or VIEW.
+_UNSOUND = "TLC misses violations, and a lasso that it prints need not be a behaviour of the spec"
+
+
+def _doubt(
+    result: TlcResult, spec: Path, cfg: Path, search_path: Sequence[Path], jar: Path | None
+) -> tuple[str, str] | None:
+    """Say where the cfg has what makes TLC's answer on temporal properties worthless, and what to remove."""
+    judged = result.verdict is TlcVerdict.HOLDS or _is(result.violation, PropertyKind.TEMPORAL)
+    text = cfg.read_text(encoding="utf-8", errors="replace") if judged else ""
+    if not cfg_section(text, "SYMMETRY", "VIEW") or not cfg_section(text, "PROPERTY", "PROPERTIES"):
+        return None
+    try:
+        return sameness_in_the_way(load_spec(spec, cfg, search_path=search_path, jar=jar))
+    except (BadInputError, GaveUpError):  # outside the subset: whatever the properties are, they may be temporal
+        return str(cfg), "under SYMMETRY or VIEW too few behaviours may be left to check temporal properties; remove it"
 
 
 def _told(
@@ -129,9 +183,10 @@ def _is_half_told(violation: TlcViolation | None) -> bool:
 
 
 def _complete(behaviour: Behaviour) -> Behaviour | None:
-    """Leave out the last state where TLC prints null for a variable that nothing gave a value."""
-    null = ModelValue("null")
-    steps = behaviour.steps[:-1] if null in behaviour.steps[-1].state.values() else behaviour.steps
+    """Leave out the last state where TLC prints null for a variable that nothing gave a value, or a value half made."""
+    values = behaviour.steps[-1].state.values()
+    is_half = any(type(each) is ModelValue and (each.name == "null" or "<expression " in each.name) for each in values)
+    steps = behaviour.steps[:-1] if is_half else behaviour.steps
     return Behaviour(steps) if steps else None
 
 
@@ -173,20 +228,24 @@ def explore_compiled(
     """
     compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
     begin = time.perf_counter()
+    notes = [f"{cfg.name}:{each}" for each in compiled.passed_over.values()]
     try:
-        found = explore(
-            compiled,
-            check_deadlock=deadlock and compiled.check_deadlock,
-            max_states=max_states,
-            on_level=on_progress,
-        )
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", ExceptWarning)
+            found = explore(
+                compiled,
+                check_deadlock=deadlock and compiled.check_deadlock,
+                max_states=max_states,
+                on_level=on_progress,
+            )
+        notes += [str(each.message) for each in warned if each.category is ExceptWarning]
     except FalseAssumptionError as error:
         seconds = time.perf_counter() - begin
         return SearchResult(
             str(spec), Engine.COMPILED, Verdict.VIOLATED, str(error), None, None, None, seconds, "assumption"
         )
-    except RecursionError:
-        raise GaveUpError(f"{spec}: {too_deep()}") from None
+    except RecursionError as error:
+        raise GaveUpError(f"{place_of(error, compiled.source) or spec}: {too_deep()}") from None
     except TlaError as error:
         steps = of_steps(compiled, error.trace) if isinstance(error, SpecFault) and error.trace else None
         refused = without_search(spec, Engine.COMPILED, Verdict.MALFORMED, str(error), steps)
@@ -207,7 +266,7 @@ def explore_compiled(
     elif compiled.has_behaviour and not found.distinct:
         verdict, reason = Verdict.INCONCLUSIVE, of_no_state(found.generated)
     elif found.unchecked:
-        verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {', '.join(found.unchecked)}"
+        verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {_unchecked(compiled, found.unchecked)}"
     return SearchResult(
         spec=str(spec),
         engine=Engine.COMPILED,
@@ -218,8 +277,15 @@ def explore_compiled(
         depth=found.depth,
         seconds=time.perf_counter() - begin,
         property=name,
+        notes=tuple(notes),
         counterexample=steps,
     )
+
+
+def _unchecked(spec: Spec, names: Sequence[str]) -> str:
+    """List properties that were not checked, each with the reason where there is one."""
+    reasons = spec.why_unchecked
+    return ", ".join(f"{name} ({reasons[name]})" if name in reasons else name for name in names)
 
 
 _VERDICTS = {

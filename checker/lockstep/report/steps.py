@@ -35,11 +35,9 @@ def _lines(behaviour: Behaviour, full: bool) -> Iterator[str]:
             yield from (f"         {name} = {format_value(value)}" for name, value in step.state.items())
     if behaviour.back_to is not None:
         stays = behaviour.back_to == len(behaviour.steps) - 1
-        yield (
-            "       and stays in this state for ever"
-            if stays
-            else f"       and from step {behaviour.back_to + 1} on again"
-        )
+        by = "" if behaviour.back_by is None else f" by {_called(behaviour.back_by)}"
+        back = f"       and back to step {behaviour.back_to + 1}{by}, for ever"
+        yield "       and stays in this state for ever" if stays else back
     if behaviour.met:
         yield "       which is fair:"
         yield from (f"         {_condition(met)}" for met in behaviour.met)
@@ -50,10 +48,13 @@ def _condition(met: Met) -> str:
 
 
 def _title(step: Taken) -> str:
+    return f"{_called(step)}  {step.place}" if step.place else _called(step)
+
+
+def _called(step: Taken) -> str:
     name = step.action or "a step that TLC does not name"
     args = ", ".join(f"{arg} = {format_value(value)}" for arg, value in (step.args or {}).items())
-    place = f"  {step.place}" if step.place else ""
-    return f"{name}({args}){place}" if args else f"{name}{place}"
+    return f"{name}({args})" if args else name
 
 
 def steps_records(behaviour: Behaviour, *, full: bool = False) -> list[dict[str, Any]]:
@@ -65,7 +66,7 @@ def steps_records(behaviour: Behaviour, *, full: bool = False) -> list[dict[str,
         {
             "step": index + 1,
             "action": step.action,
-            "args": None if step.args is None else {name: to_itf(value) for name, value in step.args.items()},
+            "args": _args(step),
             "place": step.place,
             "changed": [
                 {"path": change.path, "old": to_itf(change.old), "new": to_itf(change.new)}
@@ -80,17 +81,28 @@ def steps_records(behaviour: Behaviour, *, full: bool = False) -> list[dict[str,
 def counterexample_record(behaviour: Behaviour | None, *, full: bool = False) -> dict[str, Any]:
     """Return what a report in JSON says of a counterexample: its steps, and the one to which it goes back for ever.
 
-    Both are null where there is none; a behaviour that comes to a stop goes back to its last step. `fairness` tells how
-    what is repeated meets each condition of fairness: after which step the action is taken, or is not enabled.
+    Both are null where there is none; a behaviour that comes to a stop goes back to its last step. `back_by` is the
+    action that goes back, with its arguments; null where it stays, or nobody tells. `fairness` tells how what is
+    repeated meets each condition of fairness: after which step the action is taken, or is not enabled.
     """
     if behaviour is None:
-        return {"counterexample": None, "back_to": None, "fairness": []}
+        return {"counterexample": None, "back_to": None, "back_by": None, "fairness": []}
     back_to = None if behaviour.back_to is None else behaviour.back_to + 1
     fairness = [
         {"condition": met.condition, "met": met.how, "step": None if met.index is None else met.index + 1}
         for met in behaviour.met
     ]
-    return {"counterexample": steps_records(behaviour, full=full), "back_to": back_to, "fairness": fairness}
+    by = behaviour.back_by
+    return {
+        "counterexample": steps_records(behaviour, full=full),
+        "back_to": back_to,
+        "back_by": None if by is None else {"action": by.action, "args": _args(by)},
+        "fairness": fairness,
+    }
+
+
+def _args(step: Taken) -> dict[str, Any] | None:
+    return None if step.args is None else {name: to_itf(value) for name, value in step.args.items()}
 
 
 def _variables(step: Taken) -> dict[str, Any]:

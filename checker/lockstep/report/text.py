@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from lockstep.base.errors import NO_VALUE
+from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import INIT, NOT_EVALUATED, Finding, TraceVerdict
 from lockstep.conformance.codes import INCONCLUSIVE, INTERNAL, MALFORMED
@@ -102,7 +102,8 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
     if (code := _CODES.get(verdict.verdict)) is not None:
         place, reason = _placed(verdict)
         is_of_spec = verdict.verdict is Verdict.MALFORMED and reason.startswith(NOT_EVALUATED)
-        word = f"{NO_VALUE if is_of_spec else code} {word}"
+        of_spec = INCOMPLETE_STEP if f" {INCOMPLETE_STEP} " in reason else NO_VALUE
+        word = f"{of_spec if is_of_spec else code} {word}"
     said = f" ({counts})" if code is None or verdict.events else ""
     head = f"{place}: {word}: {reason}{said}"
     return "\n".join([head, *verdict.notes, *(finding_text(verdict.source, each) for each in verdict.findings)])

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.by_tlc import Subject, check_with_tlc
@@ -17,22 +18,20 @@ from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
 from lockstep.logs.by_tlc import check_logs_with_tlc
 from lockstep.logs.check import Subject as LogSubject
+from lockstep.logs.check import check_logs
 from lockstep.logs.reading.mapping import read_mapping
-from lockstep.systems.opening import open_trace
-from lockstep.systems.own import check_own, load_own_spec, own_system
+from lockstep.systems.opening import Watched, open_trace
+from lockstep.systems.own import check_own, load_own_spec, not_checked, own_system
 from lockstep.systems.own_logs import OwnLogs, needs_search, refuse_mapping, subject_of
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.loading.project import parse_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Event, Header, Trace, TraceError
+from lockstep.trace.format import Header, Trace, TraceError
 from lockstep.trace.itf import is_itf
 from lockstep.trace.json_lines import source_name
 
 #: What checks one trace: a file, or one that is open.
 Judge: TypeAlias = Callable[[Path | Trace], TraceVerdict]
-
-#: A passing line is shown after so many events.
-_OFTEN = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +40,6 @@ class ByTlc:
 
     timeout: float | None
     jar: Path | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """Events that are counted while they are read."""
-
-    events: Events
-    say: Say
-
-    @property
-    def source(self) -> str:
-        """The file."""
-        return self.events.source
-
-    def __iter__(self) -> Iterator[tuple[int, Event]]:
-        for count, (line, event) in enumerate(self.events):
-            if count % _OFTEN == 0:
-                self.say(f"{self.source}: event {count:,}")
-            yield line, event
 
 
 def check(
@@ -87,11 +67,18 @@ def check(
     return judge(trace if isinstance(trace, Trace) else Path(trace))
 
 
-def judge_known(switches: Switches, tlc: ByTlc | None = None, say: Say = silent, *, jar: Path | None = None) -> Judge:
+def judge_known(
+    switches: Switches,
+    tlc: ByTlc | None = None,
+    say: Say = silent,
+    *,
+    jar: Path | None = None,
+    timeout_seconds: float | None = None,
+) -> Judge:
     """Return the check of a trace whose header names a system that lockstep knows.
 
     Arguments: `switches`, constants that replace the header's; `tlc`, where TLC takes the steps; `jar`, the tla2tools
-    that the spec is parsed with.
+    that the spec is parsed with; `timeout_seconds`, how long a trace may take where the compiled spec takes them.
     """
 
     def judge(given: Path | Trace) -> TraceVerdict:
@@ -104,7 +91,7 @@ def judge_known(switches: Switches, tlc: ByTlc | None = None, say: Say = silent,
             system = system_of(header, source)
             if tlc is None:
                 spec = compiled(system, header, source, switches, jar)
-                found = check_trace(_Told(trace, say), spec, system.interface(spec))
+                found = check_trace(Watched(trace, say, Deadline(timeout_seconds)), spec, system.interface(spec))
             else:
                 held = subject(system, header, source, switches, tlc.jar)
                 found = check_with_tlc(trace, held, timeout_seconds=tlc.timeout, jar=tlc.jar)
@@ -130,13 +117,15 @@ def judge_own(
     *,
     search_path: Sequence[Path] = (),
     jar: Path | None = None,
+    timeout_seconds: float | None = None,
     strict: bool = False,
     say: Say = silent,
 ) -> OwnLogs:
     """Return the check of a trace, or with `mapping` of a log, against a spec of the reader's own.
 
-    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with; `strict`,
-    whether logs do not pass if some explanation of them fails a property; `say`, told how far a search is.
+    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with;
+    `timeout_seconds`, how long a trace or the logs may take where the compiled spec takes the steps; `strict`, whether
+    logs do not pass if some explanation of them fails a property; `say`, told how far a search is.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
     mapped = None if mapping is None else read_mapping(mapping)
@@ -150,8 +139,9 @@ def judge_own(
         start = None if mapped.start is None else load_own_spec(system, search_path, jar, mapped.start)
         searched, always = subject_of(mapped, spec, interface, start), needs_search(mapped, spec)
     if tlc is None:
-        plain = partial(check_own, spec=spec, interface=interface, mapping=mapped)
-        return OwnLogs(plain, searched, always, strict, say)
+        plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, timeout_seconds=timeout_seconds)
+        timed = partial(check_logs, timeout_seconds=timeout_seconds)
+        return OwnLogs(plain, searched, always, strict, say, timed, not_checked(spec))
     parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
@@ -163,4 +153,4 @@ def judge_own(
         )
 
     plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc)
-    return OwnLogs(plain, searched, always, strict, say, search)
+    return OwnLogs(plain, searched, always, strict, say, search, not_checked(spec))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from lockstep.base.deadline import NEVER, Deadline
+from lockstep.base.errors import GaveUpError
+from lockstep.base.progress import EVERY, Say, silent
+from lockstep.conformance.check import Events
 from lockstep.systems.registry import SYSTEMS, raw_formats
-from lockstep.trace.format import Trace, TraceError
+from lockstep.trace.format import Event, Trace, TraceError
 from lockstep.trace.json_lines import file_lines, source_name
 
 
@@ -34,3 +39,26 @@ def opened(lines: Iterable[bytes], source: str) -> Trace:
     if system_known is not None:
         trace.least_integer = system_known.least_integer
     return trace
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Events that are counted while they are read, until the time is over: then GaveUpError is raised."""
+
+    events: Events
+    say: Say = silent
+    deadline: Deadline = NEVER
+
+    @property
+    def source(self) -> str:
+        """The file."""
+        return self.events.source
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        """Yield (line number, event)."""
+        for count, (line, event) in enumerate(self.events):
+            if count % EVERY == 0:
+                self.say(f"{self.source}: event {count:,}")
+            if self.deadline.is_over():
+                raise GaveUpError(f"{self.deadline.spent()} at line {line:,}")
+            yield line, event

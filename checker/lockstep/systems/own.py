@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from lockstep.base.deadline import Deadline
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import NOT_EVALUATED, Events, TraceVerdict, check_trace, failure
+from lockstep.conformance.check import EVERY, NOT_EVALUATED, Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.states import check_states
 from lockstep.logs.reading.mapped import MappedTrace
 from lockstep.logs.reading.mapping import Mapping
-from lockstep.systems.specs import refuse_unchecked
+from lockstep.systems.opening import Watched
 from lockstep.systems.system import System
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Trace, TraceError, read_trace
 from lockstep.trace.itf import ItfTrace, is_itf, read_itf
+from lockstep.trace.json_lines import STDIN
 
 #: The definition that a log is compared with where its mapping names no other.
 OBSERVE = "Observe"
@@ -44,8 +46,8 @@ def load_own_spec(
 
     Arguments: `search_path`, further folders with modules; `jar`, the tla2tools to use; `start`, the definition that
     says in which states a log may begin, if these are not the initial ones.
-    Raises UncheckedPropertyError where the cfg asks for liveness, which no finite trace can be checked for,
-    FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
+    What the cfg asks for that no trace can be checked for, not_checked names.
+    Raises FalseAssumptionError where its constants make an ASSUME false, and as load_spec does.
     """
     compiled = load_spec(
         system.module,
@@ -56,8 +58,33 @@ def load_own_spec(
         footprints=[system.observe],  # of states alike in what it reads, the same is seen
     )
     compiled.refuse_false_assumptions()
-    refuse_unchecked(compiled, str(system.trace_cfg))
     return compiled
+
+
+def not_checked(spec: Spec) -> tuple[str, ...]:
+    """Name, a note each, what the cfg of a spec asks for that no trace is checked for: a trace ends.
+
+    Of a property that speaks of a state or of steps, too, that part is checked, and the rest is named.
+    """
+    checked = {name.partition("#")[0] for name in (*spec.invariants, *spec.action_properties, *spec.initial_properties)}
+    found = []
+    for name in spec.property_places:
+        places = ", ".join([*spec.temporal.get(name, ()), *spec.unchecked.get(name, ())])
+        if name == spec.postcondition_name:
+            found.append(f"note: the POSTCONDITION {name} is not checked: it is of a whole search")
+        elif places:
+            what = "what {} says of behaviours without end" if name in checked else "the PROPERTY {}"
+            why = "no trace tells that" if name in checked else "it speaks of behaviours without end"
+            found.append(f"note: {what.format(name)} ({places}) is not checked: {why}")
+    return tuple(found)
+
+
+def with_notes(found: TraceVerdict, notes: Sequence[str]) -> TraceVerdict:
+    """Return a verdict that names what was not checked, and does not say that every property holds."""
+    if notes and found.verdict not in (Verdict.MALFORMED, Verdict.INTERNAL):
+        found.notes += notes
+        found.reason = found.reason.replace(EVERY, "every property that a trace can be checked for holds")
+    return found
 
 
 def check_own(
@@ -66,22 +93,32 @@ def check_own(
     interface: Interface,
     mapping: Mapping | None = None,
     check: Callable[[Events, Spec, Interface], TraceVerdict] = check_trace,
+    timeout_seconds: float | None = None,
 ) -> TraceVerdict:
     """Check one trace against a spec of the reader's own.
 
     Arguments: `given`, a trace in our format, as a file or open, a file of ITF, or with `mapping` a log of any NDJSON;
-    `check`, the engine.
+    `check`, the engine; `timeout_seconds`, how long its events may take.
     """
     source = given.source if isinstance(given, Trace) else str(given)
     try:
         if isinstance(given, Path) and is_itf(given):
             return of_own(check_states(_behaviour(given, mapping, check), spec, interface))
         opened = _opened(given, source, spec, mapping)
-        found = check(opened, spec, interface)
+        found = check(Watched(opened, deadline=Deadline(timeout_seconds)), spec, interface)
+        if check is not check_trace and found.reason.startswith(NOT_EVALUATED) and given != STDIN:
+            found.reason = _with_a_place(
+                found.reason, check_trace(_opened(given, source, spec, mapping), spec, interface)
+            )
         found.notes += opened.notes if isinstance(opened, MappedTrace) else []
     except Exception as error:  # Whatever it is, it is this trace's alone.
         found = failure(error, source)
     return of_own(found)
+
+
+def _with_a_place(reason: str, compiled: TraceVerdict) -> str:
+    """Return what the compiled spec says of a formula without a value, if it meets one: TLC seldom says where."""
+    return compiled.reason if compiled.reason.startswith(NOT_EVALUATED) else reason
 
 
 def _behaviour(given: Path, mapping: Mapping | None, check: Callable[..., TraceVerdict]) -> ItfTrace:

@@ -16,7 +16,7 @@ from lockstep.conformance.check import TraceVerdict, failure, malformed
 from lockstep.conformance.interface import Interface
 from lockstep.logs.check import Subject, check_logs
 from lockstep.logs.reading.mapping import Field, Mapping, Said, mapping_error
-from lockstep.systems.own import of_own
+from lockstep.systems.own import of_own, with_notes
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.format import Trace
@@ -49,10 +49,13 @@ def _unknown(mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, 
     if mapping.null is not None and mapping.null not in {**spec.model_values, **spec.constants}:
         near = did_you_mean(mapping.null, [*spec.model_values, *spec.constants])
         yield "null", f"the cfg has no constant {mapping.null!r}{near}"
-    for name in ("observe", "start"):
-        given = getattr(mapping, name)
-        if given is not None and given not in spec.definitions:
-            yield name, f"the spec does not define {given!r}{did_you_mean(given, spec.definitions)}"
+    if mapping.observe is not None and mapping.observe not in spec.definitions:
+        yield (
+            "observe",
+            f"the spec does not define {mapping.observe!r}{did_you_mean(mapping.observe, spec.definitions)}",
+        )
+    if mapping.start is not None and (problem := _no_predicate(mapping.start, spec)):
+        yield "start", problem
     for name in mapping.codes:
         if name not in spec.property_places:
             near = did_you_mean(name, spec.property_places)
@@ -63,6 +66,19 @@ def _unknown(mapping: Mapping, spec: Spec, observe: str) -> Iterator[tuple[str, 
     for place, said in _said(mapping):
         yield from _of_action(place, said, spec)
         yield from _of_sight(place, said, mapping, spec, observe)
+
+
+def _no_predicate(name: str, spec: Spec) -> str | None:
+    """Say why a name is none of a predicate of states; None where it may be."""
+    if name in spec.actions:
+        return f"{name} is an action, not a predicate of states"
+    if name in spec.definitions:
+        count = spec.arity(name)
+        takes = f"{name} takes {count} argument{'s' if count > 1 else ''}, and a predicate of states takes none"
+        return takes if count else None
+    if name in spec.property_places:
+        return f"{name} is a formula of behaviours, not a predicate of states"
+    return f"the spec defines no predicate of states {name!r}{did_you_mean(name, spec.definitions)}"
 
 
 def _said(mapping: Mapping) -> Iterator[tuple[str, Said]]:
@@ -135,7 +151,7 @@ class OwnLogs:
     """The check of logs of the reader's own.
 
     `plain` checks a log of which each line tells of one step in full; `searched` is there where lines leave more open,
-    and `always` tells whether they all do. `search` is the engine.
+    and `always` tells whether they all do. `search` is the engine. `notes` name what no trace is checked for.
     """
 
     plain: Plain
@@ -144,6 +160,7 @@ class OwnLogs:
     strict: bool = False
     say: Say = silent
     search: Search = check_logs
+    notes: tuple[str, ...] = ()
 
     @property
     def together(self) -> bool:
@@ -154,7 +171,7 @@ class OwnLogs:
         """Check one log."""
         if self.always and isinstance(given, Path) and not is_itf(given):
             return self.all([given])
-        found = self.plain(given)
+        found = with_notes(self.plain(given), self.notes)
         if self.searched is not None and TWO_SUCCESSORS in found.reason and isinstance(given, Path) and given != STDIN:
             return self.all([given])
         return found
@@ -163,10 +180,11 @@ class OwnLogs:
         """Check the logs of one system."""
         assert self.searched is not None
         try:
-            return of_own(self.search(paths, self.searched, strict=self.strict, say=self.say))
+            found = self.search(paths, self.searched, strict=self.strict, say=self.say)
+            return with_notes(of_own(found), self.notes)
         except Exception as error:  # Whatever it is, it is these logs' alone.
             source = ", ".join(map(source_name, paths))
-            if isinstance(error, BadInputError):
+            if isinstance(error, BadInputError) and not isinstance(error, TlaError):
                 return malformed(source, str(error))
             return of_own(failure(error, source))
 

@@ -40,11 +40,13 @@ class Behaviour:
         steps: the steps.
         back_to: of a behaviour without end, the index of the step to which it goes back; the last where it stays there.
         met: how what it repeats meets each condition of fairness; empty where nobody tells.
+        back_by: the step that goes back; None where it stays, or nobody tells.
     """
 
     steps: tuple[Taken, ...]
     back_to: int | None = None
     met: tuple[Met, ...] = ()
+    back_by: Taken | None = None
 
     def changed(self, index: int) -> tuple[Change, ...]:
         """List what a step changed; nothing for the initial state."""

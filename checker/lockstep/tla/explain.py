@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import TlaError, Value, format_value
+
+#: Of a set no more elements are counted for which a formula is false.
+_MOST = 1000
 
 __all__ = ["Branch", "Conjunct", "Explanation", "Tracer"]
 
@@ -31,6 +35,7 @@ class Branch:
         right: the right side's value, likewise.
         bound: the variables that quantifiers within the action had bound.
         error: what evaluation said, if the conjunct has no value.
+        failing: for how many elements it is false, if it is to hold for all of a set; of more than a thousand, so many.
     """
 
     held: tuple[Conjunct, ...]
@@ -39,6 +44,7 @@ class Branch:
     right: tuple[Value] | None
     bound: tuple[tuple[str, Value], ...]
     error: str | None = None
+    failing: int = 1
 
     def __str__(self) -> str:
         """Write it for a reader."""
@@ -107,7 +113,7 @@ class Tracer:
         bound, *compared = first
         left, right = ((compared[0],), (compared[1],)) if compared else (None, None)
         self.bind(**bound)
-        self._fail(number, left, right)
+        self._fail(number, left, right, failing=1 + _count(failing))
         self.release()
         return False
 
@@ -119,11 +125,16 @@ class Tracer:
         return holds
 
     def _fail(
-        self, number: int, left: tuple[Value] | None, right: tuple[Value] | None, error: str | None = None
+        self,
+        number: int,
+        left: tuple[Value] | None,
+        right: tuple[Value] | None,
+        error: str | None = None,
+        failing: int = 1,
     ) -> None:
         held = tuple(self._conjunct(entry) for entry in self.stack if isinstance(entry, int))
         bound = tuple(pair for entry in self.stack if isinstance(entry, dict) for pair in entry.items())
-        branch = Branch(held, self._conjunct(number), left, right, bound, error)
+        branch = Branch(held, self._conjunct(number), left, right, bound, error, failing)
         self.found.append((-len(held), len(self.found), branch))
 
     def bind(self, **values: Value) -> None:
@@ -151,6 +162,17 @@ class Tracer:
         if self.conjuncts:
             last = [entry for entry in self.stack if isinstance(entry, int)]
             self._fail(last[-1] if last else 0, None, None, f"evaluation stops here or after it: {error}")
+
+
+def _count(failing: Iterator[Any]) -> int:
+    """Count what a formula is false for, up to where it has no value."""
+    count = 0
+    try:
+        for _ in islice(failing, _MOST):
+            count += 1
+    except TlaError:
+        pass
+    return count
 
 
 def _place(branch: Branch) -> tuple[int, int]:

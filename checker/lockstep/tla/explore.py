@@ -160,7 +160,10 @@ class _Search:
             place_of = self.spec.property_places.get(what, known)
             return blamed(error, self.spec.source, what, {}, str(place_of or ""), steps)
         name, args, place = self.failing(error, self.result.states[number])
-        return blamed(error, self.spec.source, name, args, place, steps)
+        told = blamed(error, self.spec.source, name, args, place, steps)
+        if place or (within := self.spec.action_at(told.place)) is None:
+            return told
+        return blamed(error, self.spec.source, within.name, {}, str(within.loc), steps)
 
     def failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
         """Find the action, its arguments and its place, whose evaluation in a state fails with this error."""
@@ -170,7 +173,7 @@ class _Search:
                 for args in self.spec.arguments(state, name):
                     self.spec.step(state, name, args)
             except TlaError as again:
-                if str(again) == str(error):
+                if str(again.__cause__ or again) == str(error):
                     return name, args, str(action.loc)
         return "Next", {}, ""
 
@@ -218,11 +221,32 @@ class _Search:
             self.asked = name, -1, None
 
         states = self.result.states
-        checked = check_temporal(self.spec, graph_of(states, follows, range(self.result.levels[0])), begin)
+        graph = graph_of(states, follows, range(self.result.levels[0]))
+        try:
+            checked = check_temporal(self.spec, graph, begin)
+        except TlaError as error:
+            self.asked = self.asked[0], self.where_in_formulas(error, follows), None
+            raise
         self.result.unchecked = tuple(dict.fromkeys([*self.result.unchecked, *checked.unchecked]))
         if (found := checked.found) is not None:
             trace = tuple(Step(step.action, step.args, step.state) for step in found.steps)
             self.result.violation = Violation("temporal property", found.name, trace, found.back_to, found.met)
+
+    def where_in_formulas(self, error: TlaError, follows: list[list[int]]) -> int:
+        """Answer the number of the first state in which a temporal formula fails with this error; -1 if in none."""
+        assumed, properties = self.spec.temporal_formulas
+        formulas = [*assumed, *(formula for each in properties.values() for formula in each)]
+        leaves = [leaf for formula in formulas for leaf in leaves_of(formula)]
+        states = self.result.states
+        for number, state in enumerate(states):
+            for leaf in leaves:
+                for target in follows[number] if leaf.of_step else [number]:
+                    try:
+                        leaf.test(state, states[target])
+                    except TlaError as again:
+                        if str(again) == str(error):
+                            return number
+        return -1
 
     def fault_in_formulas(self) -> SpecFault | None:
         """Evaluate what temporal formulas say of the states and steps found so far; return the first that fails.

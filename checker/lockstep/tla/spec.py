@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 from lockstep.base.errors import BadInputError
+from lockstep.base.near import did_you_mean
+from lockstep.tla.compile.blame import blamed, place_of_line
 from lockstep.tla.compile.module.meta import Meta, Temporal
 from lockstep.tla.compile.module.text import MARKER
 from lockstep.tla.compile.program import CompileError
@@ -26,9 +28,12 @@ from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.names import Names
 from lockstep.tla.values.operators.bounds import Told
+from lockstep.tla.values.operators.next_state import UnassignedError
 from lockstep.tla.values.operators.tlc import Registers
 
 __all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of"]
+
+Known = TypeVar("Known")
 
 _RECURSION = 10_000
 """How deep Python may call: a recursive operator of TLA+ takes a few calls a level."""
@@ -85,9 +90,14 @@ class Spec:
         assumptions: where the ASSUMEs stand.
         has_behaviour: whether there is an initial predicate; a specification may have nothing but ASSUMEs.
         postcondition: the name of the configuration's POSTCONDITION, if there is one that is checked here.
+        passed_over: names that no module declares, to which the configuration gives a value, and what may be meant.
+        why_unchecked: why properties are unchecked, by name.
+        postcondition_name: the name of the configuration's POSTCONDITION, if there is one.
         check_deadlock: whether the configuration leaves deadlock an error.
         symmetry: the configuration's SYMMETRY, which a search applies.
         view: the configuration's VIEW, which a search applies.
+        cfg_file: the configuration's file, for messages.
+        cfg_places: where it names the SYMMETRY and the VIEW, as LINE:COLUMN, by name.
         init_place: where Init is defined, if there is one.
         registers: what TLCGet and TLCSet speak of, in a search.
         has_registers: whether some formula has TLCGet or TLCSet, so that it matters when and how often it is evaluated.
@@ -103,7 +113,8 @@ class Spec:
         self.source = source
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
         self._slow_text = source.partition(MARKER)[2]
-        self._module: dict[str, Any] = {"__name__": "lockstep_compiled_spec"}
+        self._noted: set[int] = set()
+        self._module: dict[str, Any] = {"__name__": "lockstep_compiled_spec", "_note_at": self._note_at}
         exec(code_of(source) if code is None else code, self._module)
         meta: Meta = self._module["META"]
         self._meta = meta
@@ -122,11 +133,16 @@ class Spec:
         self.unchecked: dict[str, list[str]] = meta["unchecked"]
         self.assumptions = tuple(Location(*loc) for _, loc in meta["assumptions"])
         self.postcondition = meta["postcondition"] and meta["postcondition"][0]
+        self.passed_over: dict[str, str] = meta["passed_over"]
+        self.why_unchecked: dict[str, str] = meta["why_unchecked"]
+        self.postcondition_name: str | None = meta["postcondition_name"]
         self.has_behaviour = meta["init"] is not None
         self.temporal: dict[str, list[str]] = meta["temporal_places"]
         self.check_deadlock: bool = meta["check_deadlock"]
         self.symmetry: str | None = meta["symmetry"]
         self.view: str | None = meta["view"]
+        self.cfg_file = "the cfg"
+        self.cfg_places: dict[str, str] = meta["cfg_places"]
         self._params = {name: tuple(a["params"]) for name, a in meta["actions"].items()}
         self._step = {name: (self._module[a["step"]], tuple(a["params"])) for name, a in meta["actions"].items()}
         self._bound = {name: self._module[a["bound"]] for name, a in meta["actions"].items()}
@@ -225,16 +241,27 @@ class Spec:
             KeyError: if there is no such action.
             TypeError: if the arguments are not those of the action.
             AmbiguousStep: if there are two different next states.
-            TlaError: if evaluation fails.
+            SpecFault: if it reads, or leaves open, what a variable of the next state is.
+            TlaError: if evaluation fails otherwise.
         """
-        function, params = self._step[action]
+        function, params = self._known(self._step, action, "action")
         found: State | None = None
-        for after in function(state, *self._arguments(action, params, args)):
-            if found is None:
-                found = after
-            elif after != found:
-                raise AmbiguousStep(f"{action} {TWO_SUCCESSORS}")
+        given = self._arguments(action, params, args)
+        try:
+            for after in function(state, *given):
+                if found is None:
+                    found = after
+                elif after != found:
+                    raise AmbiguousStep(f"{action} {TWO_SUCCESSORS}")
+        except UnassignedError as error:
+            raise blamed(error, self.source, action, args, str(self.actions[action].loc)) from error
         return found
+
+    def _known(self, table: Mapping[str, Known], name: str, what: str) -> Known:
+        """Look up a name; the KeyError of one that is not there says what it may be."""
+        if name not in table:
+            raise KeyError(f"{self.name} has no {what} {name}{did_you_mean(name, table)}")
+        return table[name]
 
     def _arguments(self, action: str, params: tuple[str, ...], args: Mapping[str, Value]) -> list[Value]:
         if len(args) != len(params) or any(name not in args for name in params):
@@ -261,7 +288,7 @@ class Spec:
             UntoldError: if nothing is told of another set that has no end.
             TlaError: if evaluation fails, or a set cannot be listed.
         """
-        params = self.actions[action].params
+        params = self._known(self.actions, action, "action").params
         known = told or {}
         for args in self._bound[action](state, tuple(known.get(name) for name in params)):
             yield dict(zip(params, args, strict=True))
@@ -272,8 +299,29 @@ class Spec:
         Yields:
             The next states, the same perhaps several times; none where the action is not enabled.
         """
-        function, params = self._step[action]
+        function, params = self._known(self._step, action, "action")
         return iter(function(state, *self._arguments(action, params, args)))
+
+    def action_at(self, place: str) -> ActionInfo | None:
+        """Return the action within whose definition a place (MODULE.tla:LINE:COLUMN) is; None if none, or several."""
+        module, _, at = place.partition(".tla:")
+        line, column = (int(number) for number in at.split(":")) if at else (0, 0)
+        found = [
+            action
+            for action in self.actions.values()
+            if action.loc.module == module
+            and (action.loc.line, action.loc.column) <= (line, column) <= (action.loc.end_line, action.loc.end_column)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _note_at(self, line: int, said: str) -> str | None:
+        """Write a note on what a line of the generated source does; None where that was told."""
+        if line in self._noted:
+            return None
+        self._noted.add(line)
+        place = place_of_line(self.source, line)
+        action = self.action_at(place)
+        return f"{place}: note: {action.name if action is not None else self.name}: {said}"
 
     def explain(self, state: State, action: str, args: Mapping[str, Value]) -> Explanation:
         """Say why an action is not enabled: per branch, its first false conjunct.
@@ -290,7 +338,7 @@ class Spec:
             KeyError: if there is no such action.
             TypeError: if the arguments are not those of the action.
         """
-        params = self.actions[action].params
+        params = self._known(self.actions, action, "action").params
         given = self._arguments(action, params, args)
         module = self._traced
         tracer = Tracer(module["CONJUNCTS"])
@@ -397,7 +445,7 @@ class Spec:
             return self.constants[name]
         if name in self._meta["uncompiled"]:
             raise CompileError(self._meta["uncompiled"][name])
-        definition = self._meta["definitions"][name]
+        definition = self._known(self._meta["definitions"], name, "definition")
         how, reads_next = definition["arguments"], definition["reads_next"]
         if len(args) != len(how):
             raise TypeError(f"{name} takes {len(how)} arguments, not {len(args)}")

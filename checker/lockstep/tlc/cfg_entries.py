@@ -11,6 +11,12 @@ from lockstep.tlc.result import SpecError, TlcResult, TlcVerdict
 
 #: Entries that TLC 2.15 does not know, at the begin of a line, where they are written.
 _LATER = re.compile(r"^[ \t]*(?P<entry>ALIAS|POSTCONDITION|CHECK_DEADLOCK)\b", re.MULTILINE)
+#: What else a reader can do about an entry.
+_ELSE = {
+    "ALIAS": "and so does --engine compiled, which passes it over",
+    "POSTCONDITION": "and so does --engine compiled",
+    "CHECK_DEADLOCK": "and so does --engine compiled; or leave it out, and say --no-deadlock",
+}
 _COMMENT = re.compile(r"\\\*[^\n]*|\(\*.*?\*\)", re.DOTALL)
 _READER = "tlc2/tool/impl/ModelConfig.class"
 
@@ -44,7 +50,8 @@ def told_of_entries(result: TlcResult, cfg: Path, jar: Path) -> TlcResult:
         if not jar_knows_entry(jar, entry):
             line = text.count("\n", 0, found.start("entry")) + 1
             version = f"TLC {result.tlc_version.partition(' ')[0]}" if result.tlc_version else "this TLC"
-            said = f"{version} does not know the entry {entry}; a newer tla2tools.jar (--tla-tools) takes it"
+            newer = f"a newer tla2tools.jar (--tla-tools) takes it, {_ELSE[entry]}"
+            said = f"{version} does not know the entry {entry}; {newer}"
             error = SpecError(str(cfg), line, None, said)
             return replace(result, reason=str(error), error=error)
     return result

@@ -31,7 +31,7 @@ _VIOLATION_EXITS = frozenset({10, 11, 12, 13, 14})
 # 255 is how 2.15 ends when an evaluation fails inside a temporal formula or in a simulation.
 _EVALUATION_EXITS = frozenset({75, 76, 77, 255})
 _JVM_EXIT_ON_OUT_OF_MEMORY = 3
-_CFG_CODES = frozenset({*range(2222, 2238), 2241, 2242, 2243, 2245, 2280, 2281, *range(5001, 5007)})
+_CFG_CODES = frozenset({*range(2222, 2238), 2241, 2242, 2243, 2245, 2281, *range(5001, 5007)})
 _UNSUPPORTED_CODES = frozenset({2156, 2213, 2214, 2238, 2239, 2240, 2244, 2249, 2253, 2279, 2284})
 _SYSTEM_CODES = frozenset(
     {2100, 2101, 2124, 2125, 2126, 2127, 2128, 2129, 2130, 2131, 2133, 2134, 2135, 2137, 2138, 2147, 2159}
@@ -135,7 +135,7 @@ def _judge_memory(reader: OutputReader, ended: Ended, partial: TlcResult) -> Tlc
         return _inconclusive(
             partial,
             Cause.STACK_OVERFLOW,
-            "the JVM's stack overflowed: a recursion is deep or endless; end it, or give a larger stack_mb",
+            "the JVM's stack overflowed: a recursion is deep or endless",
         )
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,27 +18,35 @@ class Missing:
     reason: str
 
 
-def trace_paths(given: Sequence[str]) -> list[Path | Missing]:
+def _is_trace(path: Path) -> bool:
+    return path.suffix == ".ndjson"
+
+
+#: Tells whether a file of a folder is wanted.
+Wanted = Callable[[Path], bool]
+
+
+def trace_paths(given: Sequence[str], wanted: Wanted = _is_trace, kinds: str = ".ndjson") -> list[Path | Missing]:
     """Return the files that the words of a command stand for, each once, and in their place the words without any.
 
-    A folder stands for every `.ndjson` file in it and its folders, a pattern (`*`, `?`, `[`) for the files that match,
-    `-` for standard input.
+    A folder stands for every file in it and its folders that is `wanted`, these are of `kinds`; a pattern (`*`, `?`,
+    `[`) for the files that match, `-` for standard input.
     """
     found: dict[Path | Missing, None] = {}
     for word in given:
-        paths = _paths(word)
+        paths = _paths(word, wanted)
         found.update(dict.fromkeys(paths))
         if not paths:
-            found[Missing(word or "''", _why(word))] = None
+            found[Missing(word or "''", _why(word, kinds))] = None
     return list(found)
 
 
-def _paths(word: str) -> list[Path]:
+def _paths(word: str, wanted: Wanted) -> list[Path]:
     if not word:  # an unset variable of the shell; to Path it is the current folder
         return []
     path = Path(word)
     if path.is_dir():
-        return sorted(each for each in path.rglob("*.ndjson") if each.is_file())
+        return sorted(each for each in path.rglob("*") if wanted(each) and each.is_file())
     if path == STDIN or path.exists():
         return [path]
     if any(sign in word for sign in "*?["):
@@ -47,7 +55,7 @@ def _paths(word: str) -> list[Path]:
     return []
 
 
-def _why(word: str) -> str:
+def _why(word: str, kinds: str) -> str:
     if not word:
         return "an empty word names no trace"
-    return "there is no .ndjson file in this folder" if Path(word).is_dir() else "there is no such file"
+    return f"there is no {kinds} file in this folder" if Path(word).is_dir() else "there is no such file"

@@ -24,8 +24,8 @@ from sampling import sampled
 #: More of the clusters than this is not too seldom.
 SELDOM_SHARE = 1 / 3
 
-#: A plan whose whole floor every run of the tests holds: one that must reach a case of its own.
-SAMPLE = ("late_truncate",)
+#: A plan whose whole floor every run of the tests holds, and without whose excuses its clusters are below it.
+SAMPLE = ("four",)
 
 #: What is too seldom in every plan that could reach it, and the model that reaches it.
 SHOWN_BY = {
@@ -41,6 +41,7 @@ def everything(plan: str) -> frozenset[Reached]:
     return universe(spec_of(plan))
 
 
+@functools.cache
 def fleet(plan: str, clusters: int, events: int) -> Counter[Reached]:
     """How many clusters of a plan reach each thing."""
     counts: Counter[Reached] = Counter()

@@ -14,11 +14,13 @@ import pytest
 from dledger import interface
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceCheck
+from lockstep.logs.lines import Thread
 from lockstep.systems.dledger.log import UnexplainedError
 from lockstep.systems.dledger.log.hidden import Hidden, compare_index
 from lockstep.systems.dledger.log.lines import LogLine, read_logs
 from lockstep.systems.dledger.log.roles import Roles
 from lockstep.systems.dledger.log.runs import Run
+from lockstep.systems.dledger.log.sightings import Ahead, Sightings
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import import_trace, imported_file, write_cluster
@@ -32,8 +34,36 @@ from simulated_traces import as_event, header
 
 FIGURE8 = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
 RECORDINGS = sorted(CAPTURED.glob("*.ndjson"))
-#: Each with few status lines and with many; every third of the list has both kinds.
+#: Each with few status lines and with many; every third of the list has both kinds. Of restarts there are many terms.
 LOGGED = [(path.name, every_ms) for path in RECORDINGS for every_ms in (4000, 300)]
+SAMPLE = [*LOGGED[::3], ("dledger-0.2.7-restarts.ndjson", 300)]
+
+
+IN_TERM_0 = "[n0] [n0] [ChangeRoleToLeader] from term: 0 and currTerm: 0"
+START = "[n0] [Push-n1][DoCompare] compareIndex=-1 means start to compare"
+DIFFERENT = "[n1] [HandleDoCompare] compareIndex=0"
+#: n0 leads, n1 follows, and what n0 compared with n1 was not answered.
+COMPARED = (
+    *ELECTED,
+    "[n1] [n1][ChangeRoleToFollower] from term: 1 leaderId: n0 and currTerm: 1",
+    START,
+    "[n0] [Push-n1]Error in EntryDispatcher-n0-n1 writeIndex=-1 compareIndex=0",
+    "[n0] [Push-n1]Change state from COMPARE to COMPARE at -1",
+)
+
+
+#: n0 compares with n1, which handles no COMPARE before it follows n2.
+LATE = (
+    *ELECTED,
+    "[n1] [n1][ChangeRoleToFollower] from term: 1 leaderId: n0 and currTerm: 1",
+    START,
+    "[n1] [n1] [ChangeRoleToCandidate] from term: 1 and currTerm: 1",
+    "[n1] n1_[INCREASE_TERM] from 1 to 2",
+    "[n2] n2_[INCREASE_TERM] from 1 to 2",
+    "[n2] [n2] [ChangeRoleToLeader] from term: 2 and currTerm: 2",
+    "[n1] [n1][ChangeRoleToFollower] from term: 2 leaderId: n2 and currTerm: 2",
+    "[n1] [HandleDoCompare] compareIndex=3",
+)
 
 
 def changed(before: str, after: str) -> str:
@@ -86,7 +116,7 @@ def told_committed(event: Event) -> int | None:
     return event.args["m"]["commitIndex"] if handled else None
 
 
-@pytest.mark.parametrize(("recording", "every_ms"), sampled(LOGGED, LOGGED[::3]), ids=str)
+@pytest.mark.parametrize(("recording", "every_ms"), sampled(LOGGED, SAMPLE), ids=str)
 def test_what_was_recorded_is_explained_where_it_is_only_logged(
     recording: str, every_ms: float, tmp_path: Path
 ) -> None:
@@ -112,10 +142,10 @@ def imported_header() -> Header:
 
 
 def test_every_line_of_a_kind_that_the_spec_knows_is_a_step_or_an_observation() -> None:
-    """But for rounds of votes, of which only the number of members counts."""
+    """But for rounds of votes, of which only the node and the number of members count."""
     uses = imported_file(CAPTURED / "dledger-0.2.7-figure8.log").summary.uses
     for kind, use in uses.items():
-        assert ("noise" in use) is (kind in ("other", "vote_result")), kind
+        assert ("noise" in use) is (kind in ("other", "vote_response", "vote_result")), kind
     assert uses["restart"] == {"action": 3}
 
 
@@ -260,7 +290,7 @@ def test_a_compare_from_the_end_of_the_log_is_never_hidden_since_it_has_a_line(t
     assert run is not None
     assert compare_index(run, "n0", "n1") == -1
     assert run.hide("DoCompare", "n0", peer="n1") is not None
-    assert list(Hidden("1").compare_on(run, "n0", "n1")) == []
+    assert list(Hidden().compare_on(run, "n0", "n1")) == []
 
 
 def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word(tmp_path: Path) -> None:
@@ -282,6 +312,90 @@ def test_a_leader_that_leads_again_compares_from_where_it_stopped_without_a_word
     assert imported(written(*before, *after), tmp_path).summary.refuted is None
     with pytest.raises(UnexplainedError, match="do_compare of n0"):
         imported(written(*before, start, *after), tmp_path)
+
+
+# ---- What must have happened before a line though a later one shows it ----
+
+
+def test_who_votes_and_raises_its_term_before_the_vote_is_counted_has_voted_before(tmp_path: Path) -> None:
+    raised = ("[n1] n1_[INCREASE_TERM] from 0 to 1", "[n2] n2_[INCREASE_TERM] from 0 to 1")
+    explanation = imported(written(*raised, IN_TERM_0), tmp_path)
+    assert explanation.summary.hidden["SetCurrVoteFor"] == 2
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def test_a_compare_sent_before_its_leader_steps_down_may_be_handled_afterwards(tmp_path: Path) -> None:
+    lines = (*COMPARED, "[n0] [n0] [ChangeRoleToCandidate] from term: 1 and currTerm: 1", DIFFERENT)
+    explanation = imported(written(*lines), tmp_path)
+    told = [event.action for event in explanation]
+    assert told[-1] == "HandleDoCompare"
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def test_a_compare_that_its_leader_has_given_up_may_be_handled_besides_the_next(tmp_path: Path) -> None:
+    explanation = imported(written(*COMPARED, DIFFERENT, DIFFERENT), tmp_path)
+    assert explanation.summary.actions["HandleDoCompare"] == 2
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def test_a_compare_may_be_handled_by_one_that_follows_another_leader_by_then(tmp_path: Path) -> None:
+    """As published, it is obeyed whatever its term and leader; n2 has compared nothing with n1."""
+    explanation = imported(written(*LATE), tmp_path)
+    assert explanation.events[-1].args["m"]["src"] == "n0"
+    assert explanation.summary.hidden["AppendAsLeader"] == 4
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def test_a_compare_that_may_be_of_another_leader_does_not_show_where_the_log_of_the_first_ends(tmp_path: Path) -> None:
+    lines = parsed(written(*LATE), tmp_path)
+    follows_n2 = lines[-2]
+    for told, end in ((lines, None), ([line for line in lines if line is not follows_n2], 3)):
+        ahead = Ahead(Sightings([Thread("d.log", told)]), (0,))
+        assert ahead.goal("n0").end == end
+
+
+def test_a_leader_has_pushed_as_far_as_its_next_error_says(tmp_path: Path) -> None:
+    """It pushes 1 to 3 of the four entries it holds; the follower misses 1, and says so when it is told of another."""
+    lines = (
+        *COMPARED[:-2],
+        DIFFERENT,
+        "[n0] [Push-n1]Change state from COMPARE to TRUNCATE at 0",
+        "[n0] [Push-n1]Will push data to truncate truncateIndex=0 pos=0",
+        "[n1] [HandleDoTruncate] truncateIndex=0 pos=0",
+        "[n0] [Push-n1]Change state from TRUNCATE to APPEND at 0",
+        "[n0] [Push-n1]Change state from APPEND to COMPARE at -1",
+        START,
+        "[n0] [Push-n1]Error in EntryDispatcher-n0-n1 writeIndex=4 compareIndex=5",
+    )
+    explanation = imported(written(*lines), tmp_path)
+    assert explanation.summary.hidden["DoAppend"] == 3
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
+
+
+def brought_to_append(peer: str, index: int) -> tuple[str, ...]:
+    """What n0 and an empty peer say of a comparison at an index."""
+    return (
+        f"[n0] [Push-{peer}][DoCompare] compareIndex=-1 means start to compare",
+        f"[{peer}] [HandleDoCompare] compareIndex={index}",
+        f"[n0] [Push-{peer}]Change state from COMPARE to TRUNCATE at 0",
+        f"[n0] [Push-{peer}]Will push data to truncate truncateIndex=0 pos=0",
+        f"[{peer}] [HandleDoTruncate] truncateIndex=0 pos=0",
+        f"[n0] [Push-{peer}]Change state from TRUNCATE to APPEND at 0",
+    )
+
+
+def test_a_leader_commits_no_more_than_it_shows_next_whatever_others_show_later(tmp_path: Path) -> None:
+    lines = (
+        *ELECTED,
+        *(f"[{n}] [{n}][ChangeRoleToFollower] from term: 1 leaderId: n0 and currTerm: 1" for n in ("n1", "n2")),
+        *brought_to_append("n1", 0),
+        "[n1] [n1][FOLLOWER] term=1 ledgerBegin=0 ledgerEnd=1 committed=0 watermarks={}",
+        "[n0] [n0][LEADER] term=1 ledgerBegin=0 ledgerEnd=1 committed=0 watermarks={1={n0=1, n1=1, n2=-1}}",
+        *brought_to_append("n2", 1),
+        "[n2] [n2][FOLLOWER] term=1 ledgerBegin=0 ledgerEnd=1 committed=1 watermarks={}",
+    )
+    explanation = imported(written(*lines), tmp_path)
+    assert checked(explanation, tmp_path).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
@@ -437,5 +551,4 @@ def logged_step(number: int, event: Event, old: int, term: int) -> LogLine:
         words=words,
         numbers={"term": term, "old": old},
         marks={},
-        label=str(number),
     )

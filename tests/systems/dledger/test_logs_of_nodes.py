@@ -27,8 +27,10 @@ def of_nodes(paths: list[Path], version: str = "0.2.7", skew: int = 0) -> Import
     return import_log(paths, version, trace_spec, skew=skew)
 
 
-@pytest.mark.parametrize("pattern", ["log4j2", "logback"])
-@pytest.mark.parametrize("name", [path.name for path in LOGS])
+SPLIT = [(path.name, pattern) for path in LOGS for pattern in ("log4j2", "logback")]
+
+
+@pytest.mark.parametrize(("name", "pattern"), sampled(SPLIT, [SPLIT[0], SPLIT[3], SPLIT[4]]))
 def test_a_log_is_explained_as_well_where_each_node_wrote_its_own(name: str, pattern: str, tmp_path: Path) -> None:
     """DLedger's own log4j2.xml, and logback's default: neither tells the node, nor that a process is another one."""
     version, text = name.split("-")[1], (CAPTURED / name).read_text()
@@ -42,7 +44,7 @@ def test_a_log_is_explained_as_well_where_each_node_wrote_its_own(name: str, pat
     assert found.violations.keys() == expected.violations.keys()
 
 
-@pytest.mark.parametrize("order", sampled(ORDERS := ["012", "021", "102", "120", "201", "210"], ORDERS[::4]))
+@pytest.mark.parametrize("order", sampled(ORDERS := ["012", "021", "102", "120", "201", "210"], ["201"]))
 def test_stamps_of_whole_seconds_leave_the_order_open_and_a_behaviour_is_found(order: str, tmp_path: Path) -> None:
     """RocketMQ's logback files have `%d{yyy-MM-dd HH:mm:ss,GMT+8} %p %t - %m%n`."""
     paths = split_by_node(PARTITION.read_text(), "rocketmq", tmp_path)
@@ -51,7 +53,7 @@ def test_stamps_of_whole_seconds_leave_the_order_open_and_a_behaviour_is_found(o
 
 
 @pytest.mark.parametrize(
-    "name", sampled(NAMES := [path.name for path in sorted(CAPTURED.glob("*.ndjson"))], NAMES[1::4])
+    "name", sampled(NAMES := [path.name for path in sorted(CAPTURED.glob("*.ndjson"))], NAMES[1:2])
 )
 def test_what_was_recorded_is_never_refuted_where_stamps_are_of_whole_seconds(name: str, tmp_path: Path) -> None:
     """Two of them are not explained: which of many steps of a second came first matters."""
@@ -94,7 +96,36 @@ def test_a_process_that_may_be_another_one_is_not_refuted_by_the_role_of_the_las
         of_nodes(split_by_node(written(*lines), "log4j2", tmp_path))
 
 
-def test_hidden_steps_of_several_logs_have_no_line_and_entries_are_named_by_log_and_line(tmp_path: Path) -> None:
+def test_a_process_that_says_that_it_has_started_is_another_one_if_one_said_so_before(tmp_path: Path) -> None:
+    """DLedger.main writes it; a process whose files hold no entry does not say that it recovers them."""
+    started = "[n0] [n0] group g start ok with config {}"
+    voted = "[n0] n0_[INCREASE_TERM] from 1 to 2"
+    twice = of_nodes(split_by_node(written(started, *ELECTED, started, voted), "log4j2", tmp_path))
+    assert twice.summary.actions["Restart"] == 1
+    assert checked(twice, tmp_path).verdict is Verdict.HOLDS
+    with pytest.raises(UnexplainedError, match="next_term of n0"):
+        of_nodes(split_by_node(written(*ELECTED, started, voted), "log4j2", tmp_path))
+
+
+def test_a_process_that_recovers_its_files_and_then_says_that_it_has_started_is_one(tmp_path: Path) -> None:
+    """Its threads may write before that."""
+    text = (CAPTURED / "dledger-0.2.7-figure8.log").read_text()
+    lines, processes = [], set[str]()
+    for line in text.splitlines(keepends=True):
+        lines.append(line)
+        head = re.match(r"(?P<time>\S+) seq<\d+ \[(?P<process>(?P<node>n\d)/\d)\].*GetVoteResponse", line)
+        if head and head["process"] not in processes:
+            processes.add(head["process"])
+            said = f"INFO [main] DLedger - [{head['node']}] group g start ok with config {{}}"
+            lines.append(f"{head['time']} seq<0 [{head['process']}] {said}\n")
+    apart = of_nodes(split_by_node("".join(lines), "log4j2", tmp_path))
+    assert len(processes) > 3
+    assert apart.summary.actions == imported(text, tmp_path).summary.actions
+
+
+def test_hidden_steps_of_several_logs_have_no_line_and_entries_are_named_by_leader_term_and_index(
+    tmp_path: Path,
+) -> None:
     paths = split_by_node(PARTITION.read_text(), "log4j2", tmp_path)
     for number, path in enumerate(paths):  # each machine has a file of this name
         (tmp_path / str(number)).mkdir()
@@ -102,7 +133,7 @@ def test_hidden_steps_of_several_logs_have_no_line_and_entries_are_named_by_log_
     explanation = of_nodes(paths)
     values = [event.args["value"] for event in explanation if event.action == "AppendAsLeader"]
     assert len(values) == len(set(values))
-    assert all(re.fullmatch(r"\?.*/[012]/store\.log:\d+\.\d+", value) for value in values)
+    assert all(re.fullmatch(r"\?n[012]\.\d+\.\d+", value) for value in values)
     assert all(event.line is None for event in explanation if event.action == "AppendAsLeader")
     assert all(event.line for event in explanation if event.action == "NextTerm")
 

@@ -22,6 +22,7 @@ from lockstep.conformance.check import (
     conclude,
     failure,
     finding,
+    place_of_event,
     place_of_property,
 )
 from lockstep.conformance.interface import Interface
@@ -128,6 +129,7 @@ class _Check:
                 # tell of everything before it does it.
                 module = self._module(probing=True)
                 result = self._run_to_the_last(module, folder)
+        self.result.notes += [f"note: {why}" for why in module.unwritten.values()]
         self._note_violations()
         if result.verdict is TlcVerdict.VIOLATED:
             self._judge_error(module, result)
@@ -165,10 +167,15 @@ class _Check:
         """Run TLC until it finds no further property violated; return its last result."""
         while True:
             result = self._run_tlc(module, folder, self.violated)
-            name = _violated_property(result)
+            name = self._named(module, _violated_property(result))
             if name is None or name in self.violated:
                 return result
             self.violated[name] = self._events_taken(module, result)
+
+    def _named(self, module: TraceModule, violated: str | None) -> str | None:
+        """Return the INVARIANT or PROPERTY of the cfg that TLC means where it names something as violated."""
+        cfg = self.parsed.program.cfg
+        return violated if violated in (*cfg.invariants, *cfg.properties) else module.property_of.get(violated or "")
 
     def _run_tlc(self, module: TraceModule, folder: Path, without: Collection[str]) -> TlcResult:
         left = None if self.deadline is None else self.deadline - time.monotonic()
@@ -243,7 +250,7 @@ class _Check:
     def _deviates(self, number: int, printed: tuple[str, Value] | None) -> None:
         """Note the event that TLC did not take, and what it printed about it."""
         line, event = self._at(number)
-        self.place = f"line {line} ({event.action} of {event.node})"
+        self.place = place_of_event(line, event)
         if printed is None:
             name = event.action
             hint = "TLC finds no such step; the compiled engine names the conjunct that is false"
@@ -282,7 +289,7 @@ class _Check:
             number, compared = _compared_last(module, result)
         self._count(max(0, number - 1))
         line, event = self._at(number)
-        self.place = f"line {line} ({event.action} of {event.node})" if number else "the initial state"
+        self.place = place_of_event(line, event) if number else "the initial state"
         if compared:
             raise self.reading.malformed(line, compared, result.reason)
         raise TlaError(result.reason)

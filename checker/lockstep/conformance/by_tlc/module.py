@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lockstep.conformance.by_tlc.names import SENT, SHOWS, Names
 from lockstep.conformance.by_tlc.parts import Parts
+from lockstep.conformance.by_tlc.properties import PropertyParts
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
 from lockstep.tla.loading.project import Parsed
@@ -32,6 +33,8 @@ class TraceModule:
         names: the names of its own.
         text: the module.
         events: the events, in order; None stands between one trace and the next.
+        unwritten: properties that TLC is not asked anything of, each with the reason; see PropertyParts.
+        property_of: the PROPERTY of the cfg that is meant where TLC names something else, by that name.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ class TraceModule:
         self.names, self._literals = self._parts.names, self._parts.literals
         self._actions, self._comparisons = self._parts.actions, self._parts.comparisons
         self._reading = Reading("", spec.actions, interface)
-        steps = list(self._events())
+        steps = [*self._properties(), *self._events()]
         dispatch, root = self._dispatch()
         self.text = "".join(f"{line}\n" for line in self._assembled([*steps, *dispatch], root))
 
@@ -65,7 +68,9 @@ class TraceModule:
         """
         cfg = self._parts.parsed.program.cfg
         checked = [f"INVARIANT {name}" for name in cfg.invariants if name not in without]
-        checked += [f"PROPERTY {name}" for name in cfg.properties if name not in without]
+        whole = [name for name in cfg.properties if name not in self._of_behaviours]
+        checked += [f"PROPERTY {name}" for name in whole if name not in without]
+        checked += [f"PROPERTY {part}" for part, name in self._taken_apart.items() if name not in without]
         return self._parts.write(folder, self.text, checked)
 
     # ---- The parts of the module ----
@@ -77,6 +82,28 @@ class TraceModule:
         yield from self._parts.init([f"{self.names.next_event} \\in {{{', '.join(map(str, begins))}}}"])
         yield self._parts.next(root)
         yield "===="
+
+    def _properties(self) -> Iterator[str]:
+        """Write what a trace can be checked for of the properties that speak of behaviours without end."""
+        program = self._parts.parsed.program
+        parts = PropertyParts(program, self._parts.source, self.names.prefix)
+        variables = ", ".join([*self.spec.variables, self.names.next_event])
+        self._of_behaviours = [name for name in program.cfg.properties if parts.speaks_of_behaviours(name)]
+        self._taken_apart: dict[str, str] = {}
+        self.property_of = {called: name for name in program.cfg.properties for called in parts.called(name)}
+        lines = []
+        for name in self._of_behaviours:
+            found = parts.of(name)
+            self.property_of |= {operator: name for _, operator in (*found.states, *found.first)}
+            formulas = [f"[]{operator}" for _, operator in found.states]
+            formulas += [f"[][{operator}]_<<{variables}>>" for _, operator in found.steps]
+            formulas += [operator for _, operator in found.first]
+            for formula in formulas:
+                part = f"{self.names.prefix}property{len(self._taken_apart) + 1}"
+                self._taken_apart[part] = self.property_of[part] = name
+                lines.append(f"{part} == {formula}")
+        self.unwritten = parts.unwritten
+        yield from [*parts.lines, *lines]
 
     def _has_outbox(self) -> bool:
         return self._interface.has_outbox(self.spec)

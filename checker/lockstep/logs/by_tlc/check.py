@@ -19,12 +19,12 @@ from lockstep.logs.check import (
     conclude_nothing_told,
     conclude_refuted,
     first_of,
-    smallest,
     violation,
 )
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order
 from lockstep.logs.reading.mapped import read_logs
+from lockstep.logs.search import smallest
 from lockstep.tla.loading.project import Parsed
 from lockstep.trace.json_lines import source_name
 
@@ -61,6 +61,7 @@ def check_logs_with_tlc(
         say(f"{source}: TLC explores what may explain {logs.lines:,} lines")
         order = Order(logs.threads, logs.skew, logs.resolution)
         runs = Runs(subject, parsed, [order], timeout_seconds=timeout_seconds, jar=jar)
+        verdict.notes += [f"note: {why}" for why in runs.unwritten.values()]
         try:
             _judge(verdict, runs, order, subject, strict)
         except Undecided as error:

@@ -10,9 +10,9 @@ from typing import Any
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.by_tlc.module import search_tree
 from lockstep.conformance.by_tlc.parts import Parts
+from lockstep.conformance.by_tlc.properties import Properties
 from lockstep.conformance.compare import Has, Size
 from lockstep.logs.by_tlc.choices import Choices, ChoosingActions
-from lockstep.logs.by_tlc.properties import Properties
 from lockstep.logs.check import Subject
 from lockstep.logs.lines import Claim, Line
 from lockstep.logs.order import Order
@@ -43,6 +43,7 @@ class LogModule:
     Attributes:
         names: the names of its own.
         stages: by number, from 1 on, what the lines claim.
+        unwritten: properties that TLC is not asked anything of, each with the reason.
         hidden: the hidden actions; their numbers follow those of the stages.
         text: the module.
     """
@@ -66,6 +67,7 @@ class LogModule:
         self.stages: dict[int, Stage] = {}
         self._choices = Choices(self.names, self._parts.literals, self._parts.comparisons)
         self._properties = Properties(parsed.program, self._parts.source, prefix)
+        self.unwritten = self._properties.unwritten
         lines = [line for log in range(len(orders)) for line in self._steps_of(log)]
         tree, self._root = search_tree(
             [f"{prefix}log{log}" for log in range(1, len(orders) + 1)], self._log, self.names, "logs"
@@ -234,9 +236,7 @@ class LogModule:
             return
         node = "0"
         if observe in spec.definitions and spec.arity(observe):
-            if claim.node is None:
-                where = self.orders[stage.log].threads[stage.thread].place(stage.line)
-                raise BadInputError(f"{where}: it shows what {observe} gives of a node, and tells no node")
+            assert claim.node is not None  # the reading of the lines sees to that
             node = self._parts.literals.of(claim.node)
         agrees, seen = self._parts.comparisons.shows(claim.shows), f"{self.names.observed}({node})'"
         kept = f'{self._ops}!KeepSeen("{self.names.prefix}", {self._log}, {self._at}, {stage.code}, {seen})'

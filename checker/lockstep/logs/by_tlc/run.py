@@ -18,6 +18,7 @@ from lockstep.logs.by_tlc.module import LogModule, Stage
 from lockstep.logs.check import Subject
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
+from lockstep.logs.steps.sight import unknown_node
 from lockstep.tla.loading.project import Parsed
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.operators.bounds import Exactly
@@ -62,7 +63,11 @@ class Moment:
 
 
 class Runs:
-    """Runs TLC for the logs of one system, or for several such logs, until the time is spent."""
+    """Runs TLC for the logs of one system, or for several such logs, until the time is spent.
+
+    Attributes:
+        unwritten: properties that TLC is not asked anything of, each with the reason.
+    """
 
     def __init__(
         self,
@@ -78,6 +83,7 @@ class Runs:
         self._deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         self._module = LogModule(*self._given)
         self._orders = orders
+        self.unwritten = self._module.unwritten
 
     def explore(self) -> list[Explored]:
         """Explore all behaviours, in one run for all logs.
@@ -178,12 +184,18 @@ class Runs:
             if what == PROBE:
                 compared, code = rest[0], rest[1] or code
         claimed = self._module.stages.get(code)
+        if claimed is not None and (unknown := self._unknown_node(claimed)) is not None:
+            return BadInputError(f"{self._place(claimed)}: {unknown}")
         if claimed is None or not compared:
             return Undecided(result.reason)
         place = f"{self._place(claimed)}: field `{compared}`"
         if len(claimed.line.readings) == 1:
             return BadInputError(f"{place}: {result.reason}")
         return Undecided(f"{place}: {result.reason}")
+
+    def _unknown_node(self, stage: Stage) -> str | None:
+        subject = self._given[0]
+        return unknown_node(subject.spec, subject.interface.observe, stage.claim)
 
     def _place(self, stage: Stage) -> str:
         return self._orders[stage.log].threads[stage.thread].place(stage.line)

@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Has, Size, Words, equal_count, is_so, to_value
 from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.reading.mapping import Mapping, Rule, Said, Same, Source, duration
-from lockstep.logs.reading.records import UNTOLD, Log, Parts, Record, cut, logs_of, missing_of, plain, records
-from lockstep.logs.reading.stamps import nanoseconds
+from lockstep.logs.reading.records import UNTOLD, Parts, Record, cut, plain, records
+from lockstep.logs.reading.rotation import Log, logs_of, missing_of
+from lockstep.logs.reading.stamps import Stamps
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
-from lockstep.trace.format import Event
+from lockstep.trace.format import OBSERVE, Event
 from lockstep.trace.json_lines import TraceError, source_name
 
 
@@ -54,18 +55,22 @@ class Rules:
         path = record.first_of(paths)
         if path is None and self.mapping.otherwise == "error":
             raise record.error(record.lacks(paths))
-        kind = None if path is None else record.at(path)
-        return self._rules.get(kind, ()) if isinstance(kind, str) else ()
+        return () if path is None else self._rules.get(_name_of(record.at(path)), ())
 
     def _unknown(self, record: Record) -> str:
         path = record.first_of(self.mapping.kinds())
         if path is None:
             return f"no rule of the mapping fits the line: {record.text[:80]!r}"
         kind = record.at(path)
-        if isinstance(kind, str) and kind in self._rules:
+        if _name_of(kind) in self._rules:
             return f"field `{path}`: no rule for {kind!r} fits the line: see its `when` and `match`"
         near = did_you_mean(kind, self._rules) if isinstance(kind, str) else ""
         return f"field `{path}`: the mapping has no lines of kind {kind!r}{near}"
+
+
+def _name_of(kind: Any) -> str:
+    """Return the name of a kind that a line tells: a string, or an integer in digits; "" of what is neither."""
+    return kind if isinstance(kind, str) else str(kind) if type(kind) is int else ""
 
 
 def _fitting(rule: Rule, matching: list[tuple[str, re.Pattern[str]]], record: Record) -> Record | None:
@@ -153,6 +158,10 @@ class Logs:
         return self.skew + self.resolution
 
 
+#: A node by the type of what names it, as 1 is not TRUE, and by its name.
+_Node: TypeAlias = tuple[str, str]
+
+
 def read_logs(
     paths: Sequence[Path],
     mapping: Mapping,
@@ -167,18 +176,17 @@ def read_logs(
     """
     reader = _Reader(mapping, spec, words)
     notes: list[str] = []
-    threads: dict[tuple[str, Any], list[Line]] = {}
-    ended: set[tuple[str, Any]] = set()
+    threads: dict[tuple[str, _Node | None], list[Line]] = {}
+    ended: set[tuple[str, _Node | None]] = set()
     for log in logs_of(paths):
         torn: list[str] = []
-        notes += (
-            f"note: {each} is not among the files: lines of {log.name} may be missing" for each in missing_of(log)
-        )
+        reader.times.begin_log()
+        if missing := missing_of(log):
+            notes.append(f"note: {missing}")
         for record in records(log, mapping, torn.append, tell):
             line, node = reader.line(record)
             if line is not None:
-                key = node if mapping.order == "node" else None
-                threads.setdefault((log.name, key), []).append(line)
+                threads.setdefault((log.name, node), []).append(line)
         notes += [f"note: {each}" for each in torn]
         if torn or (mapping.ends == "anywhere" and mapping.order == "file"):
             # Of a torn line it is not known which node's it is, be it one of which there is no other line.
@@ -187,7 +195,7 @@ def read_logs(
     if mapping.ends == "anywhere":
         ended |= threads.keys()
     found = tuple(
-        Thread(name if node is None else f"{name} of {node}", lines, (name, node) in ended)
+        Thread(name if node is None else f"{name} of {node[1]}", lines, (name, node) in ended)
         for (name, node), lines in threads.items()
     )
     if ended or mapping.start is not None:
@@ -216,9 +224,12 @@ def _message(source: Source | None, record: Record, name: str) -> str | None:
     if found is UNTOLD:
         return None
     if isinstance(found, bool) or not isinstance(found, str | int):
-        shown = json.dumps(found) if not isinstance(found, Parts) else "a record"
-        raise record.error(f"`{name}`: a message is named by a string or an integer, not by {cut(shown)}")
+        raise record.error(f"`{name}`: a message is named by a string or an integer, not by {cut(_written(found))}")
     return str(found)
+
+
+def _written(found: Any) -> str:
+    return "what is told in parts" if isinstance(found, Parts | Has | Size) else json.dumps(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,16 +247,17 @@ class PartOf:
 class _Reader:
     def __init__(self, mapping: Mapping, spec: Spec, words: Words) -> None:
         self.mapping, self.spec, self.words, self.rules = mapping, spec, words, Rules(mapping)
+        self.observe = mapping.observe or OBSERVE
+        self.shows_nodes = self.observe in spec.definitions and spec.arity(self.observe) > 0
         self.stamps = {stamp.field: stamp for stamp in mapping.stamps()}
+        self.times = Stamps(self.stamps.values())
 
-    def line(self, record: Record) -> tuple[Line | None, Any]:
+    def line(self, record: Record) -> tuple[Line | None, _Node | None]:
         known = self.rules.of(record)
         if known is None:
             return None, None
         rule, told = known
-        node = None if self.mapping.node is None else told.value(self.mapping.node)
-        node = None if node is UNTOLD else node
-        told = replace(told, node=node)
+        told = replace(told, node=UNTOLD if self.mapping.node is None else told.value(self.mapping.node))
         readings = tuple(tuple(self.claim(said, told) for said in each.said()) for each in rule.readings())
         line = Line(
             number=record.number,
@@ -257,7 +269,16 @@ class _Reader:
             receives=_message(rule.receives, told, "receives"),
             source=record.source,
         )
-        return line, node
+        return line, self.name_of_node(told)
+
+    def name_of_node(self, record: Record) -> _Node | None:
+        """Return what names the thread of a line, None where all of a file are one."""
+        node = record.node
+        if node is UNTOLD or self.mapping.order == "file":
+            return None
+        if not isinstance(node, str | int | None):
+            raise record.error(f"`node`: a node is named by a string or an integer, not by {cut(_written(node))}")
+        return type(node).__name__, str(node)
 
     def time(self, record: Record) -> int | None:
         if not self.stamps:
@@ -266,15 +287,18 @@ class _Reader:
         if path is None:
             raise record.error(record.lacks(self.stamps))
         try:
-            return nanoseconds(record.at(path), self.stamps[path])
+            return self.times.read(record.at(path), self.stamps[path])
         except ValueError as error:
             raise record.error(f"field `{path}`: {error}") from None
 
     def claim(self, said: Said, record: Record) -> Claim:
         told = {name: self.told(name, record.value(source), record) for name, source in said.args.items()}
-        node = None if record.node is None else self.value(record.node, record, "node")
+        node = None if record.node is UNTOLD else self.value(record.node, record, "node")
         known = {name: each for name, each in told.items() if each is not None}
-        return Claim(said.action or "", known, shown(said, record), node, said.repeat)
+        shows = shown(said, record)
+        if shows and node is None and self.shows_nodes:
+            raise record.error(f"`node`: it shows what {self.observe} gives of a node, and tells no node")
+        return Claim(said.action or "", known, shows, node, said.repeat)
 
     def told(self, name: str, found: Any, record: Record) -> Exactly | Matching | None:
         if found is UNTOLD:

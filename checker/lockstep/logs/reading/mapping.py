@@ -23,7 +23,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime, time
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -55,6 +56,10 @@ UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 
 #: What a JSON field may be compared with.
 Scalar: TypeAlias = bool | int | str | None
+
+
+#: No duration is longer, in nanoseconds, and so many digits are enough to write it.
+_MOST, _LONGEST = 2**63, 40
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True, rename={"cast": "as"}):
@@ -210,7 +215,7 @@ class MappingError(BadInputError):
 def duration(told: str) -> int:
     """Return a duration in nanoseconds."""
     number, unit = re.fullmatch(r"([0-9.]+) ?([a-z]+)", told).groups()  # type: ignore[union-attr]  # Duration's pattern
-    return round(float(number) * UNITS[unit])
+    return round(Fraction(number) * UNITS[unit])
 
 
 def read_mapping(path: Path) -> Mapping:
@@ -270,8 +275,11 @@ def _problems(mapping: Mapping) -> Iterator[tuple[str, str]]:
             yield from _expression(f"{place}.match.{name}", expression)
         for field, source in _sources(place, rule):
             yield from _of_source(field, source)
-        if rule.delay and mapping.time is None:
-            yield f"{place}.delay", "it says nothing without `time`"
+            if mapping.node is None and _asks_for_node(source):
+                yield field, "the lines have no `node`"
+        if rule.delay:
+            yield from _of_duration(f"{place}.delay", rule.delay, mapping)
+        yield from _of_repeats(place, rule)
     yield from _of_all(mapping)
 
 
@@ -283,8 +291,7 @@ def _of_all(mapping: Mapping) -> Iterator[tuple[str, str]]:
     if mapping.ends == "anywhere" and mapping.files == "apart" and mapping.order == "file":
         yield "ends", "it says nothing of one log: where several are of one system, say so with `files` or `order`"
     for name in ("skew", "resolution"):
-        if duration(getattr(mapping, name)) and mapping.time is None:
-            yield name, "it says nothing without `time`"
+        yield from _of_duration(name, getattr(mapping, name), mapping)
     for index, text in enumerate(mapping.texts()):
         place = f"text[{index}].pattern" if isinstance(mapping.text, list) else "text.pattern"
         needs = text.format in ("logback", "log4j", "regex")
@@ -297,6 +304,24 @@ def _of_all(mapping: Mapping) -> Iterator[tuple[str, str]]:
     for name in ("kind", "time", "text"):
         if getattr(mapping, name) == []:
             yield name, "it names none"
+
+
+def _of_duration(place: str, told: str, mapping: Mapping) -> Iterator[tuple[str, str]]:
+    if len(told) > _LONGEST or duration(told) > _MOST:
+        yield place, "it is longer than 290 years"
+    elif duration(told) and mapping.time is None:
+        yield place, "it says nothing without `time`"
+
+
+def _of_repeats(place: str, rule: Rule) -> Iterator[tuple[str, str]]:
+    """Yield where no action is repeated, though it is said how often."""
+    said: list[tuple[str, Said]] = [(place, rule)]
+    for index, reading in enumerate(rule.readings()):
+        way = f"{place}.either[{index}]" if rule.either else place
+        said += [(way, reading), *((f"{way}.steps[{number}]", each) for number, each in enumerate(reading.steps))]
+    for where, each in said:
+        if each.repeat > 1 and each.action is None:
+            yield f"{where}.repeat", "there is no `action` beside it that could be repeated"
 
 
 def _time_format(stamp: Stamp) -> Iterator[tuple[str, str]]:
@@ -328,6 +353,10 @@ def _of_source(place: str, source: Source) -> Iterator[tuple[str, str]]:
     given = [source.field, source.file, source.parts, source.node or None, source.has, source.size]
     if sum(each is not None for each in given) + (source.value is not msgspec.UNSET) != 1:
         yield place, "give one of `field`, `value`, `file`, `node = true`, `parts`, `has` and `size`"
+    values = {"value": source.value, **{f"values.{word}": each for word, each in (source.values or {}).items()}}
+    for name, value in values.items():
+        for each in _no_values(value):
+            yield f"{place}.{name}", f"{each} is no value of TLA+; a text stands in quotes"
     if source.file is not None:
         yield from _expression(f"{place}.file", source.file, groups=1)
     for within in ("parts", "has"):
@@ -335,6 +364,23 @@ def _of_source(place: str, source: Source) -> Iterator[tuple[str, str]]:
             yield from _of_source(f"{place}.{within}.{name}", part)
     if source.size is not None:
         yield from _of_source(f"{place}.size", source.size)
+
+
+def _no_values(tree: Any) -> Iterator[Any]:
+    """Yield what TOML has and TLA+ has not: dates, times, and numbers with a fraction."""
+    if isinstance(tree, date | time | float):
+        yield tree
+    elif isinstance(tree, list | dict):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _no_values(part)
+
+
+def _asks_for_node(source: Source) -> bool:
+    """Tell whether the line's node, or a part that is it, is wanted."""
+    if isinstance(source, str):
+        return False
+    parts = [*(source.parts or {}).values(), *(source.has or {}).values(), *([source.size] if source.size else [])]
+    return source.node or any(map(_asks_for_node, parts))
 
 
 def _expression(place: str, expression: str, groups: int = 0) -> Iterator[tuple[str, str]]:

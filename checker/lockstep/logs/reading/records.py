@@ -16,6 +16,7 @@ from lockstep.base.near import did_you_mean
 from lockstep.conformance.compare import Has, Size
 from lockstep.logs.reading.mapping import Field, Source
 from lockstep.logs.reading.mapping import Mapping as LogMapping
+from lockstep.logs.reading.rotation import Log
 from lockstep.logs.reading.texts import Split, splitting
 from lockstep.trace.json_lines import (
     STDIN,
@@ -28,9 +29,6 @@ from lockstep.trace.json_lines import (
     source_name,
     unreasonable,
 )
-
-#: What a rotation adds to the name of a log: a number or a date, and how it is packed.
-_ROTATED = re.compile(r"^(?P<base>.+?)(?:[.-](?P<number>\d{1,4}|\d{4}-\d\d-\d\d(?:[-T]\d+)?))?(?P<packed>\.gz)?$")
 
 _GZIP = b"\x1f\x8b"
 
@@ -79,7 +77,7 @@ class Record:
     number: int
     text: str
     fields: dict[str, Any]
-    node: Any = None
+    node: Any = UNTOLD
 
     def error(self, problem: str) -> TraceError:
         """Make the error of the line."""
@@ -177,6 +175,8 @@ class Record:
             found = re.search(source.file, Path(self.source).name)
             if found is None:
                 raise self.error(f"the file's name has nothing like {source.file!r}")
+            if found[1] is None:
+                raise self.error(f"the group of {source.file!r} takes no part in the file's name")
             return found[1]
         if source.field is None:
             return source.value
@@ -209,39 +209,6 @@ class Record:
 def cut(text: str) -> str:
     """Shorten what a line says."""
     return text if len(text) <= _LONG else f"{text[:_LONG]}..."
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """One log: its files in their order, the oldest first."""
-
-    name: str
-    paths: tuple[Path, ...]
-
-
-def logs_of(paths: Sequence[Path]) -> list[Log]:
-    """Put the files together that are one log, rotated: `a.log.2.gz`, `a.log.1` and `a.log`."""
-    found: dict[str, list[tuple[tuple[int, str], Path]]] = {}
-    for path in paths:
-        name = _ROTATED.match(path.name)
-        base, number = (path.name, None) if name is None else (name["base"], name["number"])
-        order = (1, "") if number is None else (0, number if "-" in number else f"{10**6 - int(number)}")
-        found.setdefault(str(path.with_name(base)), []).append((order, path))
-    return [
-        Log(base if len(files) > 1 else source_name(files[0][1]), tuple(path for _, path in sorted(files)))
-        for base, files in found.items()
-    ]
-
-
-def missing_of(log: Log) -> list[str]:
-    """List the files of a rotated log that lie between others of it, and are not given."""
-    names = {match["number"]: match["base"] for path in log.paths if (match := _ROTATED.match(path.name))}
-    numbers = [int(number) for number in names if number and number.isdigit()]
-    if len(log.paths) < 2 or not numbers or any("-" in (number or "") for number in names):
-        return []
-    base = next(iter(names.values()))
-    absent = [number for number in range(min(1, *numbers), max(numbers)) if number not in numbers]
-    return [*(f"{base}.{number}" for number in absent), *([] if None in names else [base])]
 
 
 def records(

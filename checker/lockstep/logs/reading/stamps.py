@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,42 @@ from lockstep.logs.reading.mapping import UNITS, Stamp
 _FRACTION = re.compile(r"([.,])(\d+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST = 2**63
+
+#: A year with a 29th of February, and how long it is.
+_LEAP, _YEAR = 2000, 366 * 86_400 * 10**9
+
+
+class Stamps:
+    """Reads the stamps of some logs, line by line.
+
+    Where they tell no year, it is that in which a stamp is nearest to the one above it, or for the first of a log to
+    the first of all logs: so stamps go on over the end of a year. Each such year has a 29th of February.
+    """
+
+    def __init__(self, stamps: Iterable[Stamp]) -> None:
+        """Take what the stamps are like."""
+        self._without_year = {stamp for stamp in stamps if stamp.format is not None and not _tells_year(stamp.format)}
+        self._first: int | None = None
+        self._above: int | None = None
+
+    def begin_log(self) -> None:
+        """Begin with the next log."""
+        self._above = self._first
+
+    def read(self, value: Any, stamp: Stamp) -> int:
+        """Return a stamp in nanoseconds; raises ValueError where it is none."""
+        if stamp not in self._without_year:
+            return nanoseconds(value, stamp)
+        found = nanoseconds(f"{_LEAP} {value}", Stamp(field=stamp.field, format=f"%Y {stamp.format}"))
+        if self._above is not None:
+            found += round((self._above - found) / _YEAR) * _YEAR
+        self._above = found
+        self._first = found if self._first is None else self._first
+        return found
+
+
+def _tells_year(form: str) -> bool:
+    return any(word in "YyGcx" for word in re.findall(r"%([%A-Za-z])", form))
 
 
 def nanoseconds(value: Any, stamp: Stamp) -> int:

@@ -15,11 +15,12 @@ from lockstep.tla.values.operators.next_state import NextState, UnassignedError
 if TYPE_CHECKING:
     from lockstep.tla.explore import Step
 
-__all__ = ["SpecFault", "blamed", "placed"]
+__all__ = ["SpecFault", "blamed", "place_of", "place_of_line", "placed"]
 
 #: What generated source is compiled as.
 _FILE = "<compiled TLA+>"
 _PLACE = re.compile(r"# (\w+\.tla:\d+:\d+)")
+_OWN_PLACE = re.compile(r" at (\w+\.tla:\d+:\d+)")
 
 
 class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
@@ -62,12 +63,29 @@ def blamed(
     frame, line = _innermost(error.__traceback__)
     lines = source.splitlines()
     if frame is not None and isinstance(error, UnassignedError) and "State((" in lines[line - 1]:
-        said = " and ".join(_unassigned(frame))
+        lacking = " and ".join(_unassigned(frame))
         verb = "is" if what == "Init" else "becomes"
         hint = "" if what == "Init" else " (a missing UNCHANGED?)"
-        return SpecFault(INCOMPLETE_STEP, place, f"{called} does not say what {said} {verb}{hint}", trace)
+        return SpecFault(INCOMPLETE_STEP, place, f"{called} does not say what {lacking} {verb}{hint}", trace)
     near = next(_places(lines, line), place) if frame is not None else place
-    return SpecFault(NO_VALUE, near, f"{called}: {error}" if called else str(error), trace)
+    said = str(error)
+    if (own := _OWN_PLACE.search(said)) is not None:  # of a CASE or a CHOOSE, which is nearer than its conjunct
+        near, said = own[1], said.replace(own[0], "", 1)
+    if isinstance(error, UnassignedError):
+        read = error.name if what == "Init" else f"{error.name}'"
+        said = f"{read} is read before it is said what {read} is: put `{read} = ...` before it"
+    return SpecFault(NO_VALUE, near, f"{called}: {said}" if called else said, trace)
+
+
+def place_of(error: BaseException, source: str) -> str:
+    """Return the place in the spec that an error comes from; empty where it does not come from generated code."""
+    frame, line = _innermost(error.__traceback__)
+    return "" if frame is None else place_of_line(source, line)
+
+
+def place_of_line(source: str, line: int) -> str:
+    """Return the place in the spec of a line of generated source; empty where it has none."""
+    return next(_places(source.splitlines(), line), "")
 
 
 def placed(error: Exception, source: str) -> Exception:

@@ -95,6 +95,20 @@ class Configured:
             if target not in self.values:  # a value stands for an operator whatever its arguments are, as in TLC
                 self._check_arity(uid, self._arity(target))
 
+    def passed_over(self) -> dict[str, str]:
+        """Name what no module declares, though the configuration gives it a value, and what is nearly its name.
+
+        A model value that is given to its own name is no such thing: it stands in the values of others.
+        """
+        found = {}
+        for name, value in self.cfg.constants.items():
+            if name not in self.top and not (type(value) is ModelValue and value.name == name):
+                declared = [self.tree.name_of(uid) for uid in self.tree.declarations]
+                if near := did_you_mean(name, declared):
+                    place = f"{self.cfg.places[name]}: " if name in self.cfg.places else ""
+                    found[name] = f"{place}{WRONG_CFG} note: no module declares {name}, which is passed over{near}"
+        return found
+
     def _is_variable(self, uid: int) -> bool:
         declared = self.tree.declarations.get(uid)
         return declared is not None and declared.is_variable

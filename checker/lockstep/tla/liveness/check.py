@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import WRONG_CFG, BadInputError
 from lockstep.tla.liveness.formulas import Formula
 from lockstep.tla.liveness.graph import Graph, Valuation
 from lockstep.tla.liveness.replay import Met, Word, conditions_met
@@ -16,7 +16,15 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.operators.next_state import UnassignedError
 
-__all__ = ["Checked", "Found", "LassoContradictedError", "LivenessRefusedError", "check_temporal", "refuse_sameness"]
+__all__ = [
+    "Checked",
+    "Found",
+    "LassoContradictedError",
+    "LivenessRefusedError",
+    "check_temporal",
+    "refuse_sameness",
+    "sameness_in_the_way",
+]
 
 
 class LivenessRefusedError(BadInputError):
@@ -55,12 +63,22 @@ class Found:
 
 def refuse_sameness(spec: Spec) -> None:
     """Raise LivenessRefusedError where a cfg has temporal properties, and SYMMETRY or VIEW besides."""
-    for entry, name in (("SYMMETRY", spec.symmetry), ("VIEW", spec.view)):
-        if spec.temporal and name is not None:
-            listed = ", ".join(spec.temporal)
-            raise LivenessRefusedError(
-                f"{spec.name}: the cfg's {entry} {name} leaves too few behaviours to check {listed}; remove it"
-            )
+    found = sameness_in_the_way(spec)
+    if found is not None:
+        place, said = found
+        raise LivenessRefusedError(f"{place}: {WRONG_CFG} {said}")
+
+
+def sameness_in_the_way(spec: Spec) -> tuple[str, str] | None:
+    """Say where a cfg has SYMMETRY or VIEW beside temporal properties, and what to remove; None where it has not."""
+    entries = [(kind, name) for kind, name in (("SYMMETRY", spec.symmetry), ("VIEW", spec.view)) if name is not None]
+    if not entries or not spec.temporal:
+        return None
+    named = " and ".join(f"the {kind} {name}" for kind, name in entries)
+    leaves, them = ("leaves", "it") if len(entries) == 1 else ("leave", "them")
+    place = ":".join([spec.cfg_file, *([spec.cfg_places[name]] if (name := entries[0][1]) in spec.cfg_places else [])])
+    listed = ", ".join(spec.temporal)
+    return place, f"{named} {leaves} too few behaviours to check {listed}; remove {them}"
 
 
 @dataclass

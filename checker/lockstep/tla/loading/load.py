@@ -77,6 +77,7 @@ def load_spec(
     spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked, *([] if start is None else [start])))
     cached = _cache_file(cache_dir, root.stem, spec_hash, None if jar is None else Path(jar))
     if (known := _cached(cached)) is not None:
+        known.cfg_file = cfg.file
         return known
     try:
         xml = exported(root, modules, directories, cached.parent, java=java, jar=jar)
@@ -87,7 +88,9 @@ def load_spec(
     except (CompileError, sany.SanyError) as error:
         raise _of_pluscal(error, root, modules[root.stem]) from error
     write_cached(cached, source.encode())
-    return Spec(source)
+    made = Spec(source)
+    made.cfg_file = cfg.file
+    return made
 
 
 def _of_pluscal(error: CompileError | sany.SanyError, root: Path, text: str) -> CompileError | sany.SanyError:

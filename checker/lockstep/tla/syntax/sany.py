@@ -175,6 +175,10 @@ _OWN_PLACE = re.compile(
 )
 
 
+#: The place of what something conflicts with, in what SANY says.
+_OTHER_PLACE = re.compile(r"the one at line (\d+), col (\d+) to line \d+, col \d+ of module (\w+)")
+
+
 def _refusal(source: Path, done: _Done, again: _Done) -> SanyError:
     """Return what SANY says against a module; raises ToolDied where it was not SANY that answered."""
     text = again.stdout.decode(errors="replace")
@@ -184,7 +188,7 @@ def _refusal(source: Path, done: _Done, again: _Done) -> SanyError:
     if not re.search(r"error|abort|cannot find", text, re.IGNORECASE):
         text = done.text
     found = sany_error([line.strip() for line in text.splitlines() if not _NO_WORDS.fullmatch(line.strip())], source)
-    said = " ".join(_OWN_PLACE.sub("", found.message).split())
+    said = " ".join(_OWN_PLACE.sub("", _OTHER_PLACE.sub(r"the one at \3.tla:\1:\2", found.message)).split())
     unknown = re.search(r"Unknown operator: `(\w+)'|Could not find declaration or definition of symbol '(\w+)'", said)
     if unknown is not None:
         word = unknown[1] or unknown[2]

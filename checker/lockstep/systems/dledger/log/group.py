@@ -81,11 +81,12 @@ def _of_one_node(lines: Sequence[LogLine]) -> list[LogLine]:
         listed = " and ".join(sorted(names))
         raise line.error(f"the log is of {listed}: give each its own, or write [NODE/INCARNATION] before their lines")
     (node,) = names
-    found, life, stage = [], 1, -1
+    found, life, stage, has_started = [], 1, -1, False
     for line in lines:
         here = RECOVERY.index(line.kind) if line.kind in RECOVERY else -1
-        if -1 < here <= stage:
-            life += 1
+        is_another = -1 < here <= stage or (line.kind == "started" and has_started)
+        life += is_another
+        has_started = line.kind == "started" or (has_started and not is_another)
         stage = here if here > -1 else len(RECOVERY) if line.kind else stage
         found.append(replace(line, node=node, incarnation=life))
     return found

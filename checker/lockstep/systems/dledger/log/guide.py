@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from lockstep.logs.lines import Line, Thread
 from lockstep.logs.order import Positions
 from lockstep.logs.steps import Begin, Path, Reached
-from lockstep.systems.dledger.log.line_steps import CHANGES_OF_ROLE, READERS, At
+from lockstep.systems.dledger.log.at import At
+from lockstep.systems.dledger.log.line_steps import CHANGES_OF_ROLE, READERS
 from lockstep.systems.dledger.log.lines import LogLine
 from lockstep.systems.dledger.log.runs import Run, essence
 from lockstep.systems.dledger.log.sightings import Ahead, Sightings
@@ -51,8 +52,14 @@ class DLedgerGuide:
         read, at = READERS[line.kind], At(line, Run(self._spec, state, ahead.saves), self._nodes, ahead)
         if line.kind in CHANGES_OF_ROLE:  # the leader may have done until then what shows only afterwards
             for run in at.advanced():
-                yield from read(At(line, run, self._nodes, ahead))
+                yield from self._compared(At(line, run, self._nodes, ahead))
+            yield from self._compared(at)
+            return
         yield from read(at)
+
+    def _compared(self, at: At) -> Iterator[Run]:
+        for run in at.compared():
+            yield from READERS[at.line.kind](At(at.line, run, self._nodes, at.ahead))
 
     def mistake(self, _state: State, _line: Line) -> str | None:
         """Find no mistake: the texts of the lines are DLedger's own."""

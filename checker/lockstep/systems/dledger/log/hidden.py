@@ -5,7 +5,7 @@ Everything here proposes, and the spec decides: each step is one of the spec's, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lockstep.systems.dledger.log.runs import Run
@@ -21,25 +21,33 @@ COMPARE_STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """Proposes hidden steps that explain a line; `label` names it in the values that clients may have sent."""
+    """Proposes hidden steps that explain a line.
 
-    label: str
+    `write_index` tells where the pushing from a leader to a peer comes to, if a later line does.
+    """
+
+    write_index: Callable[[str, str], int | None] = lambda _leader, _peer: None
 
     # ---- One entry ----
 
     def append(self, run: Run, leader: str, upto: int) -> Run | None:
-        """AppendAsLeader, until the leader's log ends at an index; what clients sent is not known."""
+        """AppendAsLeader, until the leader's log ends at an index; what clients sent is not known.
+
+        An entry has the same name before whatever line it is appended, so that what leads to one state is one.
+        """
         if upto - run.end(leader) > MOST_APPENDED:
             return None
         found: Run | None = run
         while found is not None and found.end(leader) < upto:
-            value = f"?{self.label}.{found.end(leader) + 1}"
+            value = f"?{leader}.{found.of(leader, 'currTerm')}.{found.end(leader) + 1}"
             found = found.hide("AppendAsLeader", leader, value=value)
         return found
 
     def push(self, run: Run, leader: str, peer: str, upto: int) -> Run | None:
-        """DoAppend, until the entry at an index is pushed."""
+        """DoAppend, until the entry at an index is pushed, or as far as a later line says that it went."""
         found: Run | None = run
+        most = self.write_index(leader, peer)
+        upto = upto if most is None else min(upto, most - 1)
         while found is not None and found.dispatcher(leader, peer, "writeIndex") <= upto:
             found = found.hide("DoAppend", leader, peer=peer)
         return found
@@ -55,6 +63,13 @@ class Hidden:
             found = self.push(found, leader, peer, index)
             found = None if found is None else self._handle_append(found, leader, peer, index, most)
         return found
+
+    def store_pushed(self, run: Run, leader: str, peer: str, upto: int) -> Run:
+        """HandleDoAppend of what is under way already, until the peer's log ends at an index, or as far as it goes."""
+        found: Run | None = run
+        while found is not None and found.end(peer) < upto:
+            run, found = found, self._handle_append(found, leader, peer, found.end(peer) + 1, None)
+        return run if found is None else found
 
     def _handle_append(self, run: Run, leader: str, peer: str, index: int, most: int | None) -> Run | None:
         for m in reversed(run.messages(leader, peer, "request", "APPEND", index)):
@@ -96,11 +111,12 @@ class Hidden:
     # ---- Comparing ----
 
     def compare_on(self, run: Run, leader: str, peer: str) -> Iterator[Run]:
-        """Yield the run after one more hidden step of a COMPARE: sent, found equal, or answered without a change."""
-        if not run.leads(leader) or run.dispatcher(leader, peer, "type") != "COMPARE":
-            return
+        """Yield the run after one more hidden step of a COMPARE: sent, found equal, or answered without a change.
+
+        What was sent goes on after its sender leads no more.
+        """
         if run.dispatcher(leader, peer, "awaiting") != "COMPARE":
-            if compare_index(run, leader, peer) != -1:  # from the end of the log there is a line
+            if run.leads(leader) and compare_index(run, leader, peer) != -1:  # from the end of the log there is a line
                 yield from _some(run.hide("DoCompare", leader, peer=peer))
             return
         for m in awaited(run, leader, peer, "COMPARE"):
@@ -159,7 +175,7 @@ class _Advance:
         wanted = [index for goal in self.goals.values() for index in (goal.end, goal.committed) if index is not None]
         if max([*wanted, *self.marks.values()], default=-1) - run.end(self.leader) > MOST_APPENDED:
             return run
-        peers = [p for p in sorted(self.goals) if run.reaches(self.leader, p)]
+        peers = [p for p in sorted(self.goals) if p != self.leader and run.leader_of(p) == self.leader]
         while True:
             committed = run.of(self.leader, "committedIndex")
             for peer in peers:

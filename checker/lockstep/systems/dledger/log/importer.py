@@ -66,7 +66,7 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     threads = group.threads(tuple(READERS))
     spec = compile_(header, source)
     whole, refuted = first_refuted(threads, group.tells_processes)
-    guide = DLedgerGuide(spec, group.nodes, threads)
+    guide = DLedgerGuide(spec, group.nodes, whole)  # what no behaviour explains guides nobody
     found = _explained(Order(whole, skew), guide, lambda text: say(f"{source}: {text}"))
     told = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
     events = [_event(seq, line, step, len(paths) > 1) for seq, (line, step) in enumerate(told)]
@@ -174,7 +174,7 @@ def _summary(
         moved=(),
         forced=(),
         hidden=dict(sorted(Counter(step.action for _, step in steps if step.hidden).items())),
-        states=max(1, found.ambiguity.most),
+        states=max(1, found.spread.most),
         explanations=len(found.runs),
         refuted=None if refuted is None else refuted.line.number,
         notes=tuple(notes),

@@ -3,82 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from lockstep.systems.dledger.log.hidden import Hidden, awaited, compare_index, new_answers
-from lockstep.systems.dledger.log.lines import RESTART, LogLine
+from lockstep.systems.dledger.log.at import At
+from lockstep.systems.dledger.log.hidden import compare_index, new_answers
+from lockstep.systems.dledger.log.lines import RESTART
 from lockstep.systems.dledger.log.runs import Run
-from lockstep.systems.dledger.log.sightings import Ahead, Goal
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    """One line, a run that explains the lines before, and what is seen ahead."""
-
-    line: LogLine
-    run: Run
-    nodes: tuple[str, ...]
-    ahead: Ahead
-
-    @property
-    def hidden(self) -> Hidden:
-        """What proposes hidden steps before this line."""
-        return Hidden(self.line.label)
-
-    def take(self, run: Run | None, action: str, shows: dict[str, Any], **args: Any) -> Iterator[Run]:
-        """Yield the run after the step that the line tells of, if the spec allows it and the node shows this."""
-        after = run and run.take(action, self.line.node, shows=shows, **args)
-        if after:
-            yield after
-
-    def observe(self, run: Run, shows: dict[str, Any]) -> Iterator[Run]:
-        """Yield the run, if the node shows what the line says."""
-        after = run.observe(self.line.node, shows)
-        if after:
-            yield after
-
-    def advanced(self, marks: dict[str, int] | None = None) -> Iterator[Run]:
-        """Yield the run, gone on under the node's leader to all that will be shown, and to what is sure to be.
-
-        Of who shows nothing for long it is tried that it got as far as the others.
-        `marks`: watermarks of the leader that this line shows.
-        """
-        run, node = self.run, self.line.node
-        leader = run.leader_of(node)
-        if leader is None:
-            return
-        goals = {n: self.ahead.goal(n) for n in self.nodes}
-        shown = self.ahead.marks(leader, run.of(leader, "currTerm"), self.line, goals)
-        limit = goals[node].end
-        if limit is None and node != leader:
-            committed = goals[node].committed
-            limit = run.end(leader) if committed is None else max(run.end(leader), committed)
-        even = max([run.end(leader), *(goal.end for goal in goals.values() if goal.end is not None)])
-        if limit is not None:  # the others come no further than goes with what this node will show
-            end = goals[leader].end
-            goals = {n: goal if n == node else goal.within(limit, end) for n, goal in goals.items()}
-            shown = {n: min(mark, limit) for n, mark in shown.items()}
-            even = min(even, limit)
-        if node != leader:  # what the leader will show can wait
-            goals[leader], shown = Goal(), {}
-        seen = {run.state}
-        sure = {n: goal.only_sure() for n, goal in goals.items()}
-        all_even = {n: goal if n == leader else goal.or_end(even) for n, goal in goals.items()}
-        for chosen in (goals, *([sure] if sure != goals else []), *([all_even] if all_even != goals else [])):
-            after = self.hidden.advance(run, leader, chosen, shown | (marks or {}))
-            if after.state not in seen:
-                seen.add(after.state)
-                yield after
-
-    def observe_in_time(self, shows: dict[str, Any]) -> Iterator[Run]:
-        """Observe, at once, or after the leader went on."""
-        found = list(self.observe(self.run, shows))
-        yield from found
-        if not found:
-            for run in self.advanced():
-                yield from self.observe(run, shows)
-
 
 # ---- Elections ----
 
@@ -90,7 +20,8 @@ def _candidate(at: At) -> Iterator[Run]:
 def _next_term(at: At) -> Iterator[Run]:
     if at.run.of(at.line.node, "currTerm") == at.line.numbers["old"]:
         term = at.line.numbers["term"]
-        yield from at.take(at.run, "NextTerm", {"currTerm": term}, term=term)
+        for run in at.voted():
+            yield from at.take(run, "NextTerm", {"currTerm": term}, term=term)
 
 
 def _leader(at: At) -> Iterator[Run]:
@@ -129,7 +60,7 @@ def _do_compare(at: At) -> Iterator[Run]:
     node, peer = at.line.node, at.line.words["peer"]
     if not at.run.leads(node) or compare_index(at.run, node, peer) != -1:
         return
-    ends = at.ahead.compared(node, peer, at.line)
+    ends = at.ahead.may_compare(node, peer, at.line)
     now = at.run.end(node)
     for end in dict.fromkeys([*(e for e in ends if e > now), now, max(now, 0)]):
         appended = at.hidden.append(at.run, node, end)
@@ -164,16 +95,30 @@ def _begin_again(at: At, peer: str) -> Iterator[Run]:
     shows = {"dispatchers": {peer: {"type": "COMPARE"}}}
     if at.run.leads(node) and at.run.dispatcher(node, peer, "term") != at.run.of(node, "currTerm"):
         yield from at.observe(at.run, {"dispatchers": {peer: {"type": old}}})
-        return
+        if at.run.dispatcher(node, peer, "awaiting") == "NOTHING":
+            return  # or the call of the old term has ended
     for run in at.hidden.compares(at.run, node, peer):
         yield from at.take(run, "PushTimeOut", shows, peer=peer)
     found = list(_inconsistent(at, at.run, peer, shows))
-    if not found and at.run.leads(node):  # an entry that no line tells of
+    yield from found
+    if at.run.leads(node) and (old == "APPEND" or not found):
+        for run in (at.run, *at.advanced()):
+            yield from _refused(at, run, peer, shows)
+
+
+def _refused(at: At, run: Run, peer: str, shows: dict[str, Any]) -> Iterator[Run]:
+    """All that there is is pushed, and one entry that no line tells of, if need be, and the peer refuses some of it."""
+    node = at.line.node
+    told = at.ahead.write_index(node, peer)
+    begun = run if told is None else at.hidden.append(run, node, told - 1) or run
+    pushed = at.hidden.push(begun, node, peer, begun.end(node)) or begun
+    found = list(_inconsistent(at, pushed, peer, shows))
+    if not found:
         shown = at.ahead.goal(node).end
-        next_ = at.run.dispatcher(node, peer, "writeIndex")
-        appended = at.hidden.append(at.run, node, next_ if shown is None else max(shown, next_))
-        pushed = appended and at.hidden.push(appended, node, peer, appended.end(node))
-        found = list(_inconsistent(at, pushed, peer, shows)) if pushed else []
+        next_ = run.dispatcher(node, peer, "writeIndex")
+        appended = at.hidden.append(run, node, next_ if shown is None else max(shown, next_))
+        pushed_too = appended and at.hidden.push(appended, node, peer, appended.end(node))
+        found = list(_inconsistent(at, pushed_too, peer, shows)) if pushed_too else []
     yield from found
 
 
@@ -194,9 +139,11 @@ def _dispatcher_error(at: At) -> Iterator[Run]:
 
 
 def _do_truncate(at: At) -> Iterator[Run]:
+    """DoTruncate, which tells the committed index; what led to that may be hidden."""
     node, peer = at.line.node, at.line.words["peer"]
     if at.run.dispatcher(node, peer, "truncateIndex") == at.line.numbers["index"]:
-        yield from at.take(at.run, "DoTruncate", {}, peer=peer)
+        for run in (at.run, *at.committed(peer)):
+            yield from at.take(run, "DoTruncate", {}, peer=peer)
 
 
 def _retry(at: At) -> Iterator[Run]:
@@ -221,12 +168,11 @@ def _handle_compare(at: At) -> Iterator[Run]:
     for leader in at.nodes:
         if leader == node:
             continue
-        for run in at.hidden.compares(at.run, leader, node):
-            for m in awaited(run, leader, node, "COMPARE"):
-                if m.d["index"] == index:
-                    for after in at.take(run, "HandleDoCompare", shows, m=m):
-                        if any(a.d["code"] != "SUCCESS" for a in new_answers(run, after, node, leader)):
-                            yield after
+        stored = at.hidden.store_pushed(at.run, leader, node, at.line.numbers.get("end", -1))
+        for run in at.hidden.compares(stored, leader, node):
+            for m in run.messages(leader, node, "request", "COMPARE", index):
+                if not run.spec.evaluate("HoldsEntryOf", run.state, run.state["node"].d[node], m):
+                    yield from at.take(run, "HandleDoCompare", shows, m=m)
 
 
 def _handle_truncate(at: At) -> Iterator[Run]:
@@ -269,7 +215,8 @@ def _restart(at: At) -> Iterator[Run]:
 
     The process may have died while it wrote its term or its checkpoint, or between NextTerm and the line of that.
     """
-    yield from _started(at, at.run)
+    for run in at.voted():
+        yield from _started(at, run)
     node = at.line.node
     term = at.ahead.term(node, at.line.incarnation)
     if term is not None and term > at.run.of(node, "currTerm"):
@@ -281,7 +228,10 @@ def _restart(at: At) -> Iterator[Run]:
 def _started(at: At, before: Run) -> Iterator[Run]:
     node = at.line.node
     end, committed = at.ahead.recovered(node, at.line.incarnation)
+    term = at.ahead.term(node, at.line.incarnation)
     shows = {"role": "CANDIDATE"} | ({} if end is None else {"ledgerEndIndex": end})
+    if term is not None:
+        shows["currTerm"] = term
     saved = before
     if committed is not None:
         shows["checkPoint"] = committed

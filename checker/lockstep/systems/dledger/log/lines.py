@@ -13,7 +13,8 @@ from pathlib import Path
 
 from lockstep.logs.lines import Line, Thread
 from lockstep.logs.reading.mapping import Mapping, Stamp, Text
-from lockstep.logs.reading.records import Record, logs_of, records
+from lockstep.logs.reading.records import Record, records
+from lockstep.logs.reading.rotation import logs_of
 from lockstep.logs.reading.stamps import nanoseconds
 from lockstep.trace.json_lines import MAX_INTEGER, TraceError
 
@@ -38,7 +39,7 @@ RECOVERY = ("recovered_end", "recovered_committed")
 #: What the lines say that the spec knows, by the name that a reader of lines has for it. Source, in this order:
 #: DLedgerLeaderElector.changeRoleTo..., maintainAsCandidate, maintainAsFollower; EntryDispatcher.changeState,
 #: doCompare, doTruncate, doWork, doCheckAppendResponse; EntryHandler.handleDoCompare, handleDoTruncate;
-#: QuorumAckChecker.doWork; DLedgerMmapFileStore.updateCommittedIndex, recover; again DLedgerLeaderElector.
+#: QuorumAckChecker.doWork; DLedgerMmapFileStore.updateCommittedIndex, recover; DLedger.main; DLedgerLeaderElector.
 _TEXTS = {
     "candidate": r"\[(?P<self>\S+)\] ?\[ChangeRoleToCandidate\] from term: -?\d+ and currTerm: (?P<term>\d+)",
     "follower": r"\[(?P<self>\S+)\] ?\[ChangeRoleToFollower\] from term: (?P<term>\d+) leaderId: (?P<leader>\S+) and ",
@@ -61,6 +62,8 @@ _TEXTS = {
     "skip_commit": r"\[MONITOR\]Skip update committed index for new=-?\d+ < old=(?P<committed>-?\d+)",
     "recovered_end": r"Recover data to the end entryIndex=(?P<end>-?\d+)",
     "recovered_committed": r"Recover to get committed index=(?P<committed>-?\d+) from checkpoint",
+    "started": r"\[(?P<self>\S+)\] group \S+ start ok with config ",
+    "vote_response": r"\[(?P<self>\S+)\] ?\[GetVoteResponse\] ",
     "vote_result": r"\[(?P<self>\S+)\] \[PARSE_VOTE_RESULT\] .*memberNum=(?P<members>\d+) ",
 }
 #: 0.4.0 writes this of a dispatcher; it replicates in another way.
@@ -80,8 +83,8 @@ class LogLine(Line):
     """One line: the node and its incarnation ("" and 0: no node's), and what it says.
 
     `kind` is a name of this module's table, or "" for what the spec does not know; `words` and `numbers` are what
-    its text names, `marks` the watermarks of a status line by term and node. `label` names it among the lines of a
-    group. Its `readings` are those of lockstep.systems.dledger.log.line_steps.
+    its text names, `marks` the watermarks of a status line by term and node. Its `readings` are those of
+    lockstep.systems.dledger.log.line_steps.
     """
 
     readings: tuple[()] = ()
@@ -91,7 +94,6 @@ class LogLine(Line):
     words: dict[str, str]
     numbers: dict[str, int]
     marks: dict[int, dict[str, int]]
-    label: str
 
     def error(self, problem: str) -> TraceError:
         """Make the error of the line."""
@@ -108,13 +110,13 @@ def read_logs(paths: Sequence[Path], torn: Callable[[str], None]) -> list[list[L
     """
     found = []
     for log in logs_of(paths):
-        found.append([_line(record, len(paths) > 1) for record in records(log, _HEAD, torn)])
+        found.append([_line(record) for record in records(log, _HEAD, torn)])
         if not found[-1]:
             raise TraceError(log.name, 1, "the log is empty")
     return found
 
 
-def _line(record: Record, is_one_of_several: bool) -> LogLine:
+def _line(record: Record) -> LogLine:
     if _OF_0_4.match(record.fields["message"]):
         raise record.error("this is a line of DLedger 0.4.0, which replicates in a way that the spec does not model")
     kind, words = _said(record)
@@ -132,7 +134,6 @@ def _line(record: Record, is_one_of_several: bool) -> LogLine:
         words=words,
         numbers=numbers,
         marks=_marks(words.get("marks", ""), record),
-        label=f"{record.source}:{record.number}" if is_one_of_several else str(record.number),
     )
 
 

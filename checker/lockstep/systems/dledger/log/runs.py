@@ -138,12 +138,6 @@ class Run:
         same_term = self.of(leader, "currTerm") == self.of(node, "currTerm")
         return str(leader) if same_term else None
 
-    def reaches(self, leader: str, peer: str) -> bool:
-        """Tell whether the leader pushes entries to a peer that takes them."""
-        if leader == peer or self.leader_of(peer) != leader:
-            return False
-        return bool(self.spec.evaluate("Appending", self.state, leader, peer))
-
     def messages(self, source: str, target: str, kind: str, type_: str, index: int | None = None) -> list[Fcn]:
         """Return the messages under way from one node to another, of an index or in the order of indexes."""
         channel = self.state["network"].d[source].d[target]

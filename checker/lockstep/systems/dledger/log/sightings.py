@@ -56,6 +56,11 @@ class Goal:
         reach = self.end if leader_end is None else min(self.end, leader_end)
         return replace(self, end=min(self.end, limit), committed=committed, reach=reach)
 
+    def told(self, most: int | None) -> Goal:
+        """Return the goal without a committed index higher than its leader will have."""
+        is_later = most is not None and self.committed is not None and self.committed > most
+        return replace(self, committed=None) if is_later else self
+
     def or_end(self, end: int) -> Goal:
         """Return the goal with this end, if no line shows one."""
         return replace(self, end=end) if self.end is None else self
@@ -80,11 +85,13 @@ class Sightings:
             node: [line for line in lines if line.node == node and line.kind == RESTART]
             for node, lines in self.of_node.items()
         }
+        self.elections = [line for line in self.lines if line.kind == "leader"]
         self.recovered = {
             (line.node, line.incarnation, line.kind): next(iter(line.numbers.values()))
             for line in self.lines
             if line.kind in RECOVERY
         }
+        self.followed = {line: leader for lines in self.of_node.values() for line, leader in _followed(lines)}
 
 
 class Ahead:
@@ -165,21 +172,72 @@ class Ahead:
                 break
         return found
 
+    def committed(self, leader: str) -> int | None:
+        """Return the committed index that a leader shows next, before which it commits no more; None: unsaid."""
+        for line in self._of(leader):
+            if line.node != leader:
+                continue
+            if line.kind in ("candidate", "follower", "leader", RESTART):
+                return None
+            if "committed" in line.numbers:
+                return line.numbers["committed"]
+        return None
+
     def compared(self, leader: str, peer: str, at_least: LogLine) -> list[int]:
-        """Return the indexes that the leader compares with the peer, the first ones said of this leadership."""
-        found: list[int] = []
+        """Return the indexes that the leader compares with the peer, which follows it, until it starts anew."""
+        said = self._comparisons(leader, peer, at_least)
+        return [index for line, index in said if self._is_of(line, leader)][:_COMPARED]
+
+    def may_compare(self, leader: str, peer: str, at_least: LogLine) -> list[int]:
+        """Return these indexes first, and then those of what the peer handles while it follows another leader.
+
+        A COMPARE may come late, and is obeyed whatever its term.
+        """
+        said = sorted(self._comparisons(leader, peer, at_least), key=lambda row: not self._is_of(row[0], leader))
+        return [index for _, index in said][:_COMPARED]
+
+    def _is_of(self, line: LogLine, leader: str) -> bool:
+        return leader in (line.node, self._all.followed.get(line))
+
+    def _comparisons(self, leader: str, peer: str, at_least: LogLine) -> Iterator[tuple[LogLine, int]]:
+        """Yield what the peer compares, and what the leader's lines tell of that, until the leader starts anew."""
         for line in self._from(self._all.lines, at_least):
-            if line.kind == "leader" or (line.node in (leader, peer) and line.kind == "recovered_end"):
-                break
             of_pair = line.node == leader and line.words.get("peer") == peer
-            if line.node == peer and line.kind == "handle_compare":
-                found.append(line.numbers["index"])
-            elif of_pair and line.kind == "dispatcher_error" and line.numbers["compare"] >= 0:
-                found.append(line.numbers["compare"])
-            elif of_pair and line.kind == "change_state" and line.numbers["index"] >= 0:
-                found.append(line.numbers["index"])
+            is_new = of_pair and line.kind == "do_compare" and line is not at_least
+            if is_new or (line.node == leader and line.kind == RESTART):
                 break
-        return found[:_COMPARED]
+            if line.node == peer and line.kind == "handle_compare":
+                yield line, line.numbers["index"]
+            elif of_pair and line.kind == "dispatcher_error" and line.numbers["compare"] >= 0:
+                yield line, line.numbers["compare"]
+            elif of_pair and line.kind == "change_state" and line.numbers["index"] >= 0:
+                yield line, line.numbers["index"]
+                break
+
+    def ends_compare(self, leader: str, peer: str) -> bool:
+        """Tell whether the next line about the two shows that a COMPARE was sent before, which no line tells of."""
+        for line in self._of(peer):
+            if line.node == peer and line.kind == "handle_compare":
+                return True
+            if line.node == leader and line.words.get("peer") == peer:
+                return line.words.get("was") == "COMPARE"
+        return False
+
+    def leaders(self, term: int) -> list[str]:
+        """Return who will lead a term, by the lines of elections."""
+        leading = (line for line in self._all.elections if line.numbers["term"] == term)
+        return list(dict.fromkeys(line.node for line in leading if self._is_ahead(line)))
+
+    def write_index(self, leader: str, peer: str) -> int | None:
+        """Return where the pushing comes to that is under way or was the last; None where no line tells."""
+        for line in self._of(leader):
+            if line.node != leader or line.words.get("peer", peer) != peer:
+                continue
+            if line.kind == "dispatcher_error":
+                return line.numbers["write"]
+            if line.kind == RESTART or line.words.get("is") == "APPEND":
+                return None
+        return None
 
     def recovered(self, node: str, incarnation: int) -> tuple[int | None, int | None]:
         """Return the end of the log that a restart found, and the committed index; None: unsaid."""
@@ -213,6 +271,16 @@ class Ahead:
         if line.kind in ("status", "recovered_end", "recovered_committed", "skip_commit", "handle_compare"):
             return numbers.get("end"), numbers.get("committed")
         return None, None
+
+
+def _followed(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:
+    """Yield the comparisons of a node, and whom it followed when it handled them, by its line before that."""
+    leader = ""
+    for line in lines:
+        if line.kind == "follower":
+            leader = line.words["leader"]
+        elif line.kind == "handle_compare":
+            yield line, leader
 
 
 def _end_of_peer(line: LogLine) -> int | None:

@@ -66,6 +66,7 @@ def loop(actions: Actions, bound: Bound, scope: Context, block: Block, write: Ca
     """Write a loop over a bound, and its body."""
     if bound.domain is None:
         raise CompileError("an unbounded quantifier is not supported")
+    block.emit(f"# {bound.domain.loc}")
     domain = ordered(actions, bound.domain, scope, block)
     if actions.mode == "why":
         shown = ", ".join(actions.program.tree.params[uid].name for uid in bound.params)
@@ -100,6 +101,7 @@ def _nested(
 
 def forall(actions: Actions, expr: Bind, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
     """Write ``\\A x \\in S : A`` as the conjunction of A over all x, as TLC does."""
+    block.emit(f"# {expr.loc}")
     inner_scope, clauses, names = loops(actions.values, expr.bounds, scope, block)
     row = f"({', '.join(names)},)"
     rows, each, index = (scope.names.fresh(wanted) for wanted in ("_rows", "_each", "_i"))

@@ -100,7 +100,11 @@ class Meta(TypedDict):
     assumptions: list[tuple[str, Place]]
     symmetry: str | None
     view: str | None
+    cfg_places: dict[str, str]
     postcondition: tuple[str, str] | None
+    postcondition_name: str | None
+    passed_over: dict[str, str]
+    why_unchecked: dict[str, str]
     check_deadlock: bool
     has_registers: bool
     constants: dict[str, str]
@@ -137,7 +141,11 @@ def empty_meta(**known: Any) -> Meta:
         "assumptions": [],
         "symmetry": None,
         "view": None,
+        "cfg_places": {},
         "postcondition": None,
+        "postcondition_name": None,
+        "passed_over": {},
+        "why_unchecked": {},
         "check_deadlock": True,
         "has_registers": False,
         "constants": {},

@@ -32,8 +32,10 @@ def write_predicates(module: Module) -> None:
     ]
     write_temporal_properties(module, dict(_temporal_parts(module)))
     meta["symmetry"], meta["view"], meta["check_deadlock"] = cfg.symmetry, cfg.view, cfg.check_deadlock
+    meta["cfg_places"] = {name: cfg.places[name] for name in (cfg.symmetry, cfg.view) if name in cfg.places}
     meta["has_registers"] = module.program.has_registers
-    for entry, what in ((cfg.view, "VIEW"), (cfg.symmetry, "SYMMETRY")):
+    meta["passed_over"] = module.program.passed_over()
+    for entry, what in ((cfg.view, "VIEW"), (cfg.symmetry, "SYMMETRY"), (cfg.alias, "ALIAS")):
         if entry is not None:
             named(module.program, entry, what)
     check_replaced(module)
@@ -46,6 +48,7 @@ def write_postcondition(module: Module, name: str) -> None:
     """Write the POSTCONDITION; one that asks for more than a search knows, or speaks of a state, is left unchecked."""
     definition = named(module.program, name, "POSTCONDITION")
     module.meta["property_places"][name] = place_of(definition.loc)
+    module.meta["postcondition_name"] = name
     try:
         with module.values.attempt():
             written = predicate(module, definition.body) if module.program.is_constant(definition.body) else None
@@ -55,6 +58,9 @@ def write_postcondition(module: Module, name: str) -> None:
         written = None
     if written is None:
         module.meta["unchecked"][name] = [str(definition.loc)]
+        is_constant = module.program.is_constant(definition.body)
+        why = "asks TLC for what no search here knows" if is_constant else "speaks of a state"
+        module.meta["why_unchecked"][name] = f"the POSTCONDITION {why}"
     else:
         module.meta["postcondition"] = (name, written)
 

@@ -212,6 +212,7 @@ def _list(
         assert bound.domain is not None
         number = first + sum(len(each.params) for each in rest)
         limits = limits_of(actions.program, bound.domain)
+        outer.emit(f"# {bound.domain.loc}")
         write = module.values.expr if limits is None else partial(iterable, module.values)
         domain = write(bound.domain, outside, outer)
         inside, names = module.values.bind_values(bound.params, outside)
@@ -240,8 +241,9 @@ def _test_given(
     """Write the test that given arguments are in the domain of their quantifier."""
     mine = given[len(names) : len(names) + len(bound.params)]
     inside, local = module.values.bind_values(bound.params, scope)
-    block.emit(f"{', '.join(local)} = {', '.join(mine)}")
     assert bound.domain is not None
+    block.emit(f"# {bound.domain.loc}")
+    block.emit(f"{', '.join(local)} = {', '.join(mine)}")
     shown = [module.program.tree.params[uid].name for uid in bound.params]
     tests = list(zip(local, shown, strict=True))
     if bound.is_tuple:

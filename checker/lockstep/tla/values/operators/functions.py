@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from lockstep.tla.values.equality import lookup
@@ -107,7 +109,17 @@ class ExceptWarning(UserWarning):
 
 
 def _ignored(argument: Value) -> None:
-    warnings.warn(f"EXCEPT at {format_value(argument)}, which is not in the domain", ExceptWarning, stacklevel=4)
+    """Warn, once for each place in a spec; the spec tells what stands at a line of its generated code."""
+    said = f"EXCEPT at {format_value(argument)}, which is not in the domain, changes nothing"
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and "_note_at" not in frame.f_globals:
+        frame = frame.f_back
+    if frame is not None:
+        note = frame.f_globals["_note_at"](frame.f_lineno, said)
+        if note is not None:
+            warnings.warn(note, ExceptWarning, stacklevel=4)
+    else:
+        warnings.warn(said, ExceptWarning, stacklevel=4)
 
 
 def except_(function: Value, path: tuple[Value, ...], update: Callable[[Value], Value]) -> Value:

@@ -19,7 +19,20 @@ _SUFFIX = r"__\d+$|_+$"
 
 
 class UnassignedError(TlaError):
-    """A variable of the next state is read, or needed, before anything assigned it."""
+    """A variable of the next state is read, or needed, before anything assigned it.
+
+    Attributes:
+        name: the variable.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Make the error of the variable's name."""
+        super().__init__(f"the next state does not say what {name} is")
+        self.name = name
+
+    def __reduce__(self) -> tuple[type[UnassignedError], tuple[str]]:
+        """Pickle."""
+        return type(self), (self.name,)
 
 
 class NextState:
@@ -29,7 +42,7 @@ class NextState:
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse to read what is not assigned: Python asks here only then."""
-        raise UnassignedError(f"the next state does not say what {re.sub(_SUFFIX, '', name)} is")
+        raise UnassignedError(re.sub(_SUFFIX, "", name))
 
 
 def assign(target: Any, name: str, value: Value) -> Iterator[None]:
