@@ -1,5 +1,6 @@
-"""A reference implementation of replicated logs, written by hand at the grain of its TLA+ specification.
+"""Reference implementations of replicated logs, written by hand at the grain of their TLA+ specifications.
 
-`raftref.dledger` is the protocol core: no time, no randomness, no input or output. `raftref.dledger.simulation`
-drives clusters of it from a seed. `raftref.dledger.storage` keeps its log on files. Nothing here imports the checker.
+`raftref.dledger` and `raftref.hashicorp` are protocol cores: no time, no randomness, no input or output.
+`raftref.dledger.simulation` and `raftref.hashicorp.simulation` drive clusters of them from a seed.
+`raftref.dledger.storage` and `raftref.hashicorp.stores` keep logs on files. Nothing here imports the checker.
 """

@@ -10,6 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_args, get_type_hints
 
 S = TypeVar("S")
@@ -41,15 +42,16 @@ def trace_name(method_name: str) -> str:
 
 
 def action(
-    when: Callable[Concatenate[S, P], bool],
+    when: Callable[Concatenate[S, P], bool], spec_name: str | None = None
 ) -> Callable[[Callable[Concatenate[S, P], E]], Callable[Concatenate[S, P], E]]:
     """Declare the method that follows an action, enabled when `when` holds of the same arguments.
 
-    Called where it is not enabled, the method raises NotEnabled and its node stays as it is.
+    Called where it is not enabled, the method raises NotEnabled and its node stays as it is. `spec_name` is the spec's
+    name of the action, where that does not follow from the method's.
     """
 
     def declare(method: Callable[Concatenate[S, P], E]) -> Callable[Concatenate[S, P], E]:
-        name = trace_name(method.__name__)
+        name = spec_name or trace_name(method.__name__)
 
         @functools.wraps(method)
         def guarded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> E:
@@ -79,3 +81,15 @@ def actions_of(owner: type) -> dict[str, Action]:
     members = (member for _, member in inspect.getmembers(owner, inspect.isfunction))
     declared = (vars(member).get("action") for member in members)
     return {each.name: each for each in declared if isinstance(each, Action)}
+
+
+@functools.cache
+def declared_at(owner: type, name: str) -> str:
+    """Return FILE:LINE of the method of a class that is an action, from this package on, or "" where there is none."""
+    found = actions_of(owner).get(name)
+    if found is None:
+        return ""
+    method = inspect.unwrap(found.perform)
+    path = Path(inspect.getsourcefile(method) or "")
+    root = path.parents[path.parts[::-1].index("raftref") + 1] if "raftref" in path.parts else path.parent
+    return f"{path.relative_to(root)}:{inspect.getsourcelines(method)[1]}"

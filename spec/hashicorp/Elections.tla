@@ -63,7 +63,10 @@ TimeoutNow(n) ==
     \E m \in Inbox(n) :
     /\ IsRequest(m, "TimeoutNow")
     /\ Selects(n)
-    /\ Handle(n, m, Says(Candidate(node[n], TRUE), TimeoutNowResponse(m)))
+    /\ LET state == node[n]
+           after == IF state.role # "Candidate" THEN Candidate(state, TRUE)
+                    ELSE [state EXCEPT !.leader = NoNode, !.campaign.transfer = TRUE]
+       IN  Handle(n, m, Says(after, TimeoutNowResponse(m)))
 
 -----------------------------------------------------------------------------
 (* Asking.                                                                 *)
@@ -133,8 +136,9 @@ MayHaveAsked(n, outcome) ==
 \* ACTION ElectSelf: a candidate raises its term, votes for itself, and asks the voters for their votes.
 \* Source: electSelf.  asked: the peers that are asked; where all is done, every other voter.
 ElectSelf(n) ==
-    \E outcome \in Outcomes(n, Elects(n, node[n], {})) :
-    \E asked \in MayHaveAsked(n, outcome) :
+    \E asked \in SUBSET OtherVoters(n, node[n]) : \E outcome \in AnyOutcome :
+    /\ outcome \in Outcomes(n, Elects(n, node[n], asked))
+    /\ asked \in MayHaveAsked(n, outcome)
     /\ Runs(n) /\ node[n].loop = "CAMPAIGN"
     /\ ~PreVote \/ node[n].campaign.transfer \/ node[n].campaign.phase = "VOTE"
     /\ Act(n, Outcome(Elects(n, node[n], asked), outcome))

@@ -36,7 +36,8 @@ Crash(n) ==
 
 \* restoreSnapshot: the FSM begins with the newest snapshot, which counts as applied and committed.
 FromSnapshot(before) ==
-    IF before.snapshots = {} THEN before ELSE Restored(before, Newest(before.snapshots))
+    IF before.snapshots = {} THEN before
+    ELSE [Restored(before, Newest(before.snapshots)) EXCEPT !.fsm.index = 0, !.fsm.term = 0]
 
 \* The sketch applies the rest of the log, too.  The library leaves that to whoever leads: nothing says that
 \* it is committed.

@@ -56,7 +56,7 @@ Truncated(state, m) ==
     LET index == IndexOf(m, FirstStop(state, m))
         cut   == [CutConfigurations(state, index) EXCEPT !.log = Deleted(@, index, state.lastLog.index)]
     IN  IF LeavesStaleEnd THEN cut
-        ELSE [cut EXCEPT !.lastLog = [index |-> index - 1, term |-> PrevTerm(cut, index - 1)]]
+        ELSE [cut EXCEPT !.lastLog = EndOf(cut.log)]
 
 \* What is stored: the rest of the entries.
 EndOfRequest(m) == m.prevLogEntry + Len(m.entries)
@@ -115,10 +115,11 @@ AppendHandled(before, request) ==
 \* ACTION AppendEntries: n handles what a leader sends, entries or a heartbeat.
 \* Source: appendEntries; processHeartbeat, which some transports call beside the main loop (HeartbeatRace).
 AppendEntries(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Inbox(n) : \E outcome \in AnyOutcome :
+    LET handled == AppendHandled(node[n], m) IN
     /\ IsRequest(m, "AppendEntries") \/ IsRequest(m, "Heartbeat")
     /\ Selects(n) \/ (HeartbeatsRace /\ m.type = "Heartbeat" /\ node[n].loop = "LEAD")
-    /\ \E outcome \in Outcomes(n, AppendHandled(node[n], m)) :
-          Handle(n, m, Outcome(AppendHandled(node[n], m), outcome))
+    /\ outcome \in Outcomes(n, handled)
+    /\ Handle(n, m, Outcome(handled, outcome))
 
 =============================================================================

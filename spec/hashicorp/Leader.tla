@@ -106,13 +106,14 @@ ClientEntries(state, logs) == [k \in 1..Len(logs) |-> EntryOf(state, logs[k].typ
 \* ACTION DispatchLogs: a leader appends what clients ask for.
 \* Source: leaderLoop, applyCh; dispatchLogs.  During a transfer it refuses.
 DispatchLogs(n) ==
-    \E logs \in ClientLogs :
+    \E logs \in ClientLogs : \E outcome \in AnyOutcome :
     LET handled == Dispatched(n, node[n], ClientEntries(node[n], logs))
     IN  /\ Selects(n) /\ MayDispatch(n)
         /\ node[n].role = "Leader"
         /\ logs # << >>
         /\ ~node[n].transfer.inProgress
-        /\ \E outcome \in Outcomes(n, handled) : Act(n, Outcome(handled, outcome))
+        /\ outcome \in Outcomes(n, handled)
+        /\ Act(n, Outcome(handled, outcome))
 
 -----------------------------------------------------------------------------
 (* Committing.                                                             *)

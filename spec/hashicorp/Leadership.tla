@@ -71,8 +71,11 @@ Answers(n, state) ==
 
 VerifyBegins(n, before, superseded) ==
     [before EXCEPT !.verify = [active |-> TRUE, acks |-> {}, waiting |-> Answers(n, before),
-                               refused |-> FALSE, superseded |-> superseded],
-                   !.replication = [p \in Node |-> [@[p] EXCEPT !.old = before.replication[p].beating]]]
+                               refused |-> FALSE, superseded |-> superseded,
+                               quorum |-> Cardinality(before.configurations.latest.voters) \div 2 + 1],
+                   !.replication = [p \in Node |->
+                       [@[p] EXCEPT !.old = before.replication[p].beating,
+                                    !.oldCall = before.replication[p].awaiting # "NOTHING"]]]
 
 \* ACTION VerifyLeader: a client asks whether the server still leads.
 \* Source: verifyLeader.
@@ -83,10 +86,6 @@ VerifyLeader(n) ==
     /\ ~node[n].verify.active
     /\ Step(n, VerifyBegins(n, node[n], Superseded(node[n].currentTerm)))
 
-\* The leader votes for itself, with or without a vote.
-IsVerified(state) ==
-    Cardinality(state.verify.acks) + 1 >= Cardinality(state.configurations.latest.voters) \div 2 + 1
-
 \* ACTION HandleVerify: a quorum says that it leads, and the client is told; a peer says no, and it follows.
 \* Source: leaderLoop, verifyCh.
 HandleVerify(n) ==
@@ -95,10 +94,10 @@ HandleVerify(n) ==
     IN  /\ Selects(n)
         /\ node[n].role = "Leader"
         /\ verify.active
-        /\ IsVerified(node[n]) \/ verify.refused
-        /\ Update(n, network, Quietly(IF IsVerified(node[n]) THEN [node[n] EXCEPT !.verify = NoVerify]
+        /\ IsDecided(verify)
+        /\ Update(n, network, Quietly(IF IsVerified(verify) THEN [node[n] EXCEPT !.verify = NoVerify]
                                       ELSE Follower(node[n])))
-        /\ verified' = IF IsVerified(node[n]) THEN verified \cup {told} ELSE verified
+        /\ verified' = IF IsVerified(verify) THEN verified \cup {told} ELSE verified
         /\ UNCHANGED committed
 
 =============================================================================

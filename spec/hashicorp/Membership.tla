@@ -61,19 +61,18 @@ IsStable(state) ==
 \* ACTION AppendConfigurationEntry: a leader adds, removes, promotes or demotes a server.
 \* Source: leaderLoop, appendConfigurationEntry, nextConfiguration.
 AppendConfigurationEntry(n) ==
-    \E command \in Commands : \E server \in Node :
+    \E command \in Commands : \E server \in Node : \E outcome \in AnyOutcome :
     LET next    == NextConfiguration(node[n].configurations.latest, command, server)
         handled == Reconfigured(n, node[n], next)
-        gone    == Members(node[n].configurations.latest) \ Members(next)
+        gone    == (Members(node[n].configurations.latest) \ Members(next)) \ {n}
         Gone(m) == m.type \in OfLeaders /\ (m.dst \in gone \/ m.src \in gone)
     IN  /\ ConfigurationChanges /\ MayReconfigure(n)
         /\ Selects(n)
         /\ node[n].role = "Leader"
         /\ IsStable(node[n]) /\ ~node[n].transfer.inProgress
         /\ next.voters # {}
-        /\ \E outcome \in Outcomes(n, handled) :
-              /\ Update(n, IF gone = {} THEN network ELSE AllAbandoned(network, n, Gone),
-                        Outcome(handled, outcome))
-              /\ UNCHANGED <<committed, verified>>
+        /\ outcome \in Outcomes(n, handled)
+        /\ Update(n, IF gone = {} THEN network ELSE AllAbandoned(network, n, Gone), Outcome(handled, outcome))
+        /\ UNCHANGED <<committed, verified>>
 
 =============================================================================

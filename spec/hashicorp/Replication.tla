@@ -99,16 +99,23 @@ Heartbeat(n) ==
 -----------------------------------------------------------------------------
 (* Answers.                                                                *)
 
-\* notifyAll: the answer of a peer to whoever asked VerifyLeader; see Verifying.
-Notified(before, peer, success) ==
-    IF peer \notin before.verify.waiting THEN before
-    ELSE [before EXCEPT !.verify.waiting = @ \ {peer},
-                        !.verify.acks = IF success THEN @ \cup {peer} ELSE @,
-                        !.verify.refused = @ \/ ~success]
+\* verifyFuture.vote: a quorum says that it leads, the leader counted, with a vote or without; or one says no.
+IsVerified(verify) == Cardinality(verify.acks) + 1 >= verify.quorum
+IsDecided(verify)  == verify.refused \/ IsVerified(verify)
+
+\* notifyAll: the answer of a peer to whoever asked VerifyLeader; see Verifying.  As it is: an answer counts
+\* whenever the call was made.  Repaired: not if that was before the question.
+Notified(before, peer, success, old) ==
+    IF peer \notin before.verify.waiting \/ (old /\ ~CountsOldAcks) THEN before
+    ELSE LET heard == [before EXCEPT !.verify.waiting = @ \ {peer}]
+         IN  IF IsDecided(before.verify) THEN heard
+             ELSE [heard EXCEPT !.verify.acks = IF success THEN @ \cup {peer} ELSE @,
+                                !.verify.refused = ~success]
 
 \* handleStaleTerm: the routine ends, and the main loop is told.
 Stale(before, peer) ==
-    [Notified(before, peer, FALSE) EXCEPT !.replication[peer].running = FALSE, !.leaderState.stepDown = TRUE]
+    [Notified(before, peer, FALSE, FALSE) EXCEPT !.replication[peer].running = FALSE,
+                                                 !.leaderState.stepDown = TRUE]
 
 \* nextIndex after a refusal.  Example: nextIndex is 9, and the follower's log ends at 4: it is asked from 5
 \* on.  If it says no again, from 4.
@@ -116,16 +123,18 @@ BackedOff(next, lastLog) == Max({Min({next - 1, lastLog + 1}), 1})
 
 \* The routine waits for nothing.
 Idle(before, peer) ==
-    [before EXCEPT !.replication[peer].awaiting = "NOTHING", !.replication[peer].sentIndex = 0]
+    [before EXCEPT !.replication[peer].awaiting = "NOTHING", !.replication[peer].sentIndex = 0,
+                   !.replication[peer].oldCall = FALSE]
 
 AppendAnswered(before, m) ==
     LET runner == before.replication[m.src]
         idle   == Idle(before, m.src)
+        heard  == Notified(idle, m.src, TRUE, runner.oldCall)
     IN  IF m.term > runner.term THEN Stale(idle, m.src)
         ELSE IF ~m.success
         THEN [idle EXCEPT !.replication[m.src].nextIndex = BackedOff(@, m.lastLog)]
-        ELSE IF runner.sentIndex = 0 THEN idle
-        ELSE Matched([idle EXCEPT !.replication[m.src].nextIndex = runner.sentIndex + 1],
+        ELSE IF runner.sentIndex = 0 THEN heard
+        ELSE Matched([heard EXCEPT !.replication[m.src].nextIndex = runner.sentIndex + 1],
                      m.src, runner.sentIndex)
 
 \* ACTION HandleAppendEntriesResponse: a routine learns what its peer stores, or where to try next.
@@ -141,7 +150,7 @@ SnapshotAnswered(before, m) ==
         idle   == Idle(before, m.src)
     IN  IF m.term > runner.term THEN Stale(idle, m.src)
         ELSE IF ~m.success THEN idle
-        ELSE Matched([Notified(idle, m.src, TRUE) EXCEPT
+        ELSE Matched([Notified(idle, m.src, TRUE, runner.oldCall) EXCEPT
                          !.replication[m.src].nextIndex = runner.sentIndex + 1], m.src, runner.sentIndex)
 
 \* ACTION HandleInstallSnapshotResponse: a routine learns that its peer has the snapshot.
@@ -155,11 +164,8 @@ HandleInstallSnapshotResponse(n) ==
 NotBeating(before, peer) ==
     [before EXCEPT !.replication[peer].beating = FALSE, !.replication[peer].old = FALSE]
 
-\* As it is: an answer counts whenever the heartbeat was sent.  Repaired: not if that was before the question.
 HeartbeatAnswered(before, m) ==
-    LET counts == CountsOldAcks \/ ~before.replication[m.src].old
-        idle   == NotBeating(before, m.src)
-    IN  IF counts THEN Notified(idle, m.src, m.success) ELSE idle
+    Notified(NotBeating(before, m.src), m.src, m.success, before.replication[m.src].old)
 
 \* ACTION HandleHeartbeatResponse: a routine learns whether its peer is still in this term.
 \* Source: heartbeat, notifyAll.  A higher term alone does not end the leadership.

@@ -51,6 +51,7 @@ TakeSnapshot(n) ==
     IN  /\ Snapshots /\ MayTakeSnapshot(n)
         /\ Selects(n)
         /\ state.snapshotting.phase = "NONE"
+        /\ state.role = "Leader" => ~state.transfer.inProgress
         /\ state.fsm.index > 0
         /\ state.fsm.index >= state.configurations.committedIndex
         /\ Step(n, [state EXCEPT !.snapshotting = [phase |-> "TAKEN", snapshot |-> snapshot]])
@@ -133,10 +134,11 @@ SnapshotHandled(before, m) ==
 \* ACTION InstallSnapshot: n takes the snapshot of its leader for its own.
 \* Source: installSnapshot.
 InstallSnapshot(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Inbox(n) : \E outcome \in AnyOutcome :
+    LET handled == SnapshotHandled(node[n], m) IN
     /\ IsRequest(m, "InstallSnapshot")
     /\ Selects(n)
-    /\ \E outcome \in Outcomes(n, SnapshotHandled(node[n], m)) :
-          Handle(n, m, Outcome(SnapshotHandled(node[n], m), outcome))
+    /\ outcome \in Outcomes(n, handled)
+    /\ Handle(n, m, Outcome(handled, outcome))
 
 =============================================================================

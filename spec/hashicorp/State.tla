@@ -83,7 +83,8 @@ Runner          == [running: BOOLEAN,
                     awaiting: {"NOTHING", "AppendEntries", "InstallSnapshot"},
                     sentIndex: Nat,         \* the last index in the request without an answer; 0: no entry
                     beating: BOOLEAN,       \* a heartbeat has no answer yet
-                    old: BOOLEAN]           \* it was sent before VerifyLeader was asked
+                    old: BOOLEAN,           \* it was sent before VerifyLeader was asked
+                    oldCall: BOOLEAN]       \* so was the request without an answer
 Zombie          == [peer: Node, term: Nat, nextIndex: Nat]
 
 NodeState ==
@@ -107,7 +108,7 @@ NodeState ==
      zombies: SUBSET Zombie,
      snapshotting: [phase: {"NONE", "TAKEN", "SAVED"}, snapshot: Snapshot],
      transfer: [inProgress: BOOLEAN, to: Node \cup {NoNode}, term: Nat, asked: BOOLEAN],
-     verify: [active: BOOLEAN, acks: SUBSET Node, waiting: SUBSET Node, refused: BOOLEAN,
+     verify: [active: BOOLEAN, acks: SUBSET Node, waiting: SUBSET Node, refused: BOOLEAN, quorum: Nat,
               superseded: BOOLEAN]]
 
 \* All of the state but the log, which is a function from indexes, with gaps maybe, to entries.
@@ -142,7 +143,7 @@ Newest(snapshots)  == CHOOSE s \in snapshots : \A t \in snapshots : Newer(s, t)
 (* A server at its start.                                                  *)
 
 InitRunner == [running |-> FALSE, term |-> 0, nextIndex |-> 0, awaiting |-> "NOTHING", sentIndex |-> 0,
-               beating |-> FALSE, old |-> FALSE]
+               beating |-> FALSE, old |-> FALSE, oldCall |-> FALSE]
 
 NoCampaign     == [phase |-> "NONE", granted |-> {}, transfer |-> FALSE]
 NoLeaderState  == [startIndex |-> 0, commitIndex |-> 0, matchIndexes |-> [p \in Node |-> 0],
@@ -151,7 +152,8 @@ NoSnapshot     == [index |-> 0, term |-> 0, configuration |-> NoConfiguration, c
                    applied |-> << >>]
 NoSnapshotting == [phase |-> "NONE", snapshot |-> NoSnapshot]
 NoTransfer     == [inProgress |-> FALSE, to |-> NoNode, term |-> 0, asked |-> FALSE]
-NoVerify       == [active |-> FALSE, acks |-> {}, waiting |-> {}, refused |-> FALSE, superseded |-> FALSE]
+NoVerify       == [active |-> FALSE, acks |-> {}, waiting |-> {}, refused |-> FALSE, quorum |-> 0,
+                   superseded |-> FALSE]
 NoRunners      == [p \in Node |-> InitRunner]
 EmptyFsm       == [index |-> 0, term |-> 0, applied |-> << >>]
 

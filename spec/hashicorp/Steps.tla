@@ -50,6 +50,9 @@ Done         == [result |-> "DONE", write |-> 0]
 Fails(k)     == [result |-> "FAIL", write |-> k]
 DiesAfter(k) == [result |-> "CRASH", write |-> k]
 
+\* What an action chooses from; no handler writes more often.
+AnyOutcome   == {Done} \cup [result: {"FAIL", "CRASH"}, write: 1..4]
+
 \* What may become of the writes of a handler.
 Outcomes(n, handled) ==
     LET places == 1..Len(handled.writes) IN

@@ -23,11 +23,12 @@ VoteHandled(before, m) ==
 \* ACTION RequestVote: n answers a candidate that asks for its vote.
 \* Source: requestVote, persistVote.
 RequestVote(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Inbox(n) : \E outcome \in AnyOutcome :
+    LET handled == VoteHandled(node[n], m) IN
     /\ IsRequest(m, "RequestVote")
     /\ Selects(n)
-    /\ \E outcome \in Outcomes(n, VoteHandled(node[n], m)) :
-          Handle(n, m, Outcome(VoteHandled(node[n], m), outcome))
+    /\ outcome \in Outcomes(n, handled)
+    /\ Handle(n, m, Outcome(handled, outcome))
 
 \* ACTION RequestPreVote: n tells a candidate whether it would vote for it.
 \* Source: requestPreVote.  The answer has the candidate's term where that is higher, but for a refusal at the
@@ -58,11 +59,12 @@ VoteAnswered(n, before, m) ==
 \* ACTION HandleRequestVoteResponse: a candidate counts a vote, and leads if a majority voted for it.
 \* Source: runCandidate, voteCh.
 HandleRequestVoteResponse(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Inbox(n) : \E outcome \in AnyOutcome :
+    LET handled == VoteAnswered(n, node[n], m) IN
     /\ IsResponse(m, "RequestVote")
     /\ Selects(n)
-    /\ \E outcome \in Outcomes(n, VoteAnswered(n, node[n], m)) :
-          TakeAnswer(n, m, Outcome(VoteAnswered(n, node[n], m), outcome))
+    /\ outcome \in Outcomes(n, handled)
+    /\ TakeAnswer(n, m, Outcome(handled, outcome))
 
 \* The term that was proposed is one higher than the candidate's own.
 PreVoteAnswered(before, m) ==
@@ -74,10 +76,11 @@ PreVoteAnswered(before, m) ==
 \* for it.
 \* Source: runCandidate, prevoteCh.
 HandleRequestPreVoteResponse(n) ==
-    \E m \in Inbox(n) :
+    \E m \in Inbox(n) : \E outcome \in AnyOutcome :
+    LET handled == PreVoteAnswered(node[n], m) IN
     /\ IsResponse(m, "RequestPreVote")
     /\ Selects(n)
-    /\ \E outcome \in Outcomes(n, PreVoteAnswered(node[n], m)) :
-          TakeAnswer(n, m, Outcome(PreVoteAnswered(node[n], m), outcome))
+    /\ outcome \in Outcomes(n, handled)
+    /\ TakeAnswer(n, m, Outcome(handled, outcome))
 
 =============================================================================

@@ -25,7 +25,7 @@ MALFORMED_ITF: dict[str, Any] = {
     "a set of values that cannot be compared": {"#set": ["n0", 1]},
     "an integer of too many digits": {"#bigint": "9" * 5000},
     "an unknown tag": {"#bag": []},
-    "junk within": {"a": [{"#set": [{"#map": [[{"#tup": [None]}, 1]]}]}]},
+    "junk within": {"a": [{"#set": [{"#map": [[{"#tup": 3}, 1]]}]}]},
 }
 
 

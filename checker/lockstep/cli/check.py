@@ -23,6 +23,9 @@ from lockstep.cli.options import (
     progress_end,
 )
 
+#: Of so many values of a constant only the first and the last are listed.
+_MANY = 5
+
 if TYPE_CHECKING:
     from lockstep.conformance.check import TraceVerdict
     from lockstep.systems.judge import Judge
@@ -30,26 +33,28 @@ if TYPE_CHECKING:
     from lockstep.trace.paths import Missing
 
 
-def _variants() -> dict[str, Mapping[str, str]]:
-    """Return the constants that a variant chooses, by its name; of all systems that have one of this name."""
+def _variants() -> list[str]:
+    """Name the variants of all systems; what one chooses is for the system of a trace to say."""
     from lockstep.systems.registry import constants
 
-    found: dict[str, Mapping[str, str]] = {}
-    for each in constants():
-        for name, variant in each.variants.items():
-            found[name] = {**found.get(name, {}), **variant}
-    return found
+    return list(dict.fromkeys(name for each in constants() for name in each.variants))
 
 
 def _allowed() -> dict[str, dict[str, bool | str | int]]:
     """Return what each constant may be, by the word for it."""
     from lockstep.systems.registry import constants
 
-    return {
-        name: {str(choice).lower(): choice for choice in choices}
-        for each in constants()
-        for name, choices in each.allowed.items()
-    }
+    found: dict[str, dict[str, bool | str | int]] = {}
+    for each in constants():
+        for name, choices in each.allowed.items():
+            found.setdefault(name, {}).update({str(choice).lower(): choice for choice in choices})
+    return found
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Return the words for the values of a constant, of numbers the first and the last."""
+    listed = list(words)
+    return "|".join(listed) if len(listed) < _MANY else f"{listed[0]}..{listed[-1]}"
 
 
 def _switches(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, bool | str | int]:
@@ -60,11 +65,11 @@ def _switches(_: click.Context, __: click.Parameter, values: Sequence[str]) -> d
     chosen: dict[str, bool | str | int] = {}
     for value in values:
         if value in variants:
-            chosen |= variants[value]
+            chosen[value] = True
             continue
         name, equals, text = value.partition("=")
         if not equals or text.lower() not in allowed.get(name, {}):
-            names = ", ".join(f"{name}={'|'.join(words)}" for name, words in allowed.items())
+            names = ", ".join(f"{name}={_listed(words)}" for name, words in allowed.items())
             raise click.BadParameter(f"{value!r} is none of: {', '.join(variants)}, {names}")
         chosen[name] = allowed[name][text.lower()]
     return chosen
@@ -256,6 +261,5 @@ def _own_words(own: Path, cfg: Path | None, library: Sequence[Path], mapping: Pa
 
 
 def _switch_words(switches: Mapping[str, object]) -> Iterator[str]:
-    whole = [name for name, variant in _variants().items() if switches == variant]
-    for word in whole[:1] or [f"{name}={value}" for name, value in switches.items()]:
-        yield f"--switch {word}"
+    for name, value in switches.items():
+        yield f"--switch {name}" if name in _variants() else f"--switch {name}={value}"

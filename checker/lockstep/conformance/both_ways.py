@@ -8,6 +8,7 @@ what it does not, and what it takes must come to the same: what every node shows
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
@@ -19,6 +20,7 @@ from lockstep.conformance.interface import Interface
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value
+from lockstep.tla.values.operators.bounds import UntoldError
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 
 #: A node, an action, and its arguments as an event has them.
@@ -108,10 +110,13 @@ class _Asking:
         return after
 
     def ask(self, state: State, last: Event, trial: Trial) -> None:
-        """Ask for everything after an event: what the spec has arguments for, and what the system offers besides."""
+        """Ask for everything after an event: what the spec has arguments for, and what the system offers besides.
+
+        Of an action whose arguments have no end only what the system offers is tried.
+        """
         tried: set[tuple[str, tuple[Value, ...]]] = set()
         for name in self.spec.actions:
-            for args in self.spec.arguments(state, name):
+            for args in self._listed(state, name):
                 key = (name, tuple(args.values()))
                 if key not in tried:
                     tried.add(key)
@@ -123,6 +128,10 @@ class _Asking:
                 args = {param: to_value(given[param], self.interface.words) for param in params}
                 if (name, tuple(args.values())) not in tried:
                     self._try(state, last, trial, name, args)
+
+    def _listed(self, state: State, name: str) -> Iterator[Mapping[str, Value]]:
+        with contextlib.suppress(UntoldError):
+            yield from self.spec.arguments(state, name)
 
     def _try(self, state: State, last: Event, trial: Trial, name: str, args: Mapping[str, Value]) -> None:
         node, *others = self.spec.actions[name].params

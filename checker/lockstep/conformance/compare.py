@@ -107,7 +107,7 @@ def to_value(tree: Any, words: Words = WORDS) -> Value:
         return tuple(to_value(item, words) for item in tree)
     if isinstance(tree, dict) and not is_tagged(tree):
         return as_fcn({words.strings.get(name, name): to_value(item, words) for name, item in tree.items()})
-    return from_itf(tree, words.strings)
+    return from_itf(tree, words.strings, words.null)
 
 
 def to_tree(value: Value, words: Words = WORDS) -> Any:
@@ -122,6 +122,9 @@ def to_tree(value: Value, words: Words = WORDS) -> Any:
         return {"#set": [to_tree(part, words) for part in sorted(value, key=sort_key)]}
     if isinstance(value, Fcn) and all(isinstance(key, str | ModelValue) for key in value.d):
         return {to_tree(key, words): to_tree(part, words) for key, part in value.d.items()}
+    if isinstance(value, Fcn):
+        pairs = sorted(value.d.items(), key=lambda item: sort_key(item[0]))
+        return {"#map": [[to_tree(key, words), to_tree(part, words)] for key, part in pairs]}
     return to_itf(value)
 
 

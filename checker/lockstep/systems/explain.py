@@ -31,7 +31,7 @@ def rule(code: str) -> Rule:
 
 def told_by_the_spec(system: System, name: str) -> str:
     """Return what a spec says of a property: its banner, its definition, and the models that break it."""
-    banner_and_body = re.compile(rf"((?:^\\\* .*\n)*)(^{name} ==\n(?:.+\n)*)", re.MULTILINE)
+    banner_and_body = re.compile(rf"((?:^\\\* .*\n)*)(^{name} ==.*\n(?:.+\n)*)", re.MULTILINE)
     searched = ((module, text, banner_and_body.search(text)) for module, text in module_texts(system.module).items())
     module, text, found = next((each for each in searched if each[2] is not None), ("", "", None))
     if found is None:

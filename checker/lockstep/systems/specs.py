@@ -18,7 +18,7 @@ from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.format import Header, TraceError
 
-#: Constants that replace those of a header.
+#: Constants that replace those of a header; the name of a variant, with TRUE, stands for all that it chooses.
 Switches: TypeAlias = Choices
 
 
@@ -49,7 +49,7 @@ def spec_key(header: Header, source: str, switches: Switches | None = None) -> t
     Raises TraceError as trace_spec does: to Python 1 equals True, so only a header that was tested has a key.
     """
     chosen = _chosen(system_of(header, source), header, source, switches)
-    return (header.spec, tuple(sorted(header.nodes)), tuple(sorted(chosen.items())))
+    return (header.spec, header.nodes, tuple(sorted(chosen.items())))
 
 
 def trace_spec(header: Header, source: str, switches: Switches | None = None) -> Spec:
@@ -112,8 +112,16 @@ def _chosen(system: System, header: Header, source: str, switches: Switches | No
         return {}
     named = {**constants.defaults, **header.constants}
     _check_constants(constants, named, source)
-    chosen = {**named, **(switches or {})}
+    chosen = named | _expanded(constants, switches or {})
     _check_constants(constants, chosen, source)
+    return chosen
+
+
+def _expanded(constants: Constants, switches: Switches) -> dict[str, Choice]:
+    """Return the constants that switches choose, those of a variant one by one."""
+    chosen: dict[str, Choice] = {}
+    for name, value in switches.items():
+        chosen |= constants.variants.get(name, {name: value}) if value is True else {name: value}
     return chosen
 
 
@@ -122,7 +130,8 @@ def _check_constants(constants: Constants, chosen: Mapping[str, object], source:
         if name not in chosen:
             raise TraceError(source, 1, f"field `constants.{name}`: missing")
         if not any(type(chosen[name]) is type(value) and chosen[name] == value for value in values):
-            allowed = " or ".join(map(json.dumps, values))
+            in_range = isinstance(values, range)
+            allowed = f"{values[0]} to {values[-1]}" if in_range else " or ".join(map(json.dumps, values))
             raise TraceError(source, 1, f"field `constants.{name}`: {json.dumps(chosen[name])} is not {allowed}")
     for name in chosen:
         if name not in constants.allowed:

@@ -36,10 +36,10 @@ class Constants:
 
     `allowed` are the values of each, by the header's name; `defaults` those that a header may leave out; `variants`
     are sets of them that have a name, as `lockstep check --switch` takes it. `values` makes the constants of the spec
-    out of the nodes and of all that was chosen.
+    out of the nodes, in the order of the header, and of all that was chosen.
     """
 
-    allowed: Mapping[str, tuple[Choice, ...]]
+    allowed: Mapping[str, tuple[Choice, ...] | range]
     defaults: Choices
     variants: Mapping[str, Mapping[str, str]]
     values: Callable[[Sequence[str], Choices], Mapping[str, Value]]

@@ -285,7 +285,8 @@ class Spec:
         Raises:
             KeyError: if there is no such action.
             ArgumentError: if a value that is told cannot be compared with the set that binds its parameter.
-            TlaError: if evaluation fails, or another set cannot be listed.
+            UntoldError: if nothing is told of another set that has no end.
+            TlaError: if evaluation fails, or a set cannot be listed.
         """
         params = self._known(self.actions, action, "action").params
         known = told or {}

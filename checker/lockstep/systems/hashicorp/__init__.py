@@ -7,6 +7,10 @@ from pathlib import Path
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.hashicorp.codes import CODES
 from lockstep.systems.hashicorp.constants import CONSTANTS
+from lockstep.systems.hashicorp.floors import floors
+from lockstep.systems.hashicorp.plans import SIMULATOR
+from lockstep.systems.hashicorp.reached import reached
+from lockstep.systems.hashicorp.reference import reference_location
 from lockstep.systems.system import System
 
 HASHICORP = System(
@@ -20,5 +24,9 @@ HASHICORP = System(
     null="NoNode",
     least_integer=0,
     codes=CODES,
+    locate=reference_location,
+    simulator=SIMULATOR,
+    reached=reached,
+    floors=floors,
     models=Path("hashicorp", "models"),
 )

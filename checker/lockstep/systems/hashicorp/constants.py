@@ -1,4 +1,4 @@
-"""The constants that the header of a trace of hashicorp/raft chooses: what is modelled, and how each flaw is."""
+"""The constants that the header of a trace of hashicorp/raft chooses: group, bounds, features, flaws."""
 
 from __future__ import annotations
 
@@ -7,83 +7,68 @@ from collections.abc import Mapping, Sequence
 from lockstep.systems.system import Choice, Choices, Constants
 from lockstep.tla.values.kinds import ModelValue, Value
 from lockstep.tla.values.lazy.constructed import STRING
+from raftref.hashicorp.switches import IN_V173, Feature, Flaw
 
-#: What a trace may have modelled, and what it has where its header is silent.
-FEATURES: Mapping[str, bool] = {
-    "PreVote": True,
-    "Heartbeats": True,
-    "Zombies": True,
-    "FsmQueue": True,
-    "Snapshots": True,
-    "ConfigurationChanges": True,
-    "Transfers": True,
-    "Verify": True,
-    "ShutdownOnRemove": True,
-}
+#: The most nodes that a trace may have, and the most that a bound of a server may be (10240 is the default of one).
+NODES_MAX, BOUND_MAX = 64, 100_000
 
-#: The flaws of v1.7.3.
-IN_V173 = (
-    "TornVote",
-    "ConflictAtSnapshot",
-    "CommitUnverified",
-    "DeleteThenStore",
-    "SnapshotRegress",
-    "StaleInstall",
-    "HeartbeatRace",
-    "VerifyCountsNonvoters",
-    "VerifyCountsOldAcks",
-    "TransferFlagLeft",
-)
+FEATURES, FLAWS = tuple(Feature), tuple(Flaw)
 
-#: Those of older releases, and of a published description.
-IN_OTHERS = (
-    "TruncateWithoutConflict",
-    "EvenQuorum",
-    "LastLogNotLowered",
-    "LongerLogOlderTerm",
-    "KnownLeaderRejected",
-    "ReplayUncommitted",
-    "MatchWithoutRecalculate",
-)
-FLAWS = (*IN_V173, *IN_OTHERS)
-
-_V173: dict[str, Choice] = {
-    **dict.fromkeys(IN_V173, "published"),
-    **dict.fromkeys(IN_OTHERS, "repaired"),
-}
-
-#: Of the library's Config and of FileSnapshotStore.
-_LIMITS: dict[str, int] = {"MaxAppendEntries": 64, "TrailingLogs": 10240, "RetainSnapshots": 2}
+PUBLISHED, REPAIRED = "published", "repaired"
 
 
 def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
-    """Return the constants of the spec for those of a header: all nodes vote in the first configuration."""
+    """Return the constants of the spec: the first nodes vote (0: all of them), those behind them only store the log."""
+    voters, nonvoters = int(chosen["Voters"]) or len(nodes), int(chosen["Nonvoters"])
+    bounds = ("Fifo", "MaxAppendEntries", "TrailingLogs", "RetainSnapshots")
     return {
         "Node": frozenset(nodes),
-        "Voters": frozenset(nodes),
-        "Nonvoters": frozenset(),
+        "Voters": frozenset(nodes[:voters]),
+        "Nonvoters": frozenset(nodes[voters : voters + nonvoters]),
         "Value": STRING,
         "NoNode": ModelValue("NoNode"),
-        "Fifo": False,
-        "Features": frozenset(name for name in FEATURES if chosen[name]),
-        "Flaws": frozenset(name for name in FLAWS if chosen[name] == "published"),
-        **{name: chosen[name] for name in _LIMITS},
+        **{name: chosen[name] for name in bounds},
+        "Features": frozenset(str(each) for each in FEATURES if chosen[each] is True),
+        "Flaws": frozenset(str(each) for each in FLAWS if chosen[each] == PUBLISHED),
     }
 
 
-#: A flaw that a header does not name is as in v1.7.3.
+def told_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
+    """Return features and flaws of a spec by the names that a header has for them, with its bounds."""
+    features = {str(each): each in constants["Features"] for each in Feature}
+    flaws = {str(each): PUBLISHED if each in constants["Flaws"] else REPAIRED for each in Flaw}
+    return {**constants, **features, **flaws}
+
+
+def _variant(flaws: frozenset[Flaw]) -> dict[str, str]:
+    return {str(each): PUBLISHED if each in flaws else REPAIRED for each in Flaw}
+
+
+_ALLOWED: dict[str, tuple[Choice, ...] | range] = {
+    "Fifo": (False, True),
+    "Voters": range(NODES_MAX + 1),
+    "Nonvoters": range(NODES_MAX),
+    "MaxAppendEntries": range(1, BOUND_MAX + 1),
+    "TrailingLogs": range(BOUND_MAX + 1),
+    "RetainSnapshots": range(1, BOUND_MAX + 1),
+    **{str(each): (True, False) for each in Feature},
+    **{str(each): (PUBLISHED, REPAIRED) for each in Flaw},
+}
+
+#: A flaw that a header does not name is as in v1.7.3; the bounds are the library's defaults. Unless the header says
+#: otherwise, channels keep no order, and all nodes vote.
 CONSTANTS = Constants(
-    allowed={
-        **dict.fromkeys(FEATURES, (True, False)),
-        **dict.fromkeys(FLAWS, ("published", "repaired")),
-        "MaxAppendEntries": tuple(range(1, 1025)),
-        "TrailingLogs": (*range(1025), 10240),
-        "RetainSnapshots": tuple(range(1, 17)),
+    allowed=_ALLOWED,
+    defaults={
+        "Fifo": False,
+        "Voters": 0,
+        "Nonvoters": 0,
+        "MaxAppendEntries": 64,
+        "TrailingLogs": 10240,
+        "RetainSnapshots": 2,
+        **{str(each): True for each in Feature},
+        **_variant(IN_V173),
     },
-    defaults={**FEATURES, **_V173, **_LIMITS},
-    variants={
-        "published": {name: str(value) for name, value in _V173.items()},
-        "repaired": dict.fromkeys(FLAWS, "repaired"),
-    },
+    variants={PUBLISHED: _variant(IN_V173), REPAIRED: _variant(frozenset())},
     values=_values,
 )

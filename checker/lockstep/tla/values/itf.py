@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from lockstep.tla.values.equality import build_set
@@ -53,12 +54,13 @@ def to_itf(value: Value) -> Any:
     return to_itf(value.force())
 
 
-def from_itf(tree: Any, model_values: Iterable[str] = ()) -> Value:
+def from_itf(tree: Any, model_values: Iterable[str] = (), null: Value | None = None) -> Value:
     """Decode a value from its ITF tree.
 
     Args:
         tree: what ``json`` read.
         model_values: the strings to be read as model values.
+        null: what JSON's null is read as, which ITF has not; None: nothing.
 
     Returns:
         The value.
@@ -69,42 +71,59 @@ def from_itf(tree: Any, model_values: Iterable[str] = ()) -> Value:
     """
     names = model_values if isinstance(model_values, frozenset) else frozenset(model_values)
     try:
-        return _decoded(tree, names)
+        return _Reader(names, null).value(tree)
     except TlaTypeError as error:
         raise ValueError(f"not an ITF value: {error}") from error
     except RecursionError as error:
         raise ValueError("not an ITF value: it is nested too deeply") from error
 
 
-def _decoded(tree: Any, names: frozenset[str]) -> Value:
-    if isinstance(tree, str):
-        return ModelValue(tree) if tree in names else tree
-    if isinstance(tree, (bool, int)):
-        return tree
-    if isinstance(tree, list):
-        return tuple([_decoded(item, names) for item in tree])
-    if isinstance(tree, dict):
-        return _from_object(tree, names)
-    raise ValueError(f"not an ITF value: {reprlib.repr(tree)}")
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads trees: `names` are the strings that are model values, `null` is what null is."""
 
+    names: frozenset[str]
+    null: Value | None
 
-def _from_object(tree: dict[str, Any], names: frozenset[str]) -> Value:
-    if len(tree) == 1:
-        ((tag, body),) = tree.items()
-        if tag == "#set":
-            return build_set([_decoded(item, names) for item in _items(tag, body)])
-        if tag == "#tup":
-            return tuple([_decoded(item, names) for item in _items(tag, body)])
-        if tag == "#bigint":
-            return _big_integer(body)
-        if tag == "#map":
-            return _map(_items(tag, body), names)
-        if tag == "#unserializable":
-            raise ValueError(f"the tool that wrote the ITF file could not write this value: {reprlib.repr(body)}")
-    for name in tree:
-        if name.startswith("#"):
-            raise ValueError(f"unknown ITF tag {reprlib.repr(name)}")
-    return as_fcn({name: _decoded(item, names) for name, item in tree.items()})
+    def value(self, tree: Any) -> Value:
+        if isinstance(tree, str):
+            return ModelValue(tree) if tree in self.names else tree
+        if isinstance(tree, (bool, int)):
+            return tree
+        if isinstance(tree, list):
+            return tuple([self.value(item) for item in tree])
+        if isinstance(tree, dict):
+            return self._object(tree)
+        if tree is None and self.null is not None:
+            return self.null
+        raise ValueError(f"not an ITF value: {reprlib.repr(tree)}")
+
+    def _object(self, tree: dict[str, Any]) -> Value:
+        if len(tree) == 1:
+            ((tag, body),) = tree.items()
+            if tag == "#set":
+                return build_set([self.value(item) for item in _items(tag, body)])
+            if tag == "#tup":
+                return tuple([self.value(item) for item in _items(tag, body)])
+            if tag == "#bigint":
+                return _big_integer(body)
+            if tag == "#map":
+                return self._map(_items(tag, body))
+            if tag == "#unserializable":
+                raise ValueError(f"the tool that wrote the ITF file could not write this value: {reprlib.repr(body)}")
+        for name in tree:
+            if name.startswith("#"):
+                raise ValueError(f"unknown ITF tag {reprlib.repr(name)}")
+        return as_fcn({name: self.value(item) for name, item in tree.items()})
+
+    def _map(self, pairs: list[Any]) -> Value:
+        for pair in pairs:
+            if not isinstance(pair, list) or len(pair) != 2:
+                raise ValueError(f"'#map' needs pairs of key and value, not {reprlib.repr(pair)}")
+        keys = [self.value(key) for key, _ in pairs]
+        if len(build_set(keys)) != len(keys):  # refuses keys that cannot be compared, as 1 and TRUE
+            raise ValueError("'#map' has a key twice")
+        return as_fcn({key: self.value(item) for key, (_, item) in zip(keys, pairs, strict=True)})
 
 
 def _items(tag: str, body: Any) -> list[Any]:
@@ -118,13 +137,3 @@ def _big_integer(body: Any) -> int:
     if not isinstance(body, str) or not re.fullmatch(r"-?[0-9]{1,4000}", body):
         raise ValueError("'#bigint' needs a string of at most 4000 digits")
     return int(body)
-
-
-def _map(pairs: list[Any], names: frozenset[str]) -> Value:
-    for pair in pairs:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise ValueError(f"'#map' needs pairs of key and value, not {reprlib.repr(pair)}")
-    keys = [_decoded(key, names) for key, _ in pairs]
-    if len(build_set(keys)) != len(keys):  # refuses keys that cannot be compared, as 1 and TRUE
-        raise ValueError("'#map' has a key twice")
-    return as_fcn({key: _decoded(item, names) for key, (_, item) in zip(keys, pairs, strict=True)})

@@ -6,10 +6,11 @@ is enabled and takes it.
 
 from raftref.dledger.simulation.cluster import Cluster, Event
 from raftref.dledger.simulation.network import Network
-from raftref.dledger.simulation.plan import FaultPlan, PlanError, load_plan, read_switches
+from raftref.dledger.simulation.plan import FaultPlan, load_plan, read_switches
 from raftref.dledger.simulation.scenarios import SCENARIOS, figure8, resurrected_tail, scenario_plan
 from raftref.dledger.simulation.schedule import Schedule, constants, simulate
 from raftref.dledger.simulation.trial import Trial
+from raftref.simulation.plans import PlanError
 
 __all__ = [
     "SCENARIOS",

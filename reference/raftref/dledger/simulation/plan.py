@@ -6,9 +6,6 @@ out of range is an error that names the field.
 
 from __future__ import annotations
 
-import json
-import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -16,18 +13,17 @@ from typing import Any
 
 from raftref.dledger import GRAINS, SWITCHES, Grain, NodeId, Switches, Variant
 from raftref.limits import EVENTS_MAX
+from raftref.simulation.plans import (
+    PlanError,
+    check_boolean,
+    check_fields,
+    check_integer,
+    check_probability,
+    check_total,
+    read_plan,
+)
 
 NODES_MIN, NODES_MAX = 3, 7
-
-
-class PlanError(ValueError):
-    """A fault plan is malformed; the message names the field."""
-
-    def __init__(self, field_name: str, problem: str, source: str = "") -> None:
-        """Name the field, the problem, and the file if it was read from one."""
-        place = f"{source}: " if source else ""
-        super().__init__(f"{place}field `{field_name}`: {problem}" if field_name else f"{place}{problem}")
-        self.field_name, self.problem = field_name, problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +82,11 @@ class FaultPlan:
 
     def __post_init__(self) -> None:
         """Raise PlanError where a field is out of range or of another type."""
-        _check_integer("nodes", self.nodes, NODES_MIN, NODES_MAX)
-        _check_integer("events", self.events, 0, EVENTS_MAX)
-        _check_integer("delay_events", self.delay_events, 1, EVENTS_MAX)
-        _check_integer("max_down", self.max_down, 0, self.nodes)
-        if not isinstance(self.fifo, bool):
-            raise PlanError("fifo", f"{self.fifo!r} is neither true nor false")
+        check_integer("nodes", self.nodes, NODES_MIN, NODES_MAX)
+        check_integer("events", self.events, 0, EVENTS_MAX)
+        check_integer("delay_events", self.delay_events, 1, EVENTS_MAX)
+        check_integer("max_down", self.max_down, 0, self.nodes)
+        check_boolean("fifo", self.fifo)
         if not isinstance(self.grain, Grain):
             raise PlanError("grain", f"{self.grain!r} is not a table of the grain")
         if self.grain.batches and not self.grain.pending_map:
@@ -99,11 +94,9 @@ class FaultPlan:
         if not isinstance(self.switches, Switches):
             raise PlanError("switches", f"{self.switches!r} is not a table of switches")
         for name in (*MESSAGE_PROBABILITIES, "reorder", "late", *EVENT_PROBABILITIES):
-            _check_probability(name, getattr(self, name))
+            check_probability(name, getattr(self, name))
         for names in (MESSAGE_PROBABILITIES, EVENT_PROBABILITIES):
-            total = math.fsum(getattr(self, name) for name in names)
-            if total > 1:
-                raise PlanError(names[0], f"it makes {total:g} with {', '.join(names[1:])}: more than 1")
+            check_total(self, names)
 
     @property
     def vote_messages(self) -> bool:
@@ -125,12 +118,7 @@ class FaultPlan:
         Raises:
             PlanError: A field is unknown, of the wrong type or out of range.
         """
-        if not isinstance(data, Mapping):
-            raise PlanError("plan", "it must be a table of fields")
-        known = [each.name for each in fields(cls)]
-        for name in data:
-            if name not in known:
-                raise PlanError(str(name), f"unknown; a plan has {', '.join(known)}")
+        check_fields(data, [each.name for each in fields(cls)])
         given = dict(data)
         if "switches" in given and not isinstance(given["switches"], Switches):
             given["switches"] = read_switches(given["switches"])
@@ -210,38 +198,4 @@ def load_plan(path: Path | str) -> FaultPlan:
         PlanError: The file is of neither type or malformed, or a field is wrong.
         OSError: The file cannot be read.
     """
-    path = Path(path)
-    if path.suffix not in (".json", ".toml"):
-        raise PlanError("", "a plan is a .json or .toml file", str(path))
-    try:
-        text = path.read_text(encoding="utf-8")
-        return FaultPlan.from_dict(_read_json(text) if path.suffix == ".json" else tomllib.loads(text))
-    except PlanError as error:
-        raise PlanError(error.field_name, error.problem, str(path)) from error
-    except (ValueError, RecursionError) as error:  # JSONDecodeError, TOMLDecodeError and UnicodeDecodeError are such
-        raise PlanError("", str(error), str(path)) from error
-
-
-def _read_json(text: str) -> Any:
-    def table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            raise PlanError(next(name for name in names if names.count(name) > 1), "it is there twice")
-        return found
-
-    return json.loads(text, object_pairs_hook=table)
-
-
-def _check_integer(name: str, value: object, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise PlanError(name, f"{value!r} is no integer")
-    if not least <= value <= most:
-        raise PlanError(name, f"{value} is not between {least} and {most}")
-
-
-def _check_probability(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise PlanError(name, f"{value!r} is no number")
-    if not 0 <= value <= 1:
-        raise PlanError(name, f"{value} is not between 0 and 1")
+    return read_plan(Path(path), FaultPlan.from_dict)

@@ -2,64 +2,31 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
-from raftref.dledger import ACTIONS, Message, NodeId, Term, TransferCall
+from raftref.dledger import ACTIONS, Message, Term, TransferCall
 from raftref.dledger.records import call_of, message_of
-from raftref.dledger.simulation.cluster import NETWORK_ACTIONS, Cluster, Event
-
-#: A node, an action by its trace name, and its arguments as an event has them.
-Offer: TypeAlias = tuple[NodeId, str, Mapping[str, Any]]
+from raftref.dledger.simulation.cluster import NETWORK_ACTIONS, Cluster
+from raftref.simulation.trial import CopiedTrial, Offer
 
 #: What a client may append.
 VALUE = "tried"
 
 
-class Trial:
+class Trial(CopiedTrial[Cluster]):
     """A cluster between two steps. Nothing that is tried changes it."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Take the cluster as it is now, before its next step."""
-        self.cluster = cluster
+    def parameters(self, action: str) -> tuple[str, ...] | None:
+        """Return the parameters of an action, None where no node and no network has it."""
+        return _parameters(action)
 
-    @cached_property
-    def _image(self) -> bytes:
-        return pickle.dumps(self.cluster)
-
-    @cached_property
-    def _asked(self) -> Cluster:
-        """A copy that is only asked what is enabled."""
-        return self._copy()
-
-    def _copy(self) -> Cluster:
-        copy = pickle.loads(self._image)
-        assert isinstance(copy, Cluster)
-        return copy
-
-    def take(self, node: NodeId, action: str, args: Mapping[str, Any]) -> list[Event] | None:
-        """Take an action on a copy of the cluster.
-
-        Args:
-            node: The node that takes it; of Lose and Duplicate, the message's destination.
-            action: Its trace name.
-            args: Its parameters by name, as an event has them.
-
-        Returns:
-            The event, and after it what every other node shows then; None where the node may not take it.
-        """
-        names = _parameters(action)
-        if names is None:
-            return None
-        given = [_read(name, args[name]) for name in names]
-        if not self._asked.enabled(node, action, *given):
-            return None
-        copy = self._copy()
-        event = copy.take(node, action, *given)
-        others = [other for other in copy.node_ids if other != node]
-        return [event, *({"node": other, "shows": copy.servers[other].observe()} for other in others)]
+    def read(self, name: str, value: Any) -> Message | TransferCall | Any:
+        """Read an argument as an event has it."""
+        if name == "m":
+            return message_of(value)
+        return call_of(value) if name == "call" else value
 
     def offers(self) -> Iterator[Offer]:
         """Yield what is worth trying though no rule allows it: arguments beyond those that there are.
@@ -71,7 +38,7 @@ class Trial:
                 for args in self._beyond(node, action):
                     yield node, action, args
 
-    def _beyond(self, node: NodeId, action: str) -> Iterator[Mapping[str, Any]]:
+    def _beyond(self, node: str, action: str) -> Iterator[Mapping[str, Any]]:
         server, names = self.cluster.servers[node], _parameters(action)
         match names:
             case ("m",):
@@ -110,10 +77,3 @@ def _parameters(action: str) -> tuple[str, ...] | None:
     if action in NETWORK_ACTIONS:
         return ("m",)
     return ACTIONS[action].parameters if action in ACTIONS else None
-
-
-def _read(name: str, value: Any) -> Message | TransferCall | Any:
-    """Read an argument as an event has it."""
-    if name == "m":
-        return message_of(value)
-    return call_of(value) if name == "call" else value

@@ -92,11 +92,17 @@ Told: TypeAlias = Exactly | Matching | None
 
 
 def told(container: Value, what: Told) -> Iterable[Value]:
-    """List the elements of a set that go with what is told of a parameter."""
+    """List the elements of a set that go with what is told of a parameter.
+
+    Raises:
+        UntoldError: if nothing is told, the set has no end, and no element of it stands for all.
+    """
     if what is not None:
         return what.among(container)
     if isinstance(container, LazySet) and container.sample is not None:
         return (container.sample,)
+    if isinstance(container, LazySet) and not container.finite:
+        raise UntoldError(f"{container.name} is infinite and cannot be listed")
     return container if type(container) is range else elements(container)
 
 

@@ -1,0 +1,14 @@
+"""Where the Python reference implements an action of the spec."""
+
+from __future__ import annotations
+
+from raftref.action import declared_at
+from raftref.hashicorp.raft import Raft
+
+
+def reference_location(action: str) -> str:
+    """Return FILE:LINE of the reference's method for an action, or "" where it has none.
+
+    The environment's own actions (loss, copies) have none.
+    """
+    return declared_at(Raft, action)

@@ -1,0 +1,1 @@
+"""How a leader is elected: the voter, and the candidate."""

@@ -1,0 +1,1 @@
+"""What a follower does: it takes the entries of its leader."""

@@ -1,0 +1,79 @@
+"""How servers are added and removed: one change at a time, by an entry of the log."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from raftref.hashicorp.core.outcome import Outcome
+from raftref.hashicorp.core.step import step
+from raftref.hashicorp.leader.replication import Replication
+from raftref.hashicorp.messages import OF_LEADERS
+from raftref.hashicorp.switches import Feature
+from raftref.hashicorp.values import Configuration, Entry, EntryType, Index, NodeId
+
+
+class ChangeCommand(StrEnum):
+    """What is changed. Source: ConfigurationChangeCommand; the deprecated ones are left out."""
+
+    ADD_VOTER = "AddVoter"
+    ADD_NONVOTER = "AddNonvoter"
+    DEMOTE_VOTER = "DemoteVoter"
+    REMOVE_SERVER = "RemoveServer"
+
+
+def next_configuration(current: Configuration, command: ChangeCommand, server: NodeId) -> Configuration:
+    """Return the configuration after a change. A voter that is added as a non-voter stays what it is.
+
+    Source: nextConfiguration.
+    """
+    voters, nonvoters = current.voters, current.nonvoters
+    match command:
+        case ChangeCommand.ADD_VOTER:
+            return Configuration(voters | {server}, nonvoters - {server})
+        case ChangeCommand.ADD_NONVOTER:
+            return current if server in voters else Configuration(voters, nonvoters | {server})
+        case ChangeCommand.DEMOTE_VOTER:
+            return Configuration(voters - {server}, nonvoters | {server}) if server in voters else current
+        case ChangeCommand.REMOVE_SERVER:
+            return Configuration(voters - {server}, nonvoters - {server})
+
+
+class Membership(Replication):
+    """A leader that changes who is in the group.
+
+    Source: appendConfigurationEntry.
+    """
+
+    def can_append_configuration_entry(self, command: ChangeCommand, server: NodeId, outcome: Outcome) -> bool:
+        """A leader's main loop takes an event; the last change, and an entry of its own term, are committed.
+
+        No transfer is in progress, and a voter remains.
+
+        Source: configurationChangeChIfStable, checkConfiguration.
+        """
+        committed_own = self.commit_index >= self.leader_state.commitment.start_index
+        stable = self.configurations.is_stable and committed_own and not self.transfer.in_progress
+        after = next_configuration(self.configurations.latest, command, server)
+        return self.has(Feature.CONFIGURATION_CHANGES) and self.leads and stable and bool(after.voters)
+
+    @step(when=can_append_configuration_entry)
+    def append_configuration_entry(self, command: ChangeCommand, server: NodeId, outcome: Outcome) -> None:
+        """Append a configuration, which counts at once, even if it could not be stored.
+
+        Args:
+            command: What is changed.
+            server: Of whom.
+            outcome: Of the write of the entry; if that fails, the leader follows.
+
+        Source: leaderLoop, appendConfigurationEntry.
+        """
+        before = self.configurations.latest
+        after = next_configuration(before, command, server)
+        index = Index(self.last_index + 1)
+        for gone in sorted(before.servers - after.servers):
+            self.effects.abandon(OF_LEADERS, gone)
+        self.append([Entry(self.current_term, EntryType.CONFIGURATION, None, after)])
+        self.configurations.set_latest(after, index)
+        if self.leads:
+            self.leader_state.commitment.set_configuration(after.voters)
+            self.start_stop_replication()

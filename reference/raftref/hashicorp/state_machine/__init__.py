@@ -1,0 +1,1 @@
+"""The FSM of a server, what is handed to it, and its snapshots."""

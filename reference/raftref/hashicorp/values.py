@@ -1,0 +1,162 @@
+"""What servers store: entries, configurations, snapshots. Each is frozen; `record()` gives it as the spec writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NewType, TypeAlias
+
+NodeId: TypeAlias = str
+Value: TypeAlias = str
+
+#: A position in a log, counted from 1; 0 where there is none.
+Index = NewType("Index", int)
+#: A leadership, counted from 1, the term of the bootstrap; 0 before it.
+Term = NewType("Term", int)
+
+NO_INDEX = Index(0)
+NO_TERM = Term(0)
+
+
+def set_record(members: frozenset[NodeId]) -> dict[str, Any]:
+    """Return a set of servers as a trace writes it."""
+    return {"#set": sorted(members)}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The servers of a group: those with a vote, and those that only store the log. The order of the list is left out.
+
+    Source: Configuration, Server.Suffrage.
+    """
+
+    voters: frozenset[NodeId] = frozenset()
+    nonvoters: frozenset[NodeId] = frozenset()
+
+    @property
+    def servers(self) -> frozenset[NodeId]:
+        """All of them."""
+        return self.voters | self.nonvoters
+
+    def has_vote(self, server: NodeId) -> bool:
+        """Tell whether a server votes. Source: hasVote."""
+        return server in self.voters
+
+    def quorum_size(self) -> int:
+        """Return how many voters are a majority. Source: quorumSize."""
+        return len(self.voters) // 2 + 1
+
+    def record(self) -> dict[str, Any]:
+        """Return it as the spec's record."""
+        return {"voters": set_record(self.voters), "nonvoters": set_record(self.nonvoters)}
+
+
+NO_CONFIGURATION = Configuration()
+
+
+class EntryType(StrEnum):
+    """What an entry is for. Source: LogType; the deprecated ones are left out."""
+
+    COMMAND = "Command"
+    NOOP = "Noop"
+    CONFIGURATION = "Configuration"
+    BARRIER = "Barrier"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a log, without its index. A command has a value, a configuration entry a configuration.
+
+    Source: Log.
+    """
+
+    term: Term
+    type: EntryType
+    value: Value | None = None
+    configuration: Configuration = NO_CONFIGURATION
+
+    def record(self) -> dict[str, Any]:
+        """Return the entry as the spec's record."""
+        configuration = self.configuration.record()
+        return {"term": self.term, "type": self.type.value, "value": self.value, "configuration": configuration}
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """An entry at its index. Source: Log."""
+
+    index: Index
+    entry: Entry
+
+    def record(self) -> dict[str, Any]:
+        """Return it as the spec's record."""
+        return {"index": self.index, "entry": self.entry.record()}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Where a log or a snapshot ends."""
+
+    index: Index = NO_INDEX
+    term: Term = NO_TERM
+
+    def record(self) -> dict[str, Any]:
+        """Return it as the spec's record."""
+        return {"index": self.index, "term": self.term}
+
+
+NO_PLACE = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the FSM was after an index, and which configuration was committed then.
+
+    Source: SnapshotMeta, and what FSMSnapshot.Persist writes.
+    """
+
+    index: Index
+    term: Term
+    configuration: Configuration
+    configuration_index: Index
+    applied: tuple[Log, ...]
+
+    @property
+    def place(self) -> Place:
+        """Where it ends."""
+        return Place(self.index, self.term)
+
+    def record(self) -> dict[str, Any]:
+        """Return it as the spec's record."""
+        return {
+            "index": self.index,
+            "term": self.term,
+            "configuration": self.configuration.record(),
+            "configurationIndex": self.configuration_index,
+            "applied": [each.record() for each in self.applied],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLog:
+    """What a client asks a leader to append: a command with a value, or a barrier. Source: logFuture."""
+
+    type: EntryType
+    value: Value | None = None
+
+    def record(self) -> dict[str, Any]:
+        """Return it as the spec's record."""
+        return {"type": self.type.value, "value": self.value}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Zombie:
+    """A replication routine of a leadership that is over: it may still send, in its own term."""
+
+    peer: NodeId
+    term: Term
+    next_index: Index
+
+    def record(self) -> dict[str, Any]:
+        """Return it as the spec's record."""
+        return {"peer": self.peer, "term": self.term, "nextIndex": self.next_index}

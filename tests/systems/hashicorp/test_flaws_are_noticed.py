@@ -1,0 +1,165 @@
+"""Each flaw of hashicorp/raft, and some small mistakes in its reference, are noticed by the check of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hashicorp_traces import check, checked, claiming_repaired, cluster_with
+from lockstep.base.verdict import Verdict
+from lockstep.systems.hashicorp.plans import event_of, header_of
+from raftref.hashicorp.core.member import Member
+from raftref.hashicorp.core.outcome import DONE, Outcome, Result
+from raftref.hashicorp.core.state import Verification
+from raftref.hashicorp.election.voter import Voter
+from raftref.hashicorp.follower.follower import Follower
+from raftref.hashicorp.leader.commitment import Commitment
+from raftref.hashicorp.leader.follower_replication import FollowerReplication
+from raftref.hashicorp.messages import Message
+from raftref.hashicorp.raft import Raft
+from raftref.hashicorp.simulation import Cluster, FaultPlan
+from raftref.hashicorp.simulation.network import Network
+from raftref.hashicorp.simulation.schedule import handler_of
+from raftref.hashicorp.state_machine.snapshots import Snapshots
+from raftref.hashicorp.switches import Feature, Flaw
+from raftref.hashicorp.values import ClientLog, EntryType
+
+#: The cluster in which a server with the flaw first does what a repaired one would not: its plan, its seed, how many
+#: events it takes until then.
+FIRST = {
+    Flaw.TORN_VOTE: ("raft_whole", 6, 72),
+    Flaw.CONFLICT_AT_SNAPSHOT: ("raft_whole", 4, 308),
+    Flaw.COMMIT_UNVERIFIED: ("raft_votes", 13, 68),
+    Flaw.SNAPSHOT_REGRESS: ("raft_whole", 15, 398),
+    Flaw.STALE_INSTALL: ("raft_whole", 11, 322),
+    Flaw.HEARTBEAT_RACE: ("raft_votes", 5, 264),
+    Flaw.VERIFY_COUNTS_NONVOTERS: ("raft_whole", 2, 41),
+    Flaw.VERIFY_COUNTS_OLD_ACKS: ("raft_whole", 3, 121),
+    Flaw.TRANSFER_FLAG_LEFT: ("raft_whole", 1, 101),
+    Flaw.TRUNCATE_WITHOUT_CONFLICT: ("raft_whole", 3, 68),
+    Flaw.EVEN_QUORUM: ("raft_whole", 2, 43),
+    Flaw.LAST_LOG_NOT_LOWERED: ("raft_whole", 2, 138),
+    Flaw.LONGER_LOG_OLDER_TERM: ("raft_whole", 34, 148),
+    Flaw.KNOWN_LEADER_REJECTED: ("raft_whole", 5, 77),
+    Flaw.REPLAY_UNCOMMITTED: ("raft_whole", 1, 40),
+    Flaw.MATCH_WITHOUT_RECALCULATE: ("raft_whole", 18, 186),
+}
+
+
+@pytest.mark.parametrize("flaw", FIRST, ids=str)
+def test_a_server_that_has_a_flaw_is_no_repaired_one(flaw: Flaw) -> None:
+    """The same events are a behaviour of the spec with the flaw, and none of the spec without it."""
+    header, events = cluster_with(flaw, *FIRST[flaw])
+    told_truly = check(header, events)
+    assert [each for each in told_truly.findings if each.kind != "property"] == []
+    assert told_truly.steps == len(events)
+    lied = check(claiming_repaired(header, flaw), events)
+    assert lied.verdict is Verdict.VIOLATED
+    assert lied.findings[0].kind != "property"
+
+
+def test_every_flaw_is_noticed() -> None:
+    assert FIRST.keys() | {Flaw.DELETE_THEN_STORE} == set(Flaw)
+
+
+class Script:
+    """A cluster to which things happen in an order that chance seldom finds."""
+
+    def __init__(self, *flaws: Flaw) -> None:
+        features = frozenset(Feature) - {Feature.PRE_VOTE}
+        self.plan = FaultPlan(flaws=frozenset(flaws), features=features)
+        self.cluster = Cluster(self.plan)
+        self.events: list[dict[str, Any]] = []
+
+    def take(self, node: str, action: str, *args: Any) -> None:
+        self.events.append(self.cluster.take(node, action, *args))
+
+    def deliver(self, src: str, dst: str, *outcome: Outcome) -> None:
+        """Let the oldest message from one server to another be handled."""
+        m: Message = next(iter(self.cluster.network.channels[src, dst]))
+        action = handler_of(m)
+        writes = action in ("AppendEntries", "RequestVote", "HandleRequestVoteResponse")
+        self.take(dst, action, m, *(outcome or ((DONE,) if writes else ())))
+
+    def elect(self, node: str, voter: str) -> None:
+        self.take(node, "HeartbeatTimeout")
+        self.take(node, "ElectSelf", self.cluster.servers[node].other_voters, DONE)
+        self.deliver(node, voter)
+        self.deliver(voter, node)
+        self.take(node, "DispatchNoop", DONE)
+
+
+def test_an_end_of_the_log_that_is_stale_is_no_repaired_one() -> None:
+    """n2 deletes what conflicts, and cannot store what comes in its place (DeleteThenStore)."""
+    play = Script(Flaw.DELETE_THEN_STORE)
+    play.elect("n2", "n3")
+    play.take("n2", "DispatchLogs", (ClientLog(EntryType.COMMAND, "lost"),), DONE)
+    play.take("n2", "CheckLeaderLease")
+    play.take("n1", "HeartbeatTimeout")
+    play.take("n1", "ElectSelf", frozenset({"n2", "n3"}), DONE)
+    play.take("n1", "ElectionTimeout")
+    play.take("n1", "ElectSelf", frozenset({"n2", "n3"}), DONE)
+    last = next(m for m in play.cluster.network.channels["n1", "n3"] if m.awaited)
+    play.take("n3", "RequestVote", last, DONE)
+    play.deliver("n3", "n1")
+    play.take("n1", "DispatchNoop", DONE)
+    play.take("n1", "ReplicateTo", "n2", 1)
+    sent = next(m for m in play.cluster.network.channels["n1", "n2"] if m.type == "AppendEntries")
+    play.take("n2", "AppendEntries", sent, Outcome(Result.FAIL, 3))
+    events = [event_of(each) for each in play.events]
+    header = header_of("script", play.plan, 0)
+    assert check(header, events).steps == len(events)
+    lied = check(claiming_repaired(header, Flaw.DELETE_THEN_STORE), events)
+    assert [(each.name, each.action) for each in lied.findings] == [("lastLog.index", "AppendEntries")]
+
+
+# ---- Mistakes planted by hand ----
+
+
+def persist_vote_backwards(self: Member, term: Any, candidate: str) -> None:
+    self.stores.stable.set("LastVoteCand", candidate)
+    self.stores.stable.set("LastVoteTerm", term)
+
+
+def forgets_no_answer(self: Network, node: str, abandoned: Any) -> None:
+    """Nothing is given up."""
+
+
+MISTAKES: dict[str, tuple[type, str, Callable[..., Any]]] = {
+    "the leader counts a minority": (
+        Commitment,
+        "recalculate",
+        lambda self: setattr(self, "commit_index", max(self.match_indexes.values(), default=0)),
+    ),
+    "a vote for a shorter log": (Voter, "_has_better_log", lambda self, m: False),
+    "a vote is written backwards": (Member, "persist_vote", persist_vote_backwards),
+    "the entry before is not looked at": (Follower, "_verify_previous", lambda self, m: None),
+    "a follower commits nothing": (Follower, "_commit", lambda self, m: None),
+    "the log is never compacted": (Snapshots, "_compact", lambda self, index: None),
+    "a start forgets the configuration": (Member, "process_configuration_log_entry", lambda self, log: None),
+    "a lost leadership leaves no routine": (Member, "stop_leading", lambda self: None),
+    "an answer is no answer": (FollowerReplication, "is_answered", lambda self: (0, False)),
+    "everybody says that it leads": (
+        Verification,
+        "vote",
+        lambda self, peer, leader: setattr(self, "acks", self.acks | {peer}),
+    ),
+    "an answer is never given up": (Network, "abandon", forgets_no_answer),
+    "a snapshot is not what was applied": (Snapshots, "adopt", lambda self, snapshot: None),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_reference_is_noticed(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, name, wrong = MISTAKES[mistake]
+    monkeypatch.setattr(owner, name, wrong)
+    found = [checked("raft_whole_published", seed, 400) for seed in (1, 2, 3, 4)]
+    assert any(each.kind != "property" for verdict in found for each in verdict.findings)
+
+
+def test_without_a_mistake_nothing_is_found() -> None:
+    found = [checked("raft_whole_published", seed, 400) for seed in (1, 2)]
+    assert [each for verdict in found for each in verdict.findings if each.kind != "property"] == []
+    assert issubclass(Raft, Member)

@@ -1,0 +1,139 @@
+"""The reference of hashicorp/raft is in step with the spec: what clusters do, what they would do, what they reach."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from hashicorp_traces import check, checked, spec_of
+from lockstep.base.verdict import Verdict
+from lockstep.jobs.both_ways import ask_cluster
+from lockstep.jobs.floors import judge_floor
+from lockstep.systems.hashicorp import HASHICORP
+from lockstep.systems.hashicorp.beyond import OUT_OF_REACH, SELDOM, actions, out_of_reach, universe
+from lockstep.systems.hashicorp.constants import told_constants
+from lockstep.systems.hashicorp.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, floors
+from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VERIFIED, fault_plan
+from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, reached
+from lockstep.systems.system import Reached
+from raftref.hashicorp.raft import ACTIONS, SHOWN
+from sampling import sampled
+
+#: The plans that `verify` runs, and some that have what those have not; the others at night.
+SAMPLE = (*VERIFIED, "raft_votes_published", "raft_snapshots_published")
+SEED, EVENTS_OF_ONE = 11, 300
+
+
+def broken(plan: str, seed: int, events: int) -> list[str]:
+    """What is wrong with a cluster: that it leaves the spec, or that a property fails that must hold."""
+    verdict = checked(plan, seed, events)
+    assert verdict.steps == events or verdict.findings
+    kept = KEPT if plan in FLAWED else {each.name for each in verdict.findings}
+    return [str(each) for each in verdict.findings if each.kind != "property" or each.name in kept]
+
+
+@pytest.mark.parametrize("plan", sampled(PLANS, SAMPLE))
+def test_a_cluster_does_what_the_spec_allows(plan: str) -> None:
+    assert broken(plan, SEED, EVENTS_OF_ONE) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_many_clusters_do_what_the_spec_allows(plan: str, seed: int) -> None:
+    assert broken(plan, seed, 600) == []
+
+
+@pytest.mark.parametrize("plan", sampled(PLANS, ("raft", "raft_whole")))
+def test_a_cluster_takes_what_the_spec_allows_and_nothing_else(plan: str) -> None:
+    """Every action with every argument, also failing and dying at every write, is tried after some of the steps."""
+    found = ask_cluster(plan, 1, 300, 4, spec_of(plan))
+    assert (found.verdict, found.findings, found.steps) == (Verdict.HOLDS, [], 4)
+    assert min(found.taken, found.refused) > 50
+
+
+def test_every_action_of_the_spec_is_a_method_with_the_same_parameters() -> None:
+    spec = spec_of("raft_whole")
+    environment = {"Lose", "Duplicate"}
+    assert spec.actions.keys() == {*ACTIONS, *environment}
+    for name, each in ACTIONS.items():
+        assert spec.actions[name].params == ("n", *each.parameters)
+        place, line = HASHICORP.locate(name).split(":")
+        assert place.startswith("reference/raftref/hashicorp/")
+        assert line.isdigit()
+    assert {HASHICORP.locate(name) for name in environment} == {""}
+
+
+def test_a_server_shows_all_that_the_spec_shows() -> None:
+    spec = spec_of("raft_whole")
+    shown = spec.evaluate("Observe", next(iter(spec.initial_states())), "n1").d
+    assert shown.keys() == SHOWN.keys()
+
+
+def test_a_cluster_of_the_library_is_refused_by_the_spec_of_a_repaired_one() -> None:
+    header, events = SIMULATOR.cluster("raft_whole_published", SEED, EVENTS_OF_ONE)
+    verdict = check(header, events, {"repaired": True})  # type: ignore[dict-item]  # a variant is switched on
+    assert verdict.verdict is Verdict.VIOLATED
+    assert verdict.findings[0].kind != "property"
+
+
+# ---- Floors ----
+
+
+def fleet(plan: str, clusters: int, events: int) -> Counter[Reached]:
+    """How many clusters of a plan reach each thing."""
+    counts: Counter[Reached] = Counter()
+    for seed in range(1, clusters + 1):
+        run = list(SIMULATOR.cluster(plan, seed, events)[1])
+        assert len(run) == events
+        counts.update(set(reached(run)))
+    return counts
+
+
+@pytest.mark.parametrize("plan", VERIFIED)
+def test_the_clusters_that_verify_runs_reach_their_floor(plan: str) -> None:
+    found = fleet(plan, FEW_CLUSTERS, FEW_EVENTS)
+    judged = judge_floor(plan, floors(plan, spec_of(plan)), found, FEW_CLUSTERS, FEW_EVENTS)
+    assert (judged.verdict, judged.result) == (Verdict.HOLDS, "holds")
+    assert judged.required >= 25
+
+
+@pytest.mark.parametrize("plan", sampled(PLANS, ("raft_snapshots",)))
+def test_a_fleet_reaches_all_that_is_not_excused(plan: str) -> None:
+    found = fleet(plan, CLUSTERS, EVENTS)
+    whole = floors(plan, spec_of(plan))[-1]
+    judged = judge_floor(plan, (whole,), found, CLUSTERS, EVENTS)
+    assert (judged.verdict, judged.result) == (Verdict.HOLDS, "holds")
+    assert found.keys() <= set(universe(spec_of(plan), LOGS, ANSWERS)), "what the spec has not"
+
+
+def test_a_plan_must_reach_all_that_there_is_but_for_its_excuses() -> None:
+    for plan in PLANS:
+        whole = floors(plan, spec_of(plan))[-1]
+        everything = set(universe(spec_of(plan), LOGS, ANSWERS))
+        assert whole.must | whole.out_of_reach.keys() | whole.seldom.keys() >= everything
+        assert whole.must.isdisjoint({*whole.out_of_reach, *whole.seldom})
+        assert whole.must >= floors(plan, spec_of(plan))[0].must
+
+
+def test_every_action_must_be_reached_by_some_plan() -> None:
+    required = frozenset().union(*(floors(plan, spec_of(plan))[-1].must for plan in PLANS))
+    assert set(actions(*spec_of("raft_whole").actions)) <= required
+
+
+def test_no_excuse_is_of_a_plan_or_a_thing_that_there_is_not() -> None:
+    everything = set(universe(spec_of("raft_whole"), LOGS, ANSWERS))
+    for each in SELDOM:
+        assert set(each.plans) <= set(PLANS)
+        assert everything & set(each.what)
+    for argument in OUT_OF_REACH:
+        assert argument.what
+        cases = {argument.where(told_constants(spec_of(plan).constants), fault_plan(plan, 0)) for plan in PLANS}
+        assert True in cases
+
+
+def test_what_a_plan_has_no_rate_for_is_out_of_its_reach() -> None:
+    beyond = out_of_reach("raft", spec_of("raft"))
+    assert {("action", "TakeSnapshot"), ("action", "VerifyLeader"), ("outcome", "ElectSelf FAIL")} <= beyond.keys()
+    assert ("action", "ElectSelf") not in beyond
