@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -39,20 +40,20 @@ class Group(Protocol):
 G = TypeVar("G", bound=Group)
 
 
-class CopiedTrial(Generic[G]):
+class CopiedTrial(ABC, Generic[G]):
     """A group between two steps. Nothing that is tried changes it."""
 
     def __init__(self, cluster: G) -> None:
         """Take the group as it is now, before its next step."""
         self.cluster = cluster
 
+    @abstractmethod
     def parameters(self, action: str) -> tuple[str, ...] | None:
         """Return the parameters of an action, None where no node and no network has it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, name: str, value: Any) -> Any:
         """Read an argument as an event has it."""
-        raise NotImplementedError
 
     @cached_property
     def _image(self) -> bytes:

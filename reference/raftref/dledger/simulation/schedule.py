@@ -8,7 +8,6 @@ connected with whom, what is under way; and it lets things time out that cannot 
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from raftref.dledger.replication.quorum import is_quorum
 from raftref.dledger.simulation.cluster import Cluster, Event
 from raftref.dledger.simulation.elections import MessageElections
 from raftref.dledger.simulation.plan import EVENT_PROBABILITIES, FaultPlan
+from raftref.simulation.chances import Chances
 
 # Ordinary work: how the plan's rest is shared out.
 DELIVER, DISPATCH, ELECT = 0.55, 0.3, 0.15
@@ -57,11 +57,9 @@ EMPTY_BATCH = 0.5
 BATCH_FULL = 0.3
 #: A checker's pass that can change nothing is told at this rate.
 IDLE_PASS = 0.03
-#: So many attempts that come to nothing, and the run is over.
-ATTEMPTS_MAX = 20_000
 
 
-class Schedule:
+class Schedule(Chances[Event]):
     """Chooses and takes one action after another."""
 
     def __init__(self, seed: int, plan: FaultPlan, cluster: Cluster | None = None) -> None:
@@ -72,19 +70,16 @@ class Schedule:
             plan: Shape and faults.
             cluster: The group of that plan to run; one that keeps its logs in memory unless given.
         """
+        super().__init__(seed)
         self.plan = plan
         self.cluster = Cluster(plan) if cluster is None else cluster
-        self.random = random.Random(seed)
         self.elections = MessageElections(self) if plan.vote_messages else None
         self.value_count = 0
         self.held_until: dict[tuple[NodeId, NodeId], int] = {}
-        rates = [getattr(plan, name) for name in EVENT_PROBABILITIES]
-        rest = max(0.0, 1 - sum(rates))
-        tries = self.tries()
-        ordinary = [self.try_deliver, self.try_dispatch, self.try_elect, self.try_work]
-        self._tries = [*(tries[name] for name in EVENT_PROBABILITIES), *ordinary]
-        work = 0 if plan.grain == Grain() else rest * WORK
-        self._rates = [*rates, *((rest - work) * share for share in (DELIVER, DISPATCH, ELECT)), work]
+        tries, work = self.tries(), 0 if plan.grain == Grain() else WORK
+        shares = [*((1 - work) * share for share in (DELIVER, DISPATCH, ELECT)), work]
+        ordinary = zip((self.try_deliver, self.try_dispatch, self.try_elect, self.try_work), shares, strict=True)
+        self.share_out(plan, {name: tries[name] for name in EVENT_PROBABILITIES}, [*ordinary])
 
     def tries(self) -> dict[str, Callable[[], Event | None]]:
         """Return what is tried at each rate of the plan, by the rate's name."""
@@ -109,20 +104,7 @@ class Schedule:
             "transfer": self.try_transfer,
         }
 
-    def next_event(self) -> Event | None:
-        """Take the next action and tell it; None where nothing is possible any more."""
-        for _ in range(ATTEMPTS_MAX):
-            (attempt,) = self.random.choices(self._tries, self._rates)
-            event = attempt()
-            if event is not None:
-                return event
-        return None
-
     # ---- Choosing ------------------------------------------------------------------------------------
-
-    def chance(self, probability: float) -> bool:
-        """Decide by the plan's odds."""
-        return self.random.random() < probability
 
     def one_of(self, nodes: list[NodeId]) -> NodeId | None:
         """Choose one of the nodes; None if there are none."""

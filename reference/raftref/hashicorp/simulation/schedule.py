@@ -8,7 +8,6 @@ runs, who is connected with whom, what is under way.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from raftref.hashicorp.simulation.cluster import REQUEST_HANDLERS, RESPONSE_HAND
 from raftref.hashicorp.simulation.plan import EVENT_PROBABILITIES, FaultPlan
 from raftref.hashicorp.switches import Feature, Flaw
 from raftref.hashicorp.values import ClientLog, EntryType, NodeId
+from raftref.simulation.chances import Chances
 
 T = TypeVar("T")
 
@@ -49,11 +49,9 @@ HEARTBEAT = 0.25
 GROUP_COMMIT = 0.25
 #: The routine that clears the flag of a transfer which is over runs at this rate when its server has its turn.
 TRANSFER_IS_OVER = 0.3
-#: So many attempts that come to nothing, and the run is over.
-ATTEMPTS_MAX = 20_000
 
 
-class Schedule:
+class Schedule(Chances[Event]):
     """Chooses and takes one action after another."""
 
     def __init__(self, seed: int, plan: FaultPlan, cluster: Cluster | None = None) -> None:
@@ -64,19 +62,14 @@ class Schedule:
             plan: Shape and faults.
             cluster: The group of that plan to run; one that keeps everything in memory unless given.
         """
+        super().__init__(seed)
         self.plan = plan
         self.cluster = Cluster(plan) if cluster is None else cluster
-        self.random = random.Random(seed)
         self.value_count = 0
         self.held_until: dict[tuple[NodeId, NodeId], int] = {}
-        rates = [getattr(plan, name) for name in EVENT_PROBABILITIES]
-        rest = max(0.0, 1 - sum(rates))
-        tries = self.tries()
-        self._tries = [
-            *(tries[name] for name in EVENT_PROBABILITIES),
-            *(self.try_deliver, self.try_go_on, self.try_replicate, self.try_timer),
-        ]
-        self._rates = [*rates, *(rest * share for share in (DELIVER, GO_ON, REPLICATE, TIMERS))]
+        tries, shares = self.tries(), (DELIVER, GO_ON, REPLICATE, TIMERS)
+        ordinary = zip((self.try_deliver, self.try_go_on, self.try_replicate, self.try_timer), shares, strict=True)
+        self.share_out(plan, {name: tries[name] for name in EVENT_PROBABILITIES}, [*ordinary])
 
     def tries(self) -> dict[str, Callable[[], Event | None]]:
         """Return what is tried at each rate of the plan, by the rate's name."""
@@ -98,20 +91,7 @@ class Schedule:
             "heal": self.try_heal,
         }
 
-    def next_event(self) -> Event | None:
-        """Take the next action and tell it; None where nothing is possible any more."""
-        for _ in range(ATTEMPTS_MAX):
-            (attempt,) = self.random.choices(self._tries, self._rates)
-            event = attempt()
-            if event is not None:
-                return event
-        return None
-
     # ---- Choosing ------------------------------------------------------------------------------------
-
-    def chance(self, probability: float) -> bool:
-        """Decide by the plan's odds."""
-        return self.random.random() < probability
 
     def one_of(self, choices: Sequence[T]) -> T | None:
         """Choose one; None if there are none."""
