@@ -31,7 +31,7 @@ from lockstep.conformance.compare import Words, to_value
 from lockstep.conformance.reading import Reading
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.own import load_own_spec, own_system
+from lockstep.systems.own.traces import load_own_spec, own_system
 from lockstep.systems.specs import trace_constants
 from lockstep.systems.traces import import_trace
 from lockstep.tla.loading.project import Parsed, parse_spec

@@ -12,7 +12,7 @@ from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.logs.reading.mapping import MappingError
 from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own_logs import OwnLogs
+from lockstep.systems.own.logs import OwnLogs
 
 Judge = Callable[[str], OwnLogs]
 

@@ -29,7 +29,7 @@ _MANY = 5
 if TYPE_CHECKING:
     from lockstep.conformance.check import TraceVerdict
     from lockstep.systems.judge import Judge
-    from lockstep.systems.own_logs import OwnLogs
+    from lockstep.systems.own.logs import OwnLogs
     from lockstep.trace.paths import Missing
 
 

@@ -21,8 +21,8 @@ from lockstep.logs.check import Subject as LogSubject
 from lockstep.logs.check import check_logs
 from lockstep.logs.reading.mapping import read_mapping
 from lockstep.systems.opening import Watched, open_trace
-from lockstep.systems.own import check_own, load_own_spec, not_checked, own_system
-from lockstep.systems.own_logs import OwnLogs, needs_search, refuse_mapping, subject_of
+from lockstep.systems.own.logs import OwnLogs, needs_search, refuse_mapping, subject_of
+from lockstep.systems.own.traces import check_own, load_own_spec, not_checked, own_system
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.loading.project import parse_spec
 from lockstep.tla.spec import Spec

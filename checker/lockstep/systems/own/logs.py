@@ -16,7 +16,7 @@ from lockstep.conformance.check import TraceVerdict, failure, malformed
 from lockstep.conformance.interface import Interface
 from lockstep.logs.check import Subject, check_logs
 from lockstep.logs.reading.mapping import Field, Mapping, Said, mapping_error
-from lockstep.systems.own import of_own, with_notes
+from lockstep.systems.own.traces import of_own, with_notes
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.format import Trace
