@@ -11,7 +11,8 @@ import msgspec
 
 from lockstep.conformance.check import TraceVerdict, check_trace
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.plans import SIMULATOR, event_of, fault_plan, header_of
+from lockstep.systems.hashicorp.plans import REFERENCE, SIMULATOR, fault_plan
+from lockstep.systems.simulated import event_of
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Event, Header, Trace, trace_lines
@@ -39,7 +40,7 @@ def cluster_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header,
     """A cluster of a plan whose servers have one flaw and no other, told truly."""
     chosen = replace(fault_plan(plan, events), flaws=frozenset({flaw}))
     run = islice(simulate(seed, chosen), events)
-    return header_of(plan, chosen, seed), [event_of(event) for event in run]
+    return REFERENCE.header(plan, chosen, seed), [event_of(event) for event in run]
 
 
 def claiming_repaired(header: Header, flaw: Flaw) -> Header:

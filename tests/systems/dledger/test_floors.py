@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from fleets import times_reached
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.floors import judge_floor
 from lockstep.systems.dledger import DLEDGER
@@ -43,13 +44,7 @@ def everything(plan: str) -> frozenset[Reached]:
 
 @functools.cache
 def fleet(plan: str, clusters: int, events: int) -> Counter[Reached]:
-    """How many clusters of a plan reach each thing."""
-    counts: Counter[Reached] = Counter()
-    for seed in range(1, clusters + 1):
-        run = list(SIMULATOR.cluster(plan, seed, events)[1])
-        assert len(run) == events
-        counts.update(set(reached(run)))
-    return counts
+    return times_reached(SIMULATOR, reached, plan, clusters, events)
 
 
 @pytest.mark.parametrize("plan", VERIFIED)

@@ -9,7 +9,8 @@ import pytest
 
 from hashicorp_traces import check, checked, claiming_repaired, cluster_with
 from lockstep.base.verdict import Verdict
-from lockstep.systems.hashicorp.plans import event_of, header_of
+from lockstep.systems.hashicorp.plans import REFERENCE
+from lockstep.systems.simulated import event_of
 from raftref.hashicorp.core.member import Member
 from raftref.hashicorp.core.outcome import DONE, Outcome, Result
 from raftref.hashicorp.core.state import Verification
@@ -110,7 +111,7 @@ def test_an_end_of_the_log_that_is_stale_is_no_repaired_one() -> None:
     sent = next(m for m in play.cluster.network.channels["n1", "n2"] if m.type == "AppendEntries")
     play.take("n2", "AppendEntries", sent, Outcome(Result.FAIL, 3))
     events = [event_of(each) for each in play.events]
-    header = header_of("script", play.plan, 0)
+    header = REFERENCE.header("script", play.plan, 0)
     assert check(header, events).steps == len(events)
     lied = check(claiming_repaired(header, Flaw.DELETE_THEN_STORE), events)
     assert [(each.name, each.action) for each in lied.findings] == [("lastLog.index", "AppendEntries")]

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from fleets import times_reached
 from hashicorp_traces import check, checked, spec_of
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.both_ways import ask_cluster
@@ -82,13 +83,7 @@ def test_a_cluster_of_the_library_is_refused_by_the_spec_of_a_repaired_one() -> 
 
 
 def fleet(plan: str, clusters: int, events: int) -> Counter[Reached]:
-    """How many clusters of a plan reach each thing."""
-    counts: Counter[Reached] = Counter()
-    for seed in range(1, clusters + 1):
-        run = list(SIMULATOR.cluster(plan, seed, events)[1])
-        assert len(run) == events
-        counts.update(set(reached(run)))
-    return counts
+    return times_reached(SIMULATOR, reached, plan, clusters, events)
 
 
 @pytest.mark.parametrize("plan", VERIFIED)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from lockstep.base.errors import BadInputError
-from lockstep.conformance.both_ways import Offer, Run
+from lockstep.systems.simulated import Reference, chosen_plan
 from lockstep.systems.system import Simulator
-from lockstep.trace.format import FORMAT, OBSERVE, Event, Header
 from raftref.dledger import FINE, REPAIRED, VOTES
-from raftref.dledger.simulation import FaultPlan, PlanError, Schedule, Trial, constants, load_plan, simulate
+from raftref.dledger.simulation import FaultPlan, Schedule, Trial, constants, load_plan
 
 #: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
 _RESTLESS: dict[str, Any] = {
@@ -84,64 +79,16 @@ def fault_plan(name: str, events: int) -> FaultPlan:
 
     Raises BadInputError where the file is no plan and OSError where it cannot be read.
     """
-    try:
-        plan = FaultPlan.from_dict(PLANS[name]) if name in PLANS else load_plan(Path(name))
-    except PlanError as error:
-        raise BadInputError(str(error)) from error
-    return replace(plan, events=events)
+    return replace(chosen_plan(name, PLANS, FaultPlan.from_dict, load_plan), events=events)
 
 
-def _header(name: str, plan: FaultPlan, seed: int) -> Header:
-    return Header(
-        format=FORMAT,
-        system="raftref",
-        version=version("lockstep-raft"),
-        spec="DLedger",
-        nodes=plan.node_ids,
-        constants={**constants(plan)},
-        origin="simulation of the Python reference",
-        scenario=f"plan {name}, seed {seed}, {plan.events} events",
-    )
+REFERENCE = Reference("DLedger", fault_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster))
 
-
-def _cluster(name: str, seed: int, events: int) -> tuple[Header, Iterator[Event]]:
-    plan = fault_plan(name, events)
-    return _header(name, plan, seed), (_event(event) for event in simulate(seed, plan))
-
-
-def _event(event: Mapping[str, Any]) -> Event:
-    return Event(**{**event, "sent": tuple(event["sent"])})
-
-
-class _Trial:
-    """A cluster of the reference that is asked what it would do, in events of a trace."""
-
-    def __init__(self, trial: Trial) -> None:
-        self._trial = trial
-
-    def offers(self) -> Iterator[Offer]:
-        return self._trial.offers()
-
-    def take(self, node: str, action: str, args: Mapping[str, Any]) -> list[Event] | None:
-        found = self._trial.take(node, action, args)
-        if found is None:
-            return None
-        others = [Event(seq=0, action=OBSERVE, node=each["node"], shows=each["shows"]) for each in found[1:]]
-        return [_event(found[0]), *others]
-
-
-def _asked(name: str, seed: int, events: int) -> tuple[Header, Run]:
-    plan = fault_plan(name, events)
-    schedule = Schedule(seed, plan)
-
-    def run() -> Run:
-        for _ in range(events):
-            event = schedule.next_event()
-            if event is None:
-                return
-            yield _event(event), _Trial(Trial(schedule.cluster))
-
-    return _header(name, plan, seed), run()
-
-
-SIMULATOR = Simulator(plans=tuple(PLANS), verified=VERIFIED, flawed=FLAWED, kept=KEPT, cluster=_cluster, asked=_asked)
+SIMULATOR = Simulator(
+    plans=tuple(PLANS),
+    verified=VERIFIED,
+    flawed=FLAWED,
+    kept=KEPT,
+    cluster=REFERENCE.cluster,
+    asked=REFERENCE.asked,
+)

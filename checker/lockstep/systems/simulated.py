@@ -1,0 +1,131 @@
+"""Clusters of a Python reference as a system's simulator: what they tell becomes a trace, and they can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from lockstep.base.errors import BadInputError
+from lockstep.conformance.both_ways import Offer, Run
+from lockstep.trace.format import FORMAT, OBSERVE, Event, Header
+from raftref.simulation.plans import PlanError
+
+
+class Plan(Protocol):
+    """A fault plan of a reference."""
+
+    @property
+    def node_ids(self) -> Sequence[str]:
+        """The nodes of its clusters."""
+
+    @property
+    def events(self) -> int:
+        """How many events each runs for."""
+
+
+class Schedule(Protocol):
+    """A cluster that runs."""
+
+    def next_event(self) -> Mapping[str, Any] | None:
+        """Take the next action and tell it; None where nothing is possible any more."""
+
+
+class Trial(Protocol):
+    """A cluster between two events, of which copies can be tried."""
+
+    def offers(self) -> Iterator[Offer]:
+        """Yield what is worth trying though no rule allows it."""
+
+    def take(self, node: str, action: str, args: Mapping[str, Any]) -> Sequence[Mapping[str, Any]] | None:
+        """Take an action on a copy; the event, and what each other node shows then; None where it is refused."""
+
+
+P = TypeVar("P", bound=Plan)
+S = TypeVar("S", bound=Schedule)
+
+
+def event_of(event: Mapping[str, Any]) -> Event:
+    """Return what a cluster tells as an event of a trace."""
+    return Event(**{**event, "sent": tuple(event["sent"])})
+
+
+def chosen_plan(
+    name: str,
+    plans: Mapping[str, Mapping[str, Any]],
+    from_dict: Callable[[Mapping[str, Any]], P],
+    load_plan: Callable[[Path], P],
+) -> P:
+    """Return the plan of a name, or the one in the file `name`.
+
+    Raises BadInputError where the file is no plan and OSError where it cannot be read.
+    """
+    try:
+        return from_dict(plans[name]) if name in plans else load_plan(Path(name))
+    except PlanError as error:
+        raise BadInputError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(Generic[P, S]):
+    """The clusters of a reference.
+
+    `spec` is the name of its system's; `plan` makes a plan of a name for so many events; `constants` are those of the
+    header for a plan; `begin` starts a cluster with a seed; `trial` is one between two events.
+    """
+
+    spec: str
+    plan: Callable[[str, int], P]
+    constants: Callable[[P], Mapping[str, Any]]
+    begin: Callable[[int, P], S]
+    trial: Callable[[S], Trial]
+
+    def header(self, name: str, plan: P, seed: int) -> Header:
+        """Return the header of the trace of a plan."""
+        return Header(
+            format=FORMAT,
+            system="raftref",
+            version=version("lockstep-raft"),
+            spec=self.spec,
+            nodes=tuple(plan.node_ids),
+            constants=dict(self.constants(plan)),
+            origin="simulation of the Python reference",
+            scenario=f"plan {name}, seed {seed}, {plan.events} events",
+        )
+
+    def cluster(self, name: str, seed: int, events: int) -> tuple[Header, Iterator[Event]]:
+        """Run a plan, named or in a file, with a seed for so many events."""
+        header, run = self.asked(name, seed, events)
+        return header, (event for event, _ in run)
+
+    def asked(self, name: str, seed: int, events: int) -> tuple[Header, Run]:
+        """Do so, too, and let every action be tried after each event."""
+        plan = self.plan(name, events)
+        return self.header(name, plan, seed), self._run(seed, plan)
+
+    def _run(self, seed: int, plan: P) -> Run:
+        schedule = self.begin(seed, plan)
+        for _ in range(plan.events):
+            event = schedule.next_event()
+            if event is None:
+                return
+            yield event_of(event), _Asked(self.trial(schedule))
+
+
+class _Asked:
+    """A cluster that is asked what it would do, in events of a trace."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+
+    def offers(self) -> Iterator[Offer]:
+        return self._trial.offers()
+
+    def take(self, node: str, action: str, args: Mapping[str, Any]) -> list[Event] | None:
+        found = self._trial.take(node, action, args)
+        if found is None:
+            return None
+        others = [Event(seq=0, action=OBSERVE, node=each["node"], shows=each["shows"]) for each in found[1:]]
+        return [event_of(found[0]), *others]
