@@ -14,6 +14,7 @@ from lockstep.logs.reading.records import Record
 from lockstep.logs.reading.stamps import Stamps, nanoseconds
 from lockstep.logs.reading.texts import splitting
 from lockstep.systems.judge import judge_own
+from lockstep.tla.loading.load import load_spec
 from lockstep.trace.format import TraceError
 
 RULE = '[lines.put]\naction = "Put"\n'
@@ -156,3 +157,31 @@ def test_a_date_of_toml_is_told_in_tomls_words(tmp_path: Path) -> None:
     assert said == ":4: field `lines.put.shows.n.values.a`: 1.5 is no value of TLA+; a text stands in quotes"
     when = "when = { n = 2026-01-02T03:04:05Z }\n"
     assert ":4: field `lines.put.when.n`: it should be " in mapped(tmp_path, f'kind = "e"\n{RULE}{when}')
+
+
+# ---- What a line may show ----
+
+SIGHTS = """---- MODULE Sights ----
+EXTENDS Naturals
+VARIABLE x
+Init == x = 0
+Next == x' = 1 - x
+Plain == [a |-> x, b |-> 2]
+Either == IF x = 0 THEN [a |-> 1] ELSE CASE x = 1 -> [b |-> 1] [] OTHER -> LET k == Plain IN k
+OfNode(n) == [Plain EXCEPT !.a = n]
+Function == [n \\in {"a"} |-> n]
+Chosen == IF x = 0 THEN [a |-> 1] ELSE Function
+Given(r) == IF x = 0 THEN Plain ELSE r
+====
+"""
+
+
+def test_the_fields_that_a_line_may_show_are_known_where_the_spec_writes_them_out(tmp_path: Path) -> None:
+    (tmp_path / "Sights.tla").write_text(SIGHTS)
+    (tmp_path / "Sights.cfg").write_text("INIT Init\nNEXT Next\n")
+    spec = load_spec(tmp_path / "Sights.tla", tmp_path / "Sights.cfg")
+    assert [spec.fields(name) for name in ("Plain", "Either")] == [["a", "b"], ["a", "b"]]
+    assert [spec.fields(name) for name in ("OfNode", "Function", "Chosen", "Given")] == [None] * 4
+    (tmp_path / "mapping.toml").write_text('kind = "e"\nobserve = "Either"\n[lines.put]\nshows = { c = "c" }\n')
+    with pytest.raises(MappingError, match=r":4: field `lines\.put\.shows\.c`: the spec's Either shows no such field"):
+        judge_own(tmp_path / "Sights.tla", tmp_path / "Sights.cfg", tmp_path / "mapping.toml")
