@@ -22,10 +22,10 @@ class DLedgerGuide:
     Whether properties fail is not asked on the way, but of the behaviours that explain all lines.
     """
 
-    def __init__(self, spec: Spec, nodes: Sequence[str], threads: Sequence[Thread]) -> None:
-        """Guide the search through the logs of a group."""
+    def __init__(self, spec: Spec, nodes: Sequence[str], threads: Sequence[Thread], slack: int) -> None:
+        """Guide the search through the logs of a group, with stamps so many nanoseconds apart in the other order."""
         self.left_out: dict[str, None] = {"hidden steps are chosen by what later lines show": None}
-        self._spec, self._nodes, self._sightings = spec, tuple(nodes), Sightings(threads)
+        self._spec, self._nodes, self._sightings = spec, tuple(nodes), Sightings(threads, slack)
         self._ahead: dict[Positions, Ahead] = {}
 
     def starts(self) -> list[Path]:

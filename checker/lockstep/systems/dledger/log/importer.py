@@ -66,7 +66,7 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     threads = group.threads(tuple(READERS))
     spec = compile_(header, source)
     whole, refuted = first_refuted(threads, group.tells_processes)
-    guide = DLedgerGuide(spec, group.nodes, whole)  # what no behaviour explains guides nobody
+    guide = DLedgerGuide(spec, group.nodes, whole, skew)  # what no behaviour explains guides nobody
     found = _explained(Order(whole, skew), guide, lambda text: say(f"{source}: {text}"))
     told = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
     events = [_event(seq, line, step, len(paths) > 1) for seq, (line, step) in enumerate(told)]
