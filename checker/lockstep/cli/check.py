@@ -236,8 +236,17 @@ def _own_jobs(paths: Sequence[Path | Missing], judge: OwnLogs) -> Iterator[Calla
     except BadInputError as error:  # of two files it is not known which is older
         systems, absent = [], [*absent, Missing(", ".join(map(str, files)), str(error))]
     for system in systems:
-        yield partial(judge, system[0]) if len(system) == 1 else partial(judge.all, system)
+        job = partial(judge, system[0]) if len(system) == 1 else partial(judge.all, system)
+        yield partial(_one_of_several, job) if judge.searched is not None and len(systems) > 1 else job
     yield from (partial(malformed, missing.word, missing.reason) for missing in absent)
+
+
+def _one_of_several(job: Callable[[], TraceVerdict]) -> TraceVerdict:
+    """Check one of several logs; where nothing explains it, say that they may be of one system."""
+    found = job()
+    if found.deviation is not None:
+        found.notes.append('note: each log is checked alone; if they are of one system, say files = "together"')
+    return found
 
 
 def _say(verdict: TraceVerdict, form: str) -> None:

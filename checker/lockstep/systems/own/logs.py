@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,6 +13,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.near import did_you_mean
 from lockstep.base.progress import Say, silent
 from lockstep.base.text_files import text_of
+from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, failure, malformed
 from lockstep.conformance.interface import Interface
 from lockstep.logs.check import CutShort, Subject, check_logs
@@ -23,6 +25,12 @@ from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.format import Trace
 from lockstep.trace.itf import is_itf
 from lockstep.trace.json_lines import STDIN, source_name
+
+#: A text that stands where a number should, in the words of both engines.
+_QUOTED_NUMBER = re.compile(
+    r'"-?\d+" and -?\d+ cannot be compared|-?\d+ and "-?\d+" cannot be compared'
+    r'|"-?\d+" is in the integer interval|integer -?\d+ with non-integer: "-?\d+"'
+)
 
 #: Checks one log, of which each line tells of one step in full.
 Plain = Callable[[Path | Trace], TraceVerdict]
@@ -182,7 +190,7 @@ class OwnLogs:
         """Check one log."""
         if self.always and isinstance(given, Path) and not is_itf(given):
             return self.all([given])
-        found = with_notes(self.plain(given), self.notes)
+        found = _hinting(with_notes(self.plain(given), self.notes))
         if self.searched is not None and TWO_SUCCESSORS in found.reason and isinstance(given, Path) and given != STDIN:
             return self.all([given])
         return found
@@ -201,10 +209,18 @@ class OwnLogs:
                 found = malformed(source, str(error))
             else:
                 found = of_own(failure(error, source))
+        found = _hinting(found)
         found.sources = list(map(source_name, paths))
         if len(paths) > 1 and not self.together:
             found.notes.append("note: these files are taken for one log that was rotated; give others one by one")
         return found
+
+
+def _hinting(found: TraceVerdict) -> TraceVerdict:
+    """Add what the author of a mapping may have left out, where a line is malformed."""
+    if found.verdict is Verdict.MALFORMED and _QUOTED_NUMBER.search(found.reason):
+        found.notes.append('note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping')
+    return found
 
 
 def subject_of(mapping: Mapping, spec: Spec, interface: Interface, start: Spec | None) -> Subject:
