@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from lockstep.logs.lines import Line, Thread
 from lockstep.logs.order import Positions
@@ -50,16 +51,12 @@ class DLedgerGuide:
             self._ahead[positions] = Ahead(self._sightings, positions)
         ahead = self._ahead[positions]
         read, at = READERS[line.kind], At(line, Run(self._spec, state, ahead.saves), self._nodes, ahead)
-        if line.kind in CHANGES_OF_ROLE:  # the leader may have done until then what shows only afterwards
-            for run in at.advanced():
-                yield from self._compared(At(line, run, self._nodes, ahead))
-            yield from self._compared(at)
+        if line.kind not in CHANGES_OF_ROLE:
+            yield from read(at)
             return
-        yield from read(at)
-
-    def _compared(self, at: At) -> Iterator[Run]:
-        for run in at.compared():
-            yield from READERS[at.line.kind](At(at.line, run, self._nodes, at.ahead))
+        for run in (*at.advanced(), at.run):  # the leader may have done until then what shows only afterwards
+            for compared in replace(at, run=run).compared():
+                yield from read(replace(at, run=compared))
 
     def mistake(self, _state: State, _line: Line) -> str | None:
         """Find no mistake: the texts of the lines are DLedger's own."""
