@@ -7,6 +7,7 @@ cannibals below; the states of other specs are those that TLC prints.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -314,3 +315,20 @@ def test_itf_needs_a_spec_and_no_mapping_and_is_not_for_tlc_alone(tmp_path: Path
         told = CliRunner().invoke(cli, [str(word) for word in ["check", *words, path]], standalone_mode=False)
         assert (told.return_value, problem in told.output) == (2, True), told.output
     assert CliRunner().invoke(cli, ["check", *map(str, [*spec, path])], standalone_mode=False).return_value == 1
+
+
+def test_the_time_for_a_behaviour_may_be_limited(tmp_path: Path) -> None:
+    """Of the million states that may come second, the one that is told is none."""
+    (tmp_path / "Sets.tla").write_text(
+        "---- MODULE Sets ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = {}\n"
+        "Next == \\E s \\in SUBSET (1..20) : x' = s\n====\n"
+    )
+    (tmp_path / "Sets.cfg").write_text("INIT Init\nNEXT Next\n")
+    states = [{"x": {"#set": numbers}} for numbers in ([], [21])]
+    (tmp_path / "x.itf.json").write_text(json.dumps({"vars": ["x"], "states": states}, indent=0))
+    begin = time.monotonic()
+    judge = judge_own(tmp_path / "Sets.tla", tmp_path / "Sets.cfg", None, timeout_seconds=0.3)
+    found = judge(tmp_path / "x.itf.json")
+    assert time.monotonic() - begin < 10
+    assert (found.verdict, found.findings) == (Verdict.INCONCLUSIVE, [])
+    assert found.reason == "the 0.3 s of --timeout are spent at line 11, states[1]"

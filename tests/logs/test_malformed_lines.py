@@ -29,7 +29,7 @@ shows = { entries = { field = "entry", optional = true } }
 action = "Store"
 args = { b = { node = true } }
 [lines.odd]
-shows = { nonsense = "x" }
+shows = "seen"
 """
 
 
@@ -53,7 +53,7 @@ def line(event: str, who: Any, ts: int, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("tlc", [False, True])
-@pytest.mark.parametrize("odd", [line("odd", "p", 20, x=1), line("stored", "b9", 20)])
+@pytest.mark.parametrize("odd", [line("odd", "p", 20, seen={"nonsense": 1}), line("stored", "b9", 20)])
 def test_what_cannot_be_is_malformed_where_it_is_reached_and_hides_no_refutation_before_it(
     check: Check, odd: dict[str, Any], tlc: bool
 ) -> None:

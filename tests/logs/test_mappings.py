@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from backup_service import EXAMPLE
+from lockstep.base.verdict import Verdict
 from lockstep.logs.reading.mapped import Rules
 from lockstep.logs.reading.mapping import MappingError, Stamp, Text, read_mapping
 from lockstep.logs.reading.records import Record
 from lockstep.logs.reading.stamps import Stamps, nanoseconds
 from lockstep.logs.reading.texts import splitting
-from lockstep.systems.judge import judge_own
+from lockstep.systems.judge import ByTlc, judge_own
+from lockstep.tla.loading.load import load_spec
 from lockstep.trace.format import TraceError
+from lockstep_command import lockstep
 
 RULE = '[lines.put]\naction = "Put"\n'
 
@@ -156,3 +159,67 @@ def test_a_date_of_toml_is_told_in_tomls_words(tmp_path: Path) -> None:
     assert said == ":4: field `lines.put.shows.n.values.a`: 1.5 is no value of TLA+; a text stands in quotes"
     when = "when = { n = 2026-01-02T03:04:05Z }\n"
     assert ":4: field `lines.put.when.n`: it should be " in mapped(tmp_path, f'kind = "e"\n{RULE}{when}')
+
+
+# ---- What a line may show ----
+
+SIGHTS = """---- MODULE Sights ----
+EXTENDS Naturals
+VARIABLE x
+Init == x = 0
+Next == x' = 1 - x
+Plain == [a |-> x, b |-> 2]
+Either == IF x = 0 THEN [a |-> 1] ELSE CASE x = 1 -> [b |-> 1] [] OTHER -> LET k == Plain IN k
+OfNode(n) == [Plain EXCEPT !.a = n]
+Function == [n \\in {"a"} |-> n]
+Chosen == IF x = 0 THEN [a |-> 1] ELSE Function
+Given(r) == IF x = 0 THEN Plain ELSE r
+====
+"""
+
+
+def test_the_fields_that_a_line_may_show_are_known_where_the_spec_writes_them_out(tmp_path: Path) -> None:
+    (tmp_path / "Sights.tla").write_text(SIGHTS)
+    (tmp_path / "Sights.cfg").write_text("INIT Init\nNEXT Next\n")
+    spec = load_spec(tmp_path / "Sights.tla", tmp_path / "Sights.cfg")
+    assert [spec.fields(name) for name in ("Plain", "Either")] == [["a", "b"], ["a", "b"]]
+    assert [spec.fields(name) for name in ("OfNode", "Function", "Chosen", "Given")] == [None] * 4
+    (tmp_path / "mapping.toml").write_text('kind = "e"\nobserve = "Either"\n[lines.put]\nshows = { c = "c" }\n')
+    with pytest.raises(MappingError, match=r":4: field `lines\.put\.shows\.c`: the spec's Either shows no such field"):
+        judge_own(tmp_path / "Sights.tla", tmp_path / "Sights.cfg", tmp_path / "mapping.toml")
+
+
+# ---- What may have been left out of a mapping ----
+
+EXAMPLE_SPEC = EXAMPLE / "PrimaryBackup.tla"
+STORED = '[lines.stored]\naction = "Store"\nargs = { b = "b" }\n'
+
+
+@pytest.mark.parametrize("tlc", [None, ByTlc(None, None)], ids=["compiled", "tlc"])
+def test_a_number_that_is_told_as_text_is_said_to_need_a_cast(tlc: ByTlc | None, tmp_path: Path) -> None:
+    head = 'kind = "event"\nfiles = "together"\n[text]\nformat = "logfmt"\n'
+    (tmp_path / "mapping.toml").write_text(f'{head}{RULE}[lines.done]\naction = "Commit"\nargs = {{ n = "upto" }}\n')
+    (tmp_path / "a.log").write_text("event=put\nevent=done upto=1\n")
+    found = judge_own(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml", tlc)(tmp_path / "a.log")
+    assert found.verdict is Verdict.MALFORMED
+    assert found.notes == ['note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping']
+
+
+def test_an_action_that_no_rule_tells_of_is_named_where_nothing_explains_a_line(tmp_path: Path) -> None:
+    (tmp_path / "mapping.toml").write_text(f'kind = "event"\nhidden = {{ Acknowledge = 1 }}\n{STORED}')
+    (tmp_path / "a.log").write_text('{"event": "stored", "b": "b1"}\n')
+    found = judge_own(EXAMPLE_SPEC, EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")(tmp_path / "a.log")
+    assert found.verdict is Verdict.VIOLATED
+    assert found.notes[0].startswith("note: no rule tells of Put, Commit; if such steps are taken and nobody writes")
+
+
+def test_logs_that_are_checked_alone_and_may_be_of_one_system_are_told_of(tmp_path: Path) -> None:
+    (tmp_path / "mapping.toml").write_text(f'kind = "event"\n{RULE}{STORED}')
+    (tmp_path / "p.log").write_text('{"event": "put"}\n')
+    (tmp_path / "b1.log").write_text('{"event": "stored", "b": "b1"}\n')
+    own = ["--spec", str(EXAMPLE_SPEC), "--mapping", "mapping.toml"]
+    found = lockstep("check", *own, "p.log", "b1.log", cwd=tmp_path)
+    said = 'note: each log is checked alone; if they are of one system, say files = "together"\nb1.log:1: LS201'
+    assert (found.returncode, found.stdout.count(said)) == (1, 1)
+    alone = lockstep("check", *own, "b1.log", cwd=tmp_path)
+    assert (alone.returncode, "together" in alone.stdout) == (1, False)

@@ -177,8 +177,11 @@ def test_the_command_takes_the_files_as_the_logs_of_one_system(tmp_path: Path) -
             [*map(str, [*command, EXAMPLE / "mapping.toml", *words])], capture_output=True, text=True, check=False
         )
 
-    right = check("--format", "json", *(tmp_path / "right").glob("*.log"))
+    logs = sorted((tmp_path / "right").glob("*.log"))
+    right = check("--format", "json", *logs)
     (verdict,) = json.loads(right.stdout)
+    assert verdict["sources"] == list(map(str, logs))
+    assert verdict["source"] == ", ".join(verdict["sources"])
     assert (right.returncode, verdict["verdict"]) == (0, "holds")
     assert verdict["ambiguity"]["states"] > 1
     hasty = check(*(tmp_path / "hasty").glob("*.log"))
@@ -690,6 +693,10 @@ def test_an_action_that_chooses_is_searched_for_though_each_line_tells_all(
         (('action = "Take"', "match = { x = '(' }\naction = \"Take\""), "8: field `lines.take.match.x`: no regular"),
         (('kind = "kind"', 'kind = "kind"\nstart = "Midle"'), "2: field `start`: the spec defines no predicate"),
         (('kind = "kind"', 'kind = "kind"\norder = "node"'), "2: field `order`: the lines have no `node`"),
+        (
+            ("shows = { done =", "shows = { doen ="),
+            "11: field `lines.finish.shows.doen`: the spec's Observe shows no such field; did you mean done?",
+        ),
         (('kind = "kind"', 'kind = "kind"\nnull = "Nobudy"'), "2: field `null`: the cfg has no constant 'Nobudy'"),
     ],
 )  # fmt: skip

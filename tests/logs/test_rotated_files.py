@@ -11,8 +11,9 @@ import pytest
 from backup_service import EXAMPLE
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.rotation import logs_of, missing_of
+from lockstep.logs.reading.rotation import logs_of, missing_of, without_order
 from lockstep.systems.judge import judge_own
+from lockstep.trace.paths import Missing, trace_paths
 from lockstep_command import lockstep
 
 ROTATED = [
@@ -90,6 +91,22 @@ def test_files_that_are_missing_between_rotated_ones_are_told_of_in_one_note() -
     assert missing("a.log") is None
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["a.log.1.gz.2", "a.log.1.1", "a-01-31-2026-1.log.gz", "a-31-1-2026.log", "a.2026-01.log", "a.log-2026-01.gz"],
+)
+def test_a_rotation_whose_name_tells_no_order_is_told_of(name: str) -> None:
+    """logrotate rotates what it has rotated where a wildcard names it: its manual page warns of that."""
+    said = f"{name} is taken for a log of its own: such a name tells no order of rotated files"
+    assert str(without_order(logs_of([Path(name), Path("a.log")]))).startswith(said)
+    assert without_order(logs_of([Path(name)])) is None
+
+
+def test_a_name_that_may_be_a_nodes_or_has_an_order_is_not_told_of() -> None:
+    for names in (*ROTATED, *APART):
+        assert without_order(logs_of([*map(Path, names), Path("other.log")])) is None
+
+
 def test_the_page_has_the_names_that_are_recognised() -> None:
     page = (EXAMPLE / "README.md").read_text()
     rows = re.findall(r"^\| (`a[^|]*)\|", page[page.index("## Rotated files") :], re.MULTILINE)
@@ -127,3 +144,32 @@ def test_a_folder_stands_for_the_logs_in_it(tmp_path: Path) -> None:
     assert found.returncode == 0
     assert "(4 events, 4 steps" in found.stdout
     assert "notes.txt" not in found.stdout
+
+
+def test_a_folder_of_logs_says_what_it_needs_where_there_is_no_mapping(tmp_path: Path) -> None:
+    (tmp_path / "n1").mkdir()
+    told = "there is no .ndjson file in this folder"
+    assert trace_paths([str(tmp_path)]) == [Missing(str(tmp_path), told)]
+    (tmp_path / "n1" / "a.log").write_text('{"event": "put"}\n')
+    assert trace_paths([str(tmp_path)]) == [
+        Missing(str(tmp_path), f"{told}; for its .log files give --spec and --mapping")
+    ]
+
+
+def test_the_files_of_a_rotated_log_are_one_log_where_each_log_is_checked_alone(tmp_path: Path) -> None:
+    """Each file alone would be violated but the first: it does not begin with the system."""
+    mapping = 'kind = "event"\n[lines.put]\naction = "Put"\n[lines.stored]\naction = "Store"\nargs = { b = "b" }\n'
+    (tmp_path / "mapping.toml").write_text(mapping)
+    own = ["--spec", str(EXAMPLE / "PrimaryBackup.tla"), "--mapping", "mapping.toml"]
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.log.1").write_text('{"event": "put"}\n')
+        (tmp_path / f"{name}.log").write_text(f'{{"event": "stored", "b": "{"b1" if name == "a" else "b9"}"}}\n')
+    found = lockstep("check", *own, "a.log", "b.log.1", "a.log.1", "b.log", cwd=tmp_path)
+    assert found.returncode == 2
+    assert "a.log.1, a.log: holds" in found.stdout
+    assert "note: these files are taken for one log that was rotated" in found.stdout
+    assert 'b.log:1: `b`: "b9" is none of the model values' in found.stdout
+    (tmp_path / "a.log-20260101").write_text('{"event": "put"}\n')
+    found = lockstep("check", *own, "a.log", "a.log.1", "a.log-20260101", cwd=tmp_path)
+    assert found.returncode == 2
+    assert "which of them is older is not known" in found.stdout

@@ -225,13 +225,28 @@ def _jobs(paths: Sequence[Path | Missing], judge: Judge) -> Iterator[Callable[[]
 
 def _own_jobs(paths: Sequence[Path | Missing], judge: OwnLogs) -> Iterator[Callable[[], TraceVerdict]]:
     """Yield the same where files may be the logs of one system; without one of its logs that is not checked."""
+    from lockstep.base.errors import BadInputError
+    from lockstep.conformance.check import malformed
+    from lockstep.trace.paths import Missing
+
     files = [path for path in paths if isinstance(path, Path)]
-    if not judge.together:
-        yield from _jobs(paths, judge)
-    elif len(files) == len(paths):
-        yield partial(judge.all, files)
-    else:
-        yield from _jobs([path for path in paths if not isinstance(path, Path)], judge)
+    absent = [path for path in paths if not isinstance(path, Path)]
+    try:
+        systems = [] if judge.together and absent else judge.systems(files)
+    except BadInputError as error:  # of two files it is not known which is older
+        systems, absent = [], [*absent, Missing(", ".join(map(str, files)), str(error))]
+    for system in systems:
+        job = partial(judge, system[0]) if len(system) == 1 else partial(judge.all, system)
+        yield partial(_one_of_several, job) if judge.searched is not None and len(systems) > 1 else job
+    yield from (partial(malformed, missing.word, missing.reason) for missing in absent)
+
+
+def _one_of_several(job: Callable[[], TraceVerdict]) -> TraceVerdict:
+    """Check one of several logs; where nothing explains it, say that they may be of one system."""
+    found = job()
+    if found.deviation is not None:
+        found.notes.append('note: each log is checked alone; if they are of one system, say files = "together"')
+    return found
 
 
 def _say(verdict: TraceVerdict, form: str) -> None:

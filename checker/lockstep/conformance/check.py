@@ -105,7 +105,8 @@ class TraceVerdict:
     each property. `steps` counts the events that were steps, `events` all that were read, `observed` the values
     that were compared: each part of what was shown, each message sent, each word that nothing was sent. `forced` are
     the lines of events that stand where a recording contradicts them. `notes` are lines on what does not change the
-    verdict. Of logs that tell a part of what happened, `ambiguity` tells how sure this is.
+    verdict. Of logs that tell a part of what happened, `ambiguity` tells how sure this is. `sources` are the files of
+    several logs that are one system's, and `source` names them all; of one file it is empty.
     """
 
     source: str
@@ -119,6 +120,7 @@ class TraceVerdict:
     forced: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     ambiguity: Ambiguity | None = None
+    sources: list[str] = field(default_factory=list)
 
     @property
     def deviation(self) -> Finding | None:

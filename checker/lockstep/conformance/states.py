@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from lockstep.base.deadline import NEVER, Deadline
+from lockstep.base.errors import GaveUpError
 from lockstep.base.near import did_you_mean
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import INIT, Finding, TraceVerdict, conclude, failure, finding, place_of_property
@@ -46,14 +48,15 @@ class _Near:
     differing: tuple[str, ...]
 
 
-def check_states(trace: ItfTrace, spec: Spec, interface: Interface) -> TraceVerdict:
+def check_states(trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER) -> TraceVerdict:
     """Check a behaviour of which every state is told in full, and no action.
 
-    Arguments: `trace`, the behaviour; `interface` tells which strings stand for model values, and codes of properties.
+    Arguments: `trace`, the behaviour; `interface` tells which strings stand for model values, and codes of properties;
+    `deadline`, after which the verdict is left open.
     Returns the verdict; a malformed file is one, too, and so is an error of the spec, with the state it had come to.
     """
     begin = time.perf_counter()
-    check = _Check(trace, spec, interface)
+    check = _Check(trace, spec, interface, deadline)
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
@@ -64,8 +67,8 @@ def check_states(trace: ItfTrace, spec: Spec, interface: Interface) -> TraceVerd
 
 
 class _Check:
-    def __init__(self, trace: ItfTrace, spec: Spec, interface: Interface) -> None:
-        self.trace, self.spec, self.interface = trace, spec, interface
+    def __init__(self, trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline) -> None:
+        self.trace, self.spec, self.interface, self.deadline = trace, spec, interface, deadline
         self.names = frozenset(interface.words.strings)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.place = "states[0]"
@@ -162,6 +165,7 @@ class _Check:
                 self._violated(name, last, found.title.partition("(")[0])
 
     def _step(self, state: State, index: int, told: Mapping[str, Value], problem: str) -> _Near | None:
+        self._refuse_late(index)
         if all(_equal(told[name], value) for name, value in state.as_dict().items()):
             self.stuttering += 1
             self.result.observed += len(told)
@@ -175,6 +179,7 @@ class _Check:
         """Return the state that is allowed and equal to what is told; None, with a finding, where there is none."""
         nearest: dict[tuple[str, ...], _Near] = {}
         for title, state in allowed:
+            self._refuse_late(index)
             differing = tuple(name for name, value in state.as_dict().items() if not _equal(told[name], value))
             if not differing:
                 self.result.observed += len(told)
@@ -200,6 +205,10 @@ class _Check:
             )
         )
         return None
+
+    def _refuse_late(self, index: int) -> None:
+        if self.deadline.is_over():
+            raise GaveUpError(f"{self.deadline.spent()} at line {self._at(index).line:,}, states[{index}]")
 
     def _refuse_incomparable(self, index: int, told: Mapping[str, Value], nearest: Iterable[_Near]) -> None:
         """Raise TraceError where what is told of a variable cannot be compared with what the spec has there."""

@@ -89,6 +89,7 @@ def check_logs(
     _count(verdict, found)
     conclude_nothing_told(verdict, logs)
     if found.conclusion is Conclusion.REFUTED:
+        verdict.notes += _of_untold(subject)
         verdict.notes += ends.hints(found, order, subject.mapping)
         _blame_clocks(verdict, logs, steps, subject, deadline, say)
     verdict.seconds = time.perf_counter() - begin
@@ -229,6 +230,16 @@ def _of_states(blocked: Blocked) -> Iterator[str]:
     states = len({run.state for run in blocked.runs})
     if states > 1:
         yield f"{states:,} states explain the lines before it; of those, the nearest:"
+
+
+def _of_untold(subject: Subject) -> Iterator[str]:
+    """Yield a note on actions that no explanation has, as no rule names them, and they are not hidden."""
+    rules = (rule for _, _, rule in subject.mapping.rules())
+    told = {said.action for rule in rules for reading in rule.readings() for said in reading.said()}
+    untold = [name for name in subject.spec.actions if name not in told and name not in subject.mapping.hidden]
+    if untold:
+        names = ", ".join(untold[:_FEW]) + (", ..." if len(untold) > _FEW else "")
+        yield f"note: no rule tells of {names}; if such steps are taken and nobody writes a line, name them in [hidden]"
 
 
 def _blame_clocks(

@@ -423,6 +423,17 @@ class Spec:
         """Answer how many arguments a definition of the root module takes; raises KeyError if there is none."""
         return len(self._meta["definitions"][name]["arguments"])
 
+    def fields(self, name: str) -> list[str] | None:
+        """Answer the fields of the record that a definition of the root module is, in whichever state.
+
+        Returns:
+            Their names; None if it may be something else, or what it is, is not written out.
+
+        Raises:
+            KeyError: if there is no such definition.
+        """
+        return self._meta["definitions"][name]["fields"]
+
     def evaluate(self, name: str, state: State | None = None, *args: Value, after: State | None = None) -> Value:
         """Evaluate a definition or constant of the root module by name.
 

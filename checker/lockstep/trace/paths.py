@@ -58,4 +58,9 @@ def _paths(word: str, wanted: Wanted) -> list[Path]:
 def _why(word: str, kinds: str) -> str:
     if not word:
         return "an empty word names no trace"
-    return f"there is no {kinds} file in this folder" if Path(word).is_dir() else "there is no such file"
+    if not Path(word).is_dir():
+        return "there is no such file"
+    logs = ".log" not in kinds and next(Path(word).rglob("*.log"), None)
+    return f"there is no {kinds} file in this folder" + (
+        "; for its .log files give --spec and --mapping" if logs else ""
+    )

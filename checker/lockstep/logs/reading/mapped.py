@@ -15,7 +15,7 @@ from lockstep.conformance.compare import Has, Size, Words, equal_count, is_so, t
 from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.reading.mapping import Mapping, Rule, Said, Same, Source, duration
 from lockstep.logs.reading.records import UNTOLD, Parts, Record, cut, plain, records
-from lockstep.logs.reading.rotation import Log, logs_of, missing_of
+from lockstep.logs.reading.rotation import Log, logs_of, missing_of, without_order
 from lockstep.logs.reading.stamps import Stamps
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
@@ -178,7 +178,10 @@ def read_logs(
     notes: list[str] = []
     threads: dict[tuple[str, _Node | None], list[Line]] = {}
     ended: set[tuple[str, _Node | None]] = set()
-    for log in logs_of(paths):
+    logs = logs_of(paths)
+    if unordered := without_order(logs):
+        notes.append(f"note: {unordered}")
+    for log in logs:
         torn: list[str] = []
         reader.times.begin_log()
         if missing := missing_of(log):

@@ -25,7 +25,14 @@ _BEHIND = re.compile(rf"(?P<base>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?:\.gz)?")
 _WITHIN = re.compile(rf"(?P<stem>.+?)(?:\.{_NUMBER}|[-_.]{_DAY})(?P<extension>{_EXTENSION})(?:\.gz)?")
 _NAMED = re.compile(rf".+{_EXTENSION}")
 
-#: So many files that are missing are named.
+#: What a rotation makes that tells no order: of a file that it had rotated before, as wildcards of logrotate do, with a
+#: month before its year, as in the examples of log4j 2, or without a day.
+_NO_ORDER = re.compile(
+    rf"\.gz\.\d+|{_EXTENSION}\.\d{{1,3}}\.\d{{1,3}}(?!\d)"
+    r"|(?<!\d)[0-3]?\d-[0-3]?\d-(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d-(?:0[1-9]|1[0-2])(?![-\d])"
+)
+
+#: So many files are named.
 _FEW = 3
 
 
@@ -86,9 +93,23 @@ def missing_of(log: Log) -> str | None:
         absent.append(log.name)
     if not absent:
         return None
-    others = len(absent) - _FEW
-    named = ", ".join(absent[:_FEW]) + (f" and {others:,} others" if others > 0 else "")
-    return f"{named} {'is' if len(absent) == 1 else 'are'} not among the files: lines of {log.name} may be missing"
+    return (
+        f"{_few(absent)} {'is' if len(absent) == 1 else 'are'} not among the files: lines of {log.name} may be missing"
+    )
+
+
+def without_order(logs: Sequence[Log]) -> str | None:
+    """Say which files have names as rotations make them, but in which order they are is not known; None where none."""
+    names = [log.name for log in logs if len(log.paths) == 1 and _NO_ORDER.search(log.paths[0].name)]
+    if not names or len(logs) < 2:
+        return None
+    taken = "is taken for a log of its own" if len(names) == 1 else "are taken for logs of their own"
+    return f"{_few(names)} {taken}: such a name tells no order of rotated files; rename them if they are that"
+
+
+def _few(names: Sequence[str]) -> str:
+    others = len(names) - _FEW
+    return ", ".join(names[:_FEW]) + (f" and {others:,} others" if others > 0 else "")
 
 
 def _log(base: str, files: Sequence[tuple[_Place, Path]]) -> Log:

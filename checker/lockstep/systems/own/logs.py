@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,16 +13,24 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.near import did_you_mean
 from lockstep.base.progress import Say, silent
 from lockstep.base.text_files import text_of
+from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, failure, malformed
 from lockstep.conformance.interface import Interface
-from lockstep.logs.check import Subject, check_logs
+from lockstep.logs.check import CutShort, Subject, check_logs
 from lockstep.logs.reading.mapping import Field, Mapping, Said, mapping_error
+from lockstep.logs.reading.rotation import logs_of
 from lockstep.systems.own.traces import of_own, with_notes
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.format import Trace
 from lockstep.trace.itf import is_itf
 from lockstep.trace.json_lines import STDIN, source_name
+
+#: A text that stands where a number should, in the words of both engines.
+_QUOTED_NUMBER = re.compile(
+    r'"-?\d+" and -?\d+ cannot be compared|-?\d+ and "-?\d+" cannot be compared'
+    r'|"-?\d+" is in the integer interval|integer -?\d+ with non-integer: "-?\d+"'
+)
 
 #: Checks one log, of which each line tells of one step in full.
 Plain = Callable[[Path | Trace], TraceVerdict]
@@ -111,11 +120,12 @@ def _of_sight(place: str, said: Said, mapping: Mapping, spec: Spec, observe: str
     if observe in spec.definitions:
         if spec.arity(observe) and mapping.node is None:
             yield f"{place}.shows", f"the spec's {observe} takes a node: give `node` for all lines"
-        return
+        known, problem = spec.fields(observe), f"the spec's {observe} shows no such field"
+    else:
+        known, problem = list(spec.variables), f"the spec has no {observe}, and no variable of this name"
     for name in said.shows if isinstance(said.shows, dict) else ():
-        if name not in spec.variables:
-            near = did_you_mean(name, spec.variables)
-            yield f"{place}.shows.{name}", f"the spec has no {observe}, and no variable of this name{near}"
+        if known is not None and name not in known:
+            yield f"{place}.shows.{name}", f"{problem}{did_you_mean(name, known)}"
 
 
 def needs_search(mapping: Mapping, spec: Spec) -> bool:
@@ -167,11 +177,20 @@ class OwnLogs:
         """Whether several files are the logs of one system."""
         return self.searched is not None and self.searched.mapping.files == "together"
 
+    def systems(self, paths: Sequence[Path]) -> list[Sequence[Path]]:
+        """Return the files of each system: of all logs, or of each one, which may be rotated.
+
+        Raises BadInputError where it is not known which of two rotated files is older.
+        """
+        if self.searched is None:
+            return [[path] for path in paths]
+        return [paths] if self.together else [log.paths for log in logs_of(paths)]
+
     def __call__(self, given: Path | Trace) -> TraceVerdict:
         """Check one log."""
         if self.always and isinstance(given, Path) and not is_itf(given):
             return self.all([given])
-        found = with_notes(self.plain(given), self.notes)
+        found = _hinting(with_notes(self.plain(given), self.notes))
         if self.searched is not None and TWO_SUCCESSORS in found.reason and isinstance(given, Path) and given != STDIN:
             return self.all([given])
         return found
@@ -180,13 +199,28 @@ class OwnLogs:
         """Check the logs of one system."""
         assert self.searched is not None
         try:
-            found = self.search(paths, self.searched, strict=self.strict, say=self.say)
-            return with_notes(of_own(found), self.notes)
+            found = with_notes(of_own(self.search(paths, self.searched, strict=self.strict, say=self.say)), self.notes)
+        except CutShort as cut:
+            cut.verdict.sources = list(map(source_name, paths))
+            raise
         except Exception as error:  # Whatever it is, it is these logs' alone.
             source = ", ".join(map(source_name, paths))
             if isinstance(error, BadInputError) and not isinstance(error, TlaError):
-                return malformed(source, str(error))
-            return of_own(failure(error, source))
+                found = malformed(source, str(error))
+            else:
+                found = of_own(failure(error, source))
+        found = _hinting(found)
+        found.sources = list(map(source_name, paths))
+        if len(paths) > 1 and not self.together:
+            found.notes.append("note: these files are taken for one log that was rotated; give others one by one")
+        return found
+
+
+def _hinting(found: TraceVerdict) -> TraceVerdict:
+    """Add what the author of a mapping may have left out, where a line is malformed."""
+    if found.verdict is Verdict.MALFORMED and _QUOTED_NUMBER.search(found.reason):
+        found.notes.append('note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping')
+    return found
 
 
 def subject_of(mapping: Mapping, spec: Spec, interface: Interface, start: Spec | None) -> Subject:

@@ -103,7 +103,7 @@ def check_own(
     source = given.source if isinstance(given, Trace) else str(given)
     try:
         if isinstance(given, Path) and is_itf(given):
-            return of_own(check_states(_behaviour(given, mapping, check), spec, interface))
+            return of_own(check_states(_behaviour(given, mapping, check), spec, interface, Deadline(timeout_seconds)))
         opened = _opened(given, source, spec, mapping)
         found = check(Watched(opened, deadline=Deadline(timeout_seconds)), spec, interface)
         if check is not check_trace and found.reason.startswith(NOT_EVALUATED) and given != STDIN:

@@ -136,6 +136,22 @@ class Shapes(Evaluation):
             return self.facts[definition.uid].boolean
         return False
 
+    def fields(self, expr: Expr) -> frozenset[str] | None:
+        """Answer the fields that a record may have, whichever branch of the expression it is; None if not known."""
+        if isinstance(expr, Let):
+            return self.fields(expr.body)
+        if isinstance(expr, Call):
+            definition = self.definition(expr.op)
+            is_known = definition is not None and not definition.recursive and not self.standard(definition)
+            return self.fields(definition.body) if definition is not None and is_known else None
+        if isinstance(expr, Builtin) and expr.name == "$RcdConstructor":
+            names = [pair.args[0] for pair in expr.args if isinstance(pair, Builtin)]
+            return frozenset(name.value for name in names if isinstance(name, String))
+        branches = outcomes(expr) if isinstance(expr, Builtin) and expr.name in _CHOOSING else ()
+        found = [self.fields(branch) for branch in branches]
+        known = [each for each in found if each is not None]
+        return frozenset().union(*known) if found and len(known) == len(found) else None
+
     def branches(self, expr: Expr) -> bool:
         """Tell whether TLC may take a conjunct in several ways: it has a disjunction, or an exists."""
         if isinstance(expr, Builtin):

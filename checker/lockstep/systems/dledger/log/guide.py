@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 from lockstep.logs.lines import Line, Thread
 from lockstep.logs.order import Positions
@@ -22,10 +23,10 @@ class DLedgerGuide:
     Whether properties fail is not asked on the way, but of the behaviours that explain all lines.
     """
 
-    def __init__(self, spec: Spec, nodes: Sequence[str], threads: Sequence[Thread]) -> None:
-        """Guide the search through the logs of a group."""
+    def __init__(self, spec: Spec, nodes: Sequence[str], threads: Sequence[Thread], slack: int) -> None:
+        """Guide the search through the logs of a group, with stamps so many nanoseconds apart in the other order."""
         self.left_out: dict[str, None] = {"hidden steps are chosen by what later lines show": None}
-        self._spec, self._nodes, self._sightings = spec, tuple(nodes), Sightings(threads)
+        self._spec, self._nodes, self._sightings = spec, tuple(nodes), Sightings(threads, slack)
         self._ahead: dict[Positions, Ahead] = {}
 
     def starts(self) -> list[Path]:
@@ -50,16 +51,12 @@ class DLedgerGuide:
             self._ahead[positions] = Ahead(self._sightings, positions)
         ahead = self._ahead[positions]
         read, at = READERS[line.kind], At(line, Run(self._spec, state, ahead.saves), self._nodes, ahead)
-        if line.kind in CHANGES_OF_ROLE:  # the leader may have done until then what shows only afterwards
-            for run in at.advanced():
-                yield from self._compared(At(line, run, self._nodes, ahead))
-            yield from self._compared(at)
+        if line.kind not in CHANGES_OF_ROLE:
+            yield from read(at)
             return
-        yield from read(at)
-
-    def _compared(self, at: At) -> Iterator[Run]:
-        for run in at.compared():
-            yield from READERS[at.line.kind](At(at.line, run, self._nodes, at.ahead))
+        for run in (*at.advanced(), at.run):  # the leader may have done until then what shows only afterwards
+            for compared in replace(at, run=run).compared():
+                yield from read(replace(at, run=compared))
 
     def mistake(self, _state: State, _line: Line) -> str | None:
         """Find no mistake: the texts of the lines are DLedger's own."""

@@ -11,15 +11,15 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.incremental import Incremental
+from lockstep.conformance.compare import Words, to_tree
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order
 from lockstep.logs.search import Blocked, Explained, Run, explain
 from lockstep.logs.steps import Step
+from lockstep.logs.steps.failing import Failing
 from lockstep.systems.dledger.log.group import Group, group_of
 from lockstep.systems.dledger.log.guide import DLedgerGuide
 from lockstep.systems.dledger.log.line_steps import READERS
@@ -29,7 +29,6 @@ from lockstep.systems.dledger.log.runs import Taken
 from lockstep.systems.dledger.recording.importer import CONSTANTS, SPEC, VERSIONS
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.kinds import Fcn, ModelValue, Value
 from lockstep.trace import format as trace
 from lockstep.trace.format import OBSERVE, Event
 from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
@@ -66,10 +65,11 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     threads = group.threads(tuple(READERS))
     spec = compile_(header, source)
     whole, refuted = first_refuted(threads, group.tells_processes)
-    guide = DLedgerGuide(spec, group.nodes, whole)  # what no behaviour explains guides nobody
+    guide = DLedgerGuide(spec, group.nodes, whole, skew)  # what no behaviour explains guides nobody
     found = _explained(Order(whole, skew), guide, lambda text: say(f"{source}: {text}"))
     told = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
-    events = [_event(seq, line, step, len(paths) > 1) for seq, (line, step) in enumerate(told)]
+    words = Words(null=spec.model_values["NoNode"])
+    events = [_event(seq, line, step, words, len(paths) > 1) for seq, (line, step) in enumerate(told)]
     if refuted is not None:
         events.append(_claim(len(events), refuted))
     return Imported(header, tuple(events), _summary(group, events, told, found, refuted, notes))
@@ -112,22 +112,17 @@ def _violations(run: Run, spec: Spec) -> int:
     """Count the properties that fail in a run."""
     first, *others = run.whole()
     states = [first.state, *(step.state for each in others for step in each.steps)]
-    properties, failed = Incremental(spec), set[str]()
-    properties.begin(states[0])
-    for state, after in itertools.pairwise(states):
-        for name in properties.violated(state, after):
-            failed.add(name)
-            properties.drop(name)
-    return len(failed)
+    failing = Failing(spec)
+    return len(failing.at(first.state).union(*itertools.starmap(failing.by, itertools.pairwise(states))))
 
 
 # ---- Events ----
 
 
-def _event(seq: int, line: Line | None, step: Step, is_one_of_several: bool) -> Event:
+def _event(seq: int, line: Line | None, step: Step, words: Words, is_one_of_several: bool) -> Event:
     assert isinstance(step, Taken)
     assert line is not None
-    args = {name: _tree(value) for name, value in step.args.items()}
+    args = {name: to_tree(value, words) for name, value in step.args.items()}
     number = None if is_one_of_several and step.hidden else line.number
     return Event(seq, step.node, step.action, args, dict(step.shows), t_ms=_milliseconds(line), line=number)
 
@@ -139,13 +134,6 @@ def _claim(seq: int, claim: Refuted) -> Event:
 
 def _milliseconds(line: Line) -> float:
     return (line.time or 0) / 10**6
-
-
-def _tree(value: Value) -> Any:
-    """Return a value of the spec as a trace tells it."""
-    if isinstance(value, Fcn):
-        return {str(name): _tree(part) for name, part in value.d.items()}
-    return None if isinstance(value, ModelValue) else value
 
 
 def _summary(

@@ -178,8 +178,11 @@ def _all_of(pattern: re.Pattern[str], text: str, record: Record) -> list[tuple[s
     return found
 
 
-def in_time(threads: Sequence[Thread]) -> list[tuple[int, int, LogLine]]:
-    """Return the lines of some logs, with log and place, in the order of their stamps, but none before one above it."""
+def in_time(threads: Sequence[Thread]) -> list[tuple[int, int, int, LogLine]]:
+    """Return the lines of some logs, with time, log and place, in the order of their times.
+
+    The time is that of the stamp, or of a later one above it.
+    """
     found: list[tuple[int, int, int, LogLine]] = []
     for number, thread in enumerate(threads):
         latest = 0
@@ -187,4 +190,4 @@ def in_time(threads: Sequence[Thread]) -> list[tuple[int, int, LogLine]]:
             assert isinstance(line, LogLine)
             latest = max(latest, line.time or 0)
             found.append((latest, number, place, line))
-    return [row[1:] for row in sorted(found, key=lambda row: row[:3])]
+    return sorted(found, key=lambda row: row[:3])

@@ -52,9 +52,9 @@ def first_refuted(threads: Sequence[Thread], tells_processes: bool) -> tuple[lis
     Arguments: `tells_processes`, whether it shows in the lines whenever a process starts again.
     """
     lines = in_time(threads)
-    elected = [line for _, _, line in lines if line.kind == "leader"] if len(threads) > 1 else []
+    elected = [line for *_, line in lines if line.kind == "leader"] if len(threads) > 1 else []
     roles, read = Roles(elected, tells_processes), [0] * len(threads)
-    for thread, place, line in lines:
+    for _, thread, place, line in lines:
         if line.kind == RESTART:
             roles.restart(line.node)
         claim = roles.claim(line)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice, takewhile
 
 from lockstep.logs.lines import Thread
 from lockstep.logs.order import Positions
 from lockstep.systems.dledger.log.lines import RECOVERY, RESTART, LogLine, in_time
+
+#: The time of a line, the number of its log, its place in that, and itself.
+_Row = tuple[int, int, int, LogLine]
 
 _LATER = 4  # committed indexes
 _COMPARED = 3  # indexes of a COMPARE
@@ -67,11 +71,11 @@ class Goal:
 
 
 class Sightings:
-    """The lines of a group by the node that they tell of, in the order in which they were written."""
+    """The lines of a group by the node that they tell of, in an order in which they may have been written."""
 
-    def __init__(self, threads: Sequence[Thread]) -> None:
-        """Sort the lines of some logs."""
-        rows = in_time(threads)
+    def __init__(self, threads: Sequence[Thread], slack: int = 0) -> None:
+        """Sort the lines of some logs, whose stamps may be so many nanoseconds apart in the other order."""
+        rows = list(_in_likely_order(threads, slack))
         self.threads = threads
         self.lines = [line for _, _, line in rows]
         self.place = {line: (thread, place) for thread, place, line in rows}
@@ -271,6 +275,48 @@ class Ahead:
         if line.kind in ("status", "recovered_end", "recovered_committed", "skip_commit", "handle_compare"):
             return numbers.get("end"), numbers.get("committed")
         return None, None
+
+
+def _in_likely_order(threads: Sequence[Thread], slack: int) -> Iterator[tuple[int, int, LogLine]]:
+    """Yield the lines, with log and place, by their stamps, and where these leave it open, by what leads to what.
+
+    The search tries each order that the lines may have, whichever of them this is.
+    """
+    left: dict[int, deque[_Row]] = {}
+    for row in in_time(threads):
+        left.setdefault(row[1], deque()).append(row)
+    while left:
+        heads = sorted(rows[0] for rows in left.values())
+        open_ = [head for head in heads if head[0] <= heads[0][0] + slack]
+        chosen = next((head for head in open_ if not _waits(head, left, slack)), heads[0])
+        yield chosen[1:]
+        left[chosen[1]].popleft()
+        left = {thread: rows for thread, rows in left.items() if rows}
+
+
+def _waits(head: _Row, left: Mapping[int, Iterable[_Row]], slack: int) -> bool:
+    """Tell whether a line of another log that may have been written before tells of what led to this one."""
+    time, thread, _, line = head
+    others = chain.from_iterable(
+        takewhile(lambda row: row[0] <= time + slack, rows) for other, rows in left.items() if other != thread
+    )
+    return any(_leads_to(before, line) for _, _, _, before in others)
+
+
+def _leads_to(before: LogLine, line: LogLine) -> bool:
+    """Tell whether a line is of a message, and the other one of what that led to."""
+    words = line.words
+    match line.kind:
+        case "handle_compare":
+            return before.kind == "do_compare" and before.words["peer"] == line.node
+        case "handle_truncate":
+            return before.kind == "do_truncate" and before.words["peer"] == line.node
+        case "change_state" if words["was"] != words["is"]:
+            kind = {"COMPARE": "handle_compare", "TRUNCATE": "handle_truncate"}.get(words["was"])
+            return before.kind == kind and before.node == words["peer"]
+        case "follower":
+            return before.kind == "leader" and before.node == words["leader"]
+    return False
 
 
 def _followed(lines: Sequence[LogLine]) -> Iterator[tuple[LogLine, str]]:

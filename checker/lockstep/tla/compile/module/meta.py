@@ -29,12 +29,16 @@ class ActionMeta(TypedDict):
 
 
 class DefinitionMeta(TypedDict):
-    """A definition of the root module: its function, how that takes its arguments, which states it reads."""
+    """A definition of the root module: its function, how that takes its arguments, which states it reads.
+
+    `fields` are those of the record that it is, None where they are not known.
+    """
 
     function: str
     arguments: list[str]
     reads_now: bool
     reads_next: bool
+    fields: list[str] | None
     loc: Place
 
 

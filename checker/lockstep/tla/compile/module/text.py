@@ -55,12 +55,13 @@ def write_definitions(module: Module) -> None:
         except CompileError as error:
             module.meta["uncompiled"][name] = str(error)
             continue
-        how = module.values.protocol(definition)
+        how, fields = module.values.protocol(definition), module.program.fields(definition.body)
         module.meta["definitions"][name] = {
             "function": function,
             "arguments": list(how),
             "reads_now": facts.reads_now,
             "reads_next": facts.reads_next,
+            "fields": None if fields is None else sorted(fields),
             "loc": place_of(definition.loc),
         }
 
