@@ -159,23 +159,7 @@ class _Search:
             known = self.spec.init_place if what == "Init" else self.spec.definitions.get(what)
             place_of = self.spec.property_places.get(what, known)
             return blamed(error, self.spec.source, what, {}, str(place_of or ""), steps)
-        name, args, place = self.failing(error, self.result.states[number])
-        told = blamed(error, self.spec.source, name, args, place, steps)
-        if place or (within := self.spec.action_at(told.place)) is None:
-            return told
-        return blamed(error, self.spec.source, within.name, {}, str(within.loc), steps)
-
-    def failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
-        """Find the action, its arguments and its place, whose evaluation in a state fails with this error."""
-        for name, action in self.spec.actions.items():
-            args: dict[str, Value] = {}
-            try:
-                for args in self.spec.arguments(state, name):
-                    self.spec.step(state, name, args)
-            except TlaError as again:
-                if str(again.__cause__ or again) == str(error):
-                    return name, args, str(action.loc)
-        return "Next", {}, ""
+        return blamed(error, self.spec.source, "Next", {}, "", steps)  # of successors, which name the action already
 
     def search(self) -> Exploration:
         result = self.result

@@ -31,13 +31,18 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
     Attributes:
         code: the code of the mistake.
         place: where it is, as MODULE.tla:LINE:COLUMN; empty where nobody can tell.
+        what: what was evaluated, and what is wrong.
         trace: the steps to the state in which it was evaluated, of a search; empty otherwise.
     """
 
     def __init__(self, code: str, place: str, what: str, trace: tuple[Step, ...] = ()) -> None:
         """Make the error of what is told."""
         super().__init__(f"{place}: {code} {what}" if place else f"{code} {what}")
-        self.code, self.place, self.trace = code, place, trace
+        self.code, self.place, self.what, self.trace = code, place, what, trace
+
+    def __reduce__(self) -> tuple[type[SpecFault], tuple[str, str, str, tuple[Step, ...]]]:
+        """Pickle."""
+        return type(self), (self.code, self.place, self.what, self.trace)
 
 
 def blamed(
@@ -57,7 +62,7 @@ def blamed(
         The same error, told with its place.
     """
     if isinstance(error, SpecFault):
-        return error
+        return SpecFault(error.code, error.place, error.what, error.trace or trace)
     given = ", ".join(f"{name} = {format_value(value)}" for name, value in args.items())
     called = f"{what}({given})" if given else what
     frame, line = _innermost(error.__traceback__)
