@@ -61,6 +61,15 @@ MISTAKES = (
         steps=1,
     ),
     _wrong(
+        "a set that is none, over which a property is quantified",
+        'M.tla:5:31: LS603 Init: a bound needs a set, but was given "two"',
+        ("Init == count = 0", "Init == count = 0 /\\ \\E n \\in Most : n > 0"),
+        ("    /\\ Len(queue) < Most\n", "    /\\ Len(queue) < 2\n"),
+        ("    /\\ count < Most\n", "    /\\ count < 2\n"),
+        ("Low == count < 9", "Low == \\A n \\in Most : []<>(count = n)"),
+        cfg=_CFG.replace("= 2", '= "two"').replace("INVARIANT", "PROPERTY"),
+    ),
+    _wrong(
         "an Init that leaves out a variable",
         "M.tla:5:1: LS604 Init does not say what queue is",
         (" /\\ queue = <<>>", ""),

@@ -167,6 +167,23 @@ def test_an_init_that_leaves_a_variable_out_is_told_with_its_place(tmp_path: Pat
         list(spec.initial_states())
 
 
+def test_only_variables_of_the_spec_are_left_out_where_an_instance_has_some_for_its_enabled(tmp_path: Path) -> None:
+    body = """EXTENDS Naturals
+VARIABLES x, y, z
+---- MODULE Inner ----
+VARIABLE chosen
+Live == WF_chosen(chosen = 0 /\\ chosen' = 1)
+====
+I == INSTANCE Inner WITH chosen <- x
+Init == x = 0 /\\ y = 0 /\\ z = 0
+Next == z' = 1 - z
+Live == I!Live"""
+    spec = load(tmp_path, body, "INIT Init\nNEXT Next\nPROPERTY Live\n")
+    (start,) = spec.initial_states()
+    with pytest.raises(SpecFault, match=r"Next does not say what x and y become \(a missing UNCHANGED\?\)$"):
+        list(spec.successors(start))
+
+
 def test_a_false_assert_among_the_successors_stays_what_it_is(tmp_path: Path) -> None:
     spec = load(tmp_path, 'EXTENDS TLC\nVARIABLE x\nInit == x = 0\nNext == Assert(x # 0, "low") /\\ x\' = 1')
     (start,) = spec.initial_states()
