@@ -70,6 +70,12 @@ MISTAKES = (
         cfg=_CFG.replace("= 2", '= "two"').replace("INVARIANT", "PROPERTY"),
     ),
     _wrong(
+        "a field that should be of a set, and is of none",
+        'M.tla:5:9: LS603 Init: a set of records needs sets, but was given "two"',
+        ("Init == count = 0", "Init == count \\in [val : Most, ack : {0, 1}]"),
+        cfg=_CFG.replace("= 2", '= "two"'),
+    ),
+    _wrong(
         "an Init that leaves out a variable",
         "M.tla:5:1: LS604 Init does not say what queue is",
         (" /\\ queue = <<>>", ""),

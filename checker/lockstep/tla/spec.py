@@ -450,8 +450,21 @@ class Spec:
         return all(holds(state, after) for holds in self._action_constraints)
 
     def false_assumptions(self) -> list[Location]:
-        """List the ASSUMEs that are false."""
-        return [Location(*loc) for py, loc in self._meta["assumptions"] if not self._module[py](None)]
+        """List the ASSUMEs that are false.
+
+        Raises:
+            SpecFault: if one cannot be evaluated.
+            TlaError: if an Assert in one is false.
+        """
+        return [Location(*loc) for py, loc in self._meta["assumptions"] if not self._assumed(py, Location(*loc))]
+
+    def _assumed(self, py: str, loc: Location) -> bool:
+        try:
+            return bool(self._module[py](None))
+        except TlaAssertionError:
+            raise
+        except TlaError as error:
+            raise blamed(error, self.source, "the ASSUME", {}, str(loc)) from error
 
     def refuse_false_assumptions(self) -> None:
         """Raise FalseAssumptionError where the constants are excluded by one of the ASSUMEs."""

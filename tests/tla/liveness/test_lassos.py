@@ -345,6 +345,21 @@ Arrives == <>(n = 2)
         explore(load_spec(path, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Arrives")), check_deadlock=False)
 
 
+def test_a_cycle_that_stutters_where_it_closes_begins_where_the_behaviour_enters_it(tmp_path: Path) -> None:
+    """Found by made-up formulas: the first state of the cycle was left out, and it was the initial one."""
+    body = """VARIABLES x, y
+vars == <<x, y>>
+Init == x \\in 0..1 /\\ y = 1
+Take == UNCHANGED x /\\ y # x /\\ y' = x
+Turn == x' = 0 /\\ y' = (y + 1) % 3
+Put(c) == x # c /\\ x' = c /\\ y' = y
+Next == Take \\/ Turn \\/ \\E c \\in 0..1 : Put(c)
+Spec == Init /\\ [][Next]_vars /\\ WF_vars(Next) /\\ ((y = 1 => x = 2) ~> x + y > 0)
+Never == (~WF_x(Take)) /\\ ([]<>(((y = 0) ~> (y = 1))))"""
+    found = violation(own(tmp_path, body, "SPECIFICATION Spec", "PROPERTY Never"))
+    assert (found.name, found.trace[0].state["y"], found.trace[0].action) == ("Never", 1, None)
+
+
 def test_a_let_around_a_quantifier_may_speak_of_the_state(tmp_path: Path) -> None:
     """The set of the quantifier is constant, and takes of the LET what is."""
     body = """VARIABLE x
