@@ -70,9 +70,10 @@ def test_a_value_that_is_no_set_is_a_mistake_of_init(engine: str, tmp_path: Path
     assert told["counterexample"] is None
 
 
-def test_a_value_for_a_name_that_is_nearly_a_constant_s_is_noted(tmp_path: Path) -> None:
+@ENGINES
+def test_a_value_for_a_name_that_is_nearly_a_constant_s_is_noted(engine: str, tmp_path: Path) -> None:
     given = "Nodes = {1} Nods = {2} a = a Zzz = 3"
-    _, told, _ = model(tmp_path, given, "--engine", "compiled", "--no-deadlock", spec=SPEC.replace(", ![0] = 1", ""))
+    _, told, _ = model(tmp_path, given, "--engine", engine, "--no-deadlock", spec=SPEC.replace(", ![0] = 1", ""))
     note = "Notes.cfg:1:23: LS602 note: no module declares Nods, which is passed over; did you mean Nodes?"
     assert told["notes"] == [note]
 

@@ -61,6 +61,21 @@ MISTAKES = (
         steps=1,
     ),
     _wrong(
+        "a set that is none, over which a property is quantified",
+        'M.tla:5:31: LS603 Init: a bound needs a set, but was given "two"',
+        ("Init == count = 0", "Init == count = 0 /\\ \\E n \\in Most : n > 0"),
+        ("    /\\ Len(queue) < Most\n", "    /\\ Len(queue) < 2\n"),
+        ("    /\\ count < Most\n", "    /\\ count < 2\n"),
+        ("Low == count < 9", "Low == \\A n \\in Most : []<>(count = n)"),
+        cfg=_CFG.replace("= 2", '= "two"').replace("INVARIANT", "PROPERTY"),
+    ),
+    _wrong(
+        "a field that should be of a set, and is of none",
+        'M.tla:5:9: LS603 Init: a set of records needs sets, but was given "two"',
+        ("Init == count = 0", "Init == count \\in [val : Most, ack : {0, 1}]"),
+        cfg=_CFG.replace("= 2", '= "two"'),
+    ),
+    _wrong(
         "an Init that leaves out a variable",
         "M.tla:5:1: LS604 Init does not say what queue is",
         (" /\\ queue = <<>>", ""),
@@ -100,8 +115,35 @@ MISTAKES = (
     ),
     _wrong(
         "a constant without a value",
-        "M.tla:11:21: LS602 the constant Most has no value in the cfg",
+        "M.tla:3:10: LS602 the constant Most has no value in the cfg",
         cfg=_CFG.removeprefix("CONSTANT Most = 2\n"),
+    ),
+    _wrong(
+        "a misspelled constant in the cfg",
+        "M.tla:3:10: LS602 the constant Most has no value in the cfg, which gives one to Mots at 1:10",
+        cfg=_CFG.replace("Most", "Mots"),
+    ),
+    _wrong(
+        "a constant without a value that no action needs",
+        "M.tla:3:16: LS602 the constant Nodes has no value in the cfg",
+        ("CONSTANT Most", "CONSTANT Most, Nodes"),
+    ),
+    _wrong(
+        "a misspelled entry of the cfg",
+        "M.cfg:4:1: LS602 unknown statement 'INVARIENT'; did you mean INVARIANT or INVARIANTS?",
+        cfg=_CFG.replace("INVARIANT", "INVARIENT").replace(
+            "CONSTANT Most = 2\nINIT Init\nNEXT Next\n", "INIT Init\nCONSTANT Most = 2\nNEXT Next\n"
+        ),
+    ),
+    _wrong(
+        "a misspelled entry after constants",
+        "M.cfg:2:6: LS602 expected a sign, found 'Init'; did you mean INIT?",
+        cfg=_CFG.replace("INIT", "INTI"),
+    ),
+    _wrong(
+        "a misspelled entry after invariants",
+        "M.cfg:5:1: LS602 INVARIANT PROPERTI is not defined in M; did you mean PROPERTIES or PROPERTY?",
+        cfg=_CFG + "PROPERTI Low\n",
     ),
     _wrong(
         "a constant of the wrong kind",

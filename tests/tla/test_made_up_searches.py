@@ -13,10 +13,10 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
-from sampling import sampled
+from tla_terms import SEED
 
-#: The seeds that are compared in every run, and how many there are.
-SAMPLE, MANY = (0, 1, 2, 3), 55
+#: How many models every run compares, how many the nightly one does besides, and how many of these are one test.
+FEW, MANY, BATCH = 4, 2_000, 50
 
 STATES = (
     "x < {k}",
@@ -89,10 +89,10 @@ def of_behaviours(found: SearchResult) -> bool:
     return "temporal propert" in found.reason
 
 
-@pytest.mark.parametrize("seed", sampled(range(MANY), SAMPLE))
-def test_both_engines_say_the_same_of_a_made_up_model(seed: int, tmp_path: Path) -> None:
+def compare(seed: int, folder: Path) -> Verdict:
+    """Ask both engines about a made-up model; answer the verdict of both."""
     maker = Maker(seed)
-    files, deadlock = maker.write(tmp_path), maker.random.random() < 0.6
+    files, deadlock = maker.write(folder), maker.random.random() < 0.6
     ours = explore_compiled(*files, deadlock=deadlock, max_states=3_000)
     theirs = explore_with_tlc(*files, deadlock=deadlock)
     assert ours.verdict is theirs.verdict is not Verdict.MALFORMED, (ours.reason, theirs.reason)
@@ -104,7 +104,25 @@ def test_both_engines_say_the_same_of_a_made_up_model(seed: int, tmp_path: Path)
         assert other in (one, None)  # TLC counts nothing where it stops at an initial state
     if of_behaviours(theirs):  # of which TLC does not say which it is, nor finds the same lasso
         assert of_behaviours(ours)
-        return
+        return ours.verdict
     assert (ours.reason, ours.property) == (theirs.reason, theirs.property)
     steps = [None if each.counterexample is None else len(each.counterexample.steps) for each in (ours, theirs)]
     assert steps[0] == steps[1]
+    return ours.verdict
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+def test_both_engines_say_the_same_of_a_made_up_model(seed: int, tmp_path: Path) -> None:
+    compare(seed, tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(FEW, FEW + MANY, BATCH))
+def test_both_engines_say_the_same_of_thousands_of_made_up_models(first: int, tmp_path: Path) -> None:
+    """`LOCKSTEP_SEED` gives other models than those of every night."""
+    found = []
+    for seed in range(first, first + BATCH):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        found.append(compare(SEED * MANY + seed, folder))
+    assert {Verdict.HOLDS, Verdict.VIOLATED} <= {*found}

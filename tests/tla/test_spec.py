@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.tla.compile.blame import SpecFault
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import AmbiguousStep, CompileError, FalseAssumptionError, Spec
 from lockstep.tla.syntax.sany import SanyError, export
-from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaError
+from lockstep.tla.values.kinds import ArgumentError, Fcn, ModelValue, TlaAssertionError, TlaError
 from places import SPECS
 
 MODULES = SPECS / "tla"
@@ -129,19 +130,65 @@ def test_a_state_is_made_of_named_values_and_survives_pickling(bag: Spec) -> Non
 def test_a_variable_left_unassigned_is_an_error(tmp_path: Path) -> None:
     spec = load(tmp_path, "VARIABLES x, y\nInit == x = 0 /\\ y = 0\nNext == \\/ x' = 1 /\\ y' = 1\n        \\/ x' = 2")
     (start,) = spec.initial_states()
-    with pytest.raises(TlaError, match="next state does not say what y is"):
-        list(spec.successors(start))
-    with pytest.raises(TlaError, match=r"^\w+.tla:\d+:1: LS604 Next does not say what y becomes"):
-        spec.step(start, "Next", {})
+    for take in (lambda: list(spec.successors(start)), lambda: spec.step(start, "Next", {})):
+        with pytest.raises(SpecFault, match=r"^\w+.tla:\d+:1: LS604 Next does not say what y becomes"):
+            take()
 
 
 def test_a_primed_variable_read_before_it_is_assigned_is_an_error(tmp_path: Path) -> None:
     spec = load(tmp_path, "EXTENDS Naturals\nVARIABLES x\nInit == x = 0\nNext == x' > 0 /\\ x' = 1")
     (start,) = spec.initial_states()
-    with pytest.raises(TlaError, match="next state does not say what x is"):
+    for take in (lambda: list(spec.successors(start)), lambda: spec.step(start, "Next", {})):
+        with pytest.raises(SpecFault, match=r"^\w+.tla:\d+:\d+: LS603 Next: x' is read before it is said what x' is"):
+            take()
+
+
+def test_what_fails_among_the_successors_is_told_with_its_action_arguments_and_place(tmp_path: Path) -> None:
+    spec = load(
+        tmp_path,
+        "EXTENDS Naturals\nVARIABLE x\nInit == x = 0\nPick(n) == x' = n \\/ x' = 3 - n\n"
+        'Put(n) == x\' = x + (IF n = 2 THEN "b" ELSE n)\n'
+        "Next == (\\E n \\in {1, 2} : Pick(n)) \\/ \\E n \\in {1, 2} : Put(n)",
+    )
+    (start,) = spec.initial_states()
+    for ask in (spec.successors, spec.enabled):
+        listed = ask(start)
+        assert [next(listed)[0] for _ in range(3)] == ["Pick", "Pick", "Pick" if ask == spec.successors else "Put"]
+        with pytest.raises(SpecFault, match=r'Put\(n = 2\): \+ needs an integer, but was given "b"$') as raised:
+            list(listed)
+        assert (raised.value.code, raised.value.place) == ("LS603", f"{spec.name}.tla:6:11")
+        kept = pickle.loads(pickle.dumps(raised.value))
+        assert (str(kept), kept.place) == (str(raised.value), raised.value.place)
+
+
+def test_an_init_that_leaves_a_variable_out_is_told_with_its_place(tmp_path: Path) -> None:
+    spec = load(tmp_path, "VARIABLES x, y\nInit == x = 0\nNext == UNCHANGED <<x, y>>")
+    with pytest.raises(SpecFault, match=r"^\w+.tla:3:1: LS604 Init does not say what y is$"):
+        list(spec.initial_states())
+
+
+def test_only_variables_of_the_spec_are_left_out_where_an_instance_has_some_for_its_enabled(tmp_path: Path) -> None:
+    body = """EXTENDS Naturals
+VARIABLES x, y, z
+---- MODULE Inner ----
+VARIABLE chosen
+Live == WF_chosen(chosen = 0 /\\ chosen' = 1)
+====
+I == INSTANCE Inner WITH chosen <- x
+Init == x = 0 /\\ y = 0 /\\ z = 0
+Next == z' = 1 - z
+Live == I!Live"""
+    spec = load(tmp_path, body, "INIT Init\nNEXT Next\nPROPERTY Live\n")
+    (start,) = spec.initial_states()
+    with pytest.raises(SpecFault, match=r"Next does not say what x and y become \(a missing UNCHANGED\?\)$"):
         list(spec.successors(start))
-    with pytest.raises(TlaError, match=r"^\w+.tla:\d+:\d+: LS603 Next: x' is read before it is said what x' is"):
-        spec.step(start, "Next", {})
+
+
+def test_a_false_assert_among_the_successors_stays_what_it_is(tmp_path: Path) -> None:
+    spec = load(tmp_path, 'EXTENDS TLC\nVARIABLE x\nInit == x = 0\nNext == Assert(x # 0, "low") /\\ x\' = 1')
+    (start,) = spec.initial_states()
+    with pytest.raises(TlaAssertionError):
+        list(spec.successors(start))
 
 
 def test_a_let_that_reads_the_next_state_is_computed_anew_in_every_branch(tmp_path: Path) -> None:
@@ -160,7 +207,7 @@ def test_a_let_that_reads_the_next_state_is_computed_anew_in_every_branch(tmp_pa
         ("Next == x' = CHOOSE v : v \\notin {1}", 4, "CHOOSE without a bound"),
         ("Next == x' = JavaTime", 4, "JavaTime"),
         ("Next == \\A v : x' = v", 4, "UnboundedForall"),
-        ("Next == x' = Unset", 4, "Unset has no value"),
+        ("CONSTANT Unset\nNext == x' = Unset", 4, "Unset has no value"),
         ("Next == x' = 1.5", 4, "DecimalNode"),
     ],
 )
@@ -168,7 +215,7 @@ def test_what_is_not_supported_is_named_with_module_and_line(
     definition: str, line: int, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(CompileError, match=f"Small.tla:{line}:.* .*{said}"):
-        load(tmp_path, f"EXTENDS Reals, TLC\nVARIABLE x CONSTANT Unset\n{definition}\nInit == x = 0")
+        load(tmp_path, f"EXTENDS Reals, TLC\nVARIABLE x\n{definition}\nInit == x = 0")
 
 
 def test_an_unsupported_definition_that_nothing_needs_is_refused_only_when_asked_for(tmp_path: Path) -> None:

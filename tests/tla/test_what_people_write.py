@@ -156,6 +156,45 @@ Low == J(3)!Witness(3)
         (("Parts", PARTS),),
         "Low",
     ),
+    "definitions of a LET within another definition, by label, number and argument": Project(
+        """EXTENDS Naturals
+VARIABLE x
+Sum(Of(_), p) == \\A i \\in {1, 2} : more(i) :: LET Add(a) == Of(a) + i + x
+                                                    Twice(a) == Add(a) + Add(p)
+                                                    Three == 3
+                                                IN  Twice(1) > (less :: Three - p)
+Double(n) == 2 * n
+Apply(Op(_, _, _, _), a, b, c, d) == Op(a, b, c, d)
+Plain(q, p) == {(LET both(v) == (q * i) + v IN i + q) : i \\in {1, 2}}
+Written(k) == LET m == k + x
+                  F(n) == m + n
+              IN  [n \\in 1..2 |-> LET G(H(_)) == H(n) IN G(LAMBDA v : F(v) + m)]
+I == INSTANCE Lets WITH K <- 10, y <- x
+J(k) == INSTANCE Lets WITH K <- k, y <- x
+Init == x = 1
+Next == x' = Sum(Double, 9)!more(1)!:!Add(3) - 6 /\\ x < 4
+Inv == /\\ Sum(Double, 9)!more(2)!:!Twice(4) = 30 + 2 * x
+       /\\ Sum(Double, 1)!(2)!Three = 3
+       /\\ Sum(Double, 1)!more(2)!less = 2
+       /\\ Apply(Plain!@!both, 2, 3, 4, 5) = 13
+       /\\ Written(1)[2] = 2 * (1 + x) + 2
+       /\\ I!Near(5)!lab(1)!:!Far(2) = 18 + x
+       /\\ \\A k \\in 1..2 : J(k)!Near(5)!lab(1)!:!Far(2) = 8 + k + x
+Low == Sum(Double, 9)!more(1)!:!Add(3) < 10
+""",
+        "INIT Init\nNEXT Next\nINVARIANTS Inv Low\n",
+        (
+            (
+                "Lets",
+                """EXTENDS Naturals
+CONSTANT K
+VARIABLE y
+Near(a) == \\A i \\in {1, 2} : lab(i) :: LET Far(q) == q + i + a + K + y IN Far(1) > 0
+""",
+            ),
+        ),
+        "Low",
+    ),
     "facts of instanced modules, with and without parameters": Project(
         """EXTENDS Naturals
 VARIABLE x

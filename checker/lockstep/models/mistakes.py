@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass
@@ -16,15 +17,20 @@ from lockstep.tla.compile.blame import SpecFault
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.explore import fault_in, met_within
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.project import directories_of, project_modules, read_cfg
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.syntax.cfg import CfgError
 from lockstep.tla.syntax.sany import SanyError
+from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import PropertyKind, SpecError, TlcResult
+from lockstep.tlc.cfg_entries import without_comments
 
-__all__ = ["Told", "in_tlc_s_words", "told_of_author"]
+__all__ = ["Told", "in_tlc_s_words", "noted_of_cfg", "told_of_author"]
 
 #: The most states that the compiled spec is searched for a mistake that TLC met without saying where.
 MOST_STATES = 100_000
+#: The states that are searched for what is wrong with a spec of which TLC has searched none.
+_FEW_STATES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +83,30 @@ def _met(spec: Spec, steps: Sequence[Taken], result: TlcResult, kind: PropertyKi
         spec.refuse_false_assumptions()
         return None
     if result.error is not None:
-        return Told(_of_temporal(spec, result.error), of_text=True) if result.error.parsed else None
+        if not result.error.parsed:
+            return None
+        return _behind_temporal(spec) or Told(_of_temporal(spec, result.error), of_text=True)
     if steps and kind not in _VIOLATED:
         fault = fault_in(spec, steps[-1].state, initial=len(steps) == 1)
         return None if fault is None else Told(str(fault))
     return _searched(spec, result, kind)
+
+
+def _behind_temporal(spec: Spec) -> Told | None:
+    """Find what is wrong with the spec where a set that a temporal formula ranges over has no value.
+
+    TLC looks at temporal formulas first, and calls such a one a formula that it cannot handle.
+    """
+    try:
+        spec.temporal_formulas  # noqa: B018 - it is computed when it is asked for
+    except TlaError:
+        found = met_within(spec, _FEW_STATES)
+        return _of_fault(spec, found) if isinstance(found, SpecFault) else None
+    return None
+
+
+def _of_fault(spec: Spec, fault: SpecFault) -> Told:
+    return Told(str(fault), steps=of_steps(spec, fault.trace) if fault.trace else None)
 
 
 def _of_temporal(spec: Spec, error: SpecError) -> str:
@@ -103,8 +128,7 @@ def _searched(spec: Spec, result: TlcResult, kind: PropertyKind | None) -> Told 
         return None
     found = met_within(spec, distinct + 1)
     if isinstance(found, SpecFault):
-        steps = of_steps(spec, found.trace) if found.trace else None
-        return Told(str(found), steps=steps) if kind not in _VIOLATED else None
+        return _of_fault(spec, found) if kind not in _VIOLATED else None
     if kind in _VIOLATED and found is not None and found.kind == kind:
         return Told(of_violation(found.kind, found.name, found.message), found.name, of_search(spec, found))
     return None
@@ -112,6 +136,23 @@ def _searched(spec: Spec, result: TlcResult, kind: PropertyKind | None) -> Told 
 
 #: What is no mistake, and what TLC may tell without its name or its steps.
 _VIOLATED = (PropertyKind.ASSERTION, PropertyKind.INITIAL, PropertyKind.ACTION)
+
+
+def noted_of_cfg(spec: Path, cfg: Path, search_path: Sequence[Path] = (), jar: Path | None = None) -> list[str]:
+    """Write a note for each value that the cfg gives to a name which no module declares, where one is nearly the same.
+
+    The spec is compiled only where a name stands in no module at all: TLC alone needs half the time.
+    Arguments: as of told_of_author. Returns none where the spec is outside the subset.
+    """
+    try:
+        modules = project_modules(spec, directories_of(spec, search_path))
+        words = {word for text in modules.values() for word in re.findall(r"\w+", without_comments(text))}
+        if not read_cfg(cfg, {})[1].given_for_nothing(words):
+            return []
+        compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
+    except (BadInputError, GaveUpError):
+        return []
+    return [f"{cfg.name}:{each}" for each in compiled.passed_over.values()]
 
 
 def in_tlc_s_words(result: TlcResult) -> str:

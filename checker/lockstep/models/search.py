@@ -12,7 +12,7 @@ from pathlib import Path
 from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict, of_no_state, of_violation
 from lockstep.models.counterexample import of_search, of_steps, of_tlc
-from lockstep.models.mistakes import in_tlc_s_words, told_of_author
+from lockstep.models.mistakes import in_tlc_s_words, noted_of_cfg, told_of_author
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.compile.blame import SpecFault, place_of
 from lockstep.tla.explore import explore
@@ -91,6 +91,8 @@ def explore_with_tlc(
     if doubt and result.verdict is TlcVerdict.HOLDS:
         result = replace(result, verdict=TlcVerdict.INCONCLUSIVE, reason=f"{result.reason}, but {doubt[1]}")
     judged = result.verdict is not TlcVerdict.ERROR
+    notes = [f"{doubt[0]}: {WRONG_CFG} note: {doubt[1]}: {_UNSOUND}"] if doubt else []
+    notes += noted_of_cfg(spec, cfg, search_path, jar) if judged else []
     counts = (result.distinct, result.generated, result.depth) if judged else (None, None, None)
     return SearchResult(
         str(spec),
@@ -100,7 +102,7 @@ def explore_with_tlc(
         *counts,
         seconds=result.wall_seconds,
         property=result.violation.label if result.violation is not None else None,
-        notes=(*((f"{doubt[0]}: {WRONG_CFG} note: {doubt[1]}: {_UNSOUND}",) if doubt else ()), *_warned(result)),
+        notes=(*notes, *_warned(result)),
         counterexample=behaviour,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lockstep.tla.compile.blame import SpecFault, blamed
 from lockstep.tla.liveness.check import LassoContradictedError, check_temporal, refuse_sameness
-from lockstep.tla.liveness.formulas import leaves_of
+from lockstep.tla.liveness.formulas import Leaf, leaves_of
 from lockstep.tla.liveness.graph import graph_of
 from lockstep.tla.liveness.replay import Met
 from lockstep.tla.spec import Spec
@@ -18,6 +18,10 @@ from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 from lockstep.tla.values.operators.next_state import UnassignedError
 
 __all__ = ["Edge", "Exploration", "Step", "Violation", "explore", "fault_in", "met_within"]
+
+
+#: At how many states temporal formulas are first looked at for a fault; then at so many times as many.
+_LOOK = 16
 
 
 @dataclass(frozen=True)
@@ -159,23 +163,7 @@ class _Search:
             known = self.spec.init_place if what == "Init" else self.spec.definitions.get(what)
             place_of = self.spec.property_places.get(what, known)
             return blamed(error, self.spec.source, what, {}, str(place_of or ""), steps)
-        name, args, place = self.failing(error, self.result.states[number])
-        told = blamed(error, self.spec.source, name, args, place, steps)
-        if place or (within := self.spec.action_at(told.place)) is None:
-            return told
-        return blamed(error, self.spec.source, within.name, {}, str(within.loc), steps)
-
-    def failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
-        """Find the action, its arguments and its place, whose evaluation in a state fails with this error."""
-        for name, action in self.spec.actions.items():
-            args: dict[str, Value] = {}
-            try:
-                for args in self.spec.arguments(state, name):
-                    self.spec.step(state, name, args)
-            except TlaError as again:
-                if str(again.__cause__ or again) == str(error):
-                    return name, args, str(action.loc)
-        return "Next", {}, ""
+        return blamed(error, self.spec.source, "Next", {}, "", steps)  # of successors, which name the action already
 
     def search(self) -> Exploration:
         result = self.result
@@ -191,6 +179,7 @@ class _Search:
         result.levels.append(len(frontier))
         if not frontier:
             result.depth = 1
+        look_at = _LOOK
         while frontier and result.violation is None:
             result.depth += 1
             found: list[int] = []
@@ -198,6 +187,9 @@ class _Search:
             result.levels.append(len(found))
             if not goes_on:
                 return False
+            if self.follows is not None and result.distinct >= look_at:
+                self.look_for_faults()
+                look_at *= _LOOK
             frontier = found
             if self.on_level is not None:
                 self.on_level(result.distinct)
@@ -212,18 +204,62 @@ class _Search:
             self.result.violation = Violation("postcondition", self.spec.postcondition or "", ())
         return self.result
 
+    def fails_early(self) -> bool:
+        """Tell whether a part of a temporal formula has no value in one of the first states; perhaps it is guarded."""
+        for _, leaf in self.leaves():
+            try:
+                for state in self.result.states[: _LOOK * _LOOK]:
+                    leaf.test(state, state)
+            except UnassignedError:
+                continue  # whether such an action is enabled nobody can tell, and that is no fault
+            except TlaError:
+                return True
+        return False
+
+    def look_for_faults(self) -> None:
+        """Raise what makes temporal formulas impossible to check, if the states found so far are enough to see it.
+
+        What is a behaviour of these states and steps is one of the whole graph, so that nothing is refused too much;
+        a behaviour that violates something is left to the end, for the counts are TLC's then.
+        """
+        if not self.fails_early():
+            return
+        follows = self.known_steps()
+        graph = graph_of(self.result.states, follows, range(self.result.levels[0]))
+        try:
+            with suppress(LassoContradictedError):  # of a part of the states alone
+                check_temporal(self.spec, graph, self.begin_formula)
+        except TlaError as error:
+            self.asked = self.asked[0], self.where_in_formulas(error, follows), None
+            raise
+
+    def known_steps(self) -> list[list[int]]:
+        """List the steps of each state; none of those whose successors are not generated yet."""
+        known = self.follows or []
+        return [*known, *[[] for _ in self.result.states[len(known) :]]]
+
+    def begin_formula(self, name: str) -> None:
+        """Note that a temporal property is being checked."""
+        self.asked = name, -1, None
+
+    def leaves(self) -> list[tuple[str, Leaf]]:
+        """List the parts of temporal formulas that one state or step decides, each with what it is a part of."""
+        assumed, properties = self.spec.temporal_formulas if self.spec.temporal else ((), {})
+        return [
+            (name, leaf)
+            for name, formulas in [("the SPECIFICATION", assumed), *properties.items()]
+            for formula in formulas
+            for leaf in leaves_of(formula)
+        ]
+
     def check_temporal(self, follows: list[list[int]] | None) -> None:
         """Check what is said of whole behaviours, once all states and steps are there."""
         if follows is None:
             return
-
-        def begin(name: str) -> None:
-            self.asked = name, -1, None
-
         states = self.result.states
         graph = graph_of(states, follows, range(self.result.levels[0]))
         try:
-            checked = check_temporal(self.spec, graph, begin)
+            checked = check_temporal(self.spec, graph, self.begin_formula)
         except TlaError as error:
             self.asked = self.asked[0], self.where_in_formulas(error, follows), None
             raise
@@ -234,12 +270,9 @@ class _Search:
 
     def where_in_formulas(self, error: TlaError, follows: list[list[int]]) -> int:
         """Answer the number of the first state in which a temporal formula fails with this error; -1 if in none."""
-        assumed, properties = self.spec.temporal_formulas
-        formulas = [*assumed, *(formula for each in properties.values() for formula in each)]
-        leaves = [leaf for formula in formulas for leaf in leaves_of(formula)]
-        states = self.result.states
+        states, leaves = self.result.states, self.leaves()
         for number, state in enumerate(states):
-            for leaf in leaves:
+            for _, leaf in leaves:
                 for target in follows[number] if leaf.of_step else [number]:
                     try:
                         leaf.test(state, states[target])
@@ -256,16 +289,10 @@ class _Search:
         if self.same.is_equality and self.follows is not None:
             try:
                 with suppress(LassoContradictedError):  # of a part of the states alone
-                    self.check_temporal([*self.follows, *[[] for _ in self.result.states[len(self.follows) :]]])
+                    self.check_temporal(self.known_steps())
             except TlaError as error:
                 return self.fault(error)
-        assumed, properties = self.spec.temporal_formulas if self.spec.temporal else ((), {})
-        leaves = [
-            (name, leaf)
-            for name, formulas in [("the SPECIFICATION", assumed), *properties.items()]
-            for formula in formulas
-            for leaf in leaves_of(formula)
-        ]
+        leaves = self.leaves()
         steps: dict[int, list[int]] = {}
         for edge in self.result.edges if leaves else ():
             steps.setdefault(edge.source, []).append(edge.target)

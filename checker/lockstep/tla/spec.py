@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.near import did_you_mean
-from lockstep.tla.compile.blame import blamed, place_of_line
+from lockstep.tla.compile.blame import SpecFault, blamed, place_of_line
 from lockstep.tla.compile.module.meta import Meta, Temporal
 from lockstep.tla.compile.module.text import MARKER
 from lockstep.tla.compile.program import CompileError
@@ -25,7 +26,7 @@ from lockstep.tla.liveness.formulas import Formula, formula_of
 from lockstep.tla.parts import PathOf, PropertyPart, part_of
 from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax.tree import Location
-from lockstep.tla.values.kinds import ModelValue, TlaError, Value
+from lockstep.tla.values.kinds import ModelValue, TlaAssertionError, TlaError, Value
 from lockstep.tla.values.names import Names
 from lockstep.tla.values.operators.bounds import Told
 from lockstep.tla.values.operators.next_state import UnassignedError
@@ -186,13 +187,21 @@ class Spec:
         """List the initial states as TLC generates them: one may come several times.
 
         Raises:
-            TlaError: if the specification has no initial predicate, or evaluation fails.
+            SpecFault: if evaluation fails.
+            TlaError: if the specification has no initial predicate, or an Assert is false.
         """
         init = self._meta["init"]
         if init is None:
             raise TlaError(f"{self.name} has no initial predicate")
-        found: Iterator[State] = self._module[init]()
-        return found
+        return self._initial(init)
+
+    def _initial(self, init: str) -> Iterator[State]:
+        try:
+            yield from self._module[init]()
+        except TlaAssertionError:
+            raise
+        except TlaError as error:
+            raise blamed(error, self.source, "Init", {}, str(self.init_place or "")) from error
 
     def successors(self, state: State) -> Iterator[tuple[str, dict[str, Value], State]]:
         """List the successors of a state as TLC generates them.
@@ -202,6 +211,10 @@ class Spec:
 
         Yields:
             The action's name, its arguments by name, and the next state; the same may come several times.
+
+        Raises:
+            SpecFault: if evaluation fails, or an action leaves open what a variable becomes; it names the action.
+            TlaError: if an Assert is false.
         """
         for name, args, after in self._generated(state):
             yield name, dict(zip(self._params[name], args, strict=True)), after
@@ -209,7 +222,34 @@ class Spec:
     def _generated(self, state: State) -> Iterator[tuple[str, tuple[Value, ...], State]]:
         """List the successors: action, arguments in order, next state."""
         function = self._meta["successors"]
-        return iter(()) if function is None else self._module[function](state)
+        if function is None:
+            return
+        try:
+            yield from self._module[function](state)
+        except TlaAssertionError:
+            raise
+        except TlaError as error:
+            raise self._blamed(error, state) from error
+
+    def _blamed(self, error: TlaError, state: State) -> SpecFault:
+        """Tell of an evaluation that failed among the successors of a state: of which action, and where."""
+        name, args, place = self._failing(error, state)
+        told = blamed(error, self.source, name, args, place)
+        if place or (within := self.action_at(told.place)) is None:
+            return told
+        return blamed(error, self.source, within.name, {}, str(within.loc))
+
+    def _failing(self, error: TlaError, state: State) -> tuple[str, dict[str, Value], str]:
+        """Find the action, its arguments and its place, whose evaluation in a state fails with this error."""
+        for name, action in self.actions.items():
+            args: dict[str, Value] = {}
+            try:
+                for args in self.arguments(state, name):
+                    deque(self.steps(state, name, args), maxlen=0)
+            except TlaError as again:
+                if str(again) == str(error):
+                    return name, args, str(action.loc)
+        return "Next", {}, ""
 
     def enabled(self, state: State) -> Iterator[tuple[str, dict[str, Value]]]:
         """List the actions that are enabled in a state, each with each arguments once.
@@ -219,6 +259,10 @@ class Spec:
 
         Yields:
             The action's name and its arguments by name.
+
+        Raises:
+            SpecFault: if evaluation fails, as :meth:`successors` does.
+            TlaError: if an Assert is false.
         """
         seen: set[tuple[str, tuple[Value, ...]]] = set()
         for name, args, _after in self._generated(state):
@@ -406,8 +450,21 @@ class Spec:
         return all(holds(state, after) for holds in self._action_constraints)
 
     def false_assumptions(self) -> list[Location]:
-        """List the ASSUMEs that are false."""
-        return [Location(*loc) for py, loc in self._meta["assumptions"] if not self._module[py](None)]
+        """List the ASSUMEs that are false.
+
+        Raises:
+            SpecFault: if one cannot be evaluated.
+            TlaError: if an Assert in one is false.
+        """
+        return [Location(*loc) for py, loc in self._meta["assumptions"] if not self._assumed(py, Location(*loc))]
+
+    def _assumed(self, py: str, loc: Location) -> bool:
+        try:
+            return bool(self._module[py](None))
+        except TlaAssertionError:
+            raise
+        except TlaError as error:
+            raise blamed(error, self.source, "the ASSUME", {}, str(loc)) from error
 
     def refuse_false_assumptions(self) -> None:
         """Raise FalseAssumptionError where the constants are excluded by one of the ASSUMEs."""

@@ -45,7 +45,7 @@ def told_of_entries(result: TlcResult, cfg: Path, jar: Path) -> TlcResult:
     if result.verdict is not TlcVerdict.ERROR or result.error is None or result.error.file != str(cfg):
         return result
     text = cfg.read_text(encoding="utf-8", errors="replace")
-    for found in _LATER.finditer(_without_comments(text)):
+    for found in _LATER.finditer(without_comments(text)):
         entry = found["entry"]
         if not jar_knows_entry(jar, entry):
             line = text.count("\n", 0, found.start("entry")) + 1
@@ -57,6 +57,6 @@ def told_of_entries(result: TlcResult, cfg: Path, jar: Path) -> TlcResult:
     return result
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
     """Blank the comments out, so that what is left stands where it stood."""
     return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from lockstep.base.errors import BadInputError
 from lockstep.cli import cli
 from lockstep.models.search import explore_with_tlc
+from lockstep.tla.compile.blame import SpecFault
 from lockstep.tla.explore import Exploration, Violation, explore
 from lockstep.tla.liveness import check
 from lockstep.tla.liveness.check import LassoContradictedError, LivenessRefusedError
@@ -144,6 +145,40 @@ def test_what_a_guard_excludes_is_not_evaluated(tmp_path: Path) -> None:
     assert own(tmp_path, guarded, *lines).violation is None
     with pytest.raises(TlaError, match=r"argument of .* is 0"):
         own(tmp_path, body + "\nLive == <>(1 \\div x = 1)", *lines)
+
+
+FAULTY = """VARIABLE x
+Init == x = 0
+Next == (x < 3000 /\\ x' = x + 1) \\/ (x = 4 /\\ x' = 2)
+One == 1 \\div (IF x < 9 THEN 0 ELSE 1) = 1
+"""
+
+
+def test_a_formula_that_fails_in_an_early_state_is_not_left_until_all_states_are_there(tmp_path: Path) -> None:
+    """As in TLC, which evaluates it for each state that it finds."""
+    for formula, assumed in (("[](LET y == One IN y)", "TRUE"), ("(x = 3 /\\ One) ~> x = 5", "[]<>(x = 3)")):
+        body = FAULTY + f"Spec == Init /\\ [][Next]_x /\\ {assumed}\nFails == TRUE /\\ LET z == 1 IN {formula}"
+        module = tmp_path / "Own.tla"
+        module.write_text(f"---- MODULE Own ----\nEXTENDS Integers\n{body}\n====\n")
+        spec = load_spec(module, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Fails"), cache_dir=tmp_path / "cache")
+        levels: list[int] = []
+        with pytest.raises(SpecFault, match=r"Own\.tla:\d+:\d+: LS603 Fails: .* is 0") as raised:
+            explore(spec, check_deadlock=False, on_level=levels.append)
+        assert 3 < len(levels) < 300
+        assert len(raised.value.trace) < 9
+
+
+def test_a_fault_that_no_behaviour_meets_is_none_however_early_it_is_seen(tmp_path: Path) -> None:
+    for formula, assumed in (("[](x < 0 => <>One)", "TRUE"), ("<>[](x > 8 => One)", "[]<>(x > 20)")):
+        body = FAULTY.replace("3000", "40") + f"Spec == Init /\\ [][Next]_x /\\ {assumed}\nHolds == {formula}"
+        found = own(tmp_path, body, "SPECIFICATION Spec", "PROPERTY Holds")
+        assert (found.violation, found.distinct, found.complete) == (None, 41, True)
+
+
+def test_a_violation_is_told_with_the_counts_of_all_states_though_a_fault_is_looked_for(tmp_path: Path) -> None:
+    body = FAULTY.replace("3000", "40") + "Spec == Init /\\ [][Next]_x\nArrives == (x < 0 => <>One) /\\ <>(x = 40)"
+    found = own(tmp_path, body, "SPECIFICATION Spec", "PROPERTY Arrives")
+    assert (violation(found).name, found.distinct, found.complete) == ("Arrives", 41, True)
 
 
 def test_enabled_is_of_the_action_and_not_of_the_steps_of_next(tmp_path: Path) -> None:
@@ -308,6 +343,38 @@ Arrives == <>(n = 2)
 """)
     with pytest.raises(TlaError, match=r"Open\.tla:5:\d+: LS60\d Arrives: "):
         explore(load_spec(path, cfg(tmp_path, "SPECIFICATION Spec", "PROPERTY Arrives")), check_deadlock=False)
+
+
+def test_a_cycle_that_stutters_where_it_closes_begins_where_the_behaviour_enters_it(tmp_path: Path) -> None:
+    """Found by made-up formulas: the first state of the cycle was left out, and it was the initial one."""
+    body = """VARIABLES x, y
+vars == <<x, y>>
+Init == x \\in 0..1 /\\ y = 1
+Take == UNCHANGED x /\\ y # x /\\ y' = x
+Turn == x' = 0 /\\ y' = (y + 1) % 3
+Put(c) == x # c /\\ x' = c /\\ y' = y
+Next == Take \\/ Turn \\/ \\E c \\in 0..1 : Put(c)
+Spec == Init /\\ [][Next]_vars /\\ WF_vars(Next) /\\ ((y = 1 => x = 2) ~> x + y > 0)
+Never == (~WF_x(Take)) /\\ ([]<>(((y = 0) ~> (y = 1))))"""
+    found = violation(own(tmp_path, body, "SPECIFICATION Spec", "PROPERTY Never"))
+    assert (found.name, found.trace[0].state["y"], found.trace[0].action) == ("Never", 1, None)
+
+
+def test_a_let_around_a_quantifier_may_speak_of_the_state(tmp_path: Path) -> None:
+    """The set of the quantifier is constant, and takes of the LET what is."""
+    body = """VARIABLE x
+Init == x = 0
+Go(c) == x # c /\\ x' = c
+Next == \\E c \\in 0..2 : Go(c)
+Spec == Init /\\ [][Next]_x /\\ \\A c \\in 0..2 : WF_x(Go(c))
+Each == LET P == x = 0
+            Can == ENABLED <<Go(1)>>_x
+            N == 1
+            Set(n) == {0, n}
+        IN  \\A c \\in Set(N) : LET Q == x = c IN (Q => <>(x # c)) /\\ (Can => []<>(Can \\/ P))
+One == LET P == x = 0 IN \\E c \\in 1..2 : <>[](x = c \\/ P)"""
+    assert own(tmp_path, body, "SPECIFICATION Spec", "PROPERTY Each").violation is None
+    assert violation(own(tmp_path, body, "SPECIFICATION Spec", "PROPERTY One")).name == "One"
 
 
 def test_definitions_that_use_each_other_many_times_are_read_once_each(tmp_path: Path) -> None:

@@ -31,13 +31,18 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
     Attributes:
         code: the code of the mistake.
         place: where it is, as MODULE.tla:LINE:COLUMN; empty where nobody can tell.
+        what: what was evaluated, and what is wrong.
         trace: the steps to the state in which it was evaluated, of a search; empty otherwise.
     """
 
     def __init__(self, code: str, place: str, what: str, trace: tuple[Step, ...] = ()) -> None:
         """Make the error of what is told."""
         super().__init__(f"{place}: {code} {what}" if place else f"{code} {what}")
-        self.code, self.place, self.trace = code, place, trace
+        self.code, self.place, self.what, self.trace = code, place, what, trace
+
+    def __reduce__(self) -> tuple[type[SpecFault], tuple[str, str, str, tuple[Step, ...]]]:
+        """Pickle."""
+        return type(self), (self.code, self.place, self.what, self.trace)
 
 
 def blamed(
@@ -57,16 +62,17 @@ def blamed(
         The same error, told with its place.
     """
     if isinstance(error, SpecFault):
-        return error
+        return SpecFault(error.code, error.place, error.what, error.trace or trace)
     given = ", ".join(f"{name} = {format_value(value)}" for name, value in args.items())
     called = f"{what}({given})" if given else what
     frame, line = _innermost(error.__traceback__)
     lines = source.splitlines()
     if frame is not None and isinstance(error, UnassignedError) and "State((" in lines[line - 1]:
-        lacking = " and ".join(_unassigned(frame))
-        verb = "is" if what == "Init" else "becomes"
-        hint = "" if what == "Init" else " (a missing UNCHANGED?)"
-        return SpecFault(INCOMPLETE_STEP, place, f"{called} does not say what {lacking} {verb}{hint}", trace)
+        lacking = list(_unassigned(frame))
+        of_init, of_next = ("is", "becomes") if len(lacking) == 1 else ("are", "become")
+        verb = of_init if what == "Init" else f"{of_next} (a missing UNCHANGED?)"
+        said = f"{called} does not say what {' and '.join(lacking)} {verb}"
+        return SpecFault(INCOMPLETE_STEP, place, said, trace)
     near = next(_places(lines, line), place) if frame is not None else place
     said = str(error)
     if (own := _OWN_PLACE.search(said)) is not None:  # of a CASE or a CHOOSE, which is nearer than its conjunct
@@ -113,12 +119,14 @@ def _places(lines: list[str], line: int) -> Iterator[str]:
 
 
 def _unassigned(frame: FrameType) -> Iterator[str]:
-    """Yield the variables that the next state under construction in a frame has no value for."""
+    """Yield the variables that the next state under construction in a frame has no value for.
+
+    Those that only an ENABLED within an INSTANCE knows come after the spec's own, and are none of a state.
+    """
     built = frame.f_locals.get(NEXT)
     if isinstance(built, NextState):
-        names: tuple[str, ...] = type(built).__slots__
-        for name in names:
+        for name, slot in zip(frame.f_globals["META"]["variables"], type(built).__slots__, strict=False):
             try:
-                object.__getattribute__(built, name)
+                object.__getattribute__(built, slot)
             except AttributeError:
-                yield name.rstrip("_")
+                yield name

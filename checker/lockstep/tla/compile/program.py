@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.near import did_you_mean, nearest
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.instances import use_of, walk
 from lockstep.tla.syntax.standard import DOING, STANDARD
@@ -95,18 +95,27 @@ class Configured:
             if target not in self.values:  # a value stands for an operator whatever its arguments are, as in TLC
                 self._check_arity(uid, self._arity(target))
 
-    def passed_over(self) -> dict[str, str]:
-        """Name what no module declares, though the configuration gives it a value, and what is nearly its name.
+    def refuse_unvalued(self) -> None:
+        """Refuse a declared constant to which the configuration gives nothing, needed or not, as TLC does.
 
-        A model value that is given to its own name is no such thing: it stands in the values of others.
+        Raises:
+            CompileError: if there is one.
         """
+        for declared in self.constants():
+            if declared.uid not in self.values and declared.uid not in self.replaced:
+                problem = f"{WRONG_CFG} the constant {declared.name} has no value in the cfg"
+                if near := nearest(declared.name, self.cfg.given_for_nothing(self.top), most=1):
+                    problem += f", which gives one to {near[0]} at {self.cfg.places[near[0]]}"
+                raise CompileError(problem, declared.loc, WRONG_CFG)
+
+    def passed_over(self) -> dict[str, str]:
+        """Name what no module declares, though the configuration gives it a value, and what is nearly its name."""
         found = {}
-        for name, value in self.cfg.constants.items():
-            if name not in self.top and not (type(value) is ModelValue and value.name == name):
-                declared = [self.tree.name_of(uid) for uid in self.tree.declarations]
-                if near := did_you_mean(name, declared):
-                    place = f"{self.cfg.places[name]}: " if name in self.cfg.places else ""
-                    found[name] = f"{place}{WRONG_CFG} note: no module declares {name}, which is passed over{near}"
+        for name in self.cfg.given_for_nothing(self.top):
+            declared = [self.tree.name_of(uid) for uid in self.tree.declarations]
+            if near := did_you_mean(name, declared):
+                place = f"{self.cfg.places[name]}: " if name in self.cfg.places else ""
+                found[name] = f"{place}{WRONG_CFG} note: no module declares {name}, which is passed over{near}"
         return found
 
     def _is_variable(self, uid: int) -> bool:

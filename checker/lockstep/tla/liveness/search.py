@@ -169,10 +169,9 @@ def _way(came: dict[int, tuple[int, int, int]], start: int, end: int) -> list[tu
 
 def _shortened(way: list[int], cycle: list[int]) -> Lasso:
     """Leave out what stutters, which no formula of TLA+ notices, and what of the way is in the cycle already."""
-    if len(set(cycle)) == 1:
-        cycle = cycle[:1]
-    else:
-        cycle = [state for index, state in enumerate(cycle) if state != cycle[index - 1]]
+    cycle = [cycle[0], *(after for state, after in pairwise(cycle) if state != after)]
+    while len(cycle) > 1 and cycle[-1] == cycle[0]:  # the first stays, since the way, or the behaviour, begins there
+        cycle.pop()
     way = [state for state, after in pairwise([*way, cycle[0]]) if state != after]
     while way and way[-1] == cycle[-1]:
         way.pop()

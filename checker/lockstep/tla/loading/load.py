@@ -84,6 +84,8 @@ def load_spec(
         tree = read_tree(xml)
         names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
         program = program_of(tree, cfg)
+        if cfg_path is not None:
+            program.refuse_unvalued()
         source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
     except (CompileError, sany.SanyError) as error:
         raise _of_pluscal(error, root, modules[root.stem]) from error

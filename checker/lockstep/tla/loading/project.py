@@ -15,6 +15,7 @@ from lockstep.base.text_files import text_of
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
 from lockstep.tla.syntax import sany
+from lockstep.tla.syntax.captured import bind_captured
 from lockstep.tla.syntax.cfg import Cfg, parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.tree import STANDARD_MODULES, Tree, read_tree
@@ -135,5 +136,6 @@ def exported(
 
 def program_of(tree: Tree, cfg: Cfg) -> Program:
     """Resolve the INSTANCEs of a tree and apply a configuration to it."""
+    bind_captured(tree)
     resolve_instances(tree, cfg)
     return Program(tree, cfg)

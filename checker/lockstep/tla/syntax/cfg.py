@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
+from lockstep.base.near import did_you_mean
 from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.text import unescape
 
-__all__ = ["Cfg", "CfgError", "parse_cfg", "read_cfg"]
+__all__ = ["KEYWORDS", "Cfg", "CfgError", "parse_cfg", "read_cfg"]
 
 
 class CfgError(BadInputError):
@@ -67,6 +69,14 @@ class Cfg:
     file: str = "the configuration"
     places: dict[str, str] = field(default_factory=dict)
 
+    def given_for_nothing(self, known: Container[str]) -> list[str]:
+        """List the names that are given a value and are not among the known ones.
+
+        A model value that is given to its own name is none of them: it stands in the values of others.
+        """
+        own = {name for name, value in self.constants.items() if type(value) is ModelValue and value.name == name}
+        return [name for name in self.constants if name not in known and name not in own]
+
 
 _LISTS = {
     "INVARIANT": "invariants",
@@ -87,7 +97,8 @@ _SINGLES = {
     "ALIAS": "alias",
     "POSTCONDITION": "postcondition",
 }
-_KEYWORDS = {*_LISTS, *_SINGLES, "CONSTANT", "CONSTANTS", "CHECK_DEADLOCK"}
+#: The words that begin an entry.
+KEYWORDS = {*_LISTS, *_SINGLES, "CONSTANT", "CONSTANTS", "CHECK_DEADLOCK"}
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\\\*[^\n]*)
@@ -163,18 +174,18 @@ class _Parser:
     def peek(self) -> _Token | None:
         return self.tokens[self.index] if self.index < len(self.tokens) else None
 
-    def take(self, kind: str = "", text: str = "") -> _Token:
+    def take(self, kind: str = "", text: str = "", near: str = "") -> _Token:
         token = self.peek()
         if token is None:
             raise self.fail(f"the file ends where {text or kind or 'more'} was expected", None)
         if (kind and token.kind != kind) or (text and token.text != text):
-            raise self.fail(f"expected {text or 'a ' + kind}, found {token.text!r}", token)
+            raise self.fail(f"expected {text or 'a ' + kind}, found {token.text!r}{near}", token)
         self.index += 1
         return token
 
     def at_name(self) -> bool:
         token = self.peek()
-        return token is not None and token.kind in ("word", "symbol") and token.text not in _KEYWORDS
+        return token is not None and token.kind in ("word", "symbol") and token.text not in KEYWORDS
 
     def operator(self) -> _Token:
         """Read the name of an operator, which may be a sign such as ++."""
@@ -194,7 +205,7 @@ class _Parser:
             elif token.text == "CHECK_DEADLOCK":
                 self.cfg.check_deadlock = self.boolean()
             else:
-                raise self.fail(f"unknown statement {token.text!r}", token)
+                raise self.fail(f"unknown statement {token.text!r}{did_you_mean(token.text, KEYWORDS)}", token)
         return self.cfg
 
     def single(self, statement: _Token) -> None:
@@ -211,7 +222,7 @@ class _Parser:
 
     def constant(self) -> None:
         name = self.operator()
-        sign = self.take("sign")
+        sign = self.take("sign", near=did_you_mean(name.text, KEYWORDS))
         cfg = self.cfg
         if sign.text not in ("=", "<-"):
             raise self.fail(f"expected = or <- after {name.text}, found {sign.text!r}", sign)
@@ -250,7 +261,7 @@ class _Parser:
             return int(token.text)
         if token.kind == "string":
             return self.named(unescape(token.text[1:-1]))
-        if token.kind == "word" and token.text not in _KEYWORDS:
+        if token.kind == "word" and token.text not in KEYWORDS:
             return token.text == "TRUE" if token.text in ("TRUE", "FALSE") else ModelValue(self.named(token.text))
         if token.text == "{":
             return self.set_value(token, depth)

@@ -283,7 +283,7 @@ _BUILTIN_NAMES = {
 _NAMED = ("AssumeDef", "TheoremDefNode")
 
 #: What SANY calls a LAMBDA, and what is a definition's name here that was one.
-_LAMBDA, _PART = "LAMBDA", "part"
+LAMBDA, PART = "LAMBDA", "part"
 
 
 class _Reader:
@@ -323,8 +323,8 @@ class _Reader:
         """Make definitions of the LAMBDAs that are applied: SANY writes ``Inv!2!(x)`` as one, with an argument."""
         for uid in self.applied.keys() & self.tree.definitions.keys():
             definition = self.tree.definitions[uid]
-            if definition.name == _LAMBDA:
-                self.tree.definitions[uid] = replace(definition, name=_PART)
+            if definition.name == LAMBDA:
+                self.tree.definitions[uid] = replace(definition, name=PART)
                 self.tree.unlisted.add(uid)
 
     def give_parameters(self) -> None:
@@ -338,7 +338,7 @@ class _Reader:
             siblings[instance] = max(siblings.get(instance, ()), definition.params, key=len)
         for uid in self.tree.unlisted & self.applied.keys():
             fact, count = self.tree.definitions[uid], self.applied[uid]
-            if fact.name != _PART and count:
+            if fact.name != PART and count:
                 params = siblings[fact.name.rpartition("!")[0]][:count]
                 body = fact.body if len(params) == count else Builtin("<a fact without its parameters>", (), fact.loc)
                 self.tree.definitions[uid] = replace(fact, params=params, body=body)

@@ -9,6 +9,7 @@ from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.emit import Names
 from lockstep.tla.compile.nextstate import ActionPart, split_next
 from lockstep.tla.compile.program import CompileError, counted, refused_name
+from lockstep.tla.syntax.cfg import KEYWORDS
 from lockstep.tla.syntax.instances import walk
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Location
 
@@ -39,7 +40,8 @@ def named(program: Program, name: str, what: str) -> Definition:
     """
     uid = program.top.get(name)
     if uid is None:
-        raise refused_name(program.cfg, name, f"{what} {name} is not defined in {program.tree.root}", program.top)
+        problem = f"{what} {name} is not defined in {program.tree.root}"
+        raise refused_name(program.cfg, name, problem, [*program.top, *KEYWORDS])
     definition = program.definition(uid)
     if definition is None:
         kind = "variable" if uid in program.tree.declarations and uid not in program.values else "constant"

@@ -216,10 +216,20 @@ def _scope(module: Module, place: _Place, scope: Context, block: Block) -> tuple
             scope, names = module.values.bind_values(frame.bound.params, scope)
             given += names
         elif frame.let is not None:
-            scope = let(module.values, frame.let, scope, block)
+            scope = let(module.values, _without_states(module, frame.let, scope), scope, block)
         else:
             scope = scope.bind(inlined(frame, scope))
     return scope, given
+
+
+def _without_states(module: Module, expr: Let, scope: Context) -> Let:
+    """Leave out of a LET what speaks of a state, where there is none: the set of a quantifier is constant."""
+    if scope.now is not None:
+        return expr
+    constant = [
+        uid for uid in expr.definitions if module.program.is_constant(module.program.tree.definitions[uid].body)
+    ]
+    return replace(expr, definitions=tuple(constant))
 
 
 def _is_constant(module: Module, domain: Expr, place: _Place) -> bool:

@@ -195,6 +195,10 @@ class FcnSet(LazySet):
         """Decide ``IsFiniteSet`` of it."""
         return is_finite(self.domain_set) and is_finite(self.codomain)
 
+    def made_of(self) -> Iterable[Value]:
+        """List what should be sets."""
+        return self.domain_set, self.codomain
+
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
         function = _as_function(value)
@@ -260,6 +264,10 @@ class RcdSet(LazySet):
         """Decide ``IsFiniteSet`` of it."""
         return all(map(is_finite, self.fields.values()))
 
+    def made_of(self) -> Iterable[Value]:
+        """List what should be sets."""
+        return self.fields.values()
+
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
         function = _as_function(value)
@@ -304,6 +312,10 @@ class Product(LazySet):
     def is_finite(self) -> bool:
         """Decide ``IsFiniteSet`` of it."""
         return all(map(is_finite, self.factors))
+
+    def made_of(self) -> Iterable[Value]:
+        """List what should be sets."""
+        return self.factors
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
