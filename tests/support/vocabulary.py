@@ -196,17 +196,17 @@ OF_HASHICORP = Vocabulary(
     preface="""# What a trace of hashicorp/raft may say
 
 Every action of [spec/hashicorp/HashicorpRaft.tla](../../spec/hashicorp/HashicorpRaft.tla), in the words of the spec,
-and every field of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what
-the header's constants must be for the action. [format.md](format.md#a-trace-of-hashicorpraft) says what else differs
-from a trace of DLedger, and [the spec's tables](../../spec/hashicorp/README.md#from-the-code-to-the-actions) which
+and every field of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is
+what the header's constants must be for the action. [format.md](format.md#a-trace-of-hashicorpraft) says what else
+differs from a trace of DLedger, and [the tables](../../spec/hashicorp/README.md#from-the-code-to-the-actions) which
 function of the library each action is.
 
 """,
     shown=f"{_SHOWN} `null` means no server, and 0 no index. A map has its pairs: "
     '`{"#map": [[1, ENTRY], [2, ENTRY]]}` is a log with the indexes 1 and 2.',
     messages="Each has `kind` (request or response), `type`, `src` and `dst` as well. `awaited` is `true` until the "
-    "caller takes no answer any more: it gave up (`RPCError`), has its answer, leads or campaigns no more, or is down. Of "
-    "an error, such as a snapshot that cannot be saved, there is no answer.",
+    "caller takes no answer any more: it gave up (`RPCError`), has its answer, leads or campaigns no more, or is down. "
+    "Of an error, such as a snapshot that cannot be saved, there is no answer.",
 )
 
 VOCABULARIES = {each.system.spec: each for each in (OF_DLEDGER, OF_HASHICORP)}
