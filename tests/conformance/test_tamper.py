@@ -32,6 +32,7 @@ from lockstep.systems.specs import subject as tlc_subject
 from lockstep.systems.specs import system_of, trace_spec
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines, write_trace
 from lockstep_command import lockstep
+from sampling import sampled
 from simulated_traces import simulated
 
 #: So many events from the begin of a trace; in the recording n2 leads by then, and entries are lost and pushed again.
@@ -98,9 +99,7 @@ def whole(trace: Tampered, tampering: Tampering) -> Trace:
     return Trace(trace_lines(trace.header, tampering.applied(trace.events)), "t")
 
 
-@pytest.mark.parametrize(
-    "name", ["simulated", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("recorded", "raft"))]
-)
+@pytest.mark.parametrize("name", sampled(("simulated", "recorded", "raft"), ["simulated"]))
 def test_the_outcome_is_that_of_a_check_of_the_whole_tampered_trace(name: str) -> None:
     trace = subject(name)
     some = [each for each in judged(name) if each.tampering.kind is not Kind.SEQUENCE][::47]

@@ -1,4 +1,4 @@
-"""What simulated clusters of hashicorp/raft reach: `python tests/support/raft_coverage.py` prints it for coverage.md."""
+"""What clusters of hashicorp/raft reach: `python tests/support/raft_coverage.py` prints what coverage.md has of it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def never(found: Coverage) -> Iterator[tuple[str, str, str]]:
 def section() -> str:
     """Return the two tables."""
     found = coverage()
-    return f"{found.text()}\n\nNever reached:\n\n{table(('what', 'name', 'why'), list(never(found)))}\n"
+    missed = table(("what", "name", "why"), list(never(found)))
+    return "\n".join(line.rstrip() for line in f"{found.text()}\n\nNever reached:\n\n{missed}".splitlines()) + "\n"
 
 
 if __name__ == "__main__":

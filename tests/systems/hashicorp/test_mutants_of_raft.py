@@ -1,4 +1,4 @@
-"""Small mistakes in the reference of hashicorp/raft: here two are noticed, at night a sample; docs/measured/mutants.md."""
+"""Small mistakes in the reference of hashicorp/raft: two are noticed here, at night a sample."""
 
 from __future__ import annotations
 
