@@ -5,8 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import raftref.hashicorp
+from hashicorp_traces import FIRST, check, cluster_with
 from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS
 from mutants import Reference
+
+
+def with_each_flaw() -> str:
+    """Say where a cluster with one flaw leaves the spec that has it: no plan has the flaws of 0.1 and of the sketch."""
+    for flaw, (plan, seed, events) in FIRST.items():
+        header, run = cluster_with(flaw, plan, seed, events)
+        found = check(header, run)
+        wrong = [each for each in found.findings if each.kind != "property"]
+        if wrong:
+            return f"{flaw}: {wrong[0].kind} {wrong[0].name}"
+    return ""
+
 
 ROOT = Path(raftref.hashicorp.__file__).parent
 _ROOMS = ("election", "follower", "leader", "state_machine")
@@ -27,4 +40,5 @@ REFERENCE = Reference(
     larger=("raft_whole_published", "raft_votes_published", "raft_snapshots_published", "raft_members_published"),
     floor=(FEW_CLUSTERS, FEW_EVENTS),
     rules=(),
+    elsewhere=with_each_flaw,
 )

@@ -216,6 +216,7 @@ class Reference:
 
     `sources` are the files under `root` that the spec speaks of. `order` are plans of most grains, those first that
     notice most; `larger` those in which most goes wrong, for what nothing has noticed so far: longer runs of them.
+    `elsewhere` says what clusters of no plan notice.
     `floor` is how many clusters of how many events `lockstep verify` runs. `rules` are what spec and reference both
     state as functions.
     """
@@ -226,6 +227,7 @@ class Reference:
     larger: tuple[str, ...]
     floor: tuple[int, int]
     rules: tuple[Callable[[], Iterator[Decision]], ...]
+    elsewhere: Callable[[], str] = lambda: ""
 
     def mutants(self) -> list[Mutant]:
         """Return every mutant there is, in the order of the sources."""
@@ -282,13 +284,14 @@ class Reference:
         return ""
 
     def noticed(self, mutant: Mutant) -> tuple[str, str]:
-        """Return what notices a mutant first, of "traces", "asking", "floors", "longer", "rules" or "", and how."""
+        """Return what notices a mutant first, of "traces", "asking", "floors", "longer", "rules", "elsewhere" or ""."""
         judges = (
             ("traces", self.by_traces),
             ("asking", self.by_asking),
             ("floors", self.by_floors),
             ("longer", self.by_longer_runs),
             ("rules", self.by_rules),
+            ("elsewhere", self.elsewhere),
         )
         with planted(mutant):
             for name, judge in judges:
