@@ -1,6 +1,7 @@
-"""How many mutants of the reference conformance notices: `python bench/mutants.py [COUNT [SEED]]`.
+"""How many mutants of the reference conformance notices: `python bench/mutants.py SYSTEM [COUNT [SEED]]`.
 
-Prints a line for each, and the sums; docs/measured/mutants.md has those of one run.
+Prints a line for each, and the sums; SYSTEM is dledger or hashicorp. docs/measured/mutants.md has the sums of some
+runs.
 """
 
 from __future__ import annotations
@@ -11,33 +12,39 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from lockstep.systems.dledger.plans import PLANS
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from mutants import SECONDS, Mutant, limited, mutants, noticed, sample, spec_of
+import dledger_mutants
+import hashicorp_mutants
+from lockstep.systems.registry import simulators
+from mutants import SECONDS, Mutant, limited, spec_of
+
+REFERENCES = {"dledger": dledger_mutants.REFERENCE, "hashicorp": hashicorp_mutants.REFERENCE}
 
 
-def judge(mutant: Mutant) -> tuple[str, str, str]:
-    """Return a mutant, what notices it, and how."""
+def judge(asked: tuple[str, Mutant]) -> tuple[str, str, str]:
+    """Return a mutant of a system's reference, what notices it, and how."""
+    system, mutant = asked
     try:
         with limited(SECONDS):
-            return (str(mutant), *noticed(mutant))
+            return (str(mutant), *REFERENCES[system].noticed(mutant))
     except TimeoutError as error:
         return str(mutant), "traces", str(error)
 
 
-def main(count: int = 110, seed: int = 1) -> None:
+def main(system: str, count: int = 100, seed: int = 1) -> None:
     """Judge a sample, each mutant in a process of its own."""
-    for plan in PLANS:
+    reference, sums = REFERENCES[system], Counter[str]()
+    _, simulator = simulators()[reference.order[0]]
+    for plan in simulator.plans:
         spec_of(plan)
-    drawn, sums = sample(count, seed), Counter[str]()
+    asked = [(system, mutant) for mutant in reference.sample(count, seed)]
     with multiprocessing.get_context("fork").Pool(min(2, os.cpu_count() or 1), maxtasksperchild=1) as pool:
-        for name, by, how in pool.imap(judge, drawn):
+        for name, by, how in pool.imap(judge, asked):
             sums[by or "survives"] += 1
             print(f"{by or 'SURVIVES':9} {name}  [{how[:160]}]", flush=True)
-    print(f"of {len(mutants()):,} mutants {count} drawn with seed {seed}: {dict(sums)}")
+    print(f"of {len(reference.mutants()):,} mutants {count} drawn with seed {seed}: {dict(sums)}")
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

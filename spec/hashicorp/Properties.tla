@@ -34,8 +34,9 @@ LogMatching ==
     \A n, m \in Node :
        LET both  == BehindSnapshot(node[n]) \cap BehindSnapshot(node[m])
            equal == {i \in both : node[n].log[i].term = node[m].log[i].term}
+           last  == Max(equal)
        IN  n # m /\ equal # {}
-             => \A i \in both : i <= Max(equal) => node[n].log[i] = node[m].log[i]
+             => \A i \in both : i <= last => node[n].log[i] = node[m].log[i]
 
 \* The server has the entry, or a snapshot in its place.
 Holds(state, c) ==
@@ -48,21 +49,24 @@ LeaderCompleteness ==
     \A n \in Node : node[n].role = "Leader" =>
        \A c \in committed : c.term <= node[n].currentTerm => Holds(node[n], c)
 
-\* INV StateMachineSafety: no two servers apply different entries at one index.
+\* What the FSM of a server has applied, each an entry at its index.
+AppliedBy(n) == {node[n].fsm.applied[i] : i \in 1..Len(node[n].fsm.applied)}
+
+\* INV StateMachineSafety: no two servers apply different entries at one index.  So what two of them have
+\* applied has as many indexes as it has elements.
 \* Source: Raft, Figure 3.
 StateMachineSafety ==
     \A n, m \in Node :
-       \A i \in 1..Len(node[n].fsm.applied) : \A k \in 1..Len(node[m].fsm.applied) :
-          LET one == node[n].fsm.applied[i]  other == node[m].fsm.applied[k]
-          IN  one.index = other.index => one.entry = other.entry
+       LET both == AppliedBy(n) \cup AppliedBy(m)
+       IN  Cardinality({log.index : log \in both}) = Cardinality(both)
 
 \* INV AppliedIsCommitted: an FSM applies what a leader has committed, in the order of the log.
 AppliedIsCommitted ==
+    LET logs == {[index |-> c.index, entry |-> c.entry] : c \in committed} IN
     \A n \in Node :
        LET applied == node[n].fsm.applied
-       IN  \A i \in 1..Len(applied) :
-              /\ \E c \in committed : c.index = applied[i].index /\ c.entry = applied[i].entry
-              /\ i > 1 => applied[i - 1].index < applied[i].index
+       IN  /\ AppliedBy(n) \subseteq logs
+           /\ \A i \in 2..Len(applied) : applied[i - 1].index < applied[i].index
 
 \* INV SeedIndexOrder: the order of indexes that a published description states.  It does not hold.
 \* Of a server that has just started commitIndex is 0, and its snapshot is not.

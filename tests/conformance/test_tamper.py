@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from dledger import check_dledger, dledger_subject, interface
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.by_tlc import check_with_tlc
-from lockstep.conformance.check import TraceCheck
+from lockstep.conformance.check import TraceCheck, check_trace
 from lockstep.conformance.tamper import (
     COMPARED,
     Judged,
@@ -28,13 +27,20 @@ from lockstep.conformance.tamper import (
     tamperings,
 )
 from lockstep.systems.dledger.recording import import_recording
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.hashicorp.plans import SIMULATOR
+from lockstep.systems.specs import subject as tlc_subject
+from lockstep.systems.specs import system_of, trace_spec
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines, write_trace
 from lockstep_command import lockstep
+from sampling import sampled
 from simulated_traces import simulated
 
 #: So many events from the begin of a trace; in the recording n2 leads by then, and entries are lost and pushed again.
 SIMULATED, RECORDED = 80, 110
+#: Of a cluster of hashicorp/raft with all of its features and flaws; one leads, and a snapshot is taken by then.
+OF_RAFT = 60
+#: The traces; that of hashicorp/raft at night.
+EACH = ["simulated", "recorded", pytest.param("raft", marks=pytest.mark.nightly)]
 
 
 @functools.cache
@@ -44,8 +50,11 @@ def subject(name: str) -> Tampered:
     if name == "recorded":
         imported = import_recording(traces_dir() / "captured" / "dledger-0.2.7-loss.ndjson")
         head, events = imported.header, imported.events[:RECORDED]
+    elif name == "raft":
+        head, run = SIMULATOR.cluster("raft_whole_published", 1, OF_RAFT)
+        events = tuple(run)
     spec = trace_spec(head, name)
-    return Tampered(head, events, spec, interface(spec))
+    return Tampered(head, events, spec, system_of(head, name).interface(spec))
 
 
 @functools.cache
@@ -59,7 +68,7 @@ def field_of(path: str) -> str:
     return path.removeprefix("shows.").split(".#")[0].split("[")[0]
 
 
-@pytest.mark.parametrize("name", ["simulated", "recorded"])
+@pytest.mark.parametrize("name", EACH)
 def test_every_value_that_is_shown_or_was_sent_is_refused_at_its_event_by_name(name: str) -> None:
     compared = [each for each in judged(name) if each.tampering.kind in COMPARED]
     assert len(compared) > 1000
@@ -71,7 +80,7 @@ def test_every_value_that_is_shown_or_was_sent_is_refused_at_its_event_by_name(n
         assert any(wanted in text or "sent by this step" in text for text in each.names), tampering
 
 
-@pytest.mark.parametrize("name", ["simulated", "recorded"])
+@pytest.mark.parametrize("name", EACH)
 def test_nothing_of_a_kind_is_left_out(name: str) -> None:
     kinds = {each.tampering.kind for each in judged(name)}
     assert kinds == set(Kind)
@@ -90,12 +99,12 @@ def whole(trace: Tampered, tampering: Tampering) -> Trace:
     return Trace(trace_lines(trace.header, tampering.applied(trace.events)), "t")
 
 
-@pytest.mark.parametrize("name", ["simulated", pytest.param("recorded", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("name", sampled(("simulated", "recorded", "raft"), ["simulated"]))
 def test_the_outcome_is_that_of_a_check_of_the_whole_tampered_trace(name: str) -> None:
     trace = subject(name)
     some = [each for each in judged(name) if each.tampering.kind is not Kind.SEQUENCE][::47]
     for each in some:
-        found = check_dledger(whole(trace, each.tampering), trace.spec)
+        found = check_trace(whole(trace, each.tampering), trace.spec, trace.interface)
         if each.outcome is Outcome.ALLOWED:
             assert found.deviation is None
         elif each.outcome is Outcome.MALFORMED:
@@ -119,7 +128,7 @@ def of_each(name: str, *outcomes: Outcome) -> list[Judged]:
 def agrees_with_tlc(name: str, each: Judged) -> None:
     trace = subject(name)
     tampered = whole(trace, each.tampering)
-    found = check_with_tlc(tampered, dledger_subject(trace.header, "t"))
+    found = check_with_tlc(tampered, tlc_subject(system_of(trace.header, "t"), trace.header, "t"))
     assert found.verdict in (Verdict.HOLDS, Verdict.VIOLATED), found.reason
     if each.outcome is Outcome.ALLOWED:
         assert found.deviation is None, each.tampering
@@ -134,7 +143,7 @@ def test_tlc_allows_what_is_allowed_and_refuses_what_is_refused_later(name: str,
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", ["simulated", "recorded"])
+@pytest.mark.parametrize("name", ["simulated", "recorded", "raft"])
 def test_tlc_agrees_on_one_change_of_each_kind_to_each_action(name: str) -> None:
     for each in of_each(name, Outcome.ALLOWED) + of_each(name, Outcome.LATER) + of_each(name, Outcome.AT_ONCE):
         agrees_with_tlc(name, each)
@@ -155,7 +164,7 @@ def test_only_a_conforming_trace_can_be_tampered_with() -> None:
     head, events = simulated()
     with pytest.raises(NotConformingError, match=r"t: event [0-9]+ "):
         spec = trace_spec(head, "t")
-        Tampered(head, events[1:], spec, interface(spec), "t")
+        Tampered(head, events[1:], spec, system_of(head, "t").interface(spec), "t")
 
 
 # ---- The command ----

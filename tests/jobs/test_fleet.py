@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from dledger_mutants import REFERENCE
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.coverage import Coverage
 from lockstep.jobs.fleet import Fleet
 from lockstep.systems.dledger.reached import ELECTIONS, FAULTS, reached
 from lockstep.trace.format import Event
-from mutants import mutants, planted
+from mutants import planted
 from raftref.dledger.storage.ledger_store import LedgerStore
 
 
@@ -152,7 +153,7 @@ def test_a_cluster_that_does_not_conform_is_named_with_the_command_that_writes_i
 
 
 def test_a_fleet_in_which_no_leader_ever_pushes_is_below_its_floor() -> None:
-    mutant = next(m for m in mutants() if m.function == "has_entry" and m.after.startswith("0 < index"))
+    mutant = next(m for m in REFERENCE.mutants() if m.function == "has_entry" and m.after.startswith("0 < index"))
     job, said = fleet("ordered", seeds=5)
     with planted(mutant):
         assert job.run() is Verdict.VIOLATED

@@ -1,4 +1,4 @@
-"""The compiled spec has the state graph that TLC finds: state for state, edge for edge, action for action."""
+"""The compiled specs have the state graphs that TLC finds: state for state, edge for edge, action for action."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.models import manifest
+from lockstep.systems.hashicorp import HASHICORP
+from lockstep.systems.models import manifest, manifests, model_named
+from lockstep.systems.system import System
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
@@ -26,6 +28,8 @@ LARGEST = 50_000
 ELECTIONS = "votes_of_one_term"
 #: What every run compares: replication, elections, and heartbeats and transfers by messages; the others at night.
 SAMPLE = ("ordered", "transfer_again", "unordered", ELECTIONS)
+#: And of hashicorp/raft: pre-votes, votes, replication and commit, under SYMMETRY.
+OF_RAFT = ("raft_prevote",)
 #: The actions that are taken in no graph so small, and the models whose graphs show them at night.
 AT_NIGHT = {
     "apply_unclamped": ["ActOnQuorumIndex", "DoCommitted"],
@@ -44,12 +48,27 @@ AT_NIGHT = {
         "ParseVoteResponses",
     ],
 }
-GREEN = {each.name: each.distinct for each in manifest().models if each.distinct and each.distinct < LARGEST}
-LARGE = tuple(name for name in GREEN if name not in SAMPLE)
+MODELS = [each for of_one in manifests() for each in of_one.models]
+#: Models of hashicorp/raft that between them take every action.
+RAFT_ACTIONS = (
+    "raft_prevote",
+    "raft_lossy",
+    "raft_crash",
+    "raft_snapshots",
+    "raft_membership",
+    "raft_transfer",
+    "raft_zombies",
+    "raft_queue",
+    "verify_nonvoters",
+    "transfer_flag",
+    "stale_install",
+)
+GREEN = {each.name: each.distinct for each in MODELS if each.distinct and each.distinct < LARGEST}
+LARGE = tuple(name for name in GREEN if name not in (*SAMPLE, *OF_RAFT))
 #: Models with a violation whose search stays small: TLC sees fewer states than these before it stops.
 FLAWED = [
     each
-    for each in manifest().models
+    for each in MODELS
     if each.violates
     and each.name
     not in {
@@ -66,15 +85,17 @@ VIOLATED = sampled((each.name for each in FLAWED), FOUND)
 #: At night the tests of a model share a process, which searches it once.
 ALL = [
     *SAMPLE,
+    *OF_RAFT,
     *(pytest.param(name, marks=[pytest.mark.nightly, pytest.mark.xdist_group(name)]) for name in LARGE),
 ]
 
 
 def files(name: str) -> tuple[Path, Path]:
-    pinned = manifest()
     if name == ELECTIONS:
+        pinned = manifest()
         return pinned.files(pinned.model("votes_small"))[0], SPECS / "models" / f"{name}.cfg"
-    return pinned.files(pinned.model(name))
+    of_one, entry = model_named(name)
+    return of_one.files(entry)
 
 
 @functools.cache
@@ -121,14 +142,14 @@ def test_the_compiled_spec_has_exactly_the_edges_that_tlc_finds_with_their_actio
 @pytest.mark.parametrize("name", [each for each in ALL if each != ELECTIONS])
 def test_the_compiled_spec_has_the_counts_that_the_manifest_pins(name: str) -> None:
     _, found = compiled(name)
-    entry = manifest().model(name)
+    _, entry = model_named(name)
     assert (found.distinct, found.generated, found.depth) == (entry.distinct, entry.generated, entry.depth)
 
 
 @pytest.mark.parametrize("name", VIOLATED)
 def test_the_compiled_spec_finds_the_pinned_violation_at_the_pinned_depth(name: str) -> None:
     found = explore(load_spec(*files(name)), check_deadlock=False)
-    entry = manifest().model(name)
+    _, entry = model_named(name)
     assert found.violation is not None
     assert found.violation.name == entry.violates
     if found.violation.back_to is None:  # of the fair loops that violate a temporal property any will do
@@ -151,7 +172,7 @@ def test_the_graphs_at_night_have_the_edges_that_are_left_to_them(name: str) -> 
     assert taken(name) >= set(AT_NIGHT[name])
 
 
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", [*SAMPLE, *OF_RAFT])
 def test_given_state_action_and_parameters_there_is_at_most_one_successor(name: str) -> None:
     _, found = compiled(name)
     targets: dict[tuple[object, ...], int] = {}
@@ -168,6 +189,14 @@ def test_a_named_step_leads_where_the_search_went(name: str) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.xdist_group("raft_graphs")
+def test_every_action_of_hashicorp_raft_has_an_edge_in_a_compared_graph() -> None:
+    """Between them these models have all: their edges are compared above."""
+    assert {*RAFT_ACTIONS} <= {*LARGE, *OF_RAFT}
+    assert taken(*RAFT_ACTIONS) == set(compiled("raft_prevote")[0].actions)
+
+
+@pytest.mark.nightly
 def test_a_second_load_needs_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module, cfg = files("ordered")
     first = load_spec(module, cfg, cache_dir=tmp_path)
@@ -176,12 +205,13 @@ def test_a_second_load_needs_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert load_spec(module, cfg, cache_dir=tmp_path).source == first.source
 
 
-def test_every_disjunct_of_next_is_an_action_of_one_node() -> None:
-    text = DLEDGER.module.read_text(encoding="utf-8")
+@pytest.mark.parametrize(("system", "model"), [(DLEDGER, "ordered"), (HASHICORP, "raft_prevote")])
+def test_every_disjunct_of_next_is_an_action_of_one_node(system: System, model: str) -> None:
+    text = system.module.read_text(encoding="utf-8")
     _, _, rest = text.partition("Next ==\n")
     disjuncts = rest.partition("\n\n")[0].splitlines()
     names = [line.removeprefix("    \\/ \\E n \\in Node : ").removesuffix("(n)") for line in disjuncts]
-    assert set(names) == set(compiled("ordered")[0].actions)
-    texts = "".join(chapter.read_text(encoding="utf-8") for chapter in chapters())
+    assert set(names) == set(compiled(model)[0].actions)
+    texts = "".join(chapter.read_text(encoding="utf-8") for chapter in chapters(system))
     for name in names:
         assert texts.count(f"\n\\* ACTION {name}: ") == 1, f"{name} has no banner"

@@ -81,6 +81,9 @@ def test_lemmas_speak_of_one_to_nine_nodes_or_of_every_number(all_proofs: dict[s
         "quorums_intersect": tuple(range(1, 10)),
         "quorums_intersect_any_size": None,
         "index_order_inductive": tuple(range(1, 10)),
+        "quorum_match_index": tuple(range(1, 10)),
+        "quorum_match_index_any_size": None,
+        "applied_order_inductive": tuple(range(1, 10)),
     }
 
 

@@ -19,6 +19,27 @@ from lockstep.trace.format import Event, Header, Trace, trace_lines
 from raftref.hashicorp.simulation import simulate
 from raftref.hashicorp.switches import Flaw
 
+#: The cluster in which a server with the flaw first does what a repaired one would not: its plan, its seed, how many
+#: events it takes until then.
+FIRST = {
+    Flaw.TORN_VOTE: ("raft_whole", 6, 72),
+    Flaw.CONFLICT_AT_SNAPSHOT: ("raft_whole", 4, 308),
+    Flaw.COMMIT_UNVERIFIED: ("raft_votes", 13, 68),
+    Flaw.SNAPSHOT_REGRESS: ("raft_whole", 15, 398),
+    Flaw.STALE_INSTALL: ("raft_whole", 11, 322),
+    Flaw.HEARTBEAT_RACE: ("raft_votes", 5, 264),
+    Flaw.VERIFY_COUNTS_NONVOTERS: ("raft_whole", 2, 41),
+    Flaw.VERIFY_COUNTS_OLD_ACKS: ("raft_whole", 3, 121),
+    Flaw.TRANSFER_FLAG_LEFT: ("raft_whole", 1, 101),
+    Flaw.TRUNCATE_WITHOUT_CONFLICT: ("raft_whole", 3, 68),
+    Flaw.EVEN_QUORUM: ("raft_whole", 2, 43),
+    Flaw.LAST_LOG_NOT_LOWERED: ("raft_whole", 2, 138),
+    Flaw.LONGER_LOG_OLDER_TERM: ("raft_whole", 34, 148),
+    Flaw.KNOWN_LEADER_REJECTED: ("raft_whole", 5, 77),
+    Flaw.REPLAY_UNCOMMITTED: ("raft_whole", 1, 40),
+    Flaw.MATCH_WITHOUT_RECALCULATE: ("raft_whole", 18, 186),
+}
+
 
 @functools.cache
 def spec_of(plan: str) -> Spec:

@@ -1,8 +1,7 @@
-"""Mutants of the reference: one small mistake in one method, planted in the running code, and what notices it.
+"""Mutants of a reference: one small mistake in one method, planted in the running code, and what notices it.
 
-Every mistake of a few kinds in every function of the rooms that the spec speaks of, election, replication and the
-ledger store; a seed draws a sample. The store's files are not among them: the spec does not know them, and recordings
-of the real ones hold them.
+Every mistake of a few kinds in every function of the sources that a spec speaks of; a seed draws a sample. Which
+sources these are, and which clusters notice most, a module of each system says (dledger_mutants, hashicorp_mutants).
 """
 
 from __future__ import annotations
@@ -20,22 +19,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
-import raftref.dledger
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.both_ways import BothWays, ask_cluster
 from lockstep.jobs.floors import judge_floor
-from lockstep.systems.dledger.floors import FEW_CLUSTERS, FEW_EVENTS, floors
-from lockstep.systems.dledger.plans import PLANS, VERIFIED
-from lockstep.systems.dledger.reached import reached
 from lockstep.systems.registry import simulators
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
-from rules import RULES
-
-ROOT = Path(raftref.dledger.__file__).parent
-SOURCES = sorted([*(ROOT / "election").glob("*.py"), *(ROOT / "replication").glob("*.py")])
-SOURCES.append(ROOT / "storage" / "ledger_store.py")
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt),
@@ -56,6 +47,7 @@ SWAPPED_CALLS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 class Mutant:
     """One mistake: where, and what is there instead. `nth` and `change` find it again in the source."""
 
+    root: Path
     path: Path
     line: int
     function: str
@@ -65,7 +57,7 @@ class Mutant:
     change: int
 
     def __str__(self) -> str:
-        return f"{self.path.relative_to(ROOT)}:{self.line} {self.function}: `{self.before}` -> `{self.after}`"
+        return f"{self.path.relative_to(self.root)}:{self.line} {self.function}: `{self.before}` -> `{self.after}`"
 
 
 # ---- What mistakes there are ----
@@ -107,29 +99,29 @@ def _of_test(node: ast.If | ast.IfExp) -> Iterator[ast.AST]:
         yield type(node)(test, node.body, node.orelse)
 
 
-def mutants() -> list[Mutant]:
-    """Return every mutant there is, in the order of the sources."""
+def mutants_in(root: Path, sources: Sequence[Path]) -> list[Mutant]:
+    """Return every mutant there is of the sources of a reference, in their order."""
     found = []
-    for path in SOURCES:
+    for path in sources:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for nth, (function, node) in enumerate(_nodes(tree)):
             for change, other in enumerate(changes(node)):
                 before, after = _short(node), _short(ast.fix_missing_locations(other))
-                found.append(Mutant(path, node.lineno, function, before, after, nth, change))
+                found.append(Mutant(root, path, node.lineno, function, before, after, nth, change))
     return found
 
 
-def sample(count: int, seed: int) -> list[Mutant]:
-    """Return so many mutants, drawn with a seed.
+def drawn(found: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
+    """Return so many mutants of some, drawn with a seed.
 
     Each is drawn by what it says, not by its place, so that a change of the reference changes few of them.
     """
-    found, alike = {}, Counter[str]()
-    for mutant in mutants():
+    keyed, alike = {}, Counter[str]()
+    for mutant in found:
         said = f"{mutant.path.name} {mutant.function} {mutant.before} -> {mutant.after}"
         alike[said] += 1
-        found[sha256(f"{seed} {said} {alike[said]}".encode()).digest()] = mutant
-    return [found[key] for key in sorted(found)[:count]]
+        keyed[sha256(f"{seed} {said} {alike[said]}".encode()).digest()] = mutant
+    return [keyed[key] for key in sorted(keyed)[:count]]
 
 
 def _nodes(tree: ast.Module) -> Iterator[tuple[str, ast.expr | ast.stmt]]:
@@ -197,13 +189,9 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 # ---- What notices it ----
 
-#: The plans of most grains, those first that notice most.
-ORDER = ("published", "whole", "batches", "not_follower", "applied", "handover", "ordered", "restless")
 EVENTS = 400
-#: A mutant that takes longer never comes to an end.
+#: A mutant that takes more processor time than this never comes to an end.
 SECONDS = 600
-#: The plans in which most goes wrong with what a store holds: for what nothing has noticed so far, longer runs of them.
-LARGER = ("published", "batches_published", "commit_past_end", "late_truncate", "fine_published")
 
 
 @functools.cache
@@ -212,14 +200,108 @@ def spec_of(plan: str) -> Spec:
     return trace_spec(simulator.cluster(plan, 0, 0)[0], plan)
 
 
-def by_traces(plans: Sequence[str] = ORDER, seeds: Sequence[int] = (1,)) -> str:
-    """Say where the trace of a cluster leaves the spec, or comes to no end; "" where none does."""
-    return _first(lambda plan, seed: ask_cluster(plan, seed, EVENTS, 0, spec_of(plan)), plans, seeds)
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the reference decides by a rule, and what the spec does."""
+
+    rule: str
+    args: tuple[Any, ...]
+    ours: Any
+    theirs: Any
 
 
-def by_asking(plans: Sequence[str] = ORDER, seeds: Sequence[int] = (1,), steps: int = 4, events: int = EVENTS) -> str:
-    """Say where a cluster would do what the spec does not allow, or refuses what it does; "" where none does."""
-    return _first(lambda plan, seed: ask_cluster(plan, seed, events, steps, spec_of(plan)), plans, seeds)
+@dataclass(frozen=True)
+class Reference:
+    """A reference, and the clusters that notice its mistakes.
+
+    `sources` are the files under `root` that the spec speaks of. `order` are plans of most grains, those first that
+    notice most; `larger` those in which most goes wrong, for what nothing has noticed so far: longer runs of them.
+    `elsewhere` says what clusters of no plan notice.
+    `floor` is how many clusters of how many events `lockstep verify` runs. `rules` are what spec and reference both
+    state as functions.
+    """
+
+    root: Path
+    sources: tuple[Path, ...]
+    order: tuple[str, ...]
+    larger: tuple[str, ...]
+    floor: tuple[int, int]
+    rules: tuple[Callable[[], Iterator[Decision]], ...]
+    elsewhere: Callable[[], str] = lambda: ""
+
+    def mutants(self) -> list[Mutant]:
+        """Return every mutant there is, in the order of the sources."""
+        return mutants_in(self.root, self.sources)
+
+    def sample(self, count: int, seed: int) -> list[Mutant]:
+        """Return so many mutants, drawn with a seed."""
+        return drawn(self.mutants(), count, seed)
+
+    def the(self, function: str, before: str, after: str) -> Mutant:
+        """Return the only mutant that is planted so."""
+        (found,) = (m for m in self.mutants() if (m.function, m.before, m.after) == (function, before, after))
+        return found
+
+    def by_traces(self, plans: Sequence[str] = (), seeds: Sequence[int] = (1,)) -> str:
+        """Say where the trace of a cluster leaves the spec, or comes to no end; "" where none does."""
+        return _first(lambda plan, seed: ask_cluster(plan, seed, EVENTS, 0, spec_of(plan)), plans or self.order, seeds)
+
+    def by_asking(
+        self, plans: Sequence[str] = (), seeds: Sequence[int] = (1,), steps: int = 4, events: int = EVENTS
+    ) -> str:
+        """Say where a cluster would do what the spec does not allow, or refuses what it does; "" where none does."""
+        return _first(
+            lambda plan, seed: ask_cluster(plan, seed, events, steps, spec_of(plan)), plans or self.order, seeds
+        )
+
+    def by_floors(self, plans: Sequence[str] = ()) -> str:
+        """Say what the clusters of a plan that verify runs do not reach, or where they stand still; "" else."""
+        system, simulator = simulators()[self.order[0]]
+        assert system.reached is not None
+        assert system.floors is not None
+        clusters, events = self.floor
+        for plan in plans or simulator.verified:
+            runs = [list(simulator.cluster(plan, seed, events)[1]) for seed in range(1, clusters + 1)]
+            if any(len(run) < events for run in runs):
+                return f"{plan}: comes to a standstill"
+            found = {what for run in runs for what in system.reached(run)}
+            judged = judge_floor(plan, system.floors(plan, spec_of(plan)), found, clusters, events)
+            if judged.verdict is not Verdict.HOLDS:
+                return f"{plan}: {judged.result}"
+        return ""
+
+    def by_longer_runs(self) -> str:
+        """Say the same of every plan, and of longer runs of those in which most goes wrong."""
+        _, simulator = simulators()[self.order[0]]
+        more = self.by_asking(sorted(simulator.plans), seeds=(2,), steps=8)
+        return more or self.by_asking(self.larger, seeds=range(3, 9), steps=6, events=900)
+
+    def by_rules(self) -> str:
+        """Say which rule the reference decides otherwise than the spec; "" where it decides none otherwise."""
+        for decision in chain.from_iterable(rule() for rule in self.rules):
+            if decision.ours != decision.theirs:
+                return f"{decision.rule}{decision.args}: {decision.ours}, not {decision.theirs}"
+        return ""
+
+    def noticed(self, mutant: Mutant) -> tuple[str, str]:
+        """Return what notices a mutant first, of "traces", "asking", "floors", "longer", "rules", "elsewhere" or ""."""
+        judges = (
+            ("traces", self.by_traces),
+            ("asking", self.by_asking),
+            ("floors", self.by_floors),
+            ("longer", self.by_longer_runs),
+            ("rules", self.by_rules),
+            ("elsewhere", self.elsewhere),
+        )
+        with planted(mutant):
+            for name, judge in judges:
+                try:
+                    how = judge()
+                except Exception as error:  # What a mistake makes of the reference is no matter, but that it is seen.
+                    how = f"{type(error).__name__}: {error}"
+                if how:
+                    return name, how
+        return "", ""
 
 
 def _first(ask: Callable[[str, int], BothWays], plans: Sequence[str], seeds: Sequence[int]) -> str:
@@ -234,65 +316,17 @@ def _first(ask: Callable[[str, int], BothWays], plans: Sequence[str], seeds: Seq
     return ""
 
 
-def by_floors(plans: Sequence[str] = VERIFIED) -> str:
-    """Say what the clusters of a plan that verify runs do not reach, or where they stand still; "" where they do."""
-    for plan in plans:
-        _, simulator = simulators()[plan]
-        runs = [list(simulator.cluster(plan, seed, FEW_EVENTS)[1]) for seed in range(1, FEW_CLUSTERS + 1)]
-        if any(len(run) < FEW_EVENTS for run in runs):
-            return f"{plan}: comes to a standstill"
-        found = {what for run in runs for what in reached(run)}
-        judged = judge_floor(plan, floors(plan, spec_of(plan)), found, FEW_CLUSTERS, FEW_EVENTS)
-        if judged.verdict is not Verdict.HOLDS:
-            return f"{plan}: {judged.result}"
-    return ""
-
-
-def by_longer_runs() -> str:
-    """Say the same of every plan, and of longer runs of those in which most goes wrong."""
-    more = by_asking(sorted(PLANS), seeds=(2,), steps=8)
-    return more or by_asking(LARGER, seeds=range(3, 9), steps=6, events=900)
-
-
-def by_rules() -> str:
-    """Say which rule of elections or quorums the reference decides otherwise than the spec; "" where it does not."""
-    for decision in chain.from_iterable(rule() for rule in RULES):
-        if decision.ours != decision.theirs:
-            return f"{decision.rule}{decision.args}: {decision.ours}, not {decision.theirs}"
-    return ""
-
-
-def noticed(mutant: Mutant) -> tuple[str, str]:
-    """Return what notices a mutant first, of "traces", "asking", "floors", "longer", "rules" or "", and how."""
-    judges = (
-        ("traces", by_traces),
-        ("asking", by_asking),
-        ("floors", by_floors),
-        ("longer", by_longer_runs),
-        ("rules", by_rules),
-    )
-    with planted(mutant):
-        for name, judge in judges:
-            try:
-                how = judge()
-            except Exception as error:  # What a mistake makes of the reference is no matter, but that it is seen.
-                how = f"{type(error).__name__}: {error}"
-            if how:
-                return name, how
-    return "", ""
-
-
 @contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError within what takes longer: a mutant may never come to an end, and that is noticed, too."""
+    """Raise TimeoutError within what takes more processor time: a mutant that comes to no end is noticed by that."""
 
     def end(*_: object) -> None:
         raise TimeoutError(f"no end after {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -14,6 +14,7 @@ from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import FORMAT, Header
+from mutants import Decision
 from raftref.dledger import VOTES, HeartBeatMessage, Index, Role, Term, VoteMessage
 from raftref.dledger.election.election_rules import (
     PARSE_RESULTS,
@@ -35,16 +36,6 @@ MEMBERS = ("n1", "n2", "n3")
 #: Two members of the group and one that is none.
 NAMES = ("n1", "n2", "n9")
 VOTER = Member("n1", MEMBERS, Role.FOLLOWER, Term(3), None, None, Term(2), Index(4), None, False)
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What the reference decides by a rule, and what the spec does."""
-
-    rule: str
-    args: tuple[Any, ...]
-    ours: Any
-    theirs: Any
 
 
 @functools.cache

@@ -1,46 +1,28 @@
 """What a trace may say: every action with its arguments, and every field of Observe, from the spec itself.
 
-`python tests/support/vocabulary.py` prints docs/traces/actions.md.
+`python tests/support/vocabulary.py DLedger` prints docs/traces/actions.md, with HashicorpRaft docs/traces/hashicorp.md.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
+from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.constants import SET_CONSTANTS
-from lockstep.systems.dledger.plans import fault_plan
+from lockstep.systems.hashicorp import HASHICORP
+from lockstep.systems.hashicorp.constants import FEATURES
 from lockstep.systems.specs import trace_spec
+from lockstep.systems.system import System
 from lockstep.tla.spec import Spec
-from raftref.dledger.simulation import simulate
-from simulated_traces import header
+from lockstep.trace.format import Event, Header
 from spec_book import chapters
 
 _ABOUT = re.compile(r"^\\\* ACTION (\w+): ((?:.*\n)(?:\\\* (?!Source:).*\n)*)", re.MULTILINE)
-
-#: The features of the spec: of each the header's constant, and the value that puts it in.
-_FEATURES = {member: (name, value) for name, (of, member, value) in SET_CONSTANTS.items() if of == "Features"}
-_GRAIN = re.compile(rf"(?:/\\|:)\s*(~?)({'|'.join(_FEATURES)})\b(?!\s*(?:=>|\\/))")
-
-#: What an argument is, where its name says it of every action that has it.
-ARGUMENTS = {
-    "m": "the message that is handled, or lost, or delivered twice, field for field",
-    "peer": "the follower that the dispatcher is for",
-    "value": "the entry's value, a string",
-    "term": "the new term",
-    "leader": "the node that is followed",
-    "candidate": "the node that gets the vote",
-    "voters": 'the nodes that vote, a set: `{"#set": ["n1", "n2"]}`',
-    "code": "what the client is told",
-    "count": "how many entries the batch has",
-    "kept": "how many entries of the file reached the disk",
-    "resurrected": "how many entries of the tail recovery takes for entries of the log",
-    "transferee": "the node that is to take over",
-    "expired": "whether the leader has had no quorum for too long",
-    "call": "the call that got no answer, field for field",
-}
 
 #: Values that say nothing.
 NONE = ("null", "-1")
@@ -48,63 +30,106 @@ NONE = ("null", "-1")
 #: Examples are no longer than this, if there are such.
 LONG = 200
 
-PREFACE = """# What a trace may say
 
-Every action of [spec/dledger/DLedger.tla](../../spec/dledger/DLedger.tla), in the words of the spec, and every field
-of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what the header's
-constants must be for the action. An action with an empty *grain* cell may still need an earlier action that requires a
-certain grain.
+@dataclass(frozen=True)
+class Vocabulary:
+    """The page on what a trace of a system may say.
 
-"""
+    `whole` is a plan with all features, `examples` are plans whose clusters show what the fields are like. `features`
+    are those of the spec: of each the header's constant, and the value that puts it in. `arguments` says what an
+    argument is, where its name says it of every action that has it. `messages` introduces what each message has, where
+    the page says that.
+    """
 
+    system: System
+    page: str
+    whole: str
+    examples: tuple[str, ...]
+    features: Mapping[str, tuple[str, bool]]
+    arguments: Mapping[str, str]
+    preface: str
+    shown: str
+    messages: str = ""
 
-def spec() -> Spec:
-    made = fault_plan("whole", 1)
-    return trace_spec(header(made), "t")
+    def cluster(self, plan: str, seed: int, events: int) -> tuple[Header, list[Event]]:
+        assert self.system.simulator is not None
+        header, run = self.system.simulator.cluster(plan, seed, events)
+        return header, list(run)
 
+    @functools.cached_property
+    def spec(self) -> Spec:
+        return trace_spec(self.cluster(self.whole, 0, 0)[0], "t")
 
-def texts() -> dict[str, str]:
-    """The chapters of the spec by their names."""
-    return {chapter.stem: chapter.read_text(encoding="utf-8") for chapter in chapters()}
+    @functools.cached_property
+    def texts(self) -> dict[str, str]:
+        """The chapters of the spec by their names."""
+        return {chapter.stem: chapter.read_text(encoding="utf-8") for chapter in chapters(self.system)}
 
+    @functools.cached_property
+    def about(self) -> dict[str, str]:
+        """What the spec says of each action."""
+        found = (each for text in self.texts.values() for each in _ABOUT.findall(text))
+        return {name: " ".join(said.replace("\\*", " ").split()) for name, said in found}
 
-def about() -> dict[str, str]:
-    """What the spec says of each action."""
-    found = (each for text in texts().values() for each in _ABOUT.findall(text))
-    return {name: " ".join(said.replace("\\*", " ").split()) for name, said in found}
+    def grain(self, body: str) -> str:
+        """The constants of a header that an action has as its condition."""
+        condition = re.compile(rf"(?:/\\|:)\s*(~?)({'|'.join(self.features)})\b(?!\s*(?:=>|\\/))")
+        found = {
+            self.features[name][0]: self.features[name][1] != bool(negated) for negated, name in condition.findall(body)
+        }
+        return ", ".join(f"`{name}`: `{json.dumps(value)}`" for name, value in found.items())
 
+    def actions(self) -> Iterator[tuple[str, str, str, str]]:
+        lines = {name: text.splitlines() for name, text in self.texts.items()}
+        for name, action in self.spec.actions.items():
+            body = "\n".join(lines[action.loc.module][action.loc.line - 1 : action.loc.end_line])
+            args = ", ".join(f"`{each}`" for each in action.params[1:])
+            yield f"`{name}`", args, self.grain(body), self.about[name]
 
-def grain(body: str) -> str:
-    """The constants of a header that an action has as its condition."""
-    found = {_FEATURES[feature][0]: _FEATURES[feature][1] != bool(negated) for negated, feature in _GRAIN.findall(body)}
-    return ", ".join(f"`{name}`: `{json.dumps(value)}`" for name, value in found.items())
+    def told_arguments(self) -> Iterator[tuple[str, str]]:
+        names = dict.fromkeys(name for action in self.spec.actions.values() for name in action.params[1:])
+        yield from ((f"`{name}`", self.arguments[name]) for name in names)
 
+    def fields(self) -> Iterator[tuple[str, str]]:
+        """The fields of Observe, each with the longest value that clusters showed, up to a length; or the shortest."""
+        shown: dict[str, set[str]] = {}
+        for plan in self.examples:
+            for event in self.cluster(plan, 3, 200)[1]:
+                for name, value in event.shows.items():
+                    shown.setdefault(name, set()).add(json.dumps(value))
+        ((observed,),) = [
+            re.findall(r"^Observe\(n\) ==\n.*?\n((?:.*\|->.*\n)+)", self.texts[self.system.spec], re.MULTILINE)
+        ]
+        for name in re.findall(r"^[\s\[]*(\w+) *\|->", observed, re.MULTILINE):
+            by_length = sorted(shown[name], key=lambda example: (example not in NONE, len(example), example))
+            short = [example for example in by_length if len(example) <= LONG]
+            yield f"`{name}`", f"`{short[-1] if short else by_length[0]}`"
 
-def actions() -> Iterator[tuple[str, str, str, str]]:
-    lines, said = {name: text.splitlines() for name, text in texts().items()}, about()
-    for name, action in spec().actions.items():
-        body = "\n".join(lines[action.loc.module][action.loc.line - 1 : action.loc.end_line])
-        args = ", ".join(f"`{each}`" for each in action.params[1:])
-        yield f"`{name}`", args, grain(body), said[name]
+    def told_messages(self) -> Iterator[tuple[str, str]]:
+        """The fields of each message, as clusters sent it."""
+        found: dict[str, str] = {}
+        for plan in (self.whole, *self.examples):
+            for event in self.cluster(plan, 3, 600)[1]:
+                for m in event.sent or ():
+                    has = ", ".join(f"`{name}`" for name in m if name not in ("kind", "type", "src", "dst"))
+                    assert found.setdefault(f"`{m['type']}`, {m['kind']}", has) == has
+        yield from sorted(found.items())
 
+    def _messages(self) -> str:
+        return table(("message", "its own fields"), self.told_messages())
 
-def arguments() -> Iterator[tuple[str, str]]:
-    names = dict.fromkeys(name for action in spec().actions.values() for name in action.params[1:])
-    yield from ((f"`{name}`", ARGUMENTS[name]) for name in names)
-
-
-def fields() -> Iterator[tuple[str, str]]:
-    """The fields of Observe, each with the longest value that clusters showed, up to a length; or else the shortest."""
-    shown: dict[str, set[str]] = {}
-    for plan in ("fine_published", "applied", "whole"):
-        for event in simulate(3, fault_plan(plan, 200)):
-            for name, value in event["shows"].items():
-                shown.setdefault(name, set()).add(json.dumps(value))
-    ((observed,),) = [re.findall(r"^Observe\(n\) ==\n.*?\n((?:.*\|->.*\n)+)", texts()["DLedger"], re.MULTILINE)]
-    for name in re.findall(r"(\w+) *\|->", observed):
-        by_length = sorted(shown[name], key=lambda example: (example not in NONE, len(example), example))
-        short = [example for example in by_length if len(example) <= LONG]
-        yield f"`{name}`", f"`{short[-1] if short else by_length[0]}`"
+    def text(self) -> str:
+        """Return the page."""
+        return (
+            self.preface
+            + "## Actions\n\n"
+            + table(("action", "args", "grain", "what happens"), self.actions())
+            + "\n## Arguments\n\n"
+            + table(("argument", "what it is"), self.told_arguments())
+            + f"\n## What a node shows\n\n{self.shown} Examples:\n\n"
+            + table(("field", "such as"), self.fields())
+            + (self.messages and f"\n## Messages\n\n{self.messages}\n\n" + self._messages())
+        )
 
 
 def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
@@ -112,19 +137,80 @@ def table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) + "\n"
 
 
-def page() -> str:
-    """Return docs/traces/actions.md."""
-    return (
-        PREFACE
-        + "## Actions\n\n"
-        + table(("action", "args", "grain", "what happens"), actions())
-        + "\n## Arguments\n\n"
-        + table(("argument", "what it is"), arguments())
-        + "\n## What a node shows\n\nShow as much of the node after the step as you log. An object may be shown in "
-        "part; a list is compared as a whole. `null` means no node, and -1 no index. Examples:\n\n"
-        + table(("field", "such as"), fields())
-    )
+_SHOWN = (
+    "Show as much of the node after the step as you log. An object may be shown in part; a list is compared as a whole."
+)
+
+OF_DLEDGER = Vocabulary(
+    system=DLEDGER,
+    page="actions.md",
+    whole="whole",
+    examples=("fine_published", "applied", "whole"),
+    features={member: (name, value) for name, (of, member, value) in SET_CONSTANTS.items() if of == "Features"},
+    arguments={
+        "m": "the message that is handled, or lost, or delivered twice, field for field",
+        "peer": "the follower that the dispatcher is for",
+        "value": "the entry's value, a string",
+        "term": "the new term",
+        "leader": "the node that is followed",
+        "candidate": "the node that gets the vote",
+        "voters": 'the nodes that vote, a set: `{"#set": ["n1", "n2"]}`',
+        "code": "what the client is told",
+        "count": "how many entries the batch has",
+        "kept": "how many entries of the file reached the disk",
+        "resurrected": "how many entries of the tail recovery takes for entries of the log",
+        "transferee": "the node that is to take over",
+        "expired": "whether the leader has had no quorum for too long",
+        "call": "the call that got no answer, field for field",
+    },
+    preface="""# What a trace may say
+
+Every action of [spec/dledger/DLedger.tla](../../spec/dledger/DLedger.tla), in the words of the spec, and every field
+of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is what the header's
+constants must be for the action. An action with an empty *grain* cell may still need an earlier action that requires a
+certain grain.
+
+""",
+    shown=f"{_SHOWN} `null` means no node, and -1 no index.",
+)
+
+OF_HASHICORP = Vocabulary(
+    system=HASHICORP,
+    page="hashicorp.md",
+    whole="raft_whole",
+    examples=("raft_whole_published", "raft_snapshots", "raft_members", "raft_transfers"),
+    features={str(each): (str(each), True) for each in FEATURES},
+    arguments={
+        "m": "the message that is handled, or lost, or delivered twice, field for field",
+        "outcome": 'how the writes of the step end: `{"result": "DONE", "write": 0}`, or `FAIL` or `CRASH` at a write',
+        "asked": 'whom the candidate has asked by then, a set: `{"#set": ["n2", "n3"]}`',
+        "logs": 'what clients append: `[{"type": "Command", "value": "x"}]`, or of type Barrier, with `null`',
+        "peer": "the other server",
+        "count": "how many entries the request has",
+        "type": "the call that gets no answer: `RequestVote`, `RequestPreVote`, `AppendEntries`, `InstallSnapshot`, "
+        "`Heartbeat`",
+        "zombie": 'the routine that was told to stop: `{"peer": "n2", "term": 3, "nextIndex": 7}`',
+        "command": "what is changed: `AddVoter`, `AddNonvoter`, `DemoteVoter`, `RemoveServer`",
+        "server": "of whom",
+    },
+    preface="""# What a trace of hashicorp/raft may say
+
+Every action of [spec/hashicorp/HashicorpRaft.tla](../../spec/hashicorp/HashicorpRaft.tla), in the words of the spec,
+and every field of `Observe`. The `node` of an event is the action's `n`; its other parameters are `args`. *Grain* is
+what the header's constants must be for the action. [format.md](format.md#a-trace-of-hashicorpraft) says what else
+differs from a trace of DLedger, and [the tables](../../spec/hashicorp/README.md#from-the-code-to-the-actions) which
+function of the library each action is.
+
+""",
+    shown=f"{_SHOWN} `null` means no server, and 0 no index. A map has its pairs: "
+    '`{"#map": [[1, ENTRY], [2, ENTRY]]}` is a log with the indexes 1 and 2.',
+    messages="Each has `kind` (request or response), `type`, `src` and `dst` as well. `awaited` is `true` until the "
+    "caller takes no answer any more: it gave up (`RPCError`), has its answer, leads or campaigns no more, or is down. "
+    "Of an error, such as a snapshot that cannot be saved, there is no answer.",
+)
+
+VOCABULARIES = {each.system.spec: each for each in (OF_DLEDGER, OF_HASHICORP)}
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    sys.stdout.write(VOCABULARIES[sys.argv[1]].text())

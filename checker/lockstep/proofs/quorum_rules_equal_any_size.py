@@ -34,22 +34,36 @@ def quorum_rules_equal_any_size(
         The proof; in its control half of the peers are a quorum. A counterexample has the `watermarks`, in
         descending order, and `counted` and `sorted`, what the two rules choose.
     """
-    control = prove(f"{NAME}/half_is_a_quorum", HALF_STATEMENT, None, [_question(lambda n: n / 2)], timeout_ms)
-    return prove(NAME, STATEMENT, None, [_question(quorum_size)], timeout_ms, [control])
+    control = prove(f"{NAME}/half_is_a_quorum", HALF_STATEMENT, None, [question(lambda n: n / 2)], timeout_ms)
+    return prove(NAME, STATEMENT, None, [question(quorum_size)], timeout_ms, [control])
 
 
-def _question(quorum_size: SizeTerm) -> Question:
+def middle_term(node_count: z3.ArithRef) -> z3.ArithRef:
+    """Build the position of the quorum index in descending order, for a size that is a variable."""
+    return node_count / 2
+
+
+def question(quorum_size: SizeTerm, position: SizeTerm = middle_term) -> Question:
+    """Build the claim that a count and an element in descending order are the same index.
+
+    Args:
+        quorum_size: The counting rule's quorum.
+        position: The sorting rule's element, counted from 0.
+
+    Returns:
+        The question to z3.
+    """
     nodes, chosen_at, middle, chosen, middle_reached, chosen_reached = z3.Ints(
         "nodes chosen_at middle chosen middle_reached chosen_reached"
     )
-    elements = ((nodes / 2, middle, middle_reached), (chosen_at, chosen, chosen_reached))
+    elements = ((position(nodes), middle, middle_reached), (chosen_at, chosen, chosen_reached))
     assumptions = [nodes >= 1]
-    for position, value, reached in elements:
-        assumptions += [position >= 0, position < nodes, value >= -1, reached >= 0, reached <= nodes]
+    for place, value, reached in elements:
+        assumptions += [place >= 0, place < nodes, value >= -1, reached >= 0, reached <= nodes]
         assumptions.append(z3.Implies(value == -1, reached == nodes))
         for _, bar, bar_reached in elements:
             # An element has reached the bar just if it stands among the first `bar_reached`, ...
-            assumptions.append((value >= bar) == (position < bar_reached))
+            assumptions.append((value >= bar) == (place < bar_reached))
             # ... and a higher bar is reached by no more elements than a lower one.
             assumptions.append(z3.Implies(value >= bar, reached <= bar_reached))
 

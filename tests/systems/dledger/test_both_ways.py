@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-import mutants
 from dledger import interface
+from dledger_mutants import REFERENCE
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.both_ways import BothWays, check_both_ways
 from lockstep.conformance.compare import to_tree, to_value
 from lockstep.jobs.both_ways import ask_cluster, by_plan
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
-from mutants import Mutant, by_asking, by_floors, by_traces, planted, spec_of
+from mutants import Mutant, planted, spec_of
 from raftref.action import NotEnabled
 from raftref.dledger import ACTIONS
 from raftref.dledger.records import message_of
@@ -100,25 +100,25 @@ def test_an_action_that_one_node_alone_never_takes_is_noticed(monkeypatch: pytes
     never(monkeypatch, "RefuseAppend", lambda server: server.node_id == "n2")
     found = asked("fine")
     assert {(each.kind, each.name, each.node) for each in found.findings} == {("refused", "RefuseAppend", "n2")}
-    assert by_traces(["fine"]) == ""
+    assert REFERENCE.by_traces(["fine"]) == ""
 
 
 def the_first(function: str, before: str, after: str) -> Mutant:
-    return next(m for m in mutants.mutants() if (m.function, m.before, m.after) == (function, before, after))
+    return next(m for m in REFERENCE.mutants() if (m.function, m.before, m.after) == (function, before, after))
 
 
 def test_a_leader_that_never_pushes_leaves_no_trace_and_is_noticed_by_asking_and_by_the_floor() -> None:
     """`0 < index` in has_entry: the first entry can never be read, so nothing is ever pushed."""
     mutant = the_first("has_entry", "0 <= index < len(self.log)", "0 < index < len(self.log)")
     with planted(mutant):
-        assert by_traces(["ordered"]) == ""
-        assert by_asking(["ordered"]).startswith("ordered 1: refused ")
-        floor = by_floors(["ordered"])
+        assert REFERENCE.by_traces(["ordered"]) == ""
+        assert REFERENCE.by_asking(["ordered"]).startswith("ordered 1: refused ")
+        floor = REFERENCE.by_floors(["ordered"])
     assert floor.startswith("ordered: missing ")
     assert {"DoAppend", "HandleDoAppend", "entries committed"} <= set(
         floor.removeprefix("ordered: missing ").split(", ")
     )
-    assert by_asking(["ordered"]) == ""
+    assert REFERENCE.by_asking(["ordered"]) == ""
 
 
 # ---- Too lax, or with another result ----

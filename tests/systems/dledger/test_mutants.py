@@ -6,7 +6,8 @@ import inspect
 
 import pytest
 
-from mutants import SECONDS, SOURCES, Mutant, by_asking, by_rules, by_traces, limited, mutants, noticed, planted, sample
+from dledger_mutants import REFERENCE
+from mutants import SECONDS, limited, planted
 from raftref.dledger.replication.quorum import is_quorum
 from raftref.dledger.storage.ledger_store import LedgerStore
 
@@ -26,29 +27,24 @@ FEW = (
 )
 
 
-def the(function: str, before: str, after: str) -> Mutant:
-    (found,) = (m for m in mutants() if (m.function, m.before, m.after) == (function, before, after))
-    return found
-
-
 @pytest.mark.parametrize(("function", "before", "after", "plan", "by"), FEW, ids=lambda each: each)
 def test_a_mistake_is_noticed(function: str, before: str, after: str, plan: str, by: str) -> None:
-    with planted(the(function, before, after)):
-        assert (by_traces([plan]) != "") == (by == "traces")
-        assert by_asking([plan]) != ""
+    with planted(REFERENCE.the(function, before, after)):
+        assert (REFERENCE.by_traces([plan]) != "") == (by == "traces")
+        assert REFERENCE.by_asking([plan]) != ""
 
 
 def test_a_mistake_is_planted_where_the_method_runs_and_taken_out_again() -> None:
     assert is_quorum(2, 3)
-    with planted(the("is_quorum", "count >= members_count // 2 + 1", "count < members_count // 2 + 1")):
+    with planted(REFERENCE.the("is_quorum", "count >= members_count // 2 + 1", "count < members_count // 2 + 1")):
         assert not is_quorum(2, 3)
     assert is_quorum(2, 3)
 
 
 def test_every_file_of_the_rooms_and_every_kind_of_mistake_is_among_the_mutants() -> None:
-    all_of_them = mutants()
+    all_of_them = REFERENCE.mutants()
     silent = {"__init__.py"}
-    assert {m.path for m in all_of_them} >= {path for path in SOURCES if path.name not in silent}
+    assert {m.path for m in all_of_them} >= {path for path in REFERENCE.sources if path.name not in silent}
     assert len(all_of_them) > 1000
     assert len({str(m) + str(m.nth) + str(m.change) for m in all_of_them}) == len(all_of_them)
     assert {"pass", "False", "True"} <= {m.after for m in all_of_them}
@@ -59,16 +55,16 @@ def test_every_file_of_the_rooms_and_every_kind_of_mistake_is_among_the_mutants(
 
 def test_a_mistake_that_no_cluster_comes_to_is_noticed_by_the_rules() -> None:
     counting = "index > quorum_index and is_quorum(reached_count, len(watermarks))"
-    assert by_rules() == ""
-    with planted(the("quorum_index_by_counting", counting, "index > quorum_index")):
-        assert by_rules().startswith("QuorumIndexByCounting")
+    assert REFERENCE.by_rules() == ""
+    with planted(REFERENCE.the("quorum_index_by_counting", counting, "index > quorum_index")):
+        assert REFERENCE.by_rules().startswith("QuorumIndexByCounting")
 
 
 @pytest.mark.nightly
 def test_of_a_hundred_mistakes_ninety_are_noticed() -> None:
     missed = []
-    for mutant in sample(100, seed=2):
+    for mutant in REFERENCE.sample(100, seed=2):
         with limited(SECONDS):
-            if not noticed(mutant)[0]:
+            if not REFERENCE.noticed(mutant)[0]:
                 missed.append(str(mutant))
     assert len(missed) <= 10, missed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hashicorp_traces import check, checked, claiming_repaired, cluster_with
+from hashicorp_traces import FIRST, check, checked, claiming_repaired, cluster_with
 from lockstep.base.verdict import Verdict
 from lockstep.systems.hashicorp.plans import REFERENCE
 from lockstep.systems.simulated import event_of
@@ -27,27 +27,6 @@ from raftref.hashicorp.state_machine.snapshots import Snapshots
 from raftref.hashicorp.switches import Feature, Flaw
 from raftref.hashicorp.values import ClientLog, EntryType
 from sampling import sampled
-
-#: The cluster in which a server with the flaw first does what a repaired one would not: its plan, its seed, how many
-#: events it takes until then.
-FIRST = {
-    Flaw.TORN_VOTE: ("raft_whole", 6, 72),
-    Flaw.CONFLICT_AT_SNAPSHOT: ("raft_whole", 4, 308),
-    Flaw.COMMIT_UNVERIFIED: ("raft_votes", 13, 68),
-    Flaw.SNAPSHOT_REGRESS: ("raft_whole", 15, 398),
-    Flaw.STALE_INSTALL: ("raft_whole", 11, 322),
-    Flaw.HEARTBEAT_RACE: ("raft_votes", 5, 264),
-    Flaw.VERIFY_COUNTS_NONVOTERS: ("raft_whole", 2, 41),
-    Flaw.VERIFY_COUNTS_OLD_ACKS: ("raft_whole", 3, 121),
-    Flaw.TRANSFER_FLAG_LEFT: ("raft_whole", 1, 101),
-    Flaw.TRUNCATE_WITHOUT_CONFLICT: ("raft_whole", 3, 68),
-    Flaw.EVEN_QUORUM: ("raft_whole", 2, 43),
-    Flaw.LAST_LOG_NOT_LOWERED: ("raft_whole", 2, 138),
-    Flaw.LONGER_LOG_OLDER_TERM: ("raft_whole", 34, 148),
-    Flaw.KNOWN_LEADER_REJECTED: ("raft_whole", 5, 77),
-    Flaw.REPLAY_UNCOMMITTED: ("raft_whole", 1, 40),
-    Flaw.MATCH_WITHOUT_RECALCULATE: ("raft_whole", 18, 186),
-}
 
 
 @pytest.mark.parametrize("flaw", sampled(FIRST, list(FIRST)[::4]), ids=str)

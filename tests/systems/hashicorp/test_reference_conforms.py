@@ -10,6 +10,7 @@ from fleets import times_reached
 from hashicorp_traces import check, checked, spec_of
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.both_ways import ask_cluster
+from lockstep.jobs.fleet import Fleet
 from lockstep.jobs.floors import judge_floor
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.beyond import OUT_OF_REACH, SELDOM, actions, out_of_reach, universe
@@ -44,6 +45,17 @@ def test_a_cluster_does_what_the_spec_allows(plan: str) -> None:
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_many_clusters_do_what_the_spec_allows(plan: str, seed: int) -> None:
     assert broken(plan, seed, 600) == []
+
+
+@pytest.mark.nightly
+def test_a_thousand_clusters_conform_and_reach_their_floors() -> None:
+    """Each plan with 72 seeds, each cluster of as many events as the floor of a fleet is stated for."""
+    said: list[str] = []
+    job = Fleet(tuple(PLANS), range(1, 73), EVENTS, said.append, lambda _: None, master="local[2]")
+    assert job.run() is Verdict.HOLDS, said
+    assert len(job.verdicts) == 72 * len(PLANS) > 1000
+    assert {(floor.plan, floor.result) for floor in job.floors} == {(plan, "holds") for plan in PLANS}
+    assert job.missing == []
 
 
 @pytest.mark.parametrize("plan", sampled(PLANS, ("raft", "raft_whole")))

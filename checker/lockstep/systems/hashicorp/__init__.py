@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.hashicorp.codes import CODES
@@ -29,4 +30,10 @@ HASHICORP = System(
     reached=reached,
     floors=floors,
     models=Path("hashicorp", "models"),
+    lemmas=MappingProxyType(
+        {
+            name: f"lockstep.systems.hashicorp.lemmas.{name}"
+            for name in ("quorum_match_index", "quorum_match_index_any_size", "applied_order_inductive")
+        }
+    ),
 )

@@ -21,6 +21,7 @@ from itertools import pairwise
 import z3
 
 from lockstep.proofs.asking import NODE_COUNTS, Question, integers, prove
+from lockstep.proofs.machine import Branch, one_step
 from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.proofs.quorum_rules_equal import element, middle
 
@@ -92,18 +93,6 @@ class Leader:
             quorum=z3.Int(f"quorum@{step}"),
         )
 
-    def equals(self, other: "Leader") -> z3.BoolRef:
-        """Build the statement that two states are the same."""
-        return z3.And(
-            *(a == b for a, b in zip(self.watermarks, other.watermarks, strict=True)),
-            self.begin == other.begin,
-            self.end == other.end,
-            self.committed == other.committed,
-            self.last_quorum == other.last_quorum,
-            self.is_writing == other.is_writing,
-            self.quorum == other.quorum,
-        )
-
     def read(self, model: z3.ModelRef) -> dict[str, object]:
         """Read the state out of a model, with the system's names."""
         begin, end, committed, last_quorum, quorum = integers(
@@ -120,7 +109,7 @@ class Leader:
         }
 
 
-Branch = tuple[z3.BoolRef, Leader]
+LeaderBranch = Branch[Leader]
 """When a step can be taken, and the state it leads to."""
 
 PUBLISHED = Variant()
@@ -220,7 +209,7 @@ def _after_steps(node_count: int, variant: Variant) -> Question:
     if variant.starts_in_range:
         assumptions.append(in_range(first, variant.ranges))
     for step, (now, then) in enumerate(pairwise(states)):
-        assumptions.append(_step(now, then, actions[step], step, variant))
+        assumptions.append(one_step(branches(now, step, variant), then, actions[step]))
     claim = in_order(last)
     if variant.stays_in_range:
         claim = z3.And(claim, in_range(last, variant.ranges), _are_indexes(last))
@@ -234,14 +223,7 @@ def _trace(model: z3.ModelRef, states: Sequence[Leader], actions: Sequence[z3.Ar
     }
 
 
-def _step(now: Leader, then: Leader, action: z3.ArithRef, step: int, variant: Variant) -> z3.BoolRef:
-    possible = []
-    for number, (guard, after) in enumerate(branches(now, step, variant)):
-        possible.append(z3.And(action == number, guard, then.equals(after)))
-    return z3.Or(possible)
-
-
-def branches(now: Leader, step: int, variant: Variant) -> Iterator[Branch]:
+def branches(now: Leader, step: int, variant: Variant) -> Iterator[LeaderBranch]:
     """Build the steps of the machine, in the order of `ACTIONS`.
 
     Args:
@@ -262,20 +244,20 @@ def branches(now: Leader, step: int, variant: Variant) -> Iterator[Branch]:
         yield _second_write(now, step, variant)
 
 
-def _append(now: Leader) -> Branch:
+def _append(now: Leader) -> LeaderBranch:
     end = now.end + 1
     begin = z3.If(now.end == -1, end, now.begin)
     return z3.BoolVal(True), replace(now, begin=begin, end=end, watermarks=[end, *now.watermarks[1:]])
 
 
-def _ack(now: Leader, step: int) -> Branch:
+def _ack(now: Leader, step: int) -> LeaderBranch:
     peer, index = z3.Ints(f"peer@{step} index@{step}")
     watermarks = [z3.If(z3.And(peer == i, index > mine), index, mine) for i, mine in enumerate(now.watermarks)]
     may_come = z3.And(peer >= 0, peer < len(watermarks), index >= 0, index <= now.end)
     return may_come, replace(now, watermarks=watermarks)
 
 
-def _first_write(now: Leader, step: int, variant: Variant) -> Branch:
+def _first_write(now: Leader, step: int, variant: Variant) -> LeaderBranch:
     quorum = element(now.watermarks, middle(len(now.watermarks)))
     begun = replace(now, is_writing=z3.BoolVal(True), quorum=quorum)
     if variant.committed_first:
@@ -285,7 +267,7 @@ def _first_write(now: Leader, step: int, variant: Variant) -> Branch:
     return z3.Not(now.is_writing), begun
 
 
-def _second_write(now: Leader, step: int, variant: Variant) -> Branch:
+def _second_write(now: Leader, step: int, variant: Variant) -> LeaderBranch:
     done = replace(now, is_writing=z3.BoolVal(False))
     if variant.committed_first:
         done = replace(done, last_quorum=now.quorum)

@@ -1,0 +1,1 @@
+"""What z3 proves of hashicorp/raft for all integers."""

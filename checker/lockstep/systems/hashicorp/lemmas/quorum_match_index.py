@@ -1,0 +1,73 @@
+"""Lemma: commitment.recalculate takes the index that a majority of the voters stores.
+
+The code sorts the matchIndexes of the voters in ascending order, and takes element (n - 1) / 2. Spec and code say so;
+what is meant is counted: the largest index that more than half of the voters have reached, which is DLedger's rule,
+too. The variables are `matched`, what the sort gives: to count, the order does not matter. Release 0.1 took element
+n / 2, which of an even number of voters half have reached (EvenQuorum): a control, whose counterexample is the smallest
+there is.
+"""
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import z3
+
+from lockstep.proofs.asking import NODE_COUNTS, Question, integers, prove
+from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.proofs.quorum_rules_equal import SizeRule, counted, majority
+
+NAME = "quorum_match_index"
+STATEMENT = (
+    "For all integer matchIndexes >= 0, element (n - 1) / 2 of them in ascending order is the largest that at least "
+    "n / 2 + 1 voters have reached."
+)
+EVEN_STATEMENT = "The same with element n / 2 in ascending order, as in 0.1 (wrong for even n)."
+AFTER_STATEMENT = "The same with element (n + 1) / 2 (wrong for n > 1)."
+
+
+def lower_middle(voter_count: int) -> int:
+    """Which element of the ascending matchIndexes is committed, counted from 0."""
+    return (voter_count - 1) // 2
+
+
+def quorum_match_index(
+    timeout_ms: int = DEFAULT_TIMEOUT_MS,
+    *,
+    node_counts: Iterable[int] = NODE_COUNTS,
+    position: SizeRule = lower_middle,
+) -> Proof:
+    """Prove that what recalculate takes is what a majority stores, for unbounded integers.
+
+    Args:
+        timeout_ms: Milliseconds for each question to z3.
+        node_counts: How many voters to prove it for.
+        position: Which element is taken; another one than `lower_middle` should be refuted.
+
+    Returns:
+        The proof. A counterexample has `matched`, `counted` and `taken`. That of the control `even_quorum` has the
+        fewest voters, and of these the smallest sum.
+    """
+    sizes = tuple(node_counts)
+    controls = []
+    if any(n % 2 == 0 for n in sizes):
+        by_size = (_question(n, n // 2, most) for n in sizes for most in range(n + 1))
+        controls.append(prove(f"{NAME}/even_quorum", EVEN_STATEMENT, sizes, by_size, timeout_ms))
+    if several := [n for n in sizes if n > 1]:
+        after = (_question(n, (n + 1) // 2) for n in several)
+        controls.append(prove(f"{NAME}/element_after", AFTER_STATEMENT, several, after, timeout_ms))
+    questions = (_question(n, position(n)) for n in sizes)
+    return prove(NAME, STATEMENT, sizes, questions, timeout_ms, controls)
+
+
+def _question(voter_count: int, position: int, most: int | None = None) -> Question:
+    """Ask of so many voters, with matchIndexes whose sum is at most `most`, if that is given."""
+    matched = z3.Ints([f"matched{i}" for i in range(voter_count)])
+    by_count, taken = counted(matched, majority(voter_count)), matched[position]
+    is_sorted = [one <= next_one for one, next_one in pairwise(matched)]
+    small = [] if most is None else [z3.Sum(matched) <= most]
+
+    def read(model: z3.ModelRef) -> dict[str, object]:
+        both = integers(model, [by_count, taken])
+        return {"matched": integers(model, matched), "counted": both[0], "taken": both[1]}
+
+    return Question(voter_count, [matched[0] >= 0, *is_sorted, *small], taken == by_count, read)

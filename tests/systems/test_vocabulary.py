@@ -1,0 +1,59 @@
+"""docs/traces/actions.md and docs/traces/hashicorp.md say what the specs say."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from lockstep.systems.hashicorp.constants import CONSTANTS, FEATURES, FLAWS, IN_V173
+from places import ROOT
+from raftref.hashicorp.messages import RpcType
+from vocabulary import OF_DLEDGER, OF_HASHICORP, VOCABULARIES, Vocabulary
+
+EACH = pytest.mark.parametrize("of", VOCABULARIES.values(), ids=VOCABULARIES)
+PLANS = [
+    (each, plan) for each in (OF_DLEDGER, OF_HASHICORP) if each.system.simulator for plan in each.system.simulator.plans
+]
+
+
+@EACH
+def test_the_page_says_what_the_spec_says(of: Vocabulary) -> None:
+    """Rewrite it with `python tests/support/vocabulary.py DLedger > docs/traces/actions.md`, the other likewise."""
+    assert (ROOT / "docs" / "traces" / of.page).read_text(encoding="utf-8") == of.text()
+
+
+@EACH
+def test_the_spec_says_of_every_action_what_happens(of: Vocabulary) -> None:
+    assert of.about.keys() == of.spec.actions.keys()
+
+
+@EACH
+def test_no_argument_is_told_that_no_action_has(of: Vocabulary) -> None:
+    assert of.arguments.keys() == {name.strip("`") for name, _ in of.told_arguments()}
+
+
+def test_the_page_tells_every_message_of_hashicorp_raft() -> None:
+    told = {name for name, _ in OF_HASHICORP.told_messages()}
+    assert told == {f"`{each.value}`, {kind}" for each in RpcType for kind in ("request", "response")}
+
+
+def test_the_page_tells_what_a_header_has_where_it_is_silent() -> None:
+    """The defaults of the bounds; of features and flaws the page says: all of them, and as in v1.7.3."""
+    text = (ROOT / "docs" / "traces" / "format.md").read_text(encoding="utf-8")
+    told = text[text.index("## A trace of hashicorp/raft") :]
+    bounds = {name: CONSTANTS.defaults[name] for name in ("MaxAppendEntries", "TrailingLogs", "RetainSnapshots")}
+    assert [name for name, value in bounds.items() if f"`{name}` ({value})" not in told] == []
+    assert {CONSTANTS.defaults[name] for name in FEATURES} == {True}
+    assert {str(each) for each in FLAWS if CONSTANTS.defaults[each] == "published"} == {*IN_V173}
+    assert (CONSTANTS.defaults["Fifo"], CONSTANTS.defaults["Voters"]) == (False, 0)
+
+
+@pytest.mark.parametrize(("of", "plan"), PLANS, ids=lambda each: each if isinstance(each, str) else each.system.spec)
+def test_an_action_is_taken_in_the_grain_that_the_page_says(of: Vocabulary, plan: str) -> None:
+    header, events = of.cluster(plan, 5, 200)
+    needs = {name.strip("`"): dict(re.findall(r"`(\w+)`: `(\w+)`", grain)) for name, _, grain, _ in of.actions()}
+    assert events
+    for event in events:
+        for constant, value in needs[event.action].items():
+            assert header.constants[constant] is (value == "true"), event.action
