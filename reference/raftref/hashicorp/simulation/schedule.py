@@ -47,6 +47,8 @@ WOKEN_EARLY = 0.15
 HEARTBEAT = 0.25
 #: Clients ask for several entries at once, at this rate.
 GROUP_COMMIT = 0.25
+#: How often a routine of a leadership that is over sends a heartbeat, and not entries.
+ZOMBIE_HEARTBEAT = 0.25
 #: The routine that clears the flag of a transfer which is over runs at this rate when its server has its turn.
 TRANSFER_IS_OVER = 0.3
 
@@ -315,6 +317,8 @@ class Schedule(Chances[Event]):
         zombie = self.random.choice(sorted(server.zombies))
         if self.is_full(server.node_id, zombie.peer):
             return None
+        if self.chance(ZOMBIE_HEARTBEAT):
+            return self.attempt(server.node_id, "ZombieHeartbeat", zombie)
         count = self.random.randint(0, server.most(zombie.next_index))
         sends = self.attempt(server.node_id, "ZombieReplicateTo", zombie, count)
         return sends or self.attempt(server.node_id, "ZombieSendSnapshot", zombie)
