@@ -42,7 +42,7 @@ def subject(name: str) -> Tampered:
     head, events = simulated()
     events = events[:SIMULATED]
     if name == "recorded":
-        imported = import_recording(traces_dir() / "captured" / "dledger-0.2.7-loss.ndjson")
+        imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-loss.ndjson")
         head, events = imported.header, imported.events[:RECORDED]
     spec = trace_spec(head, name)
     return Tampered(head, events, spec, interface(spec))

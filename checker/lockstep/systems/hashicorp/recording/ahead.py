@@ -18,6 +18,7 @@ from lockstep.systems.hashicorp.recording.lines.server import (
     FsmRestore,
     FsmSnapshot,
     LeaderObs,
+    LibLog,
     SnapshotSaved,
     StableFail,
     StableSet,
@@ -30,6 +31,9 @@ from lockstep.trace.json_lines import TraceError
 
 #: A node and which of its lives.
 Life = tuple[str, int]
+
+#: The line of the library's own log with which a snapshot is complete.
+COMPLETE = "snapshot complete up to"
 
 #: What the main loop writes while it handles a request, or campaigns.
 Part = StableSet | StableFail | StoreLogs | DeleteRange | SnapshotSaved | FsmRestore | State | LeaderObs
@@ -65,7 +69,8 @@ class Ahead:
     electSelf by the first of them; `noops` the line at which a leader stores its first entry, by the line at which
     it wins; `votes` the requests of a campaign, by life, kind, term; `rounds` those of pre-votes, by life and peer in
     order; `replication` and `heartbeats` what the two routines for a peer send, by life and peer; `saved` the line of
-    the snapshot that was begun at a line, `compacted` the line at which the log was compacted after it; `duplicates`
+    the snapshot that was begun at a line, `compacted` the line at which the log was compacted after it; `completed` the
+    lines of the snapshots after which the routine of snapshots came to its end; `duplicates`
     the line at which a request is copied, by its number: that of the loss of the first copy may stand above it.
     """
 
@@ -80,6 +85,7 @@ class Ahead:
     heartbeats: dict[tuple[Life, str], deque[Send]] = field(default_factory=lambda: defaultdict(deque))
     saved: dict[int, SnapshotSaved] = field(default_factory=dict)
     compacted: dict[int, DeleteRange] = field(default_factory=dict)
+    completed: set[int] = field(default_factory=set)
     duplicates: dict[int, Duplicate] = field(default_factory=dict)
 
 
@@ -112,7 +118,10 @@ class _Reader:
                     self.ahead.duplicates[line.rpc] = line
                 case Start() | Stopped():
                     self._ends(line.node)
+                case LibLog() if line.text == COMPLETE:
+                    self._completed(line.node)
                 case FsmSnapshot():
+                    self._completed(line.node)
                     self.read_for[line.node] = line
                 case FsmRestore() if line.node in self.open:
                     self._part(self.open[line.node], line)
@@ -125,6 +134,12 @@ class _Reader:
     def _ends(self, node: str) -> None:
         for table in (self.open, self.campaign, self.won, self.read_for, self.last_saved):
             table.pop(node, None)
+
+    def _completed(self, node: str) -> None:
+        """The routine of snapshots has come to the end of one, or would not begin the next."""
+        saved = self.last_saved.pop(node, None)
+        if saved is not None:
+            self.ahead.completed.add(saved.seq)
 
     def _recv(self, line: Recv) -> None:
         if line.node in self.open:

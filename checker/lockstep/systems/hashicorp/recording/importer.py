@@ -22,7 +22,7 @@ from lockstep.systems.hashicorp.recording.lines import surroundings as e
 from lockstep.systems.hashicorp.recording.lines.line import Line, NodeLine
 from lockstep.systems.hashicorp.recording.lines.reading import parse_lines, read_recording
 from lockstep.systems.hashicorp.recording.replay import DepartedError, Replay
-from lockstep.systems.hashicorp.recording.servers import Server, persisted_shown
+from lockstep.systems.hashicorp.recording.servers import Server, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recording.snapshots import Snapshots
 from lockstep.systems.hashicorp.recording.wire import Calls, Reply, answer
 from lockstep.systems.system import Compile
@@ -89,8 +89,8 @@ class Reader:
     def __init__(self, spec: Spec, header: e.Header, ahead: Ahead, source: str) -> None:
         """Take the spec with the constants of the recording, its header, and what was looked up in it."""
         self.source, self.ahead = source, ahead
-        self.replay, self.calls = Replay(spec), Calls()
         self.servers = {name: Server(name) for name in header.nodes}
+        self.replay, self.calls = Replay(spec, lambda node: log_shown(self.servers[node].log)["log"]), Calls()
         self.leaders = Leaders(self.replay, self.calls, ahead, self.servers)
         self.handlers = Handlers(self.replay, self.calls, self.leaders, self.servers)
         self.elections = Elections(self.replay, self.calls, ahead, self.leaders, self.servers, prevote=header.prevote)
@@ -161,7 +161,7 @@ class Reader:
         """An answer is lost; of one that its caller waits for no more the spec knows nothing."""
         call = self._call(line)
         tree = call.answers.get(line.copy)
-        if tree is not None and self.replay.message(tree) is not None:
+        if tree is not None and self.calls.is_current(call) and self.replay.message(tree) is not None:
             self.replay.take(call.src, "Lose", {"m": tree})
         else:
             self.observed.add(line.number)

@@ -127,26 +127,45 @@ class Leaders:
         return []
 
     def _zombie(self, line: Send) -> None:
-        """A routine of a leadership that is over sends."""
-        node, peer = line.node, line.to
-        tree = request(node, peer, line.msg, line.body)
-        self.calls.begin(line)
+        """A routine of a leadership that is over sends. What it says shows when it is handled, or lost."""
+        action, args = self._of_zombie(line)
+        self.calls.begin_unawaited(line)
         self.sent.add(line.rpc)
-        zombies = [self.replay.tree(each) for each in self.replay.server(node)["zombies"]]
-        mine = [each for each in zombies if each["peer"] == peer and each["term"] == line.body.term]
-        if tree["type"] == "Heartbeat":
-            args: Tree = {"zombie": mine[0] if mine else self._no_zombie(line)}
-            action = "ZombieHeartbeat"
-        elif isinstance(line.body, InstallSnapshot):
-            args = {"zombie": mine[0] if mine else self._no_zombie(line)}
-            action = "ZombieSendSnapshot"
-        else:
-            fitting = [each for each in mine if each["nextIndex"] == line.body.prev_index + 1]
-            args = {"zombie": (fitting or mine or [self._no_zombie(line)])[0], "count": len(line.body.entries)}
-            action = "ZombieReplicateTo"
-        self.replay.take(node, action, args, line=line)
-        if self.replay.message(self._whole(tree, awaited=False)) is None:
-            self.replay.observe(node, {})
+        self.replay.take(line.node, action, args, line=line)
+
+    def _of_zombie(self, line: Send) -> tuple[str, Tree]:
+        zombies = [self.replay.tree(each) for each in self.replay.server(line.node)["zombies"]]
+        mine = [each for each in zombies if each["peer"] == line.to and each["term"] == line.body.term]
+        mine = mine or [self._no_zombie(line)]
+        if isinstance(line.body, InstallSnapshot):
+            return "ZombieSendSnapshot", {"zombie": mine[0]}
+        if line.body.is_heartbeat:
+            return "ZombieHeartbeat", {"zombie": mine[0]}
+        fitting = [each for each in mine if each["nextIndex"] == line.body.prev_index + 1]
+        return "ZombieReplicateTo", {"zombie": (fitting or mine)[0], "count": len(line.body.entries)}
+
+    def zombies_before(self, node: str, action: str, args: Tree) -> None:
+        """Build the next requests of routines whose leadership is over that could not be built after a step."""
+        before, after = self.replay.state, None
+        for (life, _), queue in self.ahead.replication.items():
+            if life != self.lives.get(node) or not queue or queue[0].rpc in self.sent or self._is_running(queue[0]):
+                continue
+            if not any(fields(each)["term"] == queue[0].body.term for each in self.replay.server(node)["zombies"]):
+                continue
+            after = after or self.replay.trial(node, action, args)
+            if after is not None and self._zombie_could(queue[0]):
+                self.replay.state = after
+                later = self._zombie_could(queue[0])
+                self.replay.state = before
+                if not later:
+                    self._zombie(queue[0])
+                    before, after = self.replay.state, None
+
+    def _zombie_could(self, line: Send) -> bool:
+        """Tell whether a routine whose leadership is over would send this now."""
+        after = self.replay.trial(line.node, *self._of_zombie(line))
+        tree = request(line.node, line.to, line.msg, line.body)
+        return after is not None and self.replay.message(tree, after, awaited=False) is not None
 
     @staticmethod
     def _no_zombie(line: Send) -> Tree:

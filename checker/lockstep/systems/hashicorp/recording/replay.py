@@ -7,7 +7,7 @@ holds against the spec by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lockstep.conformance.compare import Words, to_tree, to_value
@@ -28,9 +28,9 @@ class DepartedError(Exception):
 class Replay:
     """A behaviour of the spec, step by step; `line` is the one that is being read."""
 
-    def __init__(self, spec: Spec) -> None:
-        """Begin in the spec's initial state."""
-        self.spec = spec
+    def __init__(self, spec: Spec, whole_log: Callable[[str], Any]) -> None:
+        """Begin in the spec's initial state; `whole_log` tells the log of a server as it was recorded."""
+        self.spec, self.whole_log = spec, whole_log
         self.words = Words({**spec.model_values, **spec.constants}["NoNode"])
         (self.state,) = spec.initial_states()
         self.events: list[Event] = []
@@ -55,11 +55,19 @@ class Replay:
         the one being read; `hidden`, whether no line is of it.
         Raises DepartedError, with the event told, where the spec has no such step.
         """
-        self._tell(node, action, args or {}, shows or {}, sent, line, hidden)
         after = self.trial(node, action, args or {})
+        told = dict(shows or {})
+        if after is not None and "log" in told and not self._has_indexes(node, after, told["log"]):
+            told["log"] = self.whole_log(node)
+        self._tell(node, action, args or {}, told, sent, line, hidden)
         if after is None:
             raise DepartedError
         self.state = after
+
+    def _has_indexes(self, node: str, state: State, shown: Any) -> bool:
+        """Tell whether the log of a server has the indexes of which something is shown."""
+        log = by_index(fields(fields(state["node"])[node])["log"])
+        return not isinstance(shown, dict) or "#map" in shown or all(int(index) in log for index in shown)
 
     def observe(self, node: str, shows: Mapping[str, Any]) -> None:
         """A node shows something."""

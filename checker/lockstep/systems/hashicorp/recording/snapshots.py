@@ -78,7 +78,7 @@ class Snapshots:
         self.leaders.build_before(node, lambda each: each.msg == "InstallSnapshot")
         place = {"index": line.last_index, "term": line.last_term}
         self.replay.take(node, "PersistSnapshot", {"outcome": DONE}, {"lastSnapshot": place}, ())
-        if line.seq not in self.ahead.compacted:
+        if line.seq in self.ahead.completed and line.seq not in self.ahead.compacted:
             shows = log_shown(self.servers[node].log)
             self.replay.take(node, "CompactLogs", {"outcome": DONE}, shows, (), hidden=True)
 

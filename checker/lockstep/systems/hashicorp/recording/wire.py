@@ -127,10 +127,14 @@ class Calls:
     current: dict[tuple[str, str, str], int] = field(default_factory=dict)
     replies: dict[tuple[str, str, str], Reply] = field(default_factory=dict)
 
+    def begin_unawaited(self, line: Send) -> Call:
+        """A routine calls whose leadership is over: whoever leads now has other calls."""
+        call = self.known[line.rpc] = Call(line.node, line.to, line.msg, line.body, line.rpc)
+        return call
+
     def begin(self, line: Send) -> Call:
         """A routine calls."""
-        call = Call(line.node, line.to, line.msg, line.body, line.rpc)
-        self.known[line.rpc] = call
+        call = self.begin_unawaited(line)
         self.current[call.routine] = line.rpc
         self.replies.pop(call.routine, None)
         return call
