@@ -12,7 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lockstep.systems.hashicorp.recording.lines.line import Line, NodeLine
-from lockstep.systems.hashicorp.recording.lines.messages import AppendEntries, Duplicate, Recv, Respond, Send
+from lockstep.systems.hashicorp.recording.lines.messages import (
+    AppendEntries,
+    Duplicate,
+    Recv,
+    Respond,
+    Send,
+    TimeoutNow,
+)
 from lockstep.systems.hashicorp.recording.lines.server import (
     DeleteRange,
     FsmRestore,
@@ -65,13 +72,13 @@ class Handler:
 class Ahead:
     """What was looked up in the whole recording.
 
-    `handlers` by the line that begins one, `parts` of handlers and campaigns by line; `campaigns` are the writes of
-    electSelf by the first of them; `noops` the line at which a leader stores its first entry, by the line at which
-    it wins; `votes` the requests of a campaign, by life, kind, term; `rounds` those of pre-votes, by life and peer in
-    order; `replication` and `heartbeats` what the two routines for a peer send, by life and peer; `saved` the line of
-    the snapshot that was begun at a line, `compacted` the line at which the log was compacted after it; `completed` the
-    lines of the snapshots after which the routine of snapshots came to its end; `duplicates`
-    the line at which a request is copied, by its number: that of the loss of the first copy may stand above it.
+    `handlers` by the line that begins one, `steps` by that at which the step is taken, `parts` of handlers and campaigns
+    by line; `campaigns` are the writes of electSelf by the first of them; `noops` the line at which a leader stores its
+    first entry, by the line at which it wins; `votes` the requests of a campaign, by life and term; `rounds` those for
+    pre-votes, by life and peer in order; `replication` what the routine for a peer sends, by life, peer and term;
+    `saved` the line of the snapshot that was begun at a line, `compacted` the line at which the log was compacted after
+    it, `completed` the lines of the snapshots whose routine came to its end; `duplicates` the line at which a request
+    is copied, by its number: that of the loss of the first copy may stand above it.
     """
 
     handlers: dict[int, Handler] = field(default_factory=dict)
@@ -81,8 +88,7 @@ class Ahead:
     noops: dict[int, StoreLogs] = field(default_factory=dict)
     votes: dict[tuple[Life, int], dict[str, Send]] = field(default_factory=lambda: defaultdict(dict))
     rounds: dict[tuple[Life, str], deque[Send]] = field(default_factory=lambda: defaultdict(deque))
-    replication: dict[tuple[Life, str], deque[Send]] = field(default_factory=lambda: defaultdict(deque))
-    heartbeats: dict[tuple[Life, str], deque[Send]] = field(default_factory=lambda: defaultdict(deque))
+    replication: dict[tuple[Life, str, int], deque[Send]] = field(default_factory=lambda: defaultdict(deque))
     saved: dict[int, SnapshotSaved] = field(default_factory=dict)
     compacted: dict[int, DeleteRange] = field(default_factory=dict)
     completed: set[int] = field(default_factory=set)
@@ -153,15 +159,14 @@ class _Reader:
         handler.respond = line
 
     def _send(self, line: Send) -> None:
-        key = line.life, line.to
         if line.msg == "RequestVote":
             self.ahead.votes[line.life, line.body.term][line.to] = line
         elif line.msg == "RequestPreVote":
-            self.ahead.rounds[key].append(line)
-        elif isinstance(line.body, AppendEntries) and line.body.is_heartbeat:
-            self.ahead.heartbeats[key].append(line)
-        elif line.msg != "TimeoutNow":
-            self.ahead.replication[key].append(line)
+            self.ahead.rounds[line.life, line.to].append(line)
+        elif not (
+            isinstance(line.body, TimeoutNow) or (isinstance(line.body, AppendEntries) and line.body.is_heartbeat)
+        ):
+            self.ahead.replication[line.life, line.to, line.body.term].append(line)
 
     def _written(self, line: Written) -> None:
         node = line.node

@@ -8,7 +8,6 @@ leader shows needs it. A request is built at its line, or before what it does no
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -71,7 +70,7 @@ class Leaders:
 
     def send(self, line: Send) -> None:
         """A routine sends; if it was not built before, it is built now."""
-        queue = self._queue(line)
+        queue = self.ahead.replication.get((line.life, line.to, line.body.term))
         if queue and queue[0] is line:
             queue.popleft()
         if line.rpc in self.sent:
@@ -81,10 +80,6 @@ class Leaders:
             self._zombie(line)
         else:
             self._build(line)
-
-    def _queue(self, line: Send) -> deque[Send]:
-        heartbeat = isinstance(line.body, AppendEntries) and line.body.is_heartbeat
-        return (self.ahead.heartbeats if heartbeat else self.ahead.replication)[line.life, line.to]
 
     def _is_running(self, line: Send) -> bool:
         runner = self.replay.runner(line.node, line.to)
@@ -147,7 +142,7 @@ class Leaders:
     def zombies_before(self, node: str, action: str, args: Tree) -> None:
         """Build the next requests of routines whose leadership is over that could not be built after a step."""
         before, after = self.replay.state, None
-        for (life, _), queue in self.ahead.replication.items():
+        for (life, _, _), queue in self.ahead.replication.items():
             if life != self.lives.get(node) or not queue or queue[0].rpc in self.sent or self._is_running(queue[0]):
                 continue
             if not any(fields(each)["term"] == queue[0].body.term for each in self.replay.server(node)["zombies"]):
@@ -180,7 +175,7 @@ class Leaders:
 
         It was: the commit index, the log and the role are read when a request is built.
         """
-        for (life, peer), queue in self.ahead.replication.items():
+        for (life, peer, _), queue in self.ahead.replication.items():
             if life != self.lives.get(node) or not queue or not knows_not(queue[0]):
                 continue
             line = queue[0]
@@ -216,12 +211,13 @@ class Leaders:
             to = min((index for index in told if here < index < shown), default=shown)
             self.build_before(node, partial(_knows_less, to))
             self._find_committed(node, to)
+            self.zombies_before(node, "ProcessLogs", {})
             self.replay.take(node, "ProcessLogs", shows={"commitIndex": to}, hidden=True)
 
     def _next_requests(self, node: str) -> list[Send]:
         return [
             queue[0]
-            for (life, _), queue in self.ahead.replication.items()
+            for (life, _, _), queue in self.ahead.replication.items()
             if life == self.lives.get(node) and queue and queue[0].rpc not in self.sent and self._is_running(queue[0])
         ]
 
@@ -273,9 +269,20 @@ class Leaders:
         self.replay.take(node, "CheckLeaderLease", shows=self.servers[node].shown())
 
     def lose(self, node: str) -> None:
-        """A leadership ends: what its routines had built by then they built as those of a leader."""
-        if self.replay.server(node)["role"] == "Leader":
-            self.build_before(node, lambda _: True)
+        """A leadership ends: what its routines had built by then they built as those of a leader.
+
+        A routine that sends later still sends from where the last answer it acted on had led.
+        """
+        if self.replay.server(node)["role"] != "Leader":
+            return
+        self.build_before(node, lambda _: True)
+        for reply in list(self.calls.replies_of(node, *OF_REPLICATION)):
+            runner = self.replay.runner(node, reply.call.dst)
+            queue = self.ahead.replication.get((self.lives[node], reply.call.dst, runner["term"]))
+            if not queue or not isinstance(queue[0].body, AppendEntries) or queue[0].rpc in self.sent:
+                continue
+            if runner["nextIndex"] != queue[0].body.prev_index + 1:
+                self.act_on(reply)
 
     # ---- Handing over ----
 

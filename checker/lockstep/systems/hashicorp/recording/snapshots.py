@@ -88,5 +88,6 @@ class Snapshots:
         self.leaders.build_before(
             node, lambda each: isinstance(each.body, AppendEntries) and each.body.prev_index <= line.max
         )
+        self.leaders.zombies_before(node, "CompactLogs", {"outcome": DONE})
         self.servers[node].write(line)
         self.replay.take(node, "CompactLogs", {"outcome": DONE}, log_shown(self.servers[node].log), ())
