@@ -48,7 +48,7 @@ HEARTBEAT = 0.25
 #: Clients ask for several entries at once, at this rate.
 GROUP_COMMIT = 0.25
 #: How often a routine of a leadership that is over sends a heartbeat, and not entries.
-ZOMBIE_HEARTBEAT = 0.25
+ZOMBIE_HEARTBEAT = 0.5
 #: The routine that clears the flag of a transfer which is over runs at this rate when its server has its turn.
 TRANSFER_IS_OVER = 0.3
 
