@@ -49,12 +49,15 @@ LeaderCompleteness ==
        \A c \in committed : c.term <= node[n].currentTerm => Holds(node[n], c)
 
 \* INV StateMachineSafety: no two servers apply different entries at one index.
-\* Source: Raft, Figure 3.
+\* Source: Raft, Figure 3.  A server forgets in a crash what it had applied; that leaders had committed it is
+\* remembered.
 StateMachineSafety ==
-    \A n, m \in Node :
-       \A i \in 1..Len(node[n].fsm.applied) : \A k \in 1..Len(node[m].fsm.applied) :
-          LET one == node[n].fsm.applied[i]  other == node[m].fsm.applied[k]
-          IN  one.index = other.index => one.entry = other.entry
+    /\ \A n, m \in Node :
+          \A i \in 1..Len(node[n].fsm.applied) : \A k \in 1..Len(node[m].fsm.applied) :
+             LET one == node[n].fsm.applied[i]  other == node[m].fsm.applied[k]
+             IN  one.index = other.index => one.entry = other.entry
+    /\ \A n \in Node : \A i \in 1..Len(node[n].fsm.applied) : \A c \in committed :
+          c.index = node[n].fsm.applied[i].index => c.entry = node[n].fsm.applied[i].entry
 
 \* INV AppliedIsCommitted: an FSM applies what a leader has committed, in the order of the log.
 AppliedIsCommitted ==
