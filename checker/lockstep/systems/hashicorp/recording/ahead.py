@@ -72,13 +72,14 @@ class Handler:
 class Ahead:
     """What was looked up in the whole recording.
 
-    `handlers` by the line that begins one, `steps` by that at which the step is taken, `parts` of handlers and campaigns
-    by line; `campaigns` are the writes of electSelf by the first of them; `noops` the line at which a leader stores its
-    first entry, by the line at which it wins; `votes` the requests of a campaign, by life and term; `rounds` those for
-    pre-votes, by life and peer in order; `replication` what the routine for a peer sends, by life, peer and term;
-    `saved` the line of the snapshot that was begun at a line, `compacted` the line at which the log was compacted after
-    it, `completed` the lines of the snapshots whose routine came to its end; `duplicates` the line at which a request
-    is copied, by its number: that of the loss of the first copy may stand above it.
+    `handlers` by the line that begins one, `steps` by that at which the step is taken, `parts` of handlers and
+    campaigns by line; `campaigns` are the writes of electSelf by the first of them; `noops` the line at which a
+    leader stores its first entry, by the line at which it wins; `votes` the requests of a campaign, by life and
+    term; `rounds` those for pre-votes, by life and peer in order; `replication` what the routine for a peer sends,
+    by life, peer and term; `saved` the line of the snapshot that was begun at a line, `compacted` the line at which
+    the log was compacted after it, `completed` the lines of the snapshots whose routine came to its end;
+    `duplicates` the line at which a request is copied, by its number: that of the loss of the first copy may stand
+    above it.
     """
 
     handlers: dict[int, Handler] = field(default_factory=dict)
