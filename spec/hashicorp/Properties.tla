@@ -56,8 +56,10 @@ StateMachineSafety ==
           \A i \in 1..Len(node[n].fsm.applied) : \A k \in 1..Len(node[m].fsm.applied) :
              LET one == node[n].fsm.applied[i]  other == node[m].fsm.applied[k]
              IN  one.index = other.index => one.entry = other.entry
-    /\ \A n \in Node : \A i \in 1..Len(node[n].fsm.applied) : \A c \in committed :
-          c.index = node[n].fsm.applied[i].index => c.entry = node[n].fsm.applied[i].entry
+    /\ \A n \in Node : \A i \in 1..Len(node[n].fsm.applied) :
+          LET item  == node[n].fsm.applied[i]
+              there == {c \in committed : c.index = item.index}
+          IN  (\E c \in there : c.entry = item.entry) => \A c \in there : c.entry = item.entry
 
 \* INV AppliedIsCommitted: an FSM applies what a leader has committed, in the order of the log.
 AppliedIsCommitted ==
