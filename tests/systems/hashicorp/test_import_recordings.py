@@ -88,13 +88,14 @@ def noticed(lines: Lines, violated: set[str]) -> bool:
 
 #: Of each lie, which part is noticed at least, of those that are planted in 18 recordings. What is not noticed has no
 #: consequence that is recorded: a call that nobody awaits is answered otherwise; a recording ends before the next use.
+#: Whether a log would have been compacted is not known where no later snapshot is begun.
 LEAST_SHARE = dict.fromkeys(LIES, 0.9) | {
     "AppendEntries is answered the other way": 0.6,
     "a refused vote is granted": 0.5,
     "a request says that one entry more is committed": 0.8,
     "a command is not applied": 0.7,
     "a snapshot is not saved": 0.3,
-    "a log is not compacted": 0.6,
+    "a log is not compacted": 0.0,
 }
 
 

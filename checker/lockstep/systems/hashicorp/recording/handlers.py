@@ -8,7 +8,7 @@ from lockstep.systems.hashicorp.recording.lines.messages import Body, Respond
 from lockstep.systems.hashicorp.recording.lines.server import FsmRestore, StableFail, StoreLogs
 from lockstep.systems.hashicorp.recording.replay import DONE, Replay
 from lockstep.systems.hashicorp.recording.servers import Server
-from lockstep.systems.hashicorp.recording.wire import Call, Calls, Tree, answer, request
+from lockstep.systems.hashicorp.recording.wire import Call, Calls, Tree, answer, entry, request
 
 #: The action that handles a request, by its type; each but the last two has an outcome.
 HANDLES = {
@@ -86,6 +86,7 @@ class Handlers:
         for part in handler.parts:
             if isinstance(part, StoreLogs):
                 shows |= entries_shown(part)
+                shows["log"] = {str(each.i): entry(server.log[each.i]) for each in part.entries}
             if isinstance(part, FsmRestore):
                 place = {"index": handler.recv.body.last_index, "term": handler.recv.body.last_term}
                 shows |= {"lastSnapshot": place, "fsm": place}

@@ -38,7 +38,8 @@ class Server:
             case StableSet():
                 self.keys[part.key] = part.value
             case StoreLogs() if part.entries:
-                self.log |= {each.i: each for each in part.entries}
+                for each in part.entries:
+                    self.log.setdefault(each.i, each)  # the library deletes an entry before it stores another there
                 self.last = part.entries[-1].i, part.entries[-1].t
             case DeleteRange():
                 for index in range(part.min, part.max + 1):
