@@ -40,6 +40,7 @@ Next ==
     \/ \E n \in Node : RPCError(n)
     \/ \E n \in Node : ZombieReplicateTo(n)
     \/ \E n \in Node : ZombieSendSnapshot(n)
+    \/ \E n \in Node : ZombieHeartbeat(n)
     \/ \E n \in Node : AppendEntries(n)
     \/ \E n \in Node : InstallSnapshot(n)
     \/ \E n \in Node : ApplyFsm(n)

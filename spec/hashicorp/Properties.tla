@@ -49,16 +49,22 @@ LeaderCompleteness ==
     \A n \in Node : node[n].role = "Leader" =>
        \A c \in committed : c.term <= node[n].currentTerm => Holds(node[n], c)
 
-\* What the FSM of a server has applied, each an entry at its index.
-AppliedBy(n) == {node[n].fsm.applied[i] : i \in 1..Len(node[n].fsm.applied)}
+\* What the FSM of a server has applied, and what leaders have committed, each an entry at its index.
+AppliedBy(n)    == {node[n].fsm.applied[i] : i \in 1..Len(node[n].fsm.applied)}
+CommittedPlaces == {[index |-> c.index, entry |-> c.entry] : c \in committed}
 
 \* INV StateMachineSafety: no two servers apply different entries at one index.  So what two of them have
-\* applied has as many indexes as it has elements.
+\* applied has as many indexes as it has elements.  A server forgets in a crash what it had applied; that leaders
+\* had committed it is remembered: where one applies what was committed, nothing else was committed there.
 \* Source: Raft, Figure 3.
 StateMachineSafety ==
-    \A n, m \in Node :
-       LET both == AppliedBy(n) \cup AppliedBy(m)
-       IN  Cardinality({log.index : log \in both}) = Cardinality(both)
+    /\ \A n, m \in Node :
+          LET both == AppliedBy(n) \cup AppliedBy(m)
+          IN  Cardinality({log.index : log \in both}) = Cardinality(both)
+    /\ LET places == CommittedPlaces
+       IN  \A n \in Node :
+              LET agreed == AppliedBy(n) \cap places
+              IN  {log.index : log \in agreed} \cap {log.index : log \in places \ agreed} = {}
 
 \* INV AppliedIsCommitted: an FSM applies what a leader has committed, in the order of the log.
 AppliedIsCommitted ==

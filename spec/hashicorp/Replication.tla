@@ -212,4 +212,13 @@ ZombieSendSnapshot(n) ==
     /\ Act(n, Says(node[n], Unawaited({InstallSnapshotRequest(n, zombie.peer, zombie.term,
                                                               Newest(node[n].snapshots))})))
 
+\* ACTION ZombieHeartbeat: the routine of heartbeats goes on until the other one, which may wait for an answer,
+\* has ended.
+\* Source: heartbeat, until replicate closes stopHeartbeat.
+ZombieHeartbeat(n) ==
+    \E zombie \in node[n].zombies :
+    /\ Heartbeats
+    /\ MaySend(n, zombie.peer)
+    /\ Act(n, Says(node[n], Unawaited({HeartbeatRequest(n, zombie.peer, zombie.term)})))
+
 =============================================================================

@@ -82,7 +82,7 @@ def test_check_takes_a_path_a_word_and_an_open_trace(tmp_path: Path) -> None:
 
 
 def test_check_holds_a_trace_against_the_switches_it_is_given(tmp_path: Path) -> None:
-    path, recording = tmp_path / "f.ndjson", ROOT / "traces" / "captured" / "dledger-0.2.7-figure8.ndjson"
+    path, recording = tmp_path / "f.ndjson", ROOT / "traces" / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
     subprocess.run([sys.executable, "-m", "lockstep", "import", recording, "-o", path], check=True, timeout=60)
     published, repaired = lockstep.check(path), lockstep.check(path, switches={"PriorTermCommit": "repaired"})
     assert (published.deviation, "LeaderCompleteness" in published.violations) == (None, True)

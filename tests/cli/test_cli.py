@@ -22,7 +22,7 @@ from lockstep.systems.models import manifest, manifests
 from lockstep_command import lockstep
 from raftref.dledger import COARSE
 
-CAPTURED = traces_dir() / "captured"
+CAPTURED = traces_dir() / "captured" / "dledger"
 
 
 @pytest.fixture(scope="module")
@@ -366,7 +366,7 @@ def test_the_readme_shows_what_import_and_check_print_and_a_page_explains_the_sa
     imported = lockstep("import", source, "-o", trace, cwd=tmp_path)
     checked = lockstep("check", "--switch", "repaired", trace, cwd=tmp_path)
     commands = [
-        f"$ lockstep import traces/captured/{source.name} -o {trace}\n",
+        f"$ lockstep import traces/captured/dledger/{source.name} -o {trace}\n",
         f"$ lockstep check --switch repaired {trace}\n",
     ]
     assert shown("README.md", "lockstep import") == commands[0] + imported.stdout + commands[1] + checked.stdout
@@ -378,7 +378,7 @@ def test_the_readme_shows_what_import_and_check_print_and_a_page_explains_the_sa
 def test_the_page_on_logs_shows_what_import_prints(tmp_path: Path) -> None:
     log, trace = CAPTURED / "dledger-0.2.7-figure8.log", "figure8-log.trace.ndjson"
     explained = lockstep("import", log, "-o", trace, cwd=tmp_path)
-    command = f"$ lockstep import traces/captured/{log.name} -o {trace}\n"
+    command = f"$ lockstep import traces/captured/dledger/{log.name} -o {trace}\n"
     assert shown("docs/traces/logs.md", "lockstep import") == command + explained.stdout
 
 

@@ -333,7 +333,7 @@ def test_both_engines_agree_on_simulated_clusters(name: str, seed: int) -> None:
 @pytest.mark.parametrize("name", ["fault_free", "figure8", "loss", "truncate_restart"])
 def test_both_engines_agree_on_recordings(name: str, switches: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "t.ndjson"
-    import_trace(traces_dir() / "captured" / f"dledger-0.2.7-{name}.ndjson", path)
+    import_trace(traces_dir() / "captured" / "dledger" / f"dledger-0.2.7-{name}.ndjson", path)
     trace = Trace(iter(path.read_bytes().splitlines(keepends=True)), "t")
     head = msgspec.structs.replace(trace.header, constants={**trace.header.constants, **switches})
     with_both([event for _, event in trace], head)

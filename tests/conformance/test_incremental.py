@@ -71,7 +71,7 @@ def test_on_each_plan_both_find_the_same_at_the_same_event(plan: str) -> None:
 
 @pytest.mark.parametrize("name", sampled(["figure8", "truncate_restart", "loss"], ["figure8", "truncate_restart"]))
 def test_on_recordings_both_find_the_same_at_the_same_line(name: str) -> None:
-    imported = import_recording(traces_dir() / "captured" / f"dledger-0.2.7-{name}.ndjson")
+    imported = import_recording(traces_dir() / "captured" / "dledger" / f"dledger-0.2.7-{name}.ndjson")
     spec = trace_spec(imported.header, "t")
     events = list(imported)
     found = found_by(Evaluation.LITERAL, imported.header, events, spec)
@@ -198,7 +198,7 @@ def test_a_footprint_that_is_too_small_would_be_found_out(monkeypatch: pytest.Mo
     def blind(state: State, after: State) -> Iterator[incremental.Change]:
         return (change for change in told(state, after) if change[-1] not in ("log", "committedIndex"))
 
-    imported = import_recording(traces_dir() / "captured" / "dledger-0.2.7-figure8.ndjson")
+    imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson")
     spec = trace_spec(imported.header, "t")
     literal = found_by(Evaluation.LITERAL, imported.header, list(imported), spec)
     monkeypatch.setattr(incremental, "changes", blind)

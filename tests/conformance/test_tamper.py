@@ -48,7 +48,7 @@ def subject(name: str) -> Tampered:
     head, events = simulated()
     events = events[:SIMULATED]
     if name == "recorded":
-        imported = import_recording(traces_dir() / "captured" / "dledger-0.2.7-loss.ndjson")
+        imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-loss.ndjson")
         head, events = imported.header, imported.events[:RECORDED]
     elif name == "raft":
         head, run = SIMULATOR.cluster("raft_whole_published", 1, OF_RAFT)

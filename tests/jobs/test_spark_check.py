@@ -29,7 +29,7 @@ from lockstep.trace.format import Header, read_trace
 pytestmark = pytest.mark.xdist_group("spark")
 
 REPAIRED = VARIANTS["repaired"]
-FIGURE_8 = traces_dir() / "captured" / "dledger-0.2.7-figure8.ndjson"
+FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dledger import check_dledger
 from lockstep.base.paths import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.check import TraceVerdict, check_trace
 from lockstep.jobs.recordings import Recording, RecordingsError, load_recordings, mismatches
 from lockstep.models.manifest import ModelEntry, compare, run_model
 from lockstep.models.run import ModelOutcome, run_models
-from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.models import manifest
+from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import imported_file
 from lockstep.trace.format import Trace, trace_lines
@@ -142,11 +141,16 @@ RECORDINGS = load_recordings(traces_dir() / "manifest.toml")
 def checked(recording: Recording) -> TraceVerdict:
     imported = imported_file(traces_dir() / recording.file, recording.untold)
     trace = Trace(trace_lines(imported.header, imported.events), recording.file)
-    return check_dledger(trace, trace_spec(trace.header, recording.file, recording.switches(DLEDGER)))
+    system = SYSTEMS[trace.header.spec]
+    spec = trace_spec(trace.header, recording.file, recording.switches(system))
+    return check_trace(trace, spec, system.interface(spec))
 
 
 #: What `verify` tells of every recording these tell of some; the others at night.
-SAMPLE = ("figure8, its log alone", "loss", "restarts, repaired spec", "truncate_restart", "fault_free, 0.3.1.2")
+SAMPLE = (
+    *("figure8, its log alone", "loss", "restarts, repaired spec", "truncate_restart", "fault_free, 0.3.1.2"),
+    *("raft, torn_vote", "raft, snapshot_loop"),
+)
 
 
 def test_the_sample_is_of_recordings_that_there_are() -> None:
@@ -160,7 +164,7 @@ def test_the_sample_is_of_recordings_that_there_are() -> None:
         for each in RECORDINGS
     ],
 )
-def test_a_recording_of_the_real_dledger_gets_the_verdict_the_manifest_tells(recording: object) -> None:
+def test_a_recording_of_the_real_system_gets_the_verdict_the_manifest_tells(recording: object) -> None:
     each = next(one for one in RECORDINGS if one is recording)
     assert mismatches(each, checked(each)) == []
 
@@ -175,7 +179,7 @@ def test_a_recording_with_another_verdict_than_told_is_no_pass() -> None:
 
 
 def test_every_recording_of_the_folder_is_told_of() -> None:
-    files = {path.name for path in (traces_dir() / "captured").glob("dledger-*")}
+    files = {path.name for path in (traces_dir() / "captured").glob("*/*") if path.suffix != ".md"}
     assert {Path(each.file).name for each in RECORDINGS} == files
 
 

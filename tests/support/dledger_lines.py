@@ -8,7 +8,7 @@ from typing import Any
 
 from places import ROOT
 
-CAPTURED = ROOT / "traces" / "captured"
+CAPTURED = ROOT / "traces" / "captured" / "dledger"
 FAULT_FREE = CAPTURED / "dledger-0.2.7-fault_free.ndjson"
 FIGURE8 = CAPTURED / "dledger-0.2.7-figure8.ndjson"
 

@@ -27,7 +27,7 @@ from lockstep.tlc import ManifestError
 from mistakes import MISTAKES
 from places import ROOT
 
-CAPTURED = ROOT / "traces" / "captured"
+CAPTURED = ROOT / "traces" / "captured" / "dledger"
 LOCK_SERVICE = ROOT / "docs" / "lock_service"
 
 Files = dict[str, bytes]

@@ -95,7 +95,8 @@ def _check_files(path: Path, recordings: tuple[Recording, ...]) -> None:
         if not (path.parent / recording.file).is_file():
             raise RecordingsError(f"{path}: field `recording[{place}].file`: there is no {recording.file}")
     # A recording that nobody checks shows nothing, and nobody would notice that its entry is gone.
-    there = (each for each in (path.parent / RECORDED).glob("*") if each.suffix != DESCRIPTION)
+    inside = (each for each in (path.parent / RECORDED).rglob("*") if each.is_file())
+    there = (each for each in inside if each.suffix != DESCRIPTION)
     left_out = sorted(set(there) - {path.parent / recording.file for recording in recordings})
     if left_out:
         names = ", ".join(each.name for each in left_out)

@@ -12,6 +12,7 @@ from lockstep.base.errors import GaveUpError
 from lockstep.base.progress import EVERY, Say, silent
 from lockstep.conformance.check import Events
 from lockstep.systems.registry import SYSTEMS, raw_formats
+from lockstep.systems.system import BEGINNING_BYTES
 from lockstep.trace.format import Event, Trace, TraceError
 from lockstep.trace.json_lines import file_lines, source_name
 
@@ -31,7 +32,7 @@ def opened(lines: Iterable[bytes], source: str) -> Trace:
     first = next(rest, None)
     if first is not None:
         for system, raw in raw_formats():
-            if raw.recognises(Path(), first[:200]):
+            if raw.recognises(Path(), first[:BEGINNING_BYTES]):
                 what = f"no trace, but {raw.name} of {system.title}: `lockstep import` makes a trace of it"
                 raise TraceError(source, 1, what)
     trace = Trace(rest if first is None else chain([first], rest), source)

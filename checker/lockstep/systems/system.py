@@ -56,6 +56,10 @@ class Untold:
 ALL_TOLD = Untold()
 
 
+#: By so many of its first bytes a raw format is recognised.
+BEGINNING_BYTES = 2000
+
+
 @dataclass(frozen=True, slots=True)
 class RawFormat:
     """What a system writes by itself, or a recorder of it, which is imported as a trace.

@@ -11,11 +11,9 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.progress import EVERY, Say, silent
 from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
 from lockstep.systems.specs import spec_hash, trace_spec
-from lockstep.systems.system import ALL_TOLD, RawFormat, Simulator, System, Untold
+from lockstep.systems.system import ALL_TOLD, BEGINNING_BYTES, RawFormat, Simulator, System, Untold
 from lockstep.trace.format import Event, write_trace
 from lockstep.trace.imported import Imported, Summary
-
-_BEGINNING_BYTES = 200
 
 
 class OverwritingError(BadInputError):
@@ -91,6 +89,6 @@ def raw_format(recording: Path) -> tuple[System, RawFormat]:
     Whatever that finds wrong with it names file and line.
     """
     with recording.open("rb") as file:
-        begin = file.read(_BEGINNING_BYTES)
+        begin = file.read(BEGINNING_BYTES)
     known = list(raw_formats())
     return next(((system, raw) for system, raw in known if raw.recognises(recording, begin)), known[-1])

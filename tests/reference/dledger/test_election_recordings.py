@@ -28,7 +28,7 @@ from raftref.dledger.election.election_rules import (
 )
 
 Line = dict[str, Any]
-FILES = sorted((traces_dir() / "captured").glob("*.ndjson"))
+FILES = sorted((traces_dir() / "captured" / "dledger").glob("*.ndjson"))
 NODES = ("n0", "n1", "n2")
 
 

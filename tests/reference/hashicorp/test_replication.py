@@ -152,3 +152,12 @@ def test_a_routine_of_a_lost_leadership_sends_what_the_log_has_now_in_its_old_te
     assert len(only(node.zombie_replicate_to(zombie, 3)).entries) == 3
     with pytest.raises(NotEnabled):
         node.zombie_replicate_to(Zombie("n3", Term(1), Index(4)), 0)
+
+
+def test_heartbeats_of_a_lost_leadership_go_on_while_its_other_routine_waits() -> None:
+    node = long()
+    node.check_leader_lease()
+    m = only(node.zombie_heartbeat(Zombie("n3", Term(2), Index(4))))
+    assert (m.term, m.awaited) == (Term(2), False)
+    with pytest.raises(NotEnabled):
+        node.zombie_heartbeat(Zombie("n3", Term(1), Index(4)))

@@ -527,7 +527,7 @@ def test_a_recording_whose_last_state_is_forged_leaves_the_spec_there(field: str
     assert verdict.deviation.recorded_line == final["seq"] + 1
 
 
-BATCH_PUSH = traces_dir() / "captured" / "dledger-0.2.7-batch_push.ndjson"
+BATCH_PUSH = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-batch_push.ndjson"
 
 
 def batches() -> Iterator[Event]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from lockstep.base.progress import Say
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.hashicorp.codes import CODES
 from lockstep.systems.hashicorp.constants import CONSTANTS
@@ -12,7 +14,21 @@ from lockstep.systems.hashicorp.floors import floors
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.hashicorp.reference import reference_location
-from lockstep.systems.system import System
+from lockstep.systems.system import Compile, RawFormat, System, Untold
+from lockstep.trace.imported import Imported
+
+
+def _is_recording(_path: Path, begin: bytes) -> bool:
+    return b'"hcraft-capture-' in begin
+
+
+def _read_recording(paths: Sequence[Path], _untold: Untold, compile_: Compile, say: Say) -> Imported:
+    # What reads a recording is slow to import, and only this needs it.
+    from lockstep.systems.hashicorp.recording import import_recording
+
+    (path,) = paths
+    return import_recording(path, compile_, say)
+
 
 HASHICORP = System(
     spec="HashicorpRaft",
@@ -26,6 +42,7 @@ HASHICORP = System(
     least_integer=0,
     codes=CODES,
     locate=reference_location,
+    formats=(RawFormat("a recording", _is_recording, _read_recording),),
     simulator=SIMULATOR,
     reached=reached,
     floors=floors,

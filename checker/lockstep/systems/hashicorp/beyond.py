@@ -212,6 +212,11 @@ SELDOM: tuple[Seldom, ...] = (
         "another leader must be elected while a client waits; a leader must be told to remove itself, and commit that",
     ),
     Seldom(
+        actions("ZombieHeartbeat"),
+        tuple(PLANS),
+        "a routine of a lost leadership sends seldom, and one time in seven a heartbeat",
+    ),
+    Seldom(
         of("role", "Leader -> Candidate"),
         tuple(PLANS),
         "a leader that was chosen by the one before it must be told to campaign twice",

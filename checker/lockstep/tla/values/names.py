@@ -31,6 +31,7 @@ class Names:
         self._number = numbers.__getitem__
         self._orders: dict[frozenset[Value], list[Value]] = {}
         self._sorted: dict[int, tuple[frozenset[Value], list[Value]]] = {}
+        self._unknown: dict[int, tuple[frozenset[Value], Iterable[Value]]] = {}
         self._order = self.elements
 
     def sorted(self, elements: Collection[Value]) -> list[Value] | None:
@@ -58,8 +59,19 @@ class Names:
             if isinstance(container, LazySet):
                 container.list_by(self._order)
             return listed(container)
+        kept = self._unknown.get(id(container))
+        if kept is not None and kept[0] is container:
+            return kept[1]
         found = self._in_order(container)
-        return ordered(container) if found is None else found
+        return self._of_unknown_order(container) if found is None else found
+
+    def _of_unknown_order(self, container: frozenset[Value]) -> Iterable[Value]:
+        """List a set whose order is not known in one that is the same each time, found once for the very set."""
+        if len(self._unknown) == _MOST_SORTED:
+            del self._unknown[next(iter(self._unknown))]
+        listed_ = ordered(container)
+        self._unknown[id(container)] = (container, listed_)
+        return listed_
 
     def _in_order(self, container: frozenset[Value]) -> Collection[Value] | None:
         """List a set in TLC's order, found out once for the very set; None where the order is not known."""

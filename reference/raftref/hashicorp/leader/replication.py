@@ -264,3 +264,15 @@ class Replication(Leader):
         """
         snapshot = self.stores.snapshots.all_snapshots()[0]
         self.send(InstallSnapshotRequest(self.node_id, zombie.peer, zombie.term, snapshot, awaited=False))
+
+    def can_zombie_heartbeat(self, zombie: Zombie) -> bool:
+        """There is such a routine."""
+        return self.has(Feature.HEARTBEATS) and zombie in self.zombies
+
+    @step(when=can_zombie_heartbeat)
+    def zombie_heartbeat(self, zombie: Zombie) -> None:
+        """Send a heartbeat in the term of a leadership that is over. Nobody awaits the answer.
+
+        Source: heartbeat, which goes on until replicate closes stopHeartbeat; that may wait for an answer.
+        """
+        self.send(HeartbeatRequest(self.node_id, zombie.peer, zombie.term, awaited=False))

@@ -47,6 +47,9 @@ WOKEN_EARLY = 0.15
 HEARTBEAT = 0.25
 #: Clients ask for several entries at once, at this rate.
 GROUP_COMMIT = 0.25
+#: A routine of a leadership that is over sends a heartbeat at such a moment: so many events, and this one of them. It
+#: is no chance, so that whatever else a seed leads to stays what it is.
+ZOMBIE_HEARTBEATS, ITS_MOMENT = 7, 3
 #: The routine that clears the flag of a transfer which is over runs at this rate when its server has its turn.
 TRANSFER_IS_OVER = 0.3
 
@@ -316,6 +319,8 @@ class Schedule(Chances[Event]):
         if self.is_full(server.node_id, zombie.peer):
             return None
         count = self.random.randint(0, server.most(zombie.next_index))
+        if self.cluster.seq % ZOMBIE_HEARTBEATS == ITS_MOMENT:
+            return self.attempt(server.node_id, "ZombieHeartbeat", zombie)
         sends = self.attempt(server.node_id, "ZombieReplicateTo", zombie, count)
         return sends or self.attempt(server.node_id, "ZombieSendSnapshot", zombie)
 

@@ -1,0 +1,1 @@
+"""The lines of a recording: their kinds and fields."""

@@ -1,0 +1,151 @@
+"""The spec's behaviour so far: its state, and the events that led there.
+
+The recording says which steps there were, and what they showed; the spec's state says which message a line means, and
+what a routine waits for. The state is only looked at: what the recording shows goes into the events, which the check
+holds against the spec by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from lockstep.conformance.compare import Words, to_tree, to_value
+from lockstep.systems.hashicorp.recording.lines.line import Line
+from lockstep.systems.hashicorp.recording.wire import Tree
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import ArgumentError, Fcn, Value
+from lockstep.trace.format import OBSERVE, Event
+
+DONE: Tree = {"result": "DONE", "write": 0}
+
+
+class DepartedError(Exception):
+    """The spec has no such step: what it says of the lines after it is not known."""
+
+
+class Replay:
+    """A behaviour of the spec, step by step; `line` is the one that is being read."""
+
+    def __init__(self, spec: Spec, whole_log: Callable[[str], Any]) -> None:
+        """Begin in the spec's initial state; `whole_log` tells the log of a server as it was recorded."""
+        self.spec, self.whole_log = spec, whole_log
+        self.words = Words({**spec.model_values, **spec.constants}["NoNode"])
+        (self.state,) = spec.initial_states()
+        self.events: list[Event] = []
+        self.hidden: list[int] = []
+        self.moved: list[int] = []
+        self.line: Line | None = None
+
+    def take(
+        self,
+        node: str,
+        action: str,
+        args: Mapping[str, Any] | None = None,
+        shows: Mapping[str, Any] | None = None,
+        sent: tuple[Tree, ...] | None = None,
+        *,
+        line: Line | None = None,
+        hidden: bool = False,
+    ) -> None:
+        """Take a step.
+
+        Arguments: `args` and what it `shows` and `sent`, as a trace tells them; `line`, which it is of, if that is not
+        the one being read; `hidden`, whether no line is of it.
+        Raises DepartedError, with the event told, where the spec has no such step.
+        """
+        after = self.trial(node, action, args or {})
+        told = dict(shows or {})
+        if after is not None and "log" in told and not self._has_indexes(node, after, told["log"]):
+            told["log"] = self.whole_log(node)
+        self._tell(node, action, args or {}, told, sent, line, hidden)
+        if after is None:
+            raise DepartedError
+        self.state = after
+
+    def _has_indexes(self, node: str, state: State, shown: Any) -> bool:
+        """Tell whether the log of a server has the indexes of which something is shown."""
+        log = by_index(fields(fields(state["node"])[node])["log"])
+        return not isinstance(shown, dict) or "#map" in shown or all(int(index) in log for index in shown)
+
+    def observe(self, node: str, shows: Mapping[str, Any]) -> None:
+        """A node shows something."""
+        self._tell(node, OBSERVE, {}, shows, None, None, False)
+
+    def _tell(
+        self,
+        node: str,
+        action: str,
+        args: Mapping[str, Any],
+        shows: Mapping[str, Any],
+        sent: tuple[Tree, ...] | None,
+        line: Line | None,
+        hidden: bool,
+    ) -> None:
+        of = line or self.line
+        assert of is not None
+        if hidden:
+            self.hidden.append(len(self.events))
+        elif of is not self.line:
+            self.moved.append(of.number)
+        told = (action, dict(args), dict(shows), sent)
+        self.events.append(Event(len(self.events), node, *told, t_ms=of.t_ms, line=of.number))
+
+    def trial(self, node: str, action: str, args: Mapping[str, Any]) -> State | None:
+        """Return the state after a step, None where there is none."""
+        first = self.spec.actions[action].params[0]
+        values = {first: node, **{name: to_value(tree, self.words) for name, tree in args.items()}}
+        try:
+            return self.spec.step(self.state, action, values)
+        except ArgumentError:
+            return None
+
+    # ---- What the spec says ----
+
+    def server(self, node: str) -> Mapping[str, Any]:
+        """Return the record of a server."""
+        return fields(fields(self.state["node"])[node])
+
+    def log(self, node: str) -> dict[int, Value]:
+        """Return the log of a server, by index."""
+        return by_index(self.server(node)["log"])
+
+    def runner(self, node: str, peer: str) -> Mapping[str, Any]:
+        """Return the routines of a leader for a peer."""
+        return fields(fields(self.server(node)["replication"])[peer])
+
+    def under_way(self, src: str, dst: str, state: State | None = None) -> Iterator[Value]:
+        """Yield the messages from one node to another."""
+        channel = fields((state or self.state)["network"])[src]
+        bag = fields(channel)[dst]
+        yield from bag.d if isinstance(bag, Fcn) else ()
+
+    def message(self, tree: Tree, state: State | None = None, *, awaited: bool | None = None) -> Value | None:
+        """Return the message under way that says what a tree says; of what the tree lacks it says anything."""
+        wanted = {name: to_value(part, self.words) for name, part in tree.items() if name != "snapshot"}
+        if awaited is not None:
+            wanted["awaited"] = awaited
+        snapshot = {name: to_value(part, self.words) for name, part in tree.get("snapshot", {}).items()}
+        for found in self.under_way(tree["src"], tree["dst"], state):
+            parts = fields(found)
+            if all(parts.get(name) == value for name, value in wanted.items()) and all(
+                fields(parts["snapshot"]).get(name) == value for name, value in snapshot.items()
+            ):
+                return found
+        return None
+
+    def tree(self, value: Value) -> Any:
+        """Return a value as a trace tells it."""
+        return to_tree(value, self.words)
+
+
+def fields(value: Value) -> dict[Any, Any]:
+    """Return the parts of a record, or of a function on names."""
+    assert isinstance(value, Fcn)
+    return value.d
+
+
+def by_index(log: Value) -> dict[int, Value]:
+    """Return a function on indexes, which is a sequence where they begin with 1 and have no gap."""
+    return dict(enumerate(log, start=1)) if isinstance(log, tuple) else dict(fields(log))

@@ -1,0 +1,126 @@
+"""Lies that are planted in a recording of hashicorp/raft: each says what did not happen, or leaves out what did."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Any
+
+Lines = list[dict[str, Any]]
+
+#: Plants a lie at a line, and in what the lines below say of the same; tells whether it could.
+Lie = Callable[[Lines, int], bool]
+
+
+def _of(kind: str, **fields: Any) -> Callable[[dict[str, Any]], bool]:
+    return lambda line: line["kind"] == kind and all(line.get(name) == value for name, value in fields.items())
+
+
+def _of_call(lines: Lines, line: dict[str, Any], *kinds: str) -> Lines:
+    copies = (line.get("copy", 0), None)
+    same = [each for each in lines if each.get("rpc") == line["rpc"] and each["kind"] in kinds]
+    return [each for each in same if each.get("copy") in copies or "send" in kinds]
+
+
+def _left_out(lines: Lines, place: int) -> bool:
+    del lines[place]
+    return True
+
+
+def _term(lines: Lines, place: int) -> bool:
+    lines[place]["value"] += 1
+    return True
+
+
+def _voted_for_another(lines: Lines, place: int) -> bool:
+    others = [node for node in lines[0]["nodes"] if node != lines[place]["value"]]
+    lines[place]["value"] = others[0]
+    return True
+
+
+def _granted(lines: Lines, place: int) -> bool:
+    if lines[place]["body"]["granted"]:
+        return False
+    for line in [lines[place], *_of_call(lines, lines[place], "reply_recv")]:
+        line["body"]["granted"] = True
+    return True
+
+
+def _success(lines: Lines, place: int) -> bool:
+    now = not lines[place]["body"]["success"]
+    for line in [lines[place], *_of_call(lines, lines[place], "reply_recv")]:
+        line["body"]["success"] = now
+    return True
+
+
+def _commit(lines: Lines, place: int) -> bool:
+    body = lines[place]["body"]
+    if not body["prev_index"] and not body["entries"]:
+        return False
+    for line in _of_call(lines, lines[place], "send", "recv"):
+        line["body"]["commit"] += 1
+    return True
+
+
+def _stored_elsewhere(lines: Lines, place: int) -> bool:
+    for entry in lines[place]["entries"]:
+        entry["i"] += 1
+    return True
+
+
+def _stored_term(lines: Lines, place: int) -> bool:
+    lines[place]["entries"][-1]["t"] += 1
+    return True
+
+
+def _applied_elsewhere(lines: Lines, place: int) -> bool:
+    lines[place]["i"] += 1
+    return True
+
+
+def _applied_value(lines: Lines, place: int) -> bool:
+    lines[place]["v"] = "never written"
+    return True
+
+
+#: Each lie, and the lines that it can be planted in.
+LIES: dict[str, tuple[Callable[[dict[str, Any]], bool], Lie]] = {
+    "a term is written one too high": (_of("stable_set", key="CurrentTerm"), _term),
+    "a term is not written": (_of("stable_set", key="CurrentTerm"), _left_out),
+    "the term of a vote is not written": (_of("stable_set", key="LastVoteTerm"), _left_out),
+    "the candidate of a vote is not written": (_of("stable_set", key="LastVoteCand"), _left_out),
+    "a vote is written for another": (_of("stable_set", key="LastVoteCand"), _voted_for_another),
+    "a refused vote is granted": (_of("respond", msg="RequestVote"), _granted),
+    "AppendEntries is answered the other way": (_of("respond", msg="AppendEntries"), _success),
+    "a request says that one entry more is committed": (_of("send", msg="AppendEntries"), _commit),
+    "entries are stored one place further": (_of("store_logs"), _stored_elsewhere),
+    "an entry is stored with another term": (_of("store_logs"), _stored_term),
+    "entries are not stored": (_of("store_logs"), _left_out),
+    "conflicting entries are not deleted": (_of("delete_range", why="truncate"), _left_out),
+    "a log is not compacted": (_of("delete_range", why="compact"), _left_out),
+    "a command is applied one place further": (_of("fsm_apply"), _applied_elsewhere),
+    "another command is applied": (_of("fsm_apply"), _applied_value),
+    "a command is not applied": (_of("fsm_apply"), _left_out),
+    "a change of role is left out": (_of("state"), _left_out),
+    "a snapshot is not saved": (_of("snapshot_saved"), _left_out),
+}
+
+
+def with_lie(lines: Lines, kind: str, chance: random.Random) -> Lines | None:
+    """Return the lines with a lie at a random place after the first start, None where there is none for it."""
+    is_of, lie = LIES[kind]
+    first = next(place for place, line in enumerate(lines) if line["kind"] == "started")
+    places = [place for place, line in enumerate(lines) if place > first and is_of(line)]
+    chance.shuffle(places)
+    for place in places:
+        told = copy.deepcopy(lines)
+        if lie(told, place):
+            return renumbered(told)
+    return None
+
+
+def renumbered(lines: Lines) -> Lines:
+    """Return the lines numbered anew, and counted by the last of them."""
+    told = [{**line, "seq": number} for number, line in enumerate(lines)]
+    return [*told[:-1], {**told[-1], "events": len(told)}]

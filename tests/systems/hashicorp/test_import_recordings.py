@@ -1,0 +1,194 @@
+"""Recordings of hashicorp/raft: true ones are behaviours of the spec, false ones are not, others are refused."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hashicorp_recordings import recording, written
+from lockstep.base.paths import traces_dir
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.systems.hashicorp import HASHICORP
+from lockstep.systems.hashicorp.recording import import_lines
+from lockstep.systems.hashicorp.recording.importer import _CHANGES, _READERS
+from lockstep.systems.hashicorp.recording.lines.reading import AnyLine
+from lockstep.systems.specs import trace_spec
+from lockstep.trace.format import Trace, TraceError, trace_lines
+from lockstep.trace.imported import Imported
+from raftref.hashicorp.switches import ALL_FEATURES, IN_V173, Feature, Flaw
+from recording_lies import LIES, renumbered, with_lie
+from sampling import sampled
+
+CAPTURED = traces_dir() / "captured" / "hashicorp"
+Lines = list[dict[str, Any]]
+
+#: What a recorder's transport has no way for.
+_FLAWS = {"flaws": sorted(str(each) for each in IN_V173 - {Flaw.HEARTBEAT_RACE})}
+_RESTLESS = {**_FLAWS, "timeout": 0.012, "lease": 0.006, "client": 0.1, "zombie": 0.01}
+_WITHOUT_PRE_VOTE = {"features": sorted(str(each) for each in ALL_FEATURES - {Feature.PRE_VOTE})}
+_SNAPSHOTS = {"snapshot": 0.03, "trailing_logs": 1, "crash": 0.004, "restart": 0.05}
+_CHAOS = {"voters": 5, "max_down": 2, "loss": 0.08, "duplicate": 0.05}
+
+#: Clusters as the recorder's scenarios have them: what goes wrong in each, and how often.
+PLANS: dict[str, dict[str, Any]] = {
+    "quiet": _FLAWS,
+    "restless": _RESTLESS,
+    "without pre-votes": {**_RESTLESS, **_WITHOUT_PRE_VOTE},
+    "restarts": {**_RESTLESS, "crash": 0.01, "restart": 0.1},
+    "chaos among five": {**_RESTLESS, **_CHAOS},
+    "snapshots": {**_RESTLESS, **_SNAPSHOTS},
+    "snapshots and chaos among five": {**_RESTLESS, **_SNAPSHOTS, **_CHAOS, "trailing_logs": 0},
+    "transfers": {**_RESTLESS, "transfer": 0.015, "end_transfer": 0.006},
+    "torn votes": {**_RESTLESS, **_WITHOUT_PRE_VOTE, "store_failure": 0.01},
+}
+
+EVENTS = 250
+CLUSTERS = [(plan, seed) for plan in PLANS for seed in range(1, 26)]
+FEW = [("snapshots and chaos among five", 2), ("without pre-votes", 3)]
+
+
+def simulated(plan: str, seed: int, events: int = EVENTS) -> Lines:
+    return recording({**PLANS[plan], "events": events}, seed)
+
+
+def imported(lines: Lines) -> Imported:
+    return import_lines(written(lines), "r", trace_spec)
+
+
+def checked(lines: Lines) -> TraceVerdict:
+    found = imported(lines)
+    trace = Trace(trace_lines(found.header, found.events), "r")
+    spec = trace_spec(trace.header, "r")
+    return check_trace(trace, spec, HASHICORP.interface(spec))
+
+
+@pytest.mark.parametrize(("plan", "seed"), sampled(CLUSTERS, FEW))
+def test_a_true_recording_is_a_behaviour_of_the_spec(plan: str, seed: int) -> None:
+    """Whatever the recorder orders by chance; of a flaw that the library has, a property may fail."""
+    lines = simulated(plan, seed)
+    found = checked(lines)
+    assert found.deviation is None, found.deviation
+    assert found.forced == []
+
+
+def noticed(lines: Lines, violated: set[str]) -> bool:
+    try:
+        found = checked(lines)
+    except TraceError:
+        return True
+    assert found.verdict in (Verdict.HOLDS, Verdict.VIOLATED), found.reason
+    return found.deviation is not None or not found.violations.keys() <= violated
+
+
+#: Of each lie, which part is noticed at least, of those that are planted in 18 recordings. What is not noticed has no
+#: consequence that is recorded: a call that nobody awaits is answered otherwise; a recording ends before the next use.
+#: Whether a log would have been compacted is not known where no later snapshot is begun.
+LEAST_SHARE = dict.fromkeys(LIES, 0.9) | {
+    "AppendEntries is answered the other way": 0.6,
+    "a refused vote is granted": 0.5,
+    "a request says that one entry more is committed": 0.8,
+    "a command is not applied": 0.7,
+    "a snapshot is not saved": 0.3,
+    "a log is not compacted": 0.0,
+}
+
+
+def test_every_lie_has_its_share() -> None:
+    assert LEAST_SHARE.keys() == LIES.keys()
+
+
+@pytest.mark.parametrize("kind", ["a term is not written", "entries are stored one place further"])
+def test_a_lie_is_noticed(kind: str) -> None:
+    lines = simulated("restless", 1, 120)
+    lied = with_lie(lines, kind, random.Random(1))
+    assert lied is not None
+    assert noticed(lied, set())
+
+
+@pytest.mark.nightly
+def test_most_lies_are_noticed() -> None:
+    tried, found = Counter[str](), Counter[str]()
+    for plan in PLANS:
+        for seed in (1, 2):
+            lines = simulated(plan, seed)
+            true = set(checked(lines).violations)
+            for kind in LIES:
+                lied = with_lie(lines, kind, random.Random(seed))
+                if lied is not None:
+                    tried[kind] += 1
+                    found[kind] += noticed(lied, true)
+    shares = {kind: found[kind] / tried[kind] for kind in LIES}
+    assert {kind: share for kind, share in shares.items() if share < LEAST_SHARE[kind]} == {}
+
+
+# ---- What is refused ----
+
+
+def quiet() -> Lines:
+    text = (CAPTURED / "raft-1.7.3-quiet.ndjson").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _set(lines: Lines, kind: str, name: str, value: Any) -> None:
+    place = [each for each in lines if each["kind"] == kind][-1]
+    *path, last = name.split(".")
+    for part in path:
+        place = place[part]
+    place[last] = value
+
+
+def _without(lines: Lines, kind: str, name: str) -> None:
+    del [each for each in lines if each["kind"] == kind][-1][name]
+
+
+BAD: dict[str, tuple[Callable[[Lines], Any], str]] = {
+    "another schema": (lambda ls: _set(ls, "header", "schema", "hcraft-capture-2"), "r:1: field `schema`: "),
+    "another version": (lambda ls: _set(ls, "header", "library_version", "v1.6.0"), "r:1: field `library_version`: "),
+    "a pipeline": (lambda ls: _set(ls, "header", "pipeline", True), "r:1: field `pipeline`: "),
+    "an unknown kind": (lambda ls: _set(ls, "recv", "kind", "barrier"), "field `kind`: "),
+    "an unknown field": (lambda ls: _set(ls, "recv", "color", 1), "field `color`: unknown"),
+    "an unknown field within": (lambda ls: _set(ls, "recv", "body.color", 1), "field `body.color`: unknown"),
+    "a missing field": (lambda ls: _without(ls, "respond", "rpc"), "field `rpc`: missing"),
+    "another type": (lambda ls: _set(ls, "stable_set", "value", True), "field `value`: "),
+    "an unknown node": (lambda ls: _set(ls, "send", "to", "n9"), "field `to`: 'n9' is not in the header"),
+    "another life": (lambda ls: _set(ls, "fsm_apply", "inc", 7), "field `inc`: 7, but "),
+    "an unknown function": (lambda ls: _set(ls, "state", "by", "run<main"), "field `by`: "),
+    "an answer to nothing": (lambda ls: _set(ls, "respond", "rpc", 99_999), "field `rpc`: "),
+    "a call of nobody": (lambda ls: _set(ls, "reply_recv", "rpc", 99_999), "field `rpc`: "),
+    "a gap": (lambda ls: ls.pop(-3), "field `seq`: "),
+    "no end": (lambda ls: ls.pop(), "it has no end line"),
+    "a wrong count": (lambda ls: _set(ls, "end", "events", 3), "field `events`: the end line counts 3, "),
+    "another time": (lambda ls: _set(ls, "final", "t_ms", 0.0), "field `t_ms`: "),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_recording_is_refused_with_line_and_field(name: str) -> None:
+    change, said = BAD[name]
+    lines = quiet()
+    change(lines)
+    with pytest.raises(TraceError, match=r"^r:\d+: ") as error:
+        imported(lines)
+    assert said in str(error.value)
+
+
+def test_every_kind_of_line_is_read_or_known_to_be_none_of_the_specs() -> None:
+    """A kind that nobody reads would pass in silence."""
+    noise = {"header", "end", "started", "stop_begin", "client_req", "client_resp", "transfer_req", "transfer_resp"}
+    noise |= {"partition", "heal", "cut_oneway", "script", "faults_off", "hb_failed_obs", "hb_resumed_obs"}
+    kinds = {str(kind.__struct_config__.tag) for kind in AnyLine.__args__}
+    assert {str(kind.__struct_config__.tag) for kind in _READERS} == kinds - noise
+
+
+def test_a_line_left_out_of_a_recording_is_missed_where_the_next_one_needs_it() -> None:
+    lines = quiet()
+    place = next(k for k, line in enumerate(lines) if line["kind"] == "state" and line["state"] == "Leader")
+    found = checked(renumbered(lines[:place] + lines[place + 1 :]))
+    assert found.deviation is not None
+    assert ("Leader", "runCandidate") in _CHANGES
