@@ -8,6 +8,7 @@ from lockstep.conformance.interface import Outbox
 from lockstep.systems.hashicorp.codes import CODES
 from lockstep.systems.hashicorp.constants import CONSTANTS
 from lockstep.systems.hashicorp.floors import floors
+from lockstep.systems.hashicorp.picture import PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.hashicorp.reference import reference_location
@@ -29,4 +30,5 @@ HASHICORP = System(
     reached=reached,
     floors=floors,
     models=Path("hashicorp", "models"),
+    picture=PICTURE,
 )
