@@ -24,7 +24,7 @@ _NOT_WRITTEN = OUT_OF_RESOURCES | {errno.EIO}
 COMMANDS = {
     "check": ("check:command", "Check traces against the spec, step by step."),
     "completion": ("printing:completion", "Print the script for a shell's completion."),
-    "explain": ("explain:command", "Explain the code of a finding."),
+    "explain": ("printing:explain", "Explain the code of a finding."),
     "fleet": ("fleet:command", "Check many simulated clusters."),
     "graph": ("graph:command", "Draw the shortest path to a violation."),
     "import": ("import_:command", "Turn a recording or a log into a trace."),
@@ -34,6 +34,7 @@ COMMANDS = {
     "simulate": ("simulate:command", "Write traces of the Python reference."),
     "tamper": ("tamper:command", "Change a trace and count what the check notices."),
     "verify": ("verify:command", "Run the main job: all of the checks."),
+    "view": ("view:command", "Write a page to step through a trace."),
 }
 
 

@@ -1,4 +1,4 @@
-"""What other programs read: lockstep schema, lockstep completion."""
+"""What is only printed: lockstep schema, lockstep completion, lockstep explain."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 
 import click
 from click.shell_completion import get_completion_class
+
+from lockstep.cli.options import completing
 
 
 @click.command(name="schema")
@@ -31,4 +33,35 @@ def completion(shell: str) -> int:
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(cli, {}, "lockstep", "_LOCKSTEP_COMPLETE").source())
+    return 0
+
+
+def _codes() -> dict[str, str]:
+    from lockstep.report.explain import codes
+
+    return codes()
+
+
+@click.command(name="explain")
+@click.argument("code", required=False, shell_complete=completing(_codes))
+def explain(code: str | None) -> int:
+    """Explain the CODE of a finding, or list the codes.
+
+    The explanation of a property has the words of the spec, its definition, and the models that break it.
+
+    \b
+    lockstep explain LS202
+    lockstep explain TypeOK
+    """
+    from lockstep.report.explain import rule
+
+    if code is None:
+        for each, title in _codes().items():
+            click.echo(f"{each}  {title}")
+        return 0
+    try:
+        found = rule(code)
+    except KeyError as error:
+        raise click.BadParameter(f"there is no code {code!r}; `lockstep explain` lists them") from error
+    click.echo(f"{found.code} {found.title}\n\n{found.text}")
     return 0

@@ -13,6 +13,7 @@ from lockstep.conformance.both_ways import Run
 from lockstep.conformance.compare import Words
 from lockstep.conformance.interface import Interface, Outbox, no_location
 from lockstep.proofs.run import Lemmas
+from lockstep.systems.picture import Picture
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.format import Event, Header
@@ -122,7 +123,7 @@ class System:
 
     What is left out is not there: raw formats to import, a simulator, what a trace reaches of the protocol, the floors
     of a plan (given its compiled spec; that of the smaller fleet first), bounded models (the folder of their manifest,
-    below spec/), lemmas.
+    below spec/), lemmas, a picture of its states.
     """
 
     spec: str
@@ -143,6 +144,7 @@ class System:
     floors: Callable[[str, Spec], tuple[Floor, ...]] | None = None
     models: Path | None = None
     lemmas: Lemmas = field(default_factory=dict)
+    picture: Picture | None = None
 
     @property
     def module(self) -> Path:

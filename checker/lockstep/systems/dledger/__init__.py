@@ -11,6 +11,7 @@ from lockstep.conformance.interface import Outbox
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
 from lockstep.systems.dledger.floors import floors
+from lockstep.systems.dledger.picture import PICTURE
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
 from lockstep.systems.dledger.reference import reference_location
@@ -69,4 +70,5 @@ DLEDGER = System(
     lemmas=MappingProxyType(
         {"index_order_inductive": "lockstep.systems.dledger.lemmas.index_order_inductive"},
     ),
+    picture=PICTURE,
 )

@@ -11,6 +11,7 @@ from lockstep.conformance.interface import Outbox
 from lockstep.systems.hashicorp.codes import CODES
 from lockstep.systems.hashicorp.constants import CONSTANTS
 from lockstep.systems.hashicorp.floors import floors
+from lockstep.systems.hashicorp.picture import PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.hashicorp.reference import reference_location
@@ -53,4 +54,5 @@ HASHICORP = System(
             for name in ("quorum_match_index", "quorum_match_index_any_size", "applied_order_inductive")
         }
     ),
+    picture=PICTURE,
 )

@@ -1,0 +1,209 @@
+"""What a page shows of a trace, or of a model's counterexample: steps, states, and what is wrong."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict
+from lockstep.conformance.incremental import Branching
+from lockstep.models.counterexample import of_search
+from lockstep.models.manifest import Manifest, ModelEntry
+from lockstep.report.page.behaviour import Said, Shown, Step
+from lockstep.report.page.content import Subject
+from lockstep.report.page.sources import of_spec
+from lockstep.report.text import finding_text, verdict_text
+from lockstep.systems.judge import judge_known
+from lockstep.systems.opening import open_trace
+from lockstep.systems.picture import shown
+from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.specs import Switches, compiled, system_of
+from lockstep.systems.system import System
+from lockstep.tla.behaviour import Behaviour
+from lockstep.tla.explore import explore
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.project import module_texts
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.kinds import TlaError, Value
+
+#: So many steps are shown before what is wrong, or before the end, and so many after it.
+BEFORE, AFTER = 1_500, 500
+
+
+class NothingToViewError(BadInputError):
+    """There is no step to show; the message says why."""
+
+
+class NoVerdictError(GaveUpError):
+    """The check of a trace came to no verdict; the message says why."""
+
+
+def of_trace(path: Path, switches: Switches) -> tuple[Shown, Subject]:
+    """Return what a page shows of a trace of a system that lockstep knows: all of it, or the part around what is wrong.
+
+    Arguments: `switches`, constants that replace the header's.
+    Raises NothingToViewError where the trace is malformed, NoVerdictError where the check gave up.
+    """
+    verdict = judge_known(switches)(path)
+    if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
+        why = NothingToViewError if verdict.verdict is Verdict.MALFORMED else NoVerdictError
+        raise why(verdict_text(verdict).splitlines()[0])
+    trace = open_trace(path)
+    system = system_of(trace.header, trace.source)
+    spec = compiled(system, trace.header, trace.source, switches)
+    wrong = min((finding.line for finding in verdict.findings), default=None)
+    steps: deque[Step] = deque(maxlen=BEFORE + AFTER)
+    count = 0
+    for step in _replayed(TraceCheck(trace, spec, system.interface(spec)), spec):
+        count = step.number
+        if wrong is None or step.line is None or not steps or _is_near(steps, step, wrong):
+            steps.append(step)
+    behaviour = Shown(
+        title=f"{path.name}, {system.title}",
+        verdict=str(verdict.verdict),
+        reason=verdict.reason,
+        steps=tuple(steps),
+        count=count,
+        properties=tuple(dict.fromkeys([*spec.invariants, *spec.action_properties])),
+        said=tuple(_said(verdict, steps)),
+    )
+    return behaviour, subject_of(system, spec)
+
+
+def _is_near(steps: deque[Step], step: Step, wrong: int) -> bool:
+    """Tell whether a step is shown: until what is wrong all are, then so many that those before it stay."""
+    assert step.line is not None
+    return step.line <= wrong or len(steps) < BEFORE + AFTER or step.line <= wrong + AFTER
+
+
+def _replayed(check: TraceCheck, spec: Spec) -> Iterator[Step]:
+    """Take the steps of a trace once more, and evaluate every property in each state."""
+    state = check.initial()
+    properties = Branching(spec)
+    known = properties.standing(state)
+    number = 0
+    yield Step(0, "Init", {}, "", state.as_dict(), failed=known.failed)
+    for line, event in check.trace:
+        is_seen = check.reading.is_observation(event)
+        after = check.advance(state, line, event)
+        if is_seen and after is not None:
+            continue
+        number += 1
+        args = {} if is_seen else {**check.reading.arguments(line, event)}
+        args = {name: value for name, value in args.items() if shown(value) != event.node}
+        if after is None:
+            yield Step(number, event.action, args, event.node, state.as_dict(), line, is_refused=True)
+            return
+        failed, known = properties.step(state, known, after)
+        yield Step(number, event.action, args, event.node, after.as_dict(), line, failed)
+        state = after
+
+
+def _said(verdict: TraceVerdict, steps: deque[Step]) -> Iterator[Said]:
+    numbers = {step.line: step.number for step in steps}
+    for finding in verdict.findings:
+        lines = finding_text(verdict.source, finding).splitlines()
+        yield Said(numbers.get(finding.line, 0), _title(finding), tuple(line.strip() for line in lines[1:]))
+
+
+def _title(finding: Finding) -> str:
+    return finding_text("", finding).splitlines()[0].partition(": ")[2]
+
+
+def of_model(manifest: Manifest, model: ModelEntry, system: System) -> tuple[Shown, Subject]:
+    """Return what a page shows of the counterexample of a model, found by a search of the compiled spec.
+
+    Raises NothingToViewError where the model has none.
+    """
+    module, cfg = manifest.files(model)
+    spec = load_spec(module, cfg, search_path=manifest.library)
+    found = explore(spec, check_deadlock=model.deadlock)
+    if found.violation is None:
+        raise NothingToViewError(f"{model.name} has no violation to view")
+    behaviour = of_search(spec, found.violation)
+    label = found.violation.label
+    subject = subject_of(system, spec, module)
+    return shown_of(behaviour, subject, model.name, label, system), subject
+
+
+def shown_of(behaviour: Behaviour, subject: Subject, name: str, label: str, system: System | None) -> Shown:
+    """Return what a page shows of a counterexample; `label` is what it violates, `name` what it is called."""
+    spec = subject.spec
+    steps = tuple(_of_behaviour(behaviour, spec, system))
+    last = steps[-1].number
+    return Shown(
+        title=f"{name}: {label}",
+        verdict=str(Verdict.VIOLATED),
+        reason=f"{label} is violated in step {last}" if behaviour.back_to is None else f"{label} is violated",
+        steps=steps,
+        count=last,
+        properties=tuple(dict.fromkeys([*spec.invariants, *spec.action_properties])),
+        said=(Said(last, f"{label} is violated", tuple(_why(label, steps, subject))),),
+        back_to=behaviour.back_to,
+    )
+
+
+def _why(name: str, steps: Sequence[Step], subject: Subject) -> Iterator[str]:
+    """Yield where a property is false at the last step: for which elements of its quantifiers, and its definition."""
+    spec, after = subject.spec, subject.spec.state(steps[-1].state)
+    before = spec.state(steps[-2].state) if len(steps) > 1 else after
+    for elements in false_for(spec, name, before, after):
+        yield f"false for {', '.join(map(shown, elements))}"
+    place = spec.property_places.get(name)
+    if place is not None:
+        yield str(place)
+        yield from of_spec(subject.texts, place).splitlines()
+
+
+def false_for(spec: Spec, name: str, before: State, after: State) -> Iterator[tuple[Value, ...]]:
+    """Yield the elements that the quantifiers of a property bind where it is false of a step, or of the state after it.
+
+    Of a property that is not quantified, and of sets that are not known before, it yields nothing.
+    """
+    for part in spec.parts.get(name, ()):
+        states = (before, after) if part.of_step else (after, None)
+        for elements in part.elements:
+            try:
+                holds = part.holds(*states, *elements)
+            except TlaError:
+                continue
+            if elements and not holds:
+                yield elements
+
+
+def _of_behaviour(behaviour: Behaviour, spec: Spec, system: System | None) -> Iterator[Step]:
+    properties = Branching(spec)
+    state = spec.state(behaviour.steps[0].state)
+    known = properties.standing(state)
+    for number, taken in enumerate(behaviour.steps):
+        after = spec.state(taken.state)
+        failed, known = (known.failed, known) if number == 0 else properties.step(state, known, after)
+        args = dict(taken.args or {})
+        node = _node(args, after, system)
+        others = {name: value for name, value in args.items() if shown(value) != node}
+        yield Step(number, taken.action or "", others, node, taken.state, failed=failed)
+        state = after
+
+
+def _node(args: Mapping[str, Value], state: State, system: System | None) -> str:
+    """Return the node that takes a step: the first argument that is one."""
+    if system is None or system.picture is None:
+        return ""
+    nodes = set(state[system.picture.nodes].d)
+    return next((shown(value) for value in args.values() if value in nodes), "")
+
+
+def subject_of(system: System, spec: Spec, module: Path | None = None) -> Subject:
+    """Return what a behaviour is of; `module` is the root module, if it is not the system's."""
+    network = None if system.outbox is None else system.outbox.network
+    texts = {**module_texts(system.module), **({} if module is None else module_texts(module))}
+    return Subject(spec, texts, system.locate, system.picture, network)
+
+
+def system_of_manifest(manifest: Manifest) -> System:
+    """Return the system whose models a manifest lists."""
+    return next(system for system in SYSTEMS.values() if system.manifest == manifest.path)

@@ -1,0 +1,51 @@
+"""The lines of an action: in the spec, and in the Python reference."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from lockstep.tla.syntax.tree import Location
+
+
+def of_spec(texts: dict[str, str], place: Location) -> str:
+    """Return the lines of a definition, with the comment above it; "" where they are not known.
+
+    Arguments: `texts`, the text of each module by its name.
+    """
+    lines = texts.get(place.module, "").splitlines()
+    if place.end_line > len(lines):
+        return ""
+    begin = place.line - 1
+    while begin > 0 and lines[begin - 1].lstrip().startswith("\\*"):
+        begin -= 1
+    return "\n".join(lines[begin : place.end_line])
+
+
+def of_reference(location: str) -> str:
+    """Return the lines of the function at FILE:LINE, a file of the reference; "" where there is none."""
+    name, _, line = location.rpartition(":")
+    if not name:
+        return ""
+    file = _found(Path(name))
+    if file is None:
+        return ""
+    text = file.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            begin = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            if begin <= int(line) <= node.lineno:
+                lines = text.splitlines()[begin - 1 : node.end_lineno]
+                indent = len(lines[0]) - len(lines[0].lstrip())
+                return "\n".join(each[indent:] for each in lines)
+    return ""
+
+
+def _found(name: Path) -> Path | None:
+    """Find a file of the reference, in a checkout or where the package is installed."""
+    import raftref
+
+    package = Path(raftref.__file__).parent
+    within = name.parts[name.parts.index("raftref") + 1 :] if "raftref" in name.parts else name.parts
+    file = package.joinpath(*within)
+    return file if file.is_file() else None

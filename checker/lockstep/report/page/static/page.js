@@ -1,0 +1,551 @@
+"use strict";
+// Everything of the behaviour is put into the page as text; nothing of it is ever markup.
+(() => {
+  const SVG = "http://www.w3.org/2000/svg";
+  const COLUMN = 26, LANE = 46, MARGIN = 24;       // of the diagram, in pixels
+  const CELL = 58, BOX = 30, ROW = 15, LEFT = 44;  // of a log
+  const content = JSON.parse(document.getElementById("content").textContent);
+  const { steps, nodes, messages, actions, properties, said } = content;
+  const at = (id) => document.getElementById(id);
+  const first = steps[0].number, last = steps.length - 1;
+  let current = -1, hits = [], chosen = null;
+
+  // ---- Making elements ------------------------------------------------------------------------------
+
+  function make(tag, text, name) {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    if (name) made.className = name;
+    return made;
+  }
+
+  function draw(tag, attributes, text) {
+    const made = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+
+  const titled = (shape, text) => { shape.append(draw("title", {}, text)); return shape; };
+
+  // ---- What is known of a step ----------------------------------------------------------------------
+
+  // Of each node, the steps that change how it is drawn; a binary search finds what holds at a step.
+  const looks = nodes.map(() => []);
+  steps.forEach((step, place) => {
+    for (const [node, look] of Object.entries(step.looks)) looks[node].push([place, look]);
+  });
+
+  function lookAt(node, place) {
+    const known = looks[node];
+    let low = 0, high = known.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (known[middle][0] <= place) low = middle + 1; else high = middle;
+    }
+    return low ? known[low - 1][1] : null;
+  }
+
+  const placeOf = (number) => Math.max(0, Math.min(last, number - first));
+  const actionOf = (step) => actions[step.action].name || "a step without a name";
+  const nodeOf = (step) => (step.node < 0 ? "" : nodes[step.node]);
+
+  function called(step) {
+    const args = step.args.map(([name, value]) => `${name} = ${value.length > 60 ? value.slice(0, 59) + "…" : value}`);
+    return args.length ? `${actionOf(step)}(${args.join(", ")})` : actionOf(step);
+  }
+
+  // A message that one sent later overtakes in its channel is late.
+  function markLate() {
+    const channels = new Map();
+    for (const message of messages) {
+      const key = `${message.src} ${message.dst}`;
+      if (!channels.has(key)) channels.set(key, []);
+      channels.get(key).push(message);
+    }
+    for (const channel of channels.values()) {
+      channel.sort((a, b) => (a.sent ?? -1) - (b.sent ?? -1));
+      let earliest = Infinity;
+      for (const message of channel.reverse()) {
+        if (message.fate !== "received") continue;
+        message.late = message.ended > earliest;
+        earliest = Math.min(earliest, message.ended);
+      }
+    }
+  }
+  markLate();
+
+  const wrong = [...new Set([
+    ...said.map((each) => each.number - first),
+    ...steps.flatMap((step, place) => (step.failed.length || step.refused ? [place] : [])),
+  ])].filter((place) => place >= 0 && place <= last).sort((a, b) => a - b);
+  const firstWrong = said.length ? placeOf(Math.min(...said.map((each) => each.number))) : wrong[0];
+
+  // ---- The diagram ----------------------------------------------------------------------------------
+
+  const scroller = at("scroller"), canvas = at("canvas");
+  const xOf = (place) => MARGIN + place * COLUMN;
+  const yOf = (node) => LANE / 2 + node * LANE;
+  const height = nodes.length * LANE + 34;
+  let drawn = null;
+
+  function downs(node) {
+    const spans = [];
+    let since = null;
+    for (const [place, look] of looks[node]) {
+      if (!look.up && since === null) since = place;
+      if (look.up && since !== null) { spans.push([since, place]); since = null; }
+    }
+    if (since !== null) spans.push([since, last]);
+    return spans;
+  }
+  const gaps = nodes.map((_, node) => downs(node));
+
+  function path(message) {
+    const x1 = xOf(message.sent === null ? 0 : message.sent - first), y1 = yOf(message.src);
+    const y2 = yOf(message.dst);
+    if (message.fate === "received") return [x1, y1, xOf(message.ended - first), y2];
+    if (message.fate === "lost") return [x1, y1, xOf(message.ended - first), (y1 + y2) / 2];
+    return [x1, y1, x1 + COLUMN, y1 + (y2 - y1) * 0.4];
+  }
+
+  function told(message) {
+    const copy = message.copy ? ", a copy that the network made" : "";
+    const late = message.late ? ", overtaken by a later one" : "";
+    const sent = message.sent === null ? "" : `, sent by step ${message.sent}`;
+    const end = message.ended === null ? ", under way" : `, ${message.fate} by step ${message.ended}`;
+    return `${message.label} from ${nodes[message.src]} to ${nodes[message.dst]}${sent}${end}${copy}${late}`;
+  }
+
+  function arrow(message) {
+    const [x1, y1, x2, y2] = path(message);
+    const group = draw("g", {});
+    const kind = `flight${message.copy ? " copy" : ""}${message.fate === "lost" ? " lost" : ""}`;
+    group.append(draw("line", { x1, y1, x2, y2, class: kind + (message === chosen ? " chosen" : "") }));
+    if (message.fate === "received") {
+      const length = Math.hypot(x2 - x1, y2 - y1) || 1, ux = (x2 - x1) / length, uy = (y2 - y1) / length;
+      const [tx, ty] = [x2 - ux * 6, y2 - uy * 6];
+      group.append(draw("path", {
+        d: `M ${tx} ${ty} L ${tx - ux * 8 - uy * 4} ${ty - uy * 8 + ux * 4} L ${tx - ux * 8 + uy * 4} ${ty - uy * 8 - ux * 4} z`,
+        class: "head",
+      }));
+    }
+    const glyph = message.fate === "lost" ? "✕" : message.fate === "under way" ? "…" : message.late ? "late" : "";
+    const aside = message.late ? 26 : 0;
+    if (glyph) group.append(draw("text", { x: x2 - aside, y: y2 + 4 - aside / 2, class: "glyph" }, glyph));
+    if (message.copy) group.append(draw("text", { x: (x1 + x2) / 2, y: (y1 + y2) / 2, class: "glyph" }, "×2"));
+    const hit = titled(draw("line", { x1, y1, x2, y2, class: "hit" }), told(message));
+    hit.addEventListener("click", () => choose(message));
+    group.append(hit);
+    return group;
+  }
+
+  function dot(step, place) {
+    const x = xOf(place), node = step.node;
+    const y = node < 0 ? height - 26 : yOf(node);
+    const name = node < 0 ? "net" : "dot";
+    const shape = node < 0 ? draw("rect", { x: x - 4, y: y - 4, width: 8, height: 8, class: name })
+      : draw("circle", { cx: x, cy: y, r: 5, class: name });
+    shape.addEventListener("click", () => show(place));
+    return titled(shape, `${step.number}  ${called(step)}`);
+  }
+
+  function drawWindow() {
+    if (!nodes.length) return;
+    const from = Math.max(0, Math.floor((scroller.scrollLeft - 400) / COLUMN));
+    const to = Math.min(last, Math.ceil((scroller.scrollLeft + scroller.clientWidth + 400) / COLUMN));
+    drawn = [from, to];
+    const left = xOf(from) - MARGIN, width = xOf(to) + MARGIN - left;
+    const svg = draw("svg", { width, height, viewBox: `${left} 0 ${width} ${height}`, "aria-hidden": "true" });
+    svg.style.left = `${left}px`;
+    svg.append(draw("rect", { x: xOf(current) - COLUMN / 2, y: 0, width: COLUMN, height, class: "here" }));
+    nodes.forEach((_, node) => {
+      svg.append(draw("line", { x1: left, y1: yOf(node), x2: left + width, y2: yOf(node), class: "lane" }));
+      for (const [begin, end] of gaps[node]) {
+        if (begin > to || end < from) continue;
+        const y = yOf(node);
+        svg.append(draw("line", { x1: xOf(begin), y1: y, x2: xOf(end), y2: y, class: "down" }));
+        svg.append(draw("text", { x: xOf(begin), y: y - 10, class: "glyph" }, "down"));
+      }
+    });
+    for (const message of messages) {
+      const begin = (message.sent ?? first) - first, end = message.ended === null ? begin + 1 : message.ended - first;
+      if (begin <= to && end >= from) svg.append(arrow(message));
+    }
+    for (let place = from; place <= to; place += 1) {
+      svg.append(dot(steps[place], place));
+      if (place === current || place % 10 === 0) {
+        svg.append(draw("text", { x: xOf(place), y: height - 4, "text-anchor": "middle" }, String(steps[place].number)));
+      }
+    }
+    for (const place of wrong) {
+      if (place < from || place > to) continue;
+      const y = steps[place].node < 0 ? height - 26 : yOf(steps[place].node);
+      svg.append(titled(draw("circle", { cx: xOf(place), cy: y, r: 11, class: "wrong" }), "what is wrong"));
+    }
+    canvas.replaceChildren(svg);
+  }
+
+  function choose(message) {
+    chosen = message;
+    const fields = message.fields.map(([name, value]) => `${name} = ${value}`).join(", ");
+    at("message").textContent = `${told(message)}: ${fields}`;
+    drawWindow();
+  }
+
+  function keepInSight() {
+    const x = xOf(current), margin = 3 * COLUMN;
+    if (x < scroller.scrollLeft + margin || x > scroller.scrollLeft + scroller.clientWidth - margin) {
+      scroller.scrollTo({ left: x - scroller.clientWidth / 2, behavior: "instant" });
+    }
+  }
+
+  // ---- What a node knows ----------------------------------------------------------------------------
+
+  const panels = nodes.map((name, node) => {
+    const panel = make("article", undefined, "node");
+    panel.dataset.node = name;
+    at("nodes").append(panel);
+    return { panel, look: undefined, before: undefined, acts: undefined };
+  });
+
+  function showNodes() {
+    const base = leastIndex();
+    panels.forEach((kept, node) => {
+      const look = lookAt(node, current), before = current ? lookAt(node, current - 1) : look;
+      const acts = steps[current].node === node;
+      kept.panel.classList.toggle("acts", acts);
+      if (kept.look === look && kept.before === before && kept.base === base) return;
+      Object.assign(kept, { look, before, base });
+      kept.panel.classList.toggle("stopped", !look.up);
+      const drawing = log(look, before, base);
+      const focused = kept.panel.contains(document.activeElement);
+      kept.panel.replaceChildren(heading(nodes[node], look, before), drawing);
+      if (focused) drawing.focus();
+      // The end of a long log is what steps change.
+      drawing.scrollLeft = Math.max(0, drawing.scrollWidth - drawing.clientWidth - 200);
+    });
+  }
+
+  function heading(name, look, before) {
+    const line = make("h3", `${name}: ${look.role} `);
+    const facts = make("span", undefined, "facts");
+    const old = new Map(before.facts);
+    look.facts.forEach(([fact, value], index) => {
+      facts.append(make("span", `${index ? " · " : ""}${fact} ${value}`, old.get(fact) === value ? "" : "new"));
+    });
+    line.append(facts);
+    return line;
+  }
+
+  function log(look, before, base) {
+    const frame = make("div", undefined, "log");
+    frame.tabIndex = 0;  // it scrolls, by keys too
+    frame.setAttribute("role", "group");
+    frame.setAttribute("aria-label", "log and indexes");
+    const all = [...look.log, ...before.log];
+    const most = Math.max(base, ...all.map(([index]) => index), ...look.marks.map(([, index]) => index));
+    const x = (index) => LEFT + Math.max(index - base, -0.6) * CELL;
+    const old = new Map(before.marks), rows = inRows(look.marks, old), width = LEFT + (most - base + 1) * CELL + 330;
+    const top = 30, tall = top + BOX + 6 + rows.length * ROW;
+    const svg = draw("svg", { width, height: tall, viewBox: `0 0 ${width} ${tall}`, role: "img" });
+    svg.append(draw("title", {}, inWords(look)));
+    if (look.snapshot !== null && look.snapshot >= base) {
+      const wide = (look.snapshot - base + 1) * CELL;
+      svg.append(titled(draw("rect", { x: x(base) - 2, y: top - 2, width: wide, height: BOX + 4, class: "snapshot" }),
+        `a snapshot stands for the entries up to ${look.snapshot}`));
+    }
+    const kept = new Map(look.log.map((entry) => [entry[0], entry]));
+    for (const entry of look.log) box(svg, entry, x(entry[0]), top, BOX);
+    for (const entry of before.log) {
+      const now = kept.get(entry[0]);
+      if (now && now[1] === entry[1] && now[2] === entry[2]) continue;
+      cut(svg, entry, x(entry[0]), now ? 12 : top, now ? 16 : BOX);
+    }
+    for (let index = base; index <= most; index += 1) {
+      svg.append(draw("text", { x: x(index) + CELL / 2 - 3, y: 10, class: "index" }, String(index)));
+    }
+    rows.forEach((row, place) => pointer(svg, row, x, top + BOX + 6 + place * ROW));
+    frame.append(svg);
+    return frame;
+  }
+
+  function box(svg, [index, term, text, committed], x, y, tall) {
+    const name = `t${((term % 6) + 6) % 6}${committed ? "" : " uncommitted"}`;
+    const known = committed ? "committed here" : "not known here to be committed";
+    const group = draw("g", {});
+    group.append(draw("rect", { x, y, width: CELL - 6, height: tall, rx: 2, class: name }));
+    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + 13 }, text.length > 8 ? text.slice(0, 7) + "…" : text));
+    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + 26 }, `term ${term}`));
+    svg.append(titled(group, `entry ${index}: ${text}, term ${term}, ${known}`));
+  }
+
+  function cut(svg, [index, term, text], x, y, tall) {
+    const group = draw("g", {});
+    group.append(draw("rect", { x, y, width: CELL - 6, height: tall, class: "cut" }));
+    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + tall / 2 + 4 }, `${text.slice(0, 5)} t${term}`));
+    group.append(draw("line", { x1: x, y1: y + tall / 2, x2: x + CELL - 6, y2: y + tall / 2, class: "strike" }));
+    svg.append(titled(group, `entry ${index}: ${text}, term ${term}, is cut by this step`));
+  }
+
+  // The logs of all nodes begin at the same index, so that their entries stand below each other.
+  function leastIndex() {
+    const all = panels.flatMap((_, node) => [lookAt(node, current), lookAt(node, Math.max(0, current - 1))])
+      .flatMap((look) => [...look.log.map(([index]) => index), ...look.marks.map(([, index]) => Math.max(index, 0))]);
+    return all.length ? Math.min(...all) : 0;
+  }
+
+  // Indexes that point to one entry share a row, but for those that the step moves.
+  function inRows(marks, old) {
+    const rows = [], still = new Map();
+    for (const [name, index] of marks) {
+      const was = old.get(name);
+      if (was !== undefined && was !== index) { rows.push({ names: [name], index, was }); continue; }
+      if (!still.has(index)) { still.set(index, { names: [], index }); rows.push(still.get(index)); }
+      still.get(index).names.push(name);
+    }
+    return rows;
+  }
+
+  function pointer(svg, { names, index, was }, x, y) {
+    const tip = (each) => x(each) + CELL / 2 - 3;
+    const shape = (each) => `M ${tip(each)} ${y} l 5 9 h -10 z`;
+    const moved = was !== undefined, name = names.join(", ");
+    if (moved) svg.append(titled(draw("path", { d: shape(was), class: "ghost" }), `${name} was ${was}`));
+    svg.append(draw("path", { d: shape(index), class: "mark" }));
+    const words = `${name} ${index < 0 ? "none" : index}${moved ? ` (was ${was < 0 ? "none" : was})` : ""}`;
+    svg.append(draw("text", { x: Math.max(tip(index), moved ? tip(was) : 0) + 9, y: y + 9,
+      class: moved ? "label moved" : "label" }, words));
+  }
+
+  function inWords(look) {
+    const entries = look.log.map(([index, term, text, committed]) =>
+      `${index}: ${text}, term ${term}${committed ? ", committed" : ""}`);
+    const marks = look.marks.map(([name, index]) => `${name} ${index}`);
+    return `Log: ${entries.join("; ") || "empty"}. ${marks.join(", ")}.`;
+  }
+
+  // ---- The step -------------------------------------------------------------------------------------
+
+  function showStep() {
+    const step = steps[current];
+    const line = step.line === undefined ? "" : `, line ${step.line}`;
+    at("action").textContent = `${step.number}  ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${line}`;
+    showSaid(step);
+    showChanges(step);
+    showCode(actions[step.action]);
+  }
+
+  function showSaid(step) {
+    const found = said.filter((each) => each.number === step.number);
+    const parts = found.flatMap((each) => [make("p", each.title, "bad"), make("pre", each.lines.join("\n"))]);
+    const names = step.failed.map((index) => properties[index]).filter((name) => !found.some((each) => each.title.includes(name)));
+    if (names.length) parts.push(make("p", `false here: ${names.join(", ")}`, "bad"));
+    if (current === last && content.backTo !== null) {
+      const stays = content.backTo === step.number;
+      parts.push(make("p", stays ? "The behaviour stays in this state for ever." : `From here it goes back to step ${content.backTo}, for ever.`));
+    }
+    at("said").replaceChildren(...parts);
+  }
+
+  function showChanges(step) {
+    const parts = [];
+    const mine = messages.filter((message) => message.sent === step.number || message.ended === step.number);
+    if (mine.length) {
+      const row = make("p", "Messages: ");
+      for (const message of mine) {
+        const what = message.ended === step.number ? message.fate : message.copy ? "doubled" : "sent";
+        const button = make("button", `${what} ${message.label} (${nodes[message.src]} to ${nodes[message.dst]})`);
+        button.type = "button";
+        button.addEventListener("click", () => choose(message));
+        row.append(button, " ");
+      }
+      parts.push(row);
+    }
+    if (step.changed.length) {
+      const table = make("table"), head = make("tr");
+      ["what changes", "before", "after"].forEach((title) => {
+        const cell = make("th", title);
+        cell.scope = "col";
+        head.append(cell);
+      });
+      table.append(head);
+      for (const [path, old, now] of step.changed) {
+        const row = make("tr");
+        row.append(make("td", path), make("td", old, "old"), make("td", now));
+        table.append(row);
+      }
+      parts.push(table);
+    } else if (current) {
+      parts.push(make("p", step.refused ? "The spec does not allow this step; the state is that before it." : "No variable changes."));
+    }
+    at("changes").replaceChildren(...parts);
+  }
+
+  function showCode(action) {
+    const parts = [];
+    for (const [language, place, text] of [["TLA+", action.place, action.tla], ["Python", action.location, action.python]]) {
+      if (!text) continue;
+      const figure = make("figure");
+      figure.append(make("figcaption", `${language}  ${place}`), make("pre", text));
+      parts.push(figure);
+    }
+    at("code").replaceChildren(...parts);
+  }
+
+  // ---- The strip of properties ----------------------------------------------------------------------
+
+  function makeStrip() {
+    const failing = properties.map((_, index) => steps.flatMap((step, place) => (step.failed.includes(index) ? [place] : [])));
+    const bad = properties.flatMap((_, index) => (failing[index].length ? [index] : []));
+    const good = properties.flatMap((_, index) => (failing[index].length ? [] : [index]));
+    const row = (index) => {
+      const line = make("div", undefined, "property"), count = failing[index].length;
+      const word = count ? `false after ${count} of ${steps.length} steps` : "holds throughout";
+      const name = make("span", `${count ? "✕" : "✓"} ${properties[index]}`, count ? "name bad" : "name");
+      name.title = properties[index];
+      const svg = draw("svg", { viewBox: `0 0 ${steps.length} 1`, preserveAspectRatio: "none", role: "img" });
+      svg.append(draw("title", {}, `${properties[index]}: ${word}`));
+      svg.append(draw("rect", { x: 0, y: 0.3, width: steps.length, height: 0.4, class: "holds" }));
+      for (const place of failing[index]) svg.append(draw("rect", { x: place, y: 0, width: 1, height: 1, class: "fails" }));
+      svg.append(draw("line", { x1: 0, x2: 0, y1: 0, y2: 1, class: "now" }));
+      line.append(name, svg);
+      return line;
+    };
+    at("strip").append(...bad.map(row));
+    if (good.length) {
+      const more = make("details");
+      more.append(make("summary", `${good.length} ${bad.length ? "other " : ""}properties hold in every step`), ...good.map(row));
+      at("strip").append(more);
+    }
+  }
+
+  function showStrip() {
+    for (const line of at("strip").querySelectorAll(".now")) {
+      line.setAttribute("x1", current + 0.5);
+      line.setAttribute("x2", current + 0.5);
+    }
+  }
+
+  // ---- Going from step to step ----------------------------------------------------------------------
+
+  function show(place) {
+    const next = Math.max(0, Math.min(last, place));
+    if (next === current) return;
+    current = next;
+    chosen = null;
+    at("message").textContent = "";
+    const step = steps[current];
+    at("scrubber").value = String(current);
+    at("scrubber").setAttribute("aria-valuetext", `step ${step.number}: ${called(step)}`);
+    at("position").textContent = `${step.number} of ${content.count}`;
+    if (nodes.length) { keepInSight(); drawWindow(); showNodes(); }
+    showStrip();
+    showStep();
+    const failed = step.failed.map((index) => properties[index]);
+    at("live").textContent = `Step ${step.number}: ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}`
+      + `${step.refused ? ", which the spec does not allow" : ""}${failed.length ? `. False: ${failed.join(", ")}` : ""}`;
+    history.replaceState(null, "", `#step=${step.number}`);
+  }
+
+  function sameNode(direction) {
+    const node = steps[current].node;
+    for (let place = current + direction; place >= 0 && place <= last; place += direction) {
+      if (steps[place].node === node) return show(place);
+    }
+  }
+
+  const texts = steps.map((step) => `${called(step)} ${nodeOf(step)}`.toLowerCase());
+
+  function search() {
+    const wanted = at("search").value.trim().toLowerCase();
+    hits = wanted ? texts.flatMap((text, place) => (text.includes(wanted) ? [place] : [])) : [];
+    at("hits").textContent = wanted ? `${hits.length} ${hits.length === 1 ? "step" : "steps"}` : "";
+  }
+
+  function nextHit() {
+    if (hits.length) show(hits.find((place) => place > current) ?? hits[0]);
+  }
+
+  function theme(dark) {
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+  }
+
+  const isDark = () => document.documentElement.dataset.theme === "dark";
+
+  function toggleHelp() {
+    at("keys").hidden = !at("keys").hidden;
+    at("help").setAttribute("aria-expanded", String(!at("keys").hidden));
+  }
+
+  const keys = {
+    ArrowLeft: () => show(current - 1),
+    ArrowRight: () => show(current + 1),
+    Home: () => show(0),
+    End: () => show(last),
+    n: () => sameNode(1),
+    p: () => sameNode(-1),
+    v: () => firstWrong !== undefined && show(firstWrong),
+    d: () => theme(!isDark()),
+    "?": toggleHelp,
+    "/": () => at("search").focus(),
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target === at("search")) {
+      if (event.key === "Enter") nextHit();
+      if (event.key === "Escape") at("search").blur();
+      return;
+    }
+    if (Object.hasOwn(keys, event.key)) {
+      event.preventDefault();
+      keys[event.key]();
+    }
+  });
+
+  function stepOfAddress() {
+    const found = /^#step=(\d+)$/.exec(location.hash);
+    return found ? placeOf(Number(found[1])) : null;
+  }
+
+  function begin() {
+    theme(matchMedia("(prefers-color-scheme: dark)").matches);
+    at("title").textContent = content.title;
+    const left = content.count - last;
+    const part = left ? ` Shown are steps ${first} to ${steps[last].number} of ${content.count}.` : "";
+    at("verdict").append(make("span", content.verdict, content.verdict === "holds" ? "good" : "bad"), `: ${content.reason}.${part}`);
+    at("scrubber").max = String(last);
+    at("wrong").hidden = firstWrong === undefined;
+    for (const [id, key] of [["first", "Home"], ["back", "ArrowLeft"], ["forward", "ArrowRight"], ["last", "End"],
+      ["wrong", "v"], ["theme", "d"], ["help", "?"]]) at(id).addEventListener("click", keys[key]);
+    at("scrubber").addEventListener("input", () => show(Number(at("scrubber").value)));
+    at("search").addEventListener("input", search);
+    addEventListener("hashchange", () => { const place = stepOfAddress(); if (place !== null) show(place); });
+    const table = at("initial").querySelector("table");
+    for (const [name, value] of content.initial) {
+      const row = make("tr");
+      row.append(make("td", name), make("td", value));
+      table.append(row);
+    }
+    makeStrip();
+    at("diagram").hidden = at("nodes").hidden = !nodes.length;
+    nodes.forEach((name) => at("lanes").append(make("div", name, "lane")));
+    canvas.style.width = `${xOf(last) + MARGIN}px`;
+    canvas.style.height = `${height}px`;
+    let asked = false;
+    scroller.addEventListener("scroll", () => {
+      if (asked) return;
+      asked = true;
+      requestAnimationFrame(() => {
+        asked = false;
+        const from = scroller.scrollLeft / COLUMN, to = (scroller.scrollLeft + scroller.clientWidth) / COLUMN;
+        if (!drawn || (from < drawn[0] + 4 && drawn[0] > 0) || (to > drawn[1] - 4 && drawn[1] < last)) drawWindow();
+      });
+    });
+    addEventListener("resize", drawWindow);
+    show(stepOfAddress() ?? firstWrong ?? 0);
+  }
+
+  begin();
+})();

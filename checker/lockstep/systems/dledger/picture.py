@@ -1,0 +1,66 @@
+"""How a node of DLedger is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lockstep.systems.picture import Entry, Look, Mark, Picture, Variables, shown
+from lockstep.tla.values.kinds import Value
+
+
+def _look(state: Variables, node: Value) -> Look:
+    mine = state["node"].d[node].d
+    is_leader = mine["role"] == "LEADER"
+    facts = [("currTerm", str(mine["currTerm"])), ("currVoteFor", shown(mine["currVoteFor"]))]
+    if is_leader:
+        facts += [
+            (f"dispatcher of {shown(peer)}", str(dispatcher.d["type"]))
+            for peer, dispatcher in _by_peer(mine["dispatchers"])
+        ]
+    else:
+        facts.append(("leaderId", shown(mine["leaderId"])))
+    return Look(
+        role=mine["role"],
+        is_up=mine["role"] != "DOWN",
+        facts=tuple(facts),
+        log=tuple(
+            Entry(index, entry.d["term"], shown(entry.d["value"]), index <= mine["committedIndex"])
+            for index, entry in enumerate(mine["log"])
+        ),
+        marks=tuple(_marks(mine, is_leader)),
+    )
+
+
+def _marks(mine: dict[str, Value], is_leader: bool) -> Iterator[Mark]:
+    yield Mark("ledgerEndIndex", len(mine["log"]) - 1)
+    for name in ("committedIndex", "checkPoint", "lastAppliedIndex"):
+        yield Mark(name, mine[name])
+    if not is_leader:
+        return
+    yield Mark("lastQuorumIndex", mine["lastQuorumIndex"])
+    for peer, index in _by_peer(mine["peerWaterMarks"]):
+        yield Mark(f"waterMark of {shown(peer)}", index)
+    for peer, dispatcher in _by_peer(mine["dispatchers"]):
+        for name in ("writeIndex", "compareIndex"):
+            yield Mark(f"{name} of {shown(peer)}", dispatcher.d[name])
+
+
+def _by_peer(table: Value) -> list[tuple[Value, Value]]:
+    """List what a node keeps of each of its peers; of a group of one there are none."""
+    return [] if isinstance(table, tuple) else sorted(table.d.items(), key=lambda each: shown(each[0]))
+
+
+def _label(message: Value) -> str:
+    m = message.d
+    what = m["type"] if m["kind"] == "request" else f"{m['type']}: {m['code']}"
+    return f"{what} {m['index']}" if "index" in m else f"{what}, term {m['term']}"
+
+
+PICTURE = Picture(
+    nodes="node",
+    look=_look,
+    label=_label,
+    loses=frozenset({"Lose"}),
+    doubles=frozenset({"Duplicate"}),
+    changes=frozenset({"awaited"}),
+)

@@ -1,0 +1,75 @@
+"""How a server of hashicorp/raft is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lockstep.systems.picture import Entry, Look, Mark, Picture, Variables, shown
+from lockstep.tla.values.kinds import Value
+
+
+def _look(state: Variables, node: Value) -> Look:
+    mine = state["node"].d[node].d
+    is_leader = mine["role"] == "Leader"
+    vote = f"{shown(mine['lastVoteCand'])} in term {mine['lastVoteTerm']}"
+    return Look(
+        role=mine["role"],
+        is_up=mine["role"] != "Shutdown",
+        facts=(
+            ("currentTerm", str(mine["currentTerm"])),
+            ("lastVote", vote),
+            ("leader", shown(mine["leader"])),
+            ("fsm", str(mine["fsm"].d["index"])),
+        ),
+        log=tuple(
+            Entry(index, entry.d["term"], _held(entry.d), index <= mine["commitIndex"])
+            for index, entry in _entries(mine["log"])
+        ),
+        marks=tuple(_marks(mine, node, is_leader)),
+        snapshot=mine["lastSnapshot"].d["index"] or None,
+    )
+
+
+def _entries(log: Value) -> list[tuple[int, Value]]:
+    """List a log by its indexes; with a gap it is no sequence."""
+    return list(enumerate(log, start=1)) if isinstance(log, tuple) else sorted(log.d.items())
+
+
+def _held(entry: dict[str, Value]) -> str:
+    if entry["type"] == "Command":
+        return shown(entry["value"])
+    if entry["type"] == "Configuration":
+        return f"voters {shown(entry['configuration'].d['voters'])}"
+    return str(entry["type"])
+
+
+def _marks(mine: dict[str, Value], node: Value, is_leader: bool) -> Iterator[Mark]:
+    yield Mark("lastLogIndex", mine["lastLog"].d["index"])
+    yield Mark("commitIndex", mine["commitIndex"])
+    yield Mark("lastApplied", mine["lastApplied"])
+    if not is_leader:
+        return
+    marks, runners = mine["leaderState"].d["matchIndexes"].d, mine["replication"].d
+    for peer in sorted(runners, key=shown):
+        if peer != node and runners[peer].d["running"]:
+            yield Mark(f"nextIndex of {shown(peer)}", runners[peer].d["nextIndex"])
+            yield Mark(f"matchIndex of {shown(peer)}", marks[peer])
+
+
+def _label(message: Value) -> str:
+    m = message.d
+    if m["kind"] == "request":
+        entries = m.get("entries", ())
+        return f"{m['type']} {m['prevLogEntry']} +{len(entries)}" if m["type"] == "AppendEntries" else str(m["type"])
+    said = next((m[name] for name in ("granted", "success") if name in m), None)
+    return f"{m['type']}: {'done' if said is None else 'yes' if said else 'no'}"
+
+
+PICTURE = Picture(
+    nodes="node",
+    look=_look,
+    label=_label,
+    loses=frozenset({"Lose"}),
+    doubles=frozenset({"Duplicate"}),
+    changes=frozenset({"awaited"}),
+)

@@ -1,0 +1,197 @@
+"""The page of a trace, as it is written; what a browser makes of it is tested in one."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.jobs import view
+from lockstep.jobs.view import NothingToViewError, of_model, of_trace, system_of_manifest
+from lockstep.report.page.content import content
+from lockstep.systems.models import model_named
+from lockstep.systems.traces import write_cluster
+from lockstep_command import lockstep
+from pages import HOSTILE, Elements, hostile_trace, page_of, tree_in, tree_of
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("traces")
+    return {plan: write_cluster(folder, plan, 3, 200) for plan in ("published", "raft_whole")}
+
+
+@pytest.fixture(scope="module")
+def trees(traces: dict[str, Path]) -> dict[str, dict[str, Any]]:
+    return {plan: tree_of(trace) for plan, trace in traces.items()}
+
+
+def model_tree(name: str) -> dict[str, Any]:
+    manifest, model = model_named(name)
+    return content(*of_model(manifest, model, system_of_manifest(manifest)))
+
+
+SYSTEMS = pytest.mark.parametrize("plan", ["published", "raft_whole"])
+
+
+@SYSTEMS
+def test_every_event_is_a_step_after_the_initial_state(
+    plan: str, traces: dict[str, Path], trees: dict[str, dict[str, Any]]
+) -> None:
+    events = [json.loads(line) for line in traces[plan].read_text(encoding="utf-8").splitlines()[1:-1]]
+    tree = trees[plan]
+    names = [tree["actions"][step["action"]]["name"] for step in tree["steps"]]
+    assert names == ["Init", *(event["action"] for event in events)]
+    nodes = [tree["nodes"][step["node"]] for step in tree["steps"][1:] if step["node"] >= 0]
+    assert nodes == [event["node"] for event in events if event["node"] in tree["nodes"]]
+    assert len(nodes) > 150
+
+
+@SYSTEMS
+def test_a_message_ends_where_its_receiver_takes_a_step_or_is_lost(plan: str, trees: dict[str, dict[str, Any]]) -> None:
+    tree = trees[plan]
+    steps = {step["number"]: step for step in tree["steps"]}
+    fates = [message["fate"] for message in tree["messages"]]
+    for message in tree["messages"]:
+        if message["fate"] == "received":
+            assert steps[message["ended"]]["node"] == message["dst"]
+            assert message["sent"] < message["ended"]
+        if not message["copy"]:
+            assert steps[message["sent"]]["node"] == message["src"]
+    assert fates.count("received") > 20
+    assert fates.count("lost") > 2
+
+
+@SYSTEMS
+def test_the_messages_that_never_end_are_those_of_the_last_state(
+    plan: str, traces: dict[str, Path], trees: dict[str, dict[str, Any]]
+) -> None:
+    behaviour, subject = of_trace(traces[plan], {})
+    assert subject.network is not None
+    channels = [channel for row in behaviour.steps[-1].state[subject.network].d.values() for channel in row.d.values()]
+    under_way = sum(sum(channel.d.values()) if hasattr(channel, "d") else len(channel) for channel in channels)
+    assert under_way == sum(message["fate"] == "under way" for message in trees[plan]["messages"])
+
+
+@SYSTEMS
+def test_a_node_is_drawn_anew_where_it_changes_and_the_log_is_what_it_shows(
+    plan: str, traces: dict[str, Path], trees: dict[str, dict[str, Any]]
+) -> None:
+    events = [json.loads(line) for line in traces[plan].read_text(encoding="utf-8").splitlines()[1:-1]]
+    tree, compared = trees[plan], 0
+    for event, step in zip(events, tree["steps"][1:], strict=True):
+        look = step["looks"].get(str(step["node"]))
+        log = event.get("shows", {}).get("log")
+        if look is not None and log is not None:
+            told = list(enumerate(log)) if isinstance(log, list) else log["#map"]  # hashicorp/raft's has its indexes
+            assert [entry[:2] for entry in look["log"]] == [[index, entry["term"]] for index, entry in told]
+            compared += 1
+    assert compared > 20
+
+
+@pytest.mark.parametrize(
+    ("name", "action"), [("late_truncate_bug", "HandleDoTruncate"), ("stale_install_bug", "InstallSnapshot")]
+)
+def test_a_counterexample_shows_the_false_formula_and_the_lines_of_spec_and_reference(name: str, action: str) -> None:
+    tree = model_tree(name)
+    (said,) = tree["said"]
+    last = tree["steps"][-1]
+    assert said["number"] == last["number"] == tree["count"]
+    assert [tree["properties"][index] in said["title"] for index in last["failed"]] == [True]
+    assert any(line.startswith("false for ") for line in said["lines"])
+    assert any(" == " in line or line.endswith(" ==") for line in said["lines"])
+    shown = tree["actions"][last["action"]]
+    assert shown["name"] == action
+    assert f"{action}(n) ==" in shown["tla"]
+    assert "def " in shown["python"]
+
+
+def test_an_action_of_the_network_has_lines_in_the_spec_and_none_in_the_reference(
+    trees: dict[str, dict[str, Any]],
+) -> None:
+    (lose,) = [action for action in trees["published"]["actions"] if action["name"] == "Lose"]
+    assert "Lose(n) ==" in lose["tla"]
+    assert lose["python"] == ""
+
+
+def test_a_step_that_the_spec_refuses_is_the_last_one_and_says_why(traces: dict[str, Path], tmp_path: Path) -> None:
+    lines = traces["published"].read_text(encoding="utf-8").splitlines()
+    at = next(index for index, line in enumerate(lines) if '"action":"AppendAsLeader"' in line)
+    broken = tmp_path / "broken.trace.ndjson"
+    event = json.loads(lines[at]) | {"action": "Restart", "args": {"resurrected": 0}, "shows": {}, "sent": []}
+    broken.write_text("\n".join([*lines[:at], json.dumps(event), *lines[at + 1 :]]) + "\n", encoding="utf-8")
+    tree = tree_of(broken)
+    (said,) = tree["said"]
+    assert tree["verdict"] == "violated"
+    assert tree["steps"][-1]["refused"]
+    assert tree["steps"][-1]["number"] == said["number"] == at
+    assert any("DOWN" in line for line in said["lines"])
+
+
+def test_of_a_long_trace_the_steps_around_what_is_wrong_are_shown(
+    traces: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "BEFORE", 30)
+    monkeypatch.setattr(view, "AFTER", 10)
+    lines = traces["published"].read_text(encoding="utf-8").splitlines()
+    at = next(index for index, line in enumerate(lines) if '"shows":{' in line and index > 100)
+    event = json.loads(lines[at])
+    event["shows"] = {"currTerm": 99}
+    wrong = tmp_path / "wrong.trace.ndjson"
+    wrong.write_text("\n".join([*lines[:at], json.dumps(event), *lines[at + 1 :]]) + "\n", encoding="utf-8")
+    tree = tree_of(wrong)
+    numbers = [step["number"] for step in tree["steps"]]
+    assert numbers == list(range(at - 39, at + 1))
+    assert tree["said"][0]["number"] == at
+
+
+def test_a_hostile_trace_puts_no_element_into_the_page(tmp_path: Path) -> None:
+    text = page_of(hostile_trace(tmp_path))
+    honest = page_of(tmp_path / "published-3.trace.ndjson")
+    assert [tag for tag, _ in Elements(text).found] == [tag for tag, _ in Elements(honest).found]
+    assert HOSTILE in tree_in(text)["nodes"]
+
+
+def test_the_policy_names_the_one_script_and_the_one_style_sheet_and_allows_nothing_else(
+    traces: dict[str, Path],
+) -> None:
+    elements = Elements(page_of(traces["published"]))
+    (policy,) = [
+        attributes["content"]
+        for _, attributes in elements.found
+        if attributes.get("http-equiv", "") == "Content-Security-Policy"
+    ]
+    assert policy is not None
+    style, _, script = elements.texts
+    hashes = ["sha256-" + base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (script, style)]
+    assert policy.startswith(f"default-src 'none'; script-src '{hashes[0]}'; style-src '{hashes[1]}';")
+    assert "unsafe" not in policy
+    links = [value for _, attributes in elements.found for name, value in attributes.items() if name in ("src", "href")]
+    assert links == []
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", script + style)
+
+
+def test_a_page_is_written_beside_nothing_else_and_named_after_its_trace(
+    traces: dict[str, Path], tmp_path: Path
+) -> None:
+    done = lockstep("view", traces["raft_whole"], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "raft_whole-3.html: 201 of 201 states, holds: a behaviour of the spec; every property holds\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["raft_whole-3.html"]
+
+
+def test_a_malformed_trace_has_no_page(traces: dict[str, Path], tmp_path: Path) -> None:
+    torn = tmp_path / "torn.trace.ndjson"
+    torn.write_text(traces["published"].read_text(encoding="utf-8")[:2_000], encoding="utf-8")
+    with pytest.raises(NothingToViewError, match=r"torn\.trace\.ndjson:\d+: LS301 malformed"):
+        tree_of(torn)
+
+
+def test_a_model_without_a_violation_has_no_page() -> None:
+    with pytest.raises(NothingToViewError, match="known_leader has no violation to view"):
+        model_tree("known_leader")

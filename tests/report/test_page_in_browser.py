@@ -1,0 +1,182 @@
+"""The page in Chromium: what a reader does with keys, what is announced, what a hostile trace cannot do."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from lockstep.systems.traces import write_cluster
+from pages import HOSTILE, hostile_trace, page_of
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium: the page was not tried in a browser (apt-get install chromium)"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        # As root, as in a container, Chromium has no sandbox; the pages are our own.
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    found = {}
+    for plan in ("published", "raft_whole"):
+        found[plan] = folder / f"{plan}.html"
+        found[plan].write_text(page_of(write_cluster(folder, plan, 3, 120)), encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Page]:
+    """The page of a trace of DLedger; nothing may go wrong on it, nor be asked of any network."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    tab = context.new_page()
+    told: list[str] = []
+    tab.on("console", lambda message: told.append(message.text))
+    tab.on("pageerror", lambda error: told.append(str(error)))
+    tab.on("request", lambda request: None if request.url.startswith("file:") else told.append(request.url))
+    tab.goto(files["published"].as_uri())
+    yield tab
+    context.close()
+    assert told == []
+
+
+def at(tab: Page) -> str:
+    return tab.inner_text("#position").split()[0]
+
+
+def test_the_arrows_home_and_end_go_from_step_to_step(opened: Page) -> None:
+    assert at(opened) == "0"
+    for key, place in [("ArrowRight", "1"), ("ArrowRight", "2"), ("ArrowLeft", "1"), ("End", "120"), ("Home", "0")]:
+        opened.keyboard.press(key)
+        assert at(opened) == place
+    opened.keyboard.press("ArrowLeft")
+    assert at(opened) == "0"
+
+
+def test_n_and_p_stay_with_the_node_that_takes_the_step(opened: Page) -> None:
+    opened.keyboard.press("ArrowRight")
+    nodes = []
+    for _ in range(5):
+        opened.keyboard.press("n")
+        nodes.append(opened.get_attribute(".node.acts", "data-node"))
+    there = at(opened)
+    opened.keyboard.press("p")
+    assert len(set(nodes)) == 1
+    assert int(at(opened)) < int(there)
+
+
+def test_a_search_counts_its_hits_and_enter_goes_to_them(opened: Page) -> None:
+    opened.keyboard.press("/")
+    opened.keyboard.type("appendasleader")
+    count = int(opened.inner_text("#hits").split()[0])
+    assert count > 2
+    seen = []
+    for _ in range(count + 1):
+        opened.keyboard.press("Enter")
+        seen.append(at(opened))
+        assert "AppendAsLeader" in opened.inner_text("#action")
+    assert seen == [*sorted(set(seen), key=int), seen[0]]
+    opened.keyboard.press("Escape")
+    opened.keyboard.press("Home")
+    assert at(opened) == "0"
+
+
+def test_the_address_keeps_the_step(opened: Page, files: dict[str, Path]) -> None:
+    opened.keyboard.press("End")
+    assert opened.url.endswith("#step=120")
+    opened.evaluate("location.hash = '#step=17'")
+    opened.wait_for_function("document.getElementById('position').textContent.startsWith('17 ')")
+    opened.goto(files["raft_whole"].as_uri() + "#step=42")
+    assert at(opened) == "42"
+
+
+def test_what_a_step_does_is_announced(opened: Page) -> None:
+    opened.keyboard.press("ArrowRight")
+    said = opened.inner_text("#live")
+    assert said.startswith("Step 1: ")
+    assert opened.get_attribute("#live", "aria-live") == "polite"
+    assert opened.get_attribute("#scrubber", "aria-valuetext") in said.lower() or "step 1:" in said.lower()
+
+
+def test_a_message_tells_its_fields(opened: Page) -> None:
+    while not opened.locator("#changes button").count():
+        opened.keyboard.press("ArrowRight")
+    opened.locator("#changes button").first.click()
+    told = opened.inner_text("#message")
+    assert "src = " in told
+    assert "sent by step " in told
+
+
+def test_dark_mode_follows_the_system_and_a_key(browser: Browser, files: dict[str, Path]) -> None:
+    tab = browser.new_page(color_scheme="dark")
+    tab.goto(files["published"].as_uri())
+    colours = [tab.evaluate("getComputedStyle(document.body).backgroundColor")]
+    tab.keyboard.press("d")
+    colours.append(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
+    tab.close()
+    assert colours == ["rgb(20, 24, 30)", "rgb(255, 255, 255)"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("plan", ["published", "raft_whole"])
+def test_axe_finds_nothing(browser: Browser, files: dict[str, Path], plan: str, scheme: str) -> None:
+    tab = browser.new_page(color_scheme="dark" if scheme == "dark" else "light")
+    tab.goto(files[plan].as_uri() + "#step=100")
+    results = Axe().run(tab)
+    tab.close()
+    assert [(each["id"], each["nodes"][0]["html"]) for each in results.response["violations"]] == []
+    assert len(results.response["passes"]) > 10
+
+
+def test_a_hostile_trace_runs_nothing(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "hostile.html"
+    file.write_text(page_of(hostile_trace(tmp_path, 60)), encoding="utf-8")
+    tab = browser.new_page()
+    tab.goto(file.as_uri())
+    for _ in range(40):
+        tab.keyboard.press("ArrowRight")
+    for button in tab.locator("#changes button").all():
+        button.click()
+    assert tab.evaluate("window.hacked") is None
+    assert tab.locator("img").count() == 0
+    assert HOSTILE in (tab.text_content("#nodes") or "")
+    tab.close()
+
+
+def test_a_script_that_got_into_the_page_would_not_run(
+    browser: Browser, files: dict[str, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "injected.html"
+    injected = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1></body>"
+    file.write_text(files["published"].read_text(encoding="utf-8").replace("</body>", injected), encoding="utf-8")
+    tab = browser.new_page()
+    refused: list[str] = []
+    tab.on("console", lambda message: refused.append(message.text))
+    tab.goto(file.as_uri())
+    assert tab.locator("img").count() == 1
+    assert tab.evaluate("window.hacked") is None
+    assert any("Content Security Policy" in text for text in refused)
+    tab.close()
+
+
+def test_of_many_steps_no_more_is_drawn_than_of_few(opened: Page, browser: Browser, tmp_path: Path) -> None:
+    few = opened.locator("#canvas *").count()
+    long = tmp_path / "long.html"
+    long.write_text(page_of(write_cluster(tmp_path, "published", 4, 1_000)), encoding="utf-8")
+    tab = browser.new_page(viewport={"width": 1200, "height": 900})
+    tab.goto(long.as_uri() + "#step=500")
+    assert 100 < tab.locator("#canvas *").count() < 4 * few
+    tab.close()
