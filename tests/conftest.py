@@ -11,11 +11,10 @@ import lockstep.models.search
 from lockstep.tlc import TlcOptions
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Keep the tests of a file in one process, for they share what is slow to make; those of the night go alone."""
-    for item in items:
-        if not any(item.iter_markers("xdist_group")) and item.get_closest_marker("nightly") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    if not any(item.iter_markers("xdist_group")) and item.get_closest_marker("nightly") is None:
+        item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
 @pytest.fixture(scope="session", autouse=True)
