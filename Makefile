@@ -33,7 +33,7 @@ deep: java $(READY) ## Check the slower models alone.
 	@$(BIN)/lockstep verify --tier deep $(ARGS)
 
 test: java $(READY) ## Run the test-suite.
-	@$(PYTEST) --dist loadgroup $(ARGS)
+	@$(PYTEST) --dist loadfile $(ARGS)
 
 nightly: java $(READY) ## Run the tests that take longer: larger graphs beside TLC, thousands of terms.
 	@$(PYTEST) --dist loadgroup -m nightly $(ARGS)

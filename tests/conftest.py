@@ -11,12 +11,6 @@ import lockstep.models.search
 from lockstep.tlc import TlcOptions
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep the tests of a file in one process, for they share what is slow to make; those of the night go alone."""
-    if not any(item.iter_markers("xdist_group")) and item.get_closest_marker("nightly") is None:
-        item.add_marker(pytest.mark.xdist_group(str(item.path)))
-
-
 @pytest.fixture(scope="session", autouse=True)
 def tlc_is_tuned_to_start() -> Iterator[None]:
     """Let TLC search a reader's spec with the JVM's options for a run of seconds; each of the tests' own is one.

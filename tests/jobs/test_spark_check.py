@@ -25,9 +25,6 @@ from lockstep.systems.traces import import_trace, write_cluster
 from lockstep.tla.spec import CompileError, Spec
 from lockstep.trace.format import Header, read_trace
 
-# One process starts Spark for all of them.
-pytestmark = pytest.mark.xdist_group("spark")
-
 REPAIRED = VARIANTS["repaired"]
 FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
 

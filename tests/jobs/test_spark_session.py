@@ -17,9 +17,6 @@ from lockstep.jobs.spark.check import check_with_spark
 from lockstep.jobs.spark.session import SparkStartError, spark_session
 from lockstep.systems.traces import write_cluster
 
-# One process starts Spark for all of them.
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 def test_spark_runs_this_interpreter_on_loopback_and_leaves_nothing_behind(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -30,9 +30,6 @@ from lockstep.tlc import TlcResult, TlcVerdict
 from lockstep.trace.format import read_trace
 from raftref.dledger import PUBLISHED
 
-# One process starts Spark for all of them.
-pytestmark = pytest.mark.xdist_group("spark")
-
 FAILED = Finding("property", "DL101", "IndexOrder", 12, 10, "n1", "HandleDoTruncate")
 LEFT = Finding("shows", "LS202", "committedIndex", 15, 13, "n1", "HandleDoCommit")
 VIOLATED = TraceVerdict("t", Verdict.VIOLATED, "a behaviour of the spec that violates IndexOrder", findings=[FAILED])
