@@ -54,8 +54,8 @@ AppliedBy(n)    == {node[n].fsm.applied[i] : i \in 1..Len(node[n].fsm.applied)}
 CommittedPlaces == {[index |-> c.index, entry |-> c.entry] : c \in committed}
 
 \* INV StateMachineSafety: no two servers apply different entries at one index.  So what two of them have
-\* applied has as many indexes as it has elements.  A server forgets in a crash what it had applied; that leaders
-\* had committed it is remembered: where one applies what was committed, nothing else was committed there.
+\* applied has as many indexes as it has elements.  A server forgets in a crash what it had applied; that
+\* leaders had committed it is remembered: where one applies what was committed, nothing else was.
 \* Source: Raft, Figure 3.
 StateMachineSafety ==
     /\ \A n, m \in Node :

@@ -212,8 +212,8 @@ ZombieSendSnapshot(n) ==
     /\ Act(n, Says(node[n], Unawaited({InstallSnapshotRequest(n, zombie.peer, zombie.term,
                                                               Newest(node[n].snapshots))})))
 
-\* ACTION ZombieHeartbeat: the routine of heartbeats goes on until the other one, which may wait for an answer,
-\* has ended.
+\* ACTION ZombieHeartbeat: the routine of heartbeats goes on until the other one has ended, which may wait
+\* for an answer.
 \* Source: heartbeat, until replicate closes stopHeartbeat.
 ZombieHeartbeat(n) ==
     \E zombie \in node[n].zombies :

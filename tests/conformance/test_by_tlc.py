@@ -414,6 +414,7 @@ def opened(head: Header, events: Sequence[Event]) -> Trace:
     return Trace(trace_lines(head, events), "t")
 
 
+@pytest.mark.nightly
 def test_several_traces_are_checked_in_one_run_and_one_that_fails_fails_them_all() -> None:
     head = header(fault_plan("ordered", LENGTH))
     traces = [list(simulated(fault_plan("ordered", LENGTH), seed)[1]) for seed in (3, 4)]

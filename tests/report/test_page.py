@@ -192,6 +192,7 @@ def test_a_malformed_trace_has_no_page(traces: dict[str, Path], tmp_path: Path) 
         tree_of(torn)
 
 
+@pytest.mark.nightly
 def test_a_model_without_a_violation_has_no_page() -> None:
     with pytest.raises(NothingToViewError, match="known_leader has no violation to view"):
         model_tree("known_leader")

@@ -57,6 +57,8 @@ STEPS = [("step", 1), ("step", 2), ("step", 0)]
 LEAP = [("step", 1), ("leap", 0), ("leap", 2)]
 
 ENGINES = pytest.mark.parametrize("engine", ["compiled", "tlc"])
+#: With TLC one case in every run, and the others at night.
+BY_NIGHT = pytest.mark.parametrize("engine", ["compiled", pytest.param("tlc", marks=pytest.mark.nightly)])
 #: As each line tells of a step, and as a search for what explains the lines.
 SEARCH = "[hidden]\nLeap = 1\n"
 WAYS = pytest.mark.parametrize("way", ["", SEARCH], ids=["each line", "search"])
@@ -76,7 +78,7 @@ def told(folder: Path, properties: str, lines: list[tuple[str, int]], *options: 
     return found.returncode, verdict
 
 
-@ENGINES
+@BY_NIGHT
 @WAYS
 def test_a_property_of_behaviours_without_end_is_named_as_not_checked(engine: str, way: str, tmp_path: Path) -> None:
     code, verdict = told(tmp_path, "INVARIANT Small\nPROPERTY Live SmallUp", STEPS, "--engine", engine, way=way)
@@ -86,7 +88,7 @@ def test_a_property_of_behaviours_without_end_is_named_as_not_checked(engine: st
     assert f"note: the PROPERTY Live ({place}) is not checked: it speaks of behaviours without end" in verdict["notes"]
 
 
-@ENGINES
+@BY_NIGHT
 @pytest.mark.parametrize(
     ("name", "lines", "at", "action"),
     [

@@ -85,6 +85,7 @@ def test_between_them_the_plans_must_reach_all_but_what_is_out_of_reach_of_all_o
 # ---- No stale excuse ----
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("argument", OUT_OF_REACH, ids=lambda argument: argument.why)
 def test_without_this_argument_a_plan_would_have_to_reach_more(argument: object) -> None:
     """Each thing it speaks of: the spec has it, the constants alone do not rule it out, nor does another argument."""
@@ -100,6 +101,7 @@ def test_without_this_argument_a_plan_would_have_to_reach_more(argument: object)
         ), what
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("each", SELDOM, ids=lambda each: each.why)
 def test_without_this_excuse_every_plan_of_it_would_have_to_reach_more(each: object) -> None:
     (own,) = (one for one in SELDOM if one is each)
