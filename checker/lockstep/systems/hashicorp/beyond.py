@@ -213,7 +213,7 @@ SELDOM: tuple[Seldom, ...] = (
     ),
     Seldom(
         actions("ZombieHeartbeat"),
-        tuple(PLANS),
+        ("raft", "raft_published", "raft_snapshots", "raft_transfers", "raft_verify"),
         "a routine of a lost leadership sends seldom, and one time in seven a heartbeat",
     ),
     Seldom(

@@ -1,9 +1,9 @@
 """Lemma: commitment.recalculate takes the index that a majority of the voters stores.
 
 The code sorts the matchIndexes of the voters in ascending order, and takes element (n - 1) / 2. Spec and code say so;
-what is meant is counted: the largest index that more than half of the voters have reached. The variables are `matched`, what the sort gives: to count, the order does not matter. Release 0.1 took element
-n / 2, which of an even number of voters half have reached (EvenQuorum): a control, whose counterexample is the smallest
-there is.
+what is meant is counted: the largest index that more than half of the voters have reached. The variables are `matched`,
+what the sort gives: to count, the order does not matter. Release 0.1 took element n / 2, which of an even number of
+voters half have reached (EvenQuorum): a control, whose counterexample is the smallest there is.
 """
 
 from collections.abc import Iterable
