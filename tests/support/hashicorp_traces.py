@@ -25,7 +25,6 @@ FIRST = {
     Flaw.TORN_VOTE: ("raft_whole", 6, 72),
     Flaw.CONFLICT_AT_SNAPSHOT: ("raft_whole", 4, 308),
     Flaw.COMMIT_UNVERIFIED: ("raft_votes", 13, 68),
-    Flaw.SNAPSHOT_REGRESS: ("raft_whole", 15, 398),
     Flaw.STALE_INSTALL: ("raft_whole", 11, 322),
     Flaw.HEARTBEAT_RACE: ("raft_votes", 5, 264),
     Flaw.VERIFY_COUNTS_NONVOTERS: ("raft_whole", 2, 41),

@@ -42,15 +42,15 @@ def test_a_server_that_has_a_flaw_is_no_repaired_one(flaw: Flaw) -> None:
 
 
 def test_every_flaw_is_noticed() -> None:
-    assert FIRST.keys() | {Flaw.DELETE_THEN_STORE} == set(Flaw)
+    assert FIRST.keys() | {Flaw.DELETE_THEN_STORE, Flaw.SNAPSHOT_REGRESS} == set(Flaw)
 
 
 class Script:
     """A cluster to which things happen in an order that chance seldom finds."""
 
-    def __init__(self, *flaws: Flaw) -> None:
+    def __init__(self, *flaws: Flaw, trailing_logs: int = 2) -> None:
         features = frozenset(Feature) - {Feature.PRE_VOTE}
-        self.plan = FaultPlan(flaws=frozenset(flaws), features=features)
+        self.plan = FaultPlan(flaws=frozenset(flaws), features=features, trailing_logs=trailing_logs)
         self.cluster = Cluster(self.plan)
         self.events: list[dict[str, Any]] = []
 
@@ -63,6 +63,22 @@ class Script:
         action = handler_of(m)
         writes = action in ("AppendEntries", "RequestVote", "HandleRequestVoteResponse")
         self.take(dst, action, m, *(outcome or ((DONE,) if writes else ())))
+
+    def replicate(self, src: str, dst: str, count: int) -> None:
+        """Send so many entries, and let them be stored; what else is under way waits."""
+        self.take(src, "ReplicateTo", dst, count)
+        sent = [m for m in self.cluster.network.channels[src, dst] if m.type == "AppendEntries"]
+        self.take(dst, "AppendEntries", sent[-1], DONE)
+        self.deliver(dst, src)
+
+    def commit(self, node: str) -> None:
+        """Let a leader hand to its FSM what a quorum stores."""
+        self.take(node, "ProcessLogs")
+        self.apply(node)
+
+    def apply(self, node: str) -> None:
+        while self.cluster.servers[node].fsm_routine.queue:
+            self.take(node, "ApplyFsm")
 
     def elect(self, node: str, voter: str) -> None:
         self.take(node, "HeartbeatTimeout")
@@ -94,6 +110,35 @@ def test_an_end_of_the_log_that_is_stale_is_no_repaired_one() -> None:
     assert check(header, events).steps == len(events)
     lied = check(claiming_repaired(header, Flaw.DELETE_THEN_STORE), events)
     assert [(each.name, each.action) for each in lied.findings] == [("lastLog.index", "AppendEntries")]
+
+
+def test_a_snapshot_that_is_saved_late_is_no_repaired_one() -> None:
+    """n2 reads its FSM, is sent a newer snapshot, and saves what it read (hashicorp/raft#248)."""
+    play = Script(Flaw.SNAPSHOT_REGRESS, trailing_logs=0)
+    play.elect("n1", "n2")
+    play.take("n1", "DispatchLogs", (ClientLog(EntryType.COMMAND, "a"),), DONE)
+    play.replicate("n1", "n2", 2)
+    play.commit("n1")
+    play.replicate("n1", "n2", 0)
+    play.apply("n2")
+    play.take("n2", "TakeSnapshot")
+    play.take("n1", "DispatchLogs", (ClientLog(EntryType.COMMAND, "b"),), DONE)
+    play.replicate("n1", "n3", 2)
+    play.replicate("n1", "n3", 1)
+    play.commit("n1")
+    play.take("n1", "TakeSnapshot")
+    play.take("n1", "PersistSnapshot", DONE)
+    play.take("n1", "CompactLogs", DONE)
+    play.take("n1", "SendLatestSnapshot", "n2")
+    play.deliver("n1", "n2", DONE)
+    play.take("n2", "PersistSnapshot", DONE)
+    events = [event_of(each) for each in play.events]
+    header = REFERENCE.header("script", play.plan, 0)
+    told_truly = check(header, events)
+    assert told_truly.steps == len(events)
+    assert told_truly.violations.keys() == {"IndexOrder", "SnapshotsRiseProp"}
+    lied = check(claiming_repaired(header, Flaw.SNAPSHOT_REGRESS), events)
+    assert [(each.name, each.action) for each in lied.findings] == [("lastSnapshot.index", "PersistSnapshot")]
 
 
 # ---- Mistakes planted by hand ----
