@@ -261,6 +261,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 NAME = "ordered-7.trace.ndjson"
 
 
+@pytest.mark.nightly
 def test_one_trace_after_the_other_is_checked_and_the_replay_names_the_engine(folder: Path) -> None:
     text = (folder / NAME).read_text()
     (folder / "wrong.ndjson").write_text(text.replace('"currTerm":0', '"currTerm":9', 1))

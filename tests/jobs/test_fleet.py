@@ -141,6 +141,7 @@ def test_every_cluster_is_a_behaviour_of_the_spec_and_every_action_is_taken() ->
     assert said[-1].startswith("fleet: holds (25 clusters, median 400 events")
 
 
+@pytest.mark.nightly
 def test_a_cluster_that_does_not_conform_is_named_with_the_command_that_writes_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_fleet_in_which_no_leader_ever_pushes_is_below_its_floor() -> None:
     assert any("missing " in text and "HandleDoAppend" in text for text in said)
 
 
+@pytest.mark.nightly
 def test_a_fleet_is_asked_both_ways_where_that_is_wanted() -> None:
     job, said = fleet("four", seeds=5, asked=1)
     assert job.run() is Verdict.HOLDS

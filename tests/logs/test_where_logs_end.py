@@ -53,6 +53,7 @@ def test_a_torn_last_line_is_no_reason_to_refute_what_it_may_have_told(judge: Ju
     assert judge("").all(logs).verdict is Verdict.HOLDS
 
 
+@pytest.mark.nightly
 def test_tlc_refutes_nothing_that_a_torn_line_may_have_told(tmp_path: Path) -> None:
     spec, mapping = EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "mapping.toml"
     with_tlc = judge_own(spec, spec.with_suffix(".cfg"), mapping, ByTlc(None, None))

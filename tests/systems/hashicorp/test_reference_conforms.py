@@ -115,6 +115,7 @@ def test_a_fleet_reaches_all_that_is_not_excused(plan: str) -> None:
     assert found.keys() <= set(universe(spec_of(plan), LOGS, ANSWERS)), "what the spec has not"
 
 
+@pytest.mark.nightly
 def test_a_plan_must_reach_all_that_there_is_but_for_its_excuses() -> None:
     for plan in PLANS:
         whole = floors(plan, spec_of(plan))[-1]
