@@ -20,7 +20,7 @@ from lockstep.cli import COMMANDS, cli
 from lockstep.conformance.check import Finding, TraceVerdict
 from lockstep.systems.models import manifest, manifests
 from lockstep_command import lockstep
-from raftref.dledger import COARSE
+from raftref.dledger.switches import COARSE
 
 CAPTURED = traces_dir() / "captured" / "dledger"
 

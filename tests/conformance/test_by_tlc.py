@@ -42,8 +42,8 @@ from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep_command import lockstep
 from places import SPECS
 from processes import wait_until
-from raftref.dledger import PUBLISHED
 from raftref.dledger.simulation import FaultPlan, constants, figure8, resurrected_tail, scenario_plan, simulate
+from raftref.dledger.switches import PUBLISHED
 from sampling import sampled
 from simulated_traces import REPAIRED, as_event, header
 

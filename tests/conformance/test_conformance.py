@@ -13,8 +13,8 @@ from lockstep.base.paths import spec_dir
 from lockstep.base.verdict import Verdict
 from lockstep.systems.dledger import DLEDGER
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
-from raftref.dledger import PUBLISHED, Switches
 from raftref.dledger.simulation import figure8, resurrected_tail, scenario_plan
+from raftref.dledger.switches import PUBLISHED, Switches
 from simulated_traces import EVENTS, REPAIRED, as_event, check, header, last, simulated, tampered
 
 

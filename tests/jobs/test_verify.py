@@ -29,7 +29,7 @@ from lockstep.systems.system import System
 from lockstep.systems.traces import write_cluster
 from lockstep.tlc import TlcResult, TlcVerdict
 from lockstep.trace.format import read_trace
-from raftref.dledger import PUBLISHED
+from raftref.dledger.switches import PUBLISHED
 
 FAILED = Finding("property", "DL101", "IndexOrder", 12, 10, "n1", "HandleDoTruncate")
 LEFT = Finding("shows", "LS202", "committedIndex", 15, 13, "n1", "HandleDoCommit")

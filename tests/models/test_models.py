@@ -20,7 +20,7 @@ from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import imported_file
 from lockstep.trace.format import Trace, trace_lines
-from raftref.dledger import SWITCHES
+from raftref.dledger.switches import SWITCHES
 
 MODELS = spec_dir() / "dledger" / "models"
 

@@ -24,8 +24,8 @@ from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Trace, TraceError, trace_lines
 from logger_lines import split_by_node
 from planted_lines import LIES, planted
-from raftref.dledger import PUBLISHED, Variant
 from raftref.dledger.simulation import FaultPlan, simulate
+from raftref.dledger.switches import PUBLISHED, Variant
 from simulated_logs import Clock, Said, log_of, merged
 from simulated_traces import as_event, check, header
 

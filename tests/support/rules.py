@@ -15,7 +15,6 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import FORMAT, Header
 from mutants import Decision
-from raftref.dledger import VOTES, HeartBeatMessage, Index, Role, Term, VoteMessage
 from raftref.dledger.election.election_rules import (
     PARSE_RESULTS,
     HeartBeatCode,
@@ -29,8 +28,11 @@ from raftref.dledger.election.election_rules import (
     vote_code,
     vote_outcome,
 )
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import HeartBeatMessage, Index, Term, VoteMessage
 from raftref.dledger.replication.quorum import is_quorum, quorum_index_by_counting, quorum_index_by_sorting
 from raftref.dledger.simulation import FaultPlan, constants
+from raftref.dledger.switches import VOTES
 
 MEMBERS = ("n1", "n2", "n3")
 #: Two members of the group and one that is none.

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import dledger_texts as texts
-from raftref.dledger import Variant
 from raftref.dledger.simulation import FaultPlan
+from raftref.dledger.switches import Variant
 
 Shown = Mapping[str, Any]
 #: QuorumAckChecker writes the status of its node so often, in milliseconds.

@@ -6,22 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from raftref.dledger import (
-    FINE,
-    REPAIRED,
-    BatchRequest,
-    BatchResponse,
-    Code,
-    Entry,
-    Index,
-    NotEnabled,
-    PushType,
-    Role,
-    Server,
-    Term,
-    Variant,
-)
+from raftref.action import NotEnabled
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import BatchRequest, BatchResponse, Code, Entry, Index, PushType, Term
 from raftref.dledger.replication.dispatcher_state import Pending
+from raftref.dledger.server import Server
+from raftref.dledger.switches import FINE, REPAIRED, Variant
 
 MEMBERS = ("n1", "n2", "n3")
 TERM = Term(1)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from raftref.dledger import (
-    PUBLISHED,
-    REPAIRED,
-    VOTES,
-    Abandoned,
+from raftref.action import NotEnabled
+from raftref.dledger.effects import Abandoned
+from raftref.dledger.election.election_rules import HeartBeatCode, TransferCode, VoteCode
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import (
     ElectionResponse,
     ElectionType,
     Entry,
     HeartBeatMessage,
     Index,
-    NotEnabled,
-    Role,
-    Server,
-    Switches,
     Term,
     TransferCall,
     TransferMessage,
     VoteMessage,
 )
-from raftref.dledger.election.election_rules import HeartBeatCode, TransferCode, VoteCode
+from raftref.dledger.server import Server
+from raftref.dledger.switches import PUBLISHED, REPAIRED, VOTES, Switches
 
 MEMBERS = ("n1", "n2", "n3")
 VOTE, BEAT, TRANSFER = ElectionType.VOTE, ElectionType.HEARTBEAT, ElectionType.TRANSFER

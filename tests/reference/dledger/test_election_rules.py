@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger import HeartBeatMessage, Role, Term, VoteMessage
 from raftref.dledger.election.election_rules import (
     PARSE_RESULTS,
     HeartBeatCode,
@@ -24,6 +23,8 @@ from raftref.dledger.election.election_rules import (
     vote_code,
     vote_outcome,
 )
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import HeartBeatMessage, Term, VoteMessage
 from rules import (
     MEMBERS,
     RULES,

@@ -6,23 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from raftref.dledger import (
-    Abandoned,
-    Code,
-    CommitRequest,
-    Entry,
-    Index,
-    NotEnabled,
-    PushType,
-    Request,
-    Response,
-    Role,
-    Server,
-    Switches,
-    Term,
-    Variant,
-)
+from raftref.action import NotEnabled
+from raftref.dledger.effects import Abandoned
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import Code, CommitRequest, Entry, Index, PushType, Request, Response, Term
 from raftref.dledger.replication.dispatcher_state import DispatcherState
+from raftref.dledger.server import Server
+from raftref.dledger.switches import Switches, Variant
 
 TERM = Term(3)
 PEER = "n2"

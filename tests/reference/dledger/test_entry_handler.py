@@ -6,24 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from raftref.dledger import (
-    PUBLISHED,
-    Code,
-    CommitRequest,
-    Entry,
-    Grain,
-    Index,
-    Message,
-    NotEnabled,
-    PushType,
-    Request,
-    Response,
-    Role,
-    Server,
-    Switches,
-    Term,
-    Variant,
-)
+from raftref.action import NotEnabled
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import Code, CommitRequest, Entry, Index, Message, PushType, Request, Response, Term
+from raftref.dledger.server import Server
+from raftref.dledger.switches import PUBLISHED, Grain, Switches, Variant
 
 TERM = Term(3)
 

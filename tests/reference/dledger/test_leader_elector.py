@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from raftref.dledger import Entry, HeartBeat, Index, NotEnabled, Role, Server, Switches, Term, Variant, VoteMessage
+from raftref.action import NotEnabled
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import Entry, HeartBeat, Index, Term, VoteMessage
+from raftref.dledger.server import Server
+from raftref.dledger.switches import Switches, Variant
 
 MEMBERS = ("n1", "n2", "n3")
 

@@ -6,29 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from raftref.dledger import (
-    FINE,
-    PUBLISHED,
-    REPAIRED,
-    Abandoned,
-    Code,
-    CommitRequest,
-    Entry,
-    Grain,
-    Index,
-    NotEnabled,
-    PushType,
-    Request,
-    Response,
-    Role,
-    Server,
-    Switches,
-    Term,
-    Variant,
-)
+from raftref.action import NotEnabled
+from raftref.dledger.effects import Abandoned
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import Code, CommitRequest, Entry, Index, PushType, Request, Response, Term
 from raftref.dledger.replication import entry_dispatcher as dispatcher_module
 from raftref.dledger.replication.client_futures import Future
 from raftref.dledger.replication.dispatcher_state import Pending
+from raftref.dledger.server import Server
+from raftref.dledger.switches import FINE, PUBLISHED, REPAIRED, Grain, Switches, Variant
 
 MEMBERS = ("n1", "n2", "n3")
 TERM = Term(1)

@@ -14,24 +14,12 @@ import pytest
 
 import raftref
 from places import ROOT
-from raftref.dledger import (
-    ACTIONS,
-    FINE,
-    PUBLISHED,
-    REPAIRED,
-    Abandoned,
-    Entry,
-    HeartBeat,
-    Index,
-    NotEnabled,
-    PushType,
-    Role,
-    Server,
-    Switches,
-    Term,
-    Variant,
-    trace_name,
-)
+from raftref.action import NotEnabled, trace_name
+from raftref.dledger.effects import Abandoned
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import Entry, HeartBeat, Index, PushType, Term
+from raftref.dledger.server import ACTIONS, Server
+from raftref.dledger.switches import FINE, PUBLISHED, REPAIRED, Switches, Variant
 
 SPEC = ROOT / "spec" / "dledger"
 PACKAGE = Path(raftref.__file__).parent

@@ -30,28 +30,22 @@ from lockstep.conformance.compare import compare, to_value
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Header
-from raftref.dledger import (
-    ACTIONS,
-    COARSE,
-    FINE,
-    REPAIRED,
-    VOTES,
+from raftref.dledger.messages import (
     BatchRequest,
     CommitRequest,
     ElectionRequest,
     ElectionResponse,
     Entry,
-    Grain,
     NodeId,
     Request,
     Response,
-    Switches,
     Term,
-    Variant,
 )
+from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import Cluster, FaultPlan, constants
 from raftref.dledger.simulation.cluster import PUSH_HANDLERS
 from raftref.dledger.simulation.scenarios import Script, figure8_to_the_third_term
+from raftref.dledger.switches import COARSE, FINE, REPAIRED, VOTES, Grain, Switches, Variant
 
 # Loading a spec raises the limit to this; Hypothesis complains if that happens within a run.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 10_000))

@@ -18,9 +18,8 @@ from lockstep.jobs.both_ways import ask_cluster, by_plan
 from lockstep.systems.dledger.plans import PLANS, SIMULATOR, fault_plan
 from mutants import Mutant, planted, spec_of
 from raftref.action import NotEnabled
-from raftref.dledger import ACTIONS
 from raftref.dledger.records import message_of
-from raftref.dledger.server import Server
+from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.simulation import Schedule, Trial, simulate
 from raftref.dledger.storage.ledger_store import LedgerStore
 from sampling import sampled

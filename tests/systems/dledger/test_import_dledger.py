@@ -17,7 +17,7 @@ from lockstep.systems.dledger.recording import import_lines, import_recording
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
 from lockstep.trace.imported import Imported
-from raftref.dledger import COARSE, PUBLISHED
+from raftref.dledger.switches import COARSE, PUBLISHED
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
 

@@ -13,11 +13,11 @@ from lockstep.conformance.check import Finding
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Trace, trace_lines
-from raftref.dledger import ACTIONS
 from raftref.dledger.effects import Effects
 from raftref.dledger.messages import Index, Term
 from raftref.dledger.replication.client_futures import ClientFutures, Future
 from raftref.dledger.replication.entry_handler import EntryHandler
+from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import simulate
 from simulated_traces import as_event, header
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from lockstep.systems.system import Choice, Choices, Constants
 from lockstep.tla.values.kinds import ModelValue, Value
 from lockstep.tla.values.lazy.constructed import STRING
-from raftref.dledger import COARSE, GRAINS, PUBLISHED, REPAIRED, SWITCHES
+from raftref.dledger.switches import COARSE, GRAINS, PUBLISHED, REPAIRED, SWITCHES
 
 #: How the spec has a constant of a header: as a member of one of its sets, where the header's constant has this value.
 SET_CONSTANTS: dict[str, tuple[str, str, Choice]] = {

@@ -7,8 +7,8 @@ from typing import Any
 
 from lockstep.systems.simulated import Reference, chosen_plan
 from lockstep.systems.system import Simulator
-from raftref.dledger import FINE, REPAIRED, VOTES
 from raftref.dledger.simulation import FaultPlan, Schedule, Trial, constants, load_plan
+from raftref.dledger.switches import FINE, REPAIRED, VOTES
 
 #: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
 _RESTLESS: dict[str, Any] = {

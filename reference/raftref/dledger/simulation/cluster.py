@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from raftref.dledger import (
-    ACTIONS,
-    Effects,
+from raftref.action import NotEnabled
+from raftref.dledger.effects import Effects
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import (
     ElectionResponse,
     ElectionType,
     Entry,
@@ -19,19 +20,17 @@ from raftref.dledger import (
     Index,
     Message,
     NodeId,
-    NotEnabled,
     PushType,
     Response,
-    Role,
-    Server,
-    Switches,
     Term,
     TransferCall,
     VoteMessage,
 )
+from raftref.dledger.server import ACTIONS, Server
 from raftref.dledger.simulation.network import Network
 from raftref.dledger.simulation.plan import FaultPlan
 from raftref.dledger.storage.ledger_store import LedgerStore
+from raftref.dledger.switches import Switches
 
 #: One event of a trace, by the trace format's names.
 Event: TypeAlias = dict[str, Any]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from raftref.dledger import ElectionType, NodeId, Role
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import ElectionType, NodeId
 from raftref.dledger.simulation.cluster import Event
 
 if TYPE_CHECKING:

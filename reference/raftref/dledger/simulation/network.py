@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from raftref.dledger import (
-    Abandoned,
-    CommitRequest,
-    Effects,
-    ElectionMessage,
-    ElectionResponse,
-    Message,
-    NodeId,
-    Response,
-)
+from raftref.dledger.effects import Abandoned, Effects
+from raftref.dledger.messages import CommitRequest, ElectionMessage, ElectionResponse, Message, NodeId, Response
 from raftref.simulation import Network as Channels
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from raftref.dledger import GRAINS, SWITCHES, Grain, NodeId, Switches, Variant
+from raftref.dledger.messages import NodeId
+from raftref.dledger.switches import GRAINS, SWITCHES, Grain, Switches, Variant
 from raftref.limits import EVENTS_MAX
 from raftref.simulation.plans import (
     PlanError,

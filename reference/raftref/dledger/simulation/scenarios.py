@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from raftref.dledger import COARSE, PUBLISHED, Grain, Message, NodeId, Role, Switches
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import Message, NodeId
 from raftref.dledger.simulation.cluster import Cluster, Event
 from raftref.dledger.simulation.plan import FaultPlan
+from raftref.dledger.switches import COARSE, PUBLISHED, Grain, Switches
 
 A, B, C = "n1", "n2", "n3"
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from raftref.dledger import Grain, HeartBeat, Message, NodeId, PushType, Request, Response, Role
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import HeartBeat, Message, NodeId, PushType, Request, Response
 from raftref.dledger.replication.append_handler import REQUEST_WITH_EMPTY_BODYS
 from raftref.dledger.replication.quorum import is_quorum
 from raftref.dledger.simulation.cluster import Cluster, Event
 from raftref.dledger.simulation.elections import MessageElections
 from raftref.dledger.simulation.plan import EVENT_PROBABILITIES, FaultPlan
+from raftref.dledger.switches import Grain
 from raftref.simulation.chances import Chances
 
 # Ordinary work: how the plan's rest is shared out.

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from raftref.dledger import ACTIONS, Message, Term, TransferCall
+from raftref.dledger.messages import Message, Term, TransferCall
 from raftref.dledger.records import call_of, message_of
+from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation.cluster import NETWORK_ACTIONS, Cluster
 from raftref.simulation.trial import CopiedTrial, Offer
 

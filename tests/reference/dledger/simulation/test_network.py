@@ -6,19 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from raftref.dledger import (
-    Abandoned,
-    Code,
-    CommitRequest,
-    Effects,
-    Entry,
-    Index,
-    Message,
-    PushType,
-    Request,
-    Response,
-    Term,
-)
+from raftref.dledger.effects import Abandoned, Effects
+from raftref.dledger.messages import Code, CommitRequest, Entry, Index, Message, PushType, Request, Response, Term
 from raftref.dledger.simulation import Network
 
 NODES = ("n1", "n2", "n3")

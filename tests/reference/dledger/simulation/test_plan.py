@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger import COARSE, PUBLISHED, VOTES, Switches, Variant
 from raftref.dledger.simulation import FaultPlan, PlanError, Schedule, constants, load_plan
 from raftref.dledger.simulation.plan import EVENT_PROBABILITIES
+from raftref.dledger.switches import COARSE, PUBLISHED, VOTES, Switches, Variant
 
 
 def test_what_a_plan_does_not_name_has_its_default() -> None:

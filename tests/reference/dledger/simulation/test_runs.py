@@ -16,8 +16,11 @@ import pytest
 
 from lockstep.trace.format import Event as TraceEvent
 from lockstep.trace.format import Header, read_trace, write_trace
-from raftref.dledger import ACTIONS, COARSE, FINE, REPAIRED, VOTES, NotEnabled, Role
+from raftref.action import NotEnabled
+from raftref.dledger.member_state import Role
+from raftref.dledger.server import ACTIONS
 from raftref.dledger.simulation import Cluster, FaultPlan, Schedule, constants, simulate
+from raftref.dledger.switches import COARSE, FINE, REPAIRED, VOTES
 from sampling import sampled
 
 SEEDS = range(20)

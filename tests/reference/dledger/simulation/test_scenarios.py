@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger import PUBLISHED, REPAIRED, Switches, Variant
 from raftref.dledger.simulation import SCENARIOS, Event, figure8, resurrected_tail
+from raftref.dledger.switches import PUBLISHED, REPAIRED, Switches, Variant
 
 
 def committed_logs(events: list[Event]) -> list[dict[str, list[Any]]]:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from raftref.dledger import REPAIRED, NodeId, Role, Switches
+from raftref.dledger.member_state import Role
+from raftref.dledger.messages import NodeId
 from raftref.dledger.simulation import Cluster, Event, FaultPlan, Schedule
 from raftref.dledger.storage import FileLedgerStore, SimulatedDisk, TermFile
 from raftref.dledger.storage.ledger_store import LedgerStore
+from raftref.dledger.switches import REPAIRED, Switches
 from sampling import sampled
 
 #: More crashes and checkpoints than ordinary life has. What power takes, the disk decides, not the plan.

@@ -34,7 +34,7 @@ from lockstep.systems.dledger.recording.world import OF_LOG, OF_ROLE, MarksNow, 
 from lockstep.trace import format as trace
 from lockstep.trace.format import OBSERVE, Event
 from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
-from raftref.dledger import COARSE, PUBLISHED, Variant
+from raftref.dledger.switches import COARSE, PUBLISHED, Variant
 
 SPEC = "DLedger"
 
