@@ -159,6 +159,7 @@ def planted(mutant: Mutant) -> Iterator[None]:
         for each in gc.get_objects()
         if isinstance(each, types.FunctionType) and each.__code__.co_filename == str(mutant.path)
     ]
+    assert held, f"{mutant.path.name} is not imported: the mistake would be nowhere"
     try:
         for function, code in held:
             function.__code__ = codes[code.co_qualname, code.co_firstlineno]

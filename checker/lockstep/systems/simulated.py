@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.both_ways import Offer, Run
+from lockstep.systems.system import Simulator
 from lockstep.trace.format import FORMAT, OBSERVE, Event, Header
-from raftref.simulation.plans import PlanError
 
 
 class Plan(Protocol):
-    """A fault plan of a reference."""
+    """A fault plan of a reference: a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
     def node_ids(self) -> Sequence[str]:
@@ -52,35 +54,58 @@ def event_of(event: Mapping[str, Any]) -> Event:
     return Event(**{**event, "sent": tuple(event["sent"])})
 
 
-def chosen_plan(
-    name: str,
-    plans: Mapping[str, Mapping[str, Any]],
-    from_dict: Callable[[Mapping[str, Any]], P],
-    load_plan: Callable[[Path], P],
-) -> P:
-    """Return the plan of a name, or the one in the file `name`.
+@dataclass(frozen=True, slots=True)
+class Simulation(Generic[P, S]):
+    """What simulates clusters of a reference.
 
-    Raises BadInputError where the file is no plan and OSError where it cannot be read.
+    `from_dict` makes a plan of its fields, `load_plan` reads one in a file; `constants` are those of the header for a
+    plan; `begin` starts a cluster with a seed; `trial` is one between two events.
     """
-    try:
-        return from_dict(plans[name]) if name in plans else load_plan(Path(name))
-    except PlanError as error:
-        raise BadInputError(str(error)) from error
+
+    from_dict: Callable[[Mapping[str, Any]], P]
+    load_plan: Callable[[Path], P]
+    constants: Callable[[P], Mapping[str, Any]]
+    begin: Callable[[int, P], S]
+    trial: Callable[[S], Trial]
 
 
 @dataclass(frozen=True, slots=True)
 class Reference(Generic[P, S]):
     """The clusters of a reference.
 
-    `spec` is the name of its system's; `plan` makes a plan of a name for so many events; `constants` are those of the
-    header for a plan; `begin` starts a cluster with a seed; `trial` is one between two events.
+    `spec` is the name of its system's; `plans` are the fields of each plan that has a name. `simulation` imports the
+    reference: that is slow, and only what runs a cluster, or reads a plan, needs it.
     """
 
     spec: str
-    plan: Callable[[str, int], P]
-    constants: Callable[[P], Mapping[str, Any]]
-    begin: Callable[[int, P], S]
-    trial: Callable[[S], Trial]
+    plans: Mapping[str, Mapping[str, Any]]
+    simulation: Callable[[], Simulation[P, S]]
+
+    def simulator(self, verified: Sequence[str], flawed: Collection[str], kept: Collection[str]) -> Simulator:
+        """Return the clusters as a system's simulator; which plans are verified, flawed and kept is said there."""
+        return Simulator(
+            plans=tuple(self.plans),
+            verified=tuple(verified),
+            flawed=frozenset(flawed),
+            kept=frozenset(kept),
+            cluster=self.cluster,
+            asked=self.asked,
+        )
+
+    def fault_plan(self, name: str, events: int) -> P:
+        """Return the plan of a name, or the one in the file `name`, with so many events.
+
+        Raises BadInputError where the file is no plan and OSError where it cannot be read.
+        """
+        # It comes with what `simulation` imports, and no sooner for the same reason.
+        from raftref.simulation.plans import PlanError
+
+        simulation = self.simulation()
+        try:
+            plan = simulation.from_dict(self.plans[name]) if name in self.plans else simulation.load_plan(Path(name))
+        except PlanError as error:
+            raise BadInputError(str(error)) from error
+        return replace(plan, events=events)
 
     def header(self, name: str, plan: P, seed: int) -> Header:
         """Return the header of the trace of a plan."""
@@ -90,7 +115,7 @@ class Reference(Generic[P, S]):
             version=version("lockstep-raft"),
             spec=self.spec,
             nodes=tuple(plan.node_ids),
-            constants=dict(self.constants(plan)),
+            constants=dict(self.simulation().constants(plan)),
             origin="simulation of the Python reference",
             scenario=f"plan {name}, seed {seed}, {plan.events} events",
         )
@@ -102,16 +127,17 @@ class Reference(Generic[P, S]):
 
     def asked(self, name: str, seed: int, events: int) -> tuple[Header, Run]:
         """Do so, too, and let every action be tried after each event."""
-        plan = self.plan(name, events)
+        plan = self.fault_plan(name, events)
         return self.header(name, plan, seed), self._run(seed, plan)
 
     def _run(self, seed: int, plan: P) -> Run:
-        schedule = self.begin(seed, plan)
+        simulation = self.simulation()
+        schedule = simulation.begin(seed, plan)
         for _ in range(plan.events):
             event = schedule.next_event()
             if event is None:
                 return
-            yield event_of(event), _Asked(self.trial(schedule))
+            yield event_of(event), _Asked(simulation.trial(schedule))
 
 
 class _Asked:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lockstep.systems.simulated import Reference, chosen_plan
-from lockstep.systems.system import Simulator
-from raftref.dledger.simulation import FaultPlan, Schedule, Trial, constants, load_plan
+from lockstep.systems.simulated import Reference, Simulation
 from raftref.dledger.switches import FINE, REPAIRED, VOTES
+
+if TYPE_CHECKING:
+    from raftref.dledger.simulation import FaultPlan, Schedule
 
 #: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
 _RESTLESS: dict[str, Any] = {
@@ -74,21 +74,13 @@ FLAWED = frozenset({*(name for name in PLANS if "published" in name), "late_trun
 KEPT = frozenset({"TypeOK", "LeaderAppendOnlyProp", "WatermarkMonotonicWithinTermProp"})
 
 
-def fault_plan(name: str, events: int) -> FaultPlan:
-    """Return a plan of PLANS, or the one in the file `name`, with so many events.
+def _simulation() -> Simulation[FaultPlan, Schedule]:
+    # Only what runs clusters needs the reference, which is slow to import.
+    from raftref.dledger.simulation import FaultPlan, Schedule, Trial, constants, load_plan
 
-    Raises BadInputError where the file is no plan and OSError where it cannot be read.
-    """
-    return replace(chosen_plan(name, PLANS, FaultPlan.from_dict, load_plan), events=events)
+    return Simulation(FaultPlan.from_dict, load_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster))
 
 
-REFERENCE = Reference("DLedger", fault_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster))
-
-SIMULATOR = Simulator(
-    plans=tuple(PLANS),
-    verified=VERIFIED,
-    flawed=FLAWED,
-    kept=KEPT,
-    cluster=REFERENCE.cluster,
-    asked=REFERENCE.asked,
-)
+REFERENCE = Reference("DLedger", PLANS, _simulation)
+fault_plan = REFERENCE.fault_plan
+SIMULATOR = REFERENCE.simulator(VERIFIED, FLAWED, KEPT)

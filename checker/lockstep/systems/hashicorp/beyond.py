@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lockstep.systems.hashicorp.constants import PUBLISHED, told_constants
 from lockstep.systems.hashicorp.plans import PLANS, fault_plan
@@ -12,7 +12,9 @@ from lockstep.systems.hashicorp.reached import kind_of_action
 from lockstep.systems.system import Reached
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from raftref.hashicorp.simulation import FaultPlan
+
+if TYPE_CHECKING:
+    from raftref.hashicorp.simulation import FaultPlan
 
 #: The actions that write, so that a write of them can fail or be the last.
 WRITING = (

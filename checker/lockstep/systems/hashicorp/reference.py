@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from raftref.action import declared_at
-from raftref.hashicorp.raft import Raft
-
 
 def reference_location(action: str) -> str:
     """Return FILE:LINE of the reference's method for an action, or "" where it has none.
 
     The environment's own actions (loss, copies) have none.
     """
+    # Only a finding names an action of the reference, which is slow to import.
+    from raftref.action import declared_at
+    from raftref.hashicorp.raft import Raft
+
     return declared_at(Raft, action)

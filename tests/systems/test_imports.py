@@ -1,0 +1,38 @@
+"""What a check imports of the references: not the clusters that no trace needs, since they are slow to import."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lockstep.systems.registry import simulators
+from lockstep.trace.format import write_trace
+
+#: The names of switches, features and flaws, which headers have, and bounds of options.
+NAMES = {
+    *("raftref", "raftref.limits"),
+    *("raftref.dledger", "raftref.dledger.switches", "raftref.hashicorp", "raftref.hashicorp.switches"),
+}
+PROGRAM = """
+import sys, lockstep.cli
+sys.argv = ["lockstep", "check", sys.argv[1]]
+try:
+    lockstep.cli.main()
+finally:
+    print([name for name in sys.modules if name.partition(".")[0] == "raftref"])
+"""
+
+
+@pytest.mark.parametrize("plan", ["ordered", "raft"])
+def test_a_check_of_a_trace_imports_no_reference(plan: str, tmp_path: Path) -> None:
+    _, simulator = simulators()[plan]
+    path = tmp_path / "t.trace.ndjson"
+    write_trace(path, *simulator.cluster(plan, 1, 20))
+    done = subprocess.run([sys.executable, "-c", PROGRAM, path], capture_output=True, text=True, timeout=60)
+    told, _, imported = done.stdout.rstrip().rpartition("\n")
+    assert (done.returncode, ": holds: " in told) == (0, True), done.stderr
+    assert set(ast.literal_eval(imported)) == NAMES
