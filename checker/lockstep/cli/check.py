@@ -261,12 +261,13 @@ def _say(verdict: TraceVerdict, form: str) -> None:
 
 
 def _say_all(verdicts: Sequence[TraceVerdict], form: str) -> None:
-    from lockstep.report.junit import junit_xml
     from lockstep.report.records import verdict_record
 
     if form == "json":
         click.echo(json.dumps([verdict_record(verdict) for verdict in verdicts], indent=2))
     elif form == "junit":
+        from lockstep.report.junit import junit_xml
+
         click.echo(junit_xml(verdicts))
 
 

@@ -12,11 +12,9 @@ from typing import TypeAlias
 from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.by_tlc import Subject, check_with_tlc
 from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
-from lockstep.logs.by_tlc import check_logs_with_tlc
 from lockstep.logs.check import Subject as LogSubject
 from lockstep.logs.check import check_logs
 from lockstep.logs.reading.mapping import read_mapping
@@ -93,6 +91,9 @@ def judge_known(
                 spec = compiled(system, header, source, switches, jar)
                 found = check_trace(Watched(trace, say, Deadline(timeout_seconds)), spec, system.interface(spec))
             else:
+                # What makes modules of traces is slow to import, and only this needs it.
+                from lockstep.conformance.by_tlc import check_with_tlc
+
                 held = subject(system, header, source, switches, tlc.jar)
                 found = check_with_tlc(trace, held, timeout_seconds=tlc.timeout, jar=tlc.jar)
         except Exception as error:
@@ -142,6 +143,9 @@ def judge_own(
         plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, timeout_seconds=timeout_seconds)
         timed = partial(check_logs, timeout_seconds=timeout_seconds)
         return OwnLogs(plain, searched, always, strict, say, timed, not_checked(spec))
+    from lockstep.conformance.by_tlc import Subject, check_with_tlc
+    from lockstep.logs.by_tlc import check_logs_with_tlc
+
     parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -109,6 +108,8 @@ class Reference(Generic[P, S]):
 
     def header(self, name: str, plan: P, seed: int) -> Header:
         """Return the header of the trace of a plan."""
+        from importlib.metadata import version  # it is slow to import, and no check needs it
+
         return Header(
             format=FORMAT,
             system="raftref",

@@ -6,10 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.by_tlc import Subject
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import Choice, Choices, Constants, System
 from lockstep.tla.loading.load import load_spec
@@ -17,6 +16,9 @@ from lockstep.tla.loading.project import module_texts, parse_spec
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.format import Header, TraceError
+
+if TYPE_CHECKING:
+    from lockstep.conformance.by_tlc import Subject
 
 #: Constants that replace those of a header; the name of a variant, with TRUE, stands for all that it chooses.
 Switches: TypeAlias = Choices
@@ -83,6 +85,9 @@ def subject(
     system: System, header: Header, source: str, switches: Switches | None = None, jar: Path | None = None
 ) -> Subject:
     """Return what TLC holds a trace against; arguments and exceptions are those of trace_spec."""
+    # What makes modules of traces is slow to import, and only `--engine tlc` needs it.
+    from lockstep.conformance.by_tlc import Subject
+
     spec = compiled(system, header, source, switches, jar)
     constants = trace_constants(system, header, source, switches)
     parsed = parse_spec(system.module, system.trace_cfg, constants=constants, jar=jar)

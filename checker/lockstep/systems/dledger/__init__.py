@@ -10,12 +10,12 @@ from lockstep.base.progress import Say
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.dledger.constants import CONSTANTS
-from lockstep.systems.dledger.floors import floors
 from lockstep.systems.dledger.picture import PICTURE
 from lockstep.systems.dledger.plans import SIMULATOR
 from lockstep.systems.dledger.reached import reached
 from lockstep.systems.dledger.reference import reference_location
-from lockstep.systems.system import Compile, RawFormat, System, Untold
+from lockstep.systems.system import Compile, Floor, RawFormat, System, Untold
+from lockstep.tla.spec import Spec
 from lockstep.trace.imported import Imported
 
 _DIGITS = frozenset(b"%d" % digit for digit in range(10))
@@ -44,6 +44,13 @@ def _read_log(paths: Sequence[Path], untold: Untold, compile_: Compile, say: Say
     return import_log(paths, untold.version or LOGGED_VERSION, compile_, say, untold.skew)
 
 
+def _floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
+    # Only fleets have floors; what is argued there of each plan is slow to import, too.
+    from lockstep.systems.dledger.floors import floors
+
+    return floors(plan, spec)
+
+
 #: The version that a log is of where nothing else is said: the log does not say it.
 LOGGED_VERSION = "0.2.7"
 
@@ -65,7 +72,7 @@ DLEDGER = System(
     ),
     simulator=SIMULATOR,
     reached=reached,
-    floors=floors,
+    floors=_floors,
     models=Path("dledger", "models"),
     lemmas=MappingProxyType(
         {"index_order_inductive": "lockstep.systems.dledger.lemmas.index_order_inductive"},
