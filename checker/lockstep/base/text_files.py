@@ -19,22 +19,3 @@ def text_of(path: str | Path) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise NotUtf8Error(f"{path}:{line}: the byte {raw[error.start]:#04x} is no UTF-8") from error
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file whole or not at all: an interruption leaves no part of it. A link is followed.
-
-    Raises OSError where it cannot be written.
-    """
-    if path.exists() and not path.is_file():  # a pipe or a device is written to as it is
-        path.write_text(text, encoding="utf-8")
-        return
-    target = path.resolve()
-    partial = target.with_name(f"{target.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        partial.unlink(missing_ok=True)

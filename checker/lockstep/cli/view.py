@@ -28,7 +28,7 @@ def command(what: str, output: Path | None) -> int:
     Exit codes: 0 the page was written; 2 there is nothing to show, or wrong usage or malformed input; 3 a tool or a
     package is missing; 4 an internal error.
     """
-    from lockstep.base.text_files import write_whole
+    from lockstep.base.whole_files import writing_whole
     from lockstep.jobs.view import of_model, of_trace, system_of_manifest
     from lockstep.report.page.content import content
     from lockstep.report.page.html import page
@@ -42,6 +42,7 @@ def command(what: str, output: Path | None) -> int:
         shown, subject = of_model(manifest, model, system_of_manifest(manifest))
         name = what
     target = output or Path(f"{name}.html")
-    write_whole(target, page(content(shown, subject)))
+    with writing_whole(target) as file:
+        file.write(page(content(shown, subject)).encode())
     click.echo(f"{target}: {len(shown.steps):,} of {shown.count + 1:,} states, {shown.verdict}: {shown.reason}")
     return 0

@@ -7,11 +7,12 @@ from a whole one.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from lockstep.base.whole_files import writing_whole
 from lockstep.trace.json_lines import (
     MAX_INTEGER,
     MAX_LINE_BYTES,
@@ -184,37 +185,13 @@ def trace_lines(header: Header, events: Iterable[Event]) -> Iterator[bytes]:
 def write_trace(path: Path | str, header: Header, events: Iterable[Event]) -> int:
     """Write a trace to `path` whole or not at all; return how many events it has.
 
-    The lines go to a file beside it that is renamed at the end, so that an interruption leaves no part of it. A link is
-    followed; what is no file, such as a pipe or a device, is written to as it is.
+    Raises OSError where it cannot be written.
     """
-    path = Path(path)
-    lines = trace_lines(header, events)
-    try:
-        if path.exists() and not path.is_file():
-            with path.open("wb") as file:
-                return _write(file, lines)
-        return _write_whole(path.resolve(), lines)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _write_whole(path: Path, lines: Iterable[bytes]) -> int:
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("wb") as file:
-            count = _write(file, lines)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return count
-
-
-def _write(file: BinaryIO, lines: Iterable[bytes]) -> int:
-    """Write the lines of a trace; return how many events they are: all but the header and the end line."""
-    count = -2
-    for line in lines:
-        file.write(line)
-        count += 1
+    count = -2  # all lines but the header and the end line
+    with writing_whole(Path(path)) as file:
+        for line in trace_lines(header, events):
+            file.write(line)
+            count += 1
     return count
 
 
