@@ -243,6 +243,15 @@ class Reference:
         (found,) = (m for m in self.mutants() if (m.function, m.before, m.after) == (function, before, after))
         return found
 
+    def missed(self, count: int, seed: int) -> list[str]:
+        """Return those of a sample that nothing notices, each within SECONDS."""
+        found = []
+        for mutant in self.sample(count, seed):
+            with limited(SECONDS):
+                if not self.noticed(mutant)[0]:
+                    found.append(str(mutant))
+        return found
+
     def by_traces(self, plans: Sequence[str] = (), seeds: Sequence[int] = (1,)) -> str:
         """Say where the trace of a cluster leaves the spec, or comes to no end; "" where none does."""
         return _first(lambda plan, seed: ask_cluster(plan, seed, EVENTS, 0, spec_of(plan)), plans or self.order, seeds)

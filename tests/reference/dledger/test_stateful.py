@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -22,7 +21,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from dledger import WORDS
@@ -30,6 +28,7 @@ from lockstep.conformance.compare import compare, to_value
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Header
+from machines import search
 from raftref.dledger.messages import (
     BatchRequest,
     CommitRequest,
@@ -337,22 +336,6 @@ class InStep(RuleBasedStateMachine):
 
 def _told(value: Any) -> Any:
     return value.record() if hasattr(value, "record") else value
-
-
-def search(machine: type[InStep], examples: int, steps: int) -> None:
-    # Shrinking takes minutes here; the failing run is replayed as it was found.
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            derandomize=True,
-            phases=(Phase.generate,),
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
 
 
 @pytest.mark.parametrize("examples", [15, pytest.param(400, marks=pytest.mark.nightly)])

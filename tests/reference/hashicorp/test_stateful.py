@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -20,9 +19,9 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
+from machines import search
 from raftref.hashicorp.core.outcome import DONE, Outcome, Result
 from raftref.hashicorp.core.state import Role
 from raftref.hashicorp.raft import ACTIONS, Raft
@@ -254,22 +253,6 @@ class RaftAlone(RuleBasedStateMachine):
 def holds(server: Raft, index: Index, entry: Entry) -> bool:
     snapshots: Iterable[Snapshot] = server.stores.snapshots.all_snapshots()
     return server.log.get(index) == entry or any(index <= each.index for each in snapshots)
-
-
-def search(machine: type[RaftAlone], examples: int, steps: int) -> None:
-    # Shrinking takes minutes here; the failing run is replayed as it was found.
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            derandomize=True,
-            phases=(Phase.generate,),
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
 
 
 class Failing(RaftAlone):
