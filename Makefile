@@ -36,7 +36,7 @@ test: java $(READY) ## Run the test-suite.
 	@$(PYTEST) --dist loadfile $(ARGS)
 
 nightly: java $(READY) ## Run the tests that take longer: larger graphs beside TLC, thousands of terms.
-	@$(PYTEST) --dist loadgroup -m nightly $(ARGS)
+	@$(PYTEST) --dist worksteal -m nightly $(ARGS)
 
 lint: $(READY) ## Check style, formatting and types.
 	@$(BIN)/ruff check .

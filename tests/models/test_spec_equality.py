@@ -82,12 +82,8 @@ FLAWED = [
 #: Every run searches for a temporal property, and a witness that is a property of steps.
 FOUND = ("repeated_push_bug", "witness_time_out")
 VIOLATED = sampled((each.name for each in FLAWED), FOUND)
-#: At night the tests of a model share a process, which searches it once.
-ALL = [
-    *SAMPLE,
-    *OF_RAFT,
-    *(pytest.param(name, marks=[pytest.mark.nightly, pytest.mark.xdist_group(name)]) for name in LARGE),
-]
+#: The tests of a model stand together (scope="module"): processes that share them mostly search a model once.
+ALL = [*SAMPLE, *OF_RAFT, *(pytest.param(name, marks=pytest.mark.nightly) for name in LARGE)]
 
 
 def files(name: str) -> tuple[Path, Path]:
@@ -122,7 +118,7 @@ def numbered(name: str) -> dict[int, int]:
     return {node: numbers[same.key(state)] for node, state in states.items()}
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL, scope="module")
 def test_the_compiled_spec_has_exactly_the_states_that_tlc_finds(name: str) -> None:
     _, found = compiled(name)
     states = numbered(name)
@@ -130,16 +126,17 @@ def test_the_compiled_spec_has_exactly_the_states_that_tlc_finds(name: str) -> N
     assert sorted(states.values()) == list(range(found.distinct))
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL, scope="module")
 def test_the_compiled_spec_has_exactly_the_edges_that_tlc_finds_with_their_actions(name: str) -> None:
     spec, found = compiled(name)
     states = numbered(name)
     ours = Counter((edge.source, *spec.actions[edge.action].labels, edge.target) for edge in found.edges)
     theirs = Counter((states[edge.source], edge.action, states[edge.target]) for edge in dumped(name).edges)
     assert ours == theirs
+    assert {edge.action for edge in found.edges} >= set(AT_NIGHT.get(name, ()))
 
 
-@pytest.mark.parametrize("name", [each for each in ALL if each != ELECTIONS])
+@pytest.mark.parametrize("name", [each for each in ALL if each != ELECTIONS], scope="module")
 def test_the_compiled_spec_has_the_counts_that_the_manifest_pins(name: str) -> None:
     _, found = compiled(name)
     _, entry = model_named(name)
@@ -166,12 +163,6 @@ def test_every_action_of_the_spec_has_an_edge_in_a_compared_graph_or_in_one_at_n
     assert AT_NIGHT.keys() <= set(LARGE)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in AT_NIGHT])
-def test_the_graphs_at_night_have_the_edges_that_are_left_to_them(name: str) -> None:
-    assert taken(name) >= set(AT_NIGHT[name])
-
-
 @pytest.mark.parametrize("name", [*SAMPLE, *OF_RAFT])
 def test_given_state_action_and_parameters_there_is_at_most_one_successor(name: str) -> None:
     _, found = compiled(name)
@@ -189,7 +180,6 @@ def test_a_named_step_leads_where_the_search_went(name: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.xdist_group("raft_graphs")
 def test_every_action_of_hashicorp_raft_has_an_edge_in_a_compared_graph() -> None:
     """Between them these models have all: their edges are compared above."""
     assert {*RAFT_ACTIONS} <= {*LARGE, *OF_RAFT}

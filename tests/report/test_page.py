@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import re
@@ -31,9 +32,12 @@ def trees(traces: dict[str, Path]) -> dict[str, dict[str, Any]]:
     return {plan: tree_of(trace) for plan, trace in traces.items()}
 
 
-def model_tree(name: str) -> dict[str, Any]:
+@functools.cache
+def model_tree(name: str) -> tuple[dict[str, Any], list[str]]:
+    """What the page of a model shows, and what was told while it was searched."""
     manifest, model = model_named(name)
-    return content(*of_model(manifest, model, system_of_manifest(manifest)))
+    told: list[str] = []
+    return content(*of_model(manifest, model, system_of_manifest(manifest), told.append)), told
 
 
 SYSTEMS = pytest.mark.parametrize("plan", ["published", "raft_whole"])
@@ -98,7 +102,7 @@ def test_a_node_is_drawn_anew_where_it_changes_and_the_log_is_what_it_shows(
     ("name", "action"), [("late_truncate_bug", "HandleDoTruncate"), ("stale_install_bug", "InstallSnapshot")]
 )
 def test_a_counterexample_shows_the_false_formula_and_the_lines_of_spec_and_reference(name: str, action: str) -> None:
-    tree = model_tree(name)
+    tree, _ = model_tree(name)
     (said,) = tree["said"]
     last = tree["steps"][-1]
     assert said["number"] == last["number"] == tree["count"]
@@ -109,6 +113,28 @@ def test_a_counterexample_shows_the_false_formula_and_the_lines_of_spec_and_refe
     assert shown["name"] == action
     assert f"{action}(n) ==" in shown["tla"]
     assert "def " in shown["python"]
+
+
+def test_a_property_that_fails_in_a_trace_is_shown_with_what_it_is_false_for_and_its_formula(tmp_path: Path) -> None:
+    tree = tree_of(write_cluster(tmp_path, "published", 4, 120))
+    (said,) = tree["said"]
+    (step,) = (step for step in tree["steps"] if step["number"] == said["number"])
+    assert [tree["properties"][index] for index in step["failed"]] == ["VoteOncePerTermProp"]
+    assert f"false for {tree['nodes'][step['node']]}" in said["lines"]
+    assert "VoteOncePerTermProp ==" in said["lines"]
+    assert "[][\\A n \\in Node" in "".join(said["lines"])
+
+
+def test_a_search_for_a_counterexample_tells_how_many_states_it_has_found() -> None:
+    tree, told = model_tree("late_truncate_bug")
+    counts = [int(text.removeprefix("late_truncate_bug: ").split()[0].replace(",", "")) for text in told]
+    assert len(counts) == tree["count"] - 1  # a level for each step, but for the one that is violated
+    assert counts == sorted(set(counts))
+
+
+def test_a_file_that_is_not_there_is_not_taken_for_a_misspelt_model_alone(tmp_path: Path) -> None:
+    done = lockstep("view", "missing.ndjson", cwd=tmp_path)
+    assert (done.returncode, "no file 'missing.ndjson', and no model 'missing.ndjson'" in done.stderr) == (2, True)
 
 
 def test_an_action_of_the_network_has_lines_in_the_spec_and_none_in_the_reference(

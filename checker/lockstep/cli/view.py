@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from lockstep.cli.options import completing, model_names
+from lockstep.cli.options import completing, model_names, progress, progress_end
 
 
 @click.command()
@@ -32,14 +32,20 @@ def command(what: str, output: Path | None) -> int:
     from lockstep.jobs.view import of_model, of_trace, system_of_manifest
     from lockstep.report.page.content import content
     from lockstep.report.page.html import page
-    from lockstep.systems.models import model_named
+    from lockstep.systems.models import UnknownModelError, model_named
 
     if Path(what).exists():
         shown, subject = of_trace(Path(what), {})
         name = Path(what).name.removesuffix(".ndjson").removesuffix(".trace")
     else:
-        manifest, model = model_named(what)
-        shown, subject = of_model(manifest, model, system_of_manifest(manifest))
+        try:
+            manifest, model = model_named(what)
+        except UnknownModelError as error:
+            raise UnknownModelError(f"no file {what!r}, and {error}") from error
+        try:
+            shown, subject = of_model(manifest, model, system_of_manifest(manifest), progress)
+        finally:
+            progress_end()
         name = what
     target = output or Path(f"{name}.html")
     with writing_whole(target) as file:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict
 from lockstep.conformance.incremental import Branching
@@ -62,6 +63,7 @@ def of_trace(path: Path, switches: Switches) -> tuple[Shown, Subject]:
         count = step.number
         if wrong is None or step.line is None or not steps or _is_near(steps, step, wrong):
             steps.append(step)
+    subject = subject_of(system, spec)
     behaviour = Shown(
         title=f"{path.name}, {system.title}",
         verdict=str(verdict.verdict),
@@ -69,9 +71,9 @@ def of_trace(path: Path, switches: Switches) -> tuple[Shown, Subject]:
         steps=tuple(steps),
         count=count,
         properties=tuple(dict.fromkeys([*spec.invariants, *spec.action_properties])),
-        said=tuple(_said(verdict, steps)),
+        said=tuple(_said(verdict, tuple(steps), subject)),
     )
-    return behaviour, subject_of(system, spec)
+    return behaviour, subject
 
 
 def _is_near(steps: deque[Step], step: Step, wrong: int) -> bool:
@@ -103,25 +105,34 @@ def _replayed(check: TraceCheck, spec: Spec) -> Iterator[Step]:
         state = after
 
 
-def _said(verdict: TraceVerdict, steps: deque[Step]) -> Iterator[Said]:
-    numbers = {step.line: step.number for step in steps}
+def _said(verdict: TraceVerdict, steps: Sequence[Step], subject: Subject) -> Iterator[Said]:
+    places = {step.line: place for place, step in enumerate(steps)}
     for finding in verdict.findings:
-        lines = finding_text(verdict.source, finding).splitlines()
-        yield Said(numbers.get(finding.line, 0), _title(finding), tuple(line.strip() for line in lines[1:]))
+        lines = [line.strip() for line in finding_text(verdict.source, finding).splitlines()[1:]]
+        place = places.get(finding.line, 0)  # a line without a step is of the initial state, or is not shown
+        number = steps[place].number if finding.line in places else 0
+        if finding.kind == "property" and number == steps[place].number:
+            lines += _why(finding.name, steps[: place + 1], subject)
+        yield Said(number, _title(finding), tuple(lines))
 
 
 def _title(finding: Finding) -> str:
     return finding_text("", finding).splitlines()[0].partition(": ")[2]
 
 
-def of_model(manifest: Manifest, model: ModelEntry, system: System) -> tuple[Shown, Subject]:
+def of_model(manifest: Manifest, model: ModelEntry, system: System, say: Say = silent) -> tuple[Shown, Subject]:
     """Return what a page shows of the counterexample of a model, found by a search of the compiled spec.
 
+    Arguments: `say`, told how many states the search has found, level by level.
     Raises NothingToViewError where the model has none.
     """
     module, cfg = manifest.files(model)
     spec = load_spec(module, cfg, search_path=manifest.library)
-    found = explore(spec, check_deadlock=model.deadlock)
+    found = explore(
+        spec,
+        check_deadlock=model.deadlock,
+        on_level=lambda distinct: say(f"{model.name}: {distinct:,} distinct states"),
+    )
     if found.violation is None:
         raise NothingToViewError(f"{model.name} has no violation to view")
     behaviour = of_search(spec, found.violation)
@@ -135,6 +146,8 @@ def shown_of(behaviour: Behaviour, subject: Subject, name: str, label: str, syst
     spec = subject.spec
     steps = tuple(_of_behaviour(behaviour, spec, system))
     last = steps[-1].number
+    place = spec.property_places.get(label)
+    lines = (*(() if place is None else (str(place),)), *_why(label, steps, subject))
     return Shown(
         title=f"{name}: {label}",
         verdict=str(Verdict.VIOLATED),
@@ -142,20 +155,19 @@ def shown_of(behaviour: Behaviour, subject: Subject, name: str, label: str, syst
         steps=steps,
         count=last,
         properties=tuple(dict.fromkeys([*spec.invariants, *spec.action_properties])),
-        said=(Said(last, f"{label} is violated", tuple(_why(label, steps, subject))),),
+        said=(Said(last, f"{label} is violated", lines),),
         back_to=behaviour.back_to,
     )
 
 
 def _why(name: str, steps: Sequence[Step], subject: Subject) -> Iterator[str]:
-    """Yield where a property is false at the last step: for which elements of its quantifiers, and its definition."""
+    """Yield for which elements of its quantifiers a property is false at the last step, and its definition."""
     spec, after = subject.spec, subject.spec.state(steps[-1].state)
     before = spec.state(steps[-2].state) if len(steps) > 1 else after
     for elements in false_for(spec, name, before, after):
         yield f"false for {', '.join(map(shown, elements))}"
     place = spec.property_places.get(name)
     if place is not None:
-        yield str(place)
         yield from of_spec(subject.texts, place).splitlines()
 
 
