@@ -85,6 +85,7 @@ def test_each_model_of_a_checkout_gets_a_row_and_those_known_are_not_run_again(t
     assert kept.read_bytes() == before
 
 
+@pytest.mark.nightly
 def test_of_a_folder_without_manifests_each_cfg_beside_its_module_is_a_model(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "Clock.tla").write_text(CLOCK)
@@ -106,6 +107,7 @@ def test_a_folder_without_models_is_told_so(tmp_path: Path) -> None:
     assert "nor a cfg beside the module of its name" in caught.value.stderr
 
 
+@pytest.mark.nightly
 def test_a_row_tells_files_without_the_folder_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deep").mkdir()

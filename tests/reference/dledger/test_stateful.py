@@ -338,7 +338,7 @@ def _told(value: Any) -> Any:
     return value.record() if hasattr(value, "record") else value
 
 
-@pytest.mark.parametrize("examples", [15, pytest.param(400, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("examples", [8, pytest.param(400, marks=pytest.mark.nightly)])
 def test_the_repaired_reference_stays_in_step_with_the_repaired_spec(examples: int) -> None:
     search(InStep, examples=examples, steps=40)
 
@@ -451,4 +451,4 @@ def test_with_the_published_commit_rule_the_search_finds_figure_8() -> None:
 
 
 def test_with_the_repaired_commit_rule_the_same_search_finds_nothing() -> None:
-    search(BeforeFourthTerm, examples=30, steps=12)
+    search(BeforeFourthTerm, examples=15, steps=12)

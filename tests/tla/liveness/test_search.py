@@ -115,7 +115,7 @@ def check(problem: tuple[Graph, list[Formula], Formula]) -> None:
 
 
 @given(problems())
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=75, deadline=None, derandomize=True)
 def test_a_violation_is_found_just_where_a_behaviour_of_a_small_graph_violates_the_formula(
     problem: tuple[Graph, list[Formula], Formula],
 ) -> None:
@@ -132,7 +132,7 @@ def test_a_violation_is_found_just_where_a_behaviour_of_any_small_graph_violates
 
 
 @given(problems())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_the_normal_form_means_the_same_and_that_of_the_negation_the_contrary(
     problem: tuple[Graph, list[Formula], Formula],
 ) -> None:
