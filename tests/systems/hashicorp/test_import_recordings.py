@@ -30,7 +30,7 @@ Lines = list[dict[str, Any]]
 
 #: What a recorder's transport has no way for.
 _FLAWS = {"flaws": sorted(str(each) for each in IN_V173 - {Flaw.HEARTBEAT_RACE})}
-_RESTLESS = {**_FLAWS, "timeout": 0.012, "lease": 0.006, "client": 0.1, "zombie": 0.01}
+_RESTLESS = {**_FLAWS, "timeout": 0.012, "lease": 0.006, "client": 0.1, "zombie": 0.01, "zombie_heartbeat": 0.0033}
 _WITHOUT_PRE_VOTE = {"features": sorted(str(each) for each in ALL_FEATURES - {Feature.PRE_VOTE})}
 _SNAPSHOTS = {"snapshot": 0.03, "trailing_logs": 1, "crash": 0.004, "restart": 0.05}
 _CHAOS = {"voters": 5, "max_down": 2, "loss": 0.08, "duplicate": 0.05}
