@@ -149,7 +149,7 @@ def checked(recording: Recording) -> TraceVerdict:
 #: What `verify` tells of every recording these tell of some; the others at night.
 SAMPLE = (
     *("figure8, its log alone", "loss", "restarts, repaired spec", "truncate_restart", "fault_free, 0.3.1.2"),
-    *("raft, torn_vote", "raft, snapshot_loop"),
+    *("raft, torn_vote", "raft, torn_vote, repaired spec", "raft, snapshot_loop"),
 )
 
 
@@ -181,6 +181,16 @@ def test_a_recording_with_another_verdict_than_told_is_no_pass() -> None:
 def test_every_recording_of_the_folder_is_told_of() -> None:
     files = {path.name for path in (traces_dir() / "captured").glob("*/*") if path.suffix != ".md"}
     assert {Path(each.file).name for each in RECORDINGS} == files
+
+
+def test_the_page_tells_where_recordings_leave_the_repaired_spec() -> None:
+    page = (traces_dir() / "captured" / "hashicorp" / "README.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(\w+)` \| `(\w+)`, line (\d+) \|", page, re.MULTILINE)
+    repaired = [each for each in RECORDINGS if each.name.startswith("raft, ") and each.variant == "repaired"]
+    left = [(each.name.split(", ")[1], each.leaves.action, str(each.leaves.line)) for each in repaired if each.leaves]
+    assert sorted(told) == sorted(left)
+    holding = {each.name.split(", ")[1] for each in repaired if each.verdict == "holds"}
+    assert holding == set(re.findall(r"`(\w+)`", page[page.index("In `quiet`") :]))
 
 
 ENTRY = '[[recording]]\nname = "x"\nfile = "captured/x.ndjson"\nverdict = "holds"\n'

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hashicorp_traces import FIRST, check, checked, claiming_repaired, cluster_with
+from hashicorp_traces import FIRST, check, checked, claiming_repaired, cluster_with, first
 from lockstep.base.verdict import Verdict
 from lockstep.systems.hashicorp.plans import REFERENCE
 from lockstep.systems.simulated import event_of
@@ -39,6 +39,12 @@ def test_a_server_that_has_a_flaw_is_no_repaired_one(flaw: Flaw) -> None:
     lied = check(claiming_repaired(header, flaw), events)
     assert lied.verdict is Verdict.VIOLATED
     assert lied.findings[0].kind != "property"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("flaw", FIRST, ids=str)
+def test_no_earlier_seed_shows_the_flaw(flaw: Flaw) -> None:
+    assert first(flaw) == FIRST[flaw]
 
 
 def test_every_flaw_is_noticed() -> None:

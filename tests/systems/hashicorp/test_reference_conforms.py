@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from lockstep.systems.hashicorp.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FE
 from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VERIFIED, fault_plan
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, reached
 from lockstep.systems.system import Reached
+from lockstep.trace.format import Event
 from raftref.hashicorp.raft import ACTIONS, SHOWN
 from sampling import sampled
 
@@ -123,6 +125,26 @@ def test_a_plan_must_reach_all_that_there_is_but_for_its_excuses() -> None:
         assert whole.must | whole.out_of_reach.keys() | whole.seldom.keys() >= everything
         assert whole.must.isdisjoint({*whole.out_of_reach, *whole.seldom})
         assert whole.must >= floors(plan, spec_of(plan))[0].must
+
+
+def test_an_fsm_is_set_back_by_a_snapshot_but_not_by_the_end_of_its_process() -> None:
+    def of(index: int, role: str) -> dict[str, Any]:
+        return {
+            **{
+                "role": role,
+                "currentTerm": 2,
+                "lastVoteTerm": 2,
+                "commitIndex": 0,
+                "log": {"#map": []},
+                "snapshots": {"#set": []},
+            },
+            **{"fsm": {"index": index}, "configurations": {"committedIndex": 1}, "verified": {"#set": []}},
+        }
+
+    first = Event(seq=1, node="n1", action="ApplyFsm", shows=of(5, "Follower"))
+    for index, role, is_back in ((3, "Follower", True), (5, "Follower", False), (0, "Shutdown", False)):
+        then = Event(seq=2, node="n1", action="InstallSnapshot", shows=of(index, role))
+        assert (("log", "FSM set back") in set(reached([first, then]))) == is_back
 
 
 def test_every_action_must_be_reached_by_some_plan() -> None:

@@ -175,6 +175,11 @@ SELDOM: tuple[Seldom, ...] = (
         "a leader must still be taken for one when a request of its term comes to a server that is in a later one",
     ),
     Seldom(
+        of("answer", "Heartbeat refused"),
+        ("raft_five",),
+        "the same for heartbeats, which are a quarter of what is sent",
+    ),
+    Seldom(
         of("answer", "InstallSnapshot refused"),
         tuple(PLANS),
         "the same for the few requests that have a snapshot",
@@ -216,7 +221,7 @@ SELDOM: tuple[Seldom, ...] = (
     Seldom(
         actions("ZombieHeartbeat"),
         ("raft", "raft_published", "raft_snapshots", "raft_transfers", "raft_verify"),
-        "a routine of a lost leadership sends seldom, and one time in seven a heartbeat",
+        "leaderships are lost seldom, and their routines of heartbeats go on seldom",
     ),
     Seldom(
         of("role", "Leader -> Candidate"),

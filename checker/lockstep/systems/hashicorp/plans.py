@@ -20,7 +20,13 @@ _MEMBERS: dict[str, Any] = {"spares": 1, "nonvoters": 1, "change": 0.04, "max_do
 _HANDING_OVER: dict[str, Any] = {"transfer": 0.015, "end_transfer": 0.006}
 _VERIFYING: dict[str, Any] = {"nonvoters": 1, "verify": 0.03, "timeout": 0.006}
 #: More changes of leaders than by default.
-_RESTLESS: dict[str, Any] = {"timeout": 0.012, "lease": 0.006, "client": 0.1, "zombie": 0.01}
+_RESTLESS: dict[str, Any] = {
+    "timeout": 0.012,
+    "lease": 0.006,
+    "client": 0.1,
+    "zombie": 0.01,
+    "zombie_heartbeat": 0.0033,
+}
 _WITHOUT_PRE_VOTE = sorted(str(each) for each in ALL_FEATURES - {Feature.PRE_VOTE})
 _ALL = {**_STORES, **_SNAPSHOTS, **_MEMBERS, **_HANDING_OVER, **_VERIFYING, **_RESTLESS}
 

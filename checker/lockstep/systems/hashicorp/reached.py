@@ -93,7 +93,8 @@ def _became(event: Event, before: Mapping[str, Any], after: Mapping[str, Any]) -
         yield "gap in a log"
     if action == "PersistSnapshot" and after["snapshots"] != before["snapshots"]:
         yield "snapshot saved"
-    if action == "InstallSnapshot" and after["fsm"]["index"] < before["fsm"]["index"]:
+    runs = after["role"] != "Shutdown"  # of a process that died in it the FSM is gone, not set back
+    if action == "InstallSnapshot" and runs and after["fsm"]["index"] < before["fsm"]["index"]:
         yield "FSM set back"
     if action == "Restart" and after["snapshots"]["#set"]:
         yield "start from a snapshot"

@@ -49,9 +49,9 @@ class FaultPlan:
 
     Probabilities of being tried at each moment, together at most 1; ordinary work takes the rest: `client` appends,
     `barrier` of a client, `timeout` of a follower or a candidate that need not, `lease` of a leader that need not,
-    `rpc_error` of a call that could still be answered, `zombie`, a routine of a lost leadership that sends, `snapshot`,
-    `change` of the configuration, `transfer` of a leadership, `end_transfer`, `verify` of one, `crash` of a process,
-    `restart`, `partition` and `heal`.
+    `rpc_error` of a call that could still be answered, `zombie`, a routine of a lost leadership that sends entries or a
+    snapshot, `zombie_heartbeat`, one that sends a heartbeat, `snapshot`, `change` of the configuration, `transfer` of a
+    leadership, `end_transfer`, `verify` of one, `crash` of a process, `restart`, `partition` and `heal`.
 
     `max_down` is how many servers may be down at once.
     """
@@ -77,6 +77,8 @@ class FaultPlan:
     lease: float = 0.001
     rpc_error: float = 0.004
     zombie: float = 0.002
+    # A third of the rate before it: of what a leader's routines send, a quarter is heartbeats, too.
+    zombie_heartbeat: float = 0.0007
     snapshot: float = 0.0
     change: float = 0.0
     transfer: float = 0.0
@@ -156,6 +158,7 @@ EVENT_PROBABILITIES = (
     "lease",
     "rpc_error",
     "zombie",
+    "zombie_heartbeat",
     "snapshot",
     "change",
     "transfer",

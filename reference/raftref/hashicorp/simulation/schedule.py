@@ -19,7 +19,7 @@ from raftref.hashicorp.raft import ACTIONS, Raft
 from raftref.hashicorp.simulation.cluster import REQUEST_HANDLERS, RESPONSE_HANDLERS, Cluster, Event
 from raftref.hashicorp.simulation.plan import EVENT_PROBABILITIES, FaultPlan
 from raftref.hashicorp.switches import Feature, Flaw
-from raftref.hashicorp.values import ClientLog, EntryType, NodeId
+from raftref.hashicorp.values import ClientLog, EntryType, NodeId, Zombie
 from raftref.simulation.chances import Chances
 
 T = TypeVar("T")
@@ -47,9 +47,6 @@ WOKEN_EARLY = 0.15
 HEARTBEAT = 0.25
 #: Clients ask for several entries at once, at this rate.
 GROUP_COMMIT = 0.25
-#: A routine of a leadership that is over sends a heartbeat at such a moment: so many events, and this one of them. It
-#: is no chance, so that whatever else a seed leads to stays what it is.
-ZOMBIE_HEARTBEATS, ITS_MOMENT = 7, 3
 #: The routine that clears the flag of a transfer which is over runs at this rate when its server has its turn.
 TRANSFER_IS_OVER = 0.3
 
@@ -83,6 +80,7 @@ class Schedule(Chances[Event]):
             "lease": self.try_lease,
             "rpc_error": self.try_rpc_error,
             "zombie": self.try_zombie,
+            "zombie_heartbeat": self.try_zombie_heartbeat,
             "snapshot": self.try_snapshot,
             "change": self.try_change,
             "transfer": self.try_transfer,
@@ -312,17 +310,26 @@ class Schedule(Chances[Event]):
 
     def try_zombie(self) -> Event | None:
         """Let a routine of a leadership that is over send what it was about to send."""
+        found = self.one_zombie()
+        if found is None:
+            return None
+        server, zombie = found
+        count = self.random.randint(0, server.most(zombie.next_index))
+        sends = self.attempt(server.node_id, "ZombieReplicateTo", zombie, count)
+        return sends or self.attempt(server.node_id, "ZombieSendSnapshot", zombie)
+
+    def try_zombie_heartbeat(self) -> Event | None:
+        """Let the routine of heartbeats of a leadership that is over send one."""
+        found = self.one_zombie()
+        return None if found is None else self.attempt(found[0].node_id, "ZombieHeartbeat", found[1])
+
+    def one_zombie(self) -> tuple[Raft, Zombie] | None:
+        """Choose a routine of a leadership that is over, with its server; None if there is none that can send."""
         server = self.one_of([each for each in self.running() if each.zombies])
         if server is None:
             return None
         zombie = self.random.choice(sorted(server.zombies))
-        if self.is_full(server.node_id, zombie.peer):
-            return None
-        count = self.random.randint(0, server.most(zombie.next_index))
-        if self.cluster.seq % ZOMBIE_HEARTBEATS == ITS_MOMENT:
-            return self.attempt(server.node_id, "ZombieHeartbeat", zombie)
-        sends = self.attempt(server.node_id, "ZombieReplicateTo", zombie, count)
-        return sends or self.attempt(server.node_id, "ZombieSendSnapshot", zombie)
+        return None if self.is_full(server.node_id, zombie.peer) else (server, zombie)
 
     # ---- Clients -------------------------------------------------------------------------------------
 

@@ -1,0 +1,68 @@
+"""docs/measured/sensitivity.md tells which properties each flaw violates, and that the repaired twins violate none."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import pytest
+
+from places import ROOT
+from sampling import sampled
+from sensitivity import HOLDS, VIOLATED, Found, asked_of, asking, cell, flawed, row, search
+
+SYSTEM = "HashicorpRaft"
+PAGE = (ROOT / "docs" / "measured" / "sensitivity.md").read_text(encoding="utf-8")
+MODELS = {each.name: each for each in flawed(SYSTEM)}
+
+
+@functools.cache
+def told() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """The row of each model, and what each has of every property."""
+    (models, properties) = re.findall(r"^  no\..*?(?=\n\n)|^  property.*?(?=\n```)", PAGE, re.MULTILINE | re.DOTALL)
+    rows = {line.split()[2]: line for line in models.splitlines()[1:]}
+    head, *lines = properties.splitlines()
+    places = [head.index(f" {number}") + 1 for number in range(1, len(rows) + 1)]
+    cells = {
+        line.split()[0]: dict(zip(rows, (line[at : at + 2].strip() for at in places), strict=True)) for line in lines
+    }
+    return rows, cells
+
+
+def test_the_page_tells_of_every_flaw_that_the_manifest_has() -> None:
+    rows, _ = told()
+    assert rows.keys() | set(re.findall(r"^- `(\w+_bug)`", PAGE, re.MULTILINE)) == MODELS.keys()
+
+
+def test_what_the_manifest_says_is_violated_is_violated_on_the_page() -> None:
+    rows, cells = told()
+    for name in rows:
+        assert cells[MODELS[name].violates or ""][name] == VIOLATED
+
+
+@pytest.mark.parametrize("name", sampled(told()[0], ("transfer_flag_bug", "known_leader_bug")))
+def test_a_search_of_both_graphs_finds_what_the_page_tells(name: str) -> None:
+    entry, (rows, cells) = MODELS[name], told()
+    assert entry.twin is not None
+    found, twin = search(SYSTEM, name), search(SYSTEM, entry.twin)
+    assert twin.violated == frozenset()
+    assert entry.violates in found.violated
+    number = list(rows).index(name) + 1
+    assert rows[name].split() == [str(each) for each in row(number, entry, found, twin)]
+    assert {prop: of[name] for prop, of in cells.items()} == {prop: cell(SYSTEM, prop, entry, found) for prop in cells}
+
+
+def test_a_property_that_is_not_asked_of_a_model_is_neither_violated_nor_held() -> None:
+    entry, found = MODELS["transfer_flag_bug"], Found(5, frozenset({"TransferIsOwn"}))
+    told_of = {prop: cell(SYSTEM, prop, entry, found) for prop in ("TransferIsOwn", "TypeOK", "SomebodyLeads")}
+    assert told_of == {"TransferIsOwn": VIOLATED, "TypeOK": HOLDS, "SomebodyLeads": ""}
+    assert cell(SYSTEM, "TypeOK", entry, Found(0, frozenset())) == "?"
+
+
+def test_every_property_of_a_trace_is_asked_and_no_other_is_left_in_the_cfg() -> None:
+    asked = asked_of(SYSTEM, "longer_log_bug")
+    assert {"TypeOK", "CommittedIsStored"} < set(asked.states)
+    assert "VoteOncePerTermProp" in asked.steps
+    assert asked.behaviours == ("SomebodyLeads",)
+    cfg = "SPECIFICATION Spec\nINVARIANTS\n  A\n  B\nPROPERTIES\n  C\nCONSTANT X = 1\n"
+    assert asking(cfg, ["D"], ["E"]) == "SPECIFICATION Spec\nCONSTANT X = 1\nINVARIANTS\n  D\nPROPERTIES\n  E\n"
