@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tokenize
 from collections.abc import Iterator
@@ -55,22 +56,26 @@ def modules(package: str) -> dict[str, Path]:
 
 def imports(path: Path, known: set[str]) -> Iterator[str]:
     """The modules that a file imports when it is imported itself, and those that its functions import later."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    only_types = {
-        id(node)
-        for test in ast.walk(tree)
-        if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
-        for node in ast.walk(test)
-    }
-    for node in ast.walk(tree):
-        if id(node) in only_types:
-            continue
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names if each.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             for each in node.names:
                 within = f"{node.module}.{each.name}"
                 yield within if within in known else node.module
+
+
+@functools.cache
+def import_statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """The imports of a file, but for those that only types ask for."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    only_types = {
+        id(node)
+        for test in nodes
+        if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
+        for node in ast.walk(test)
+    }
+    return tuple(each for each in nodes if isinstance(each, ast.Import | ast.ImportFrom) and id(each) not in only_types)
 
 
 @pytest.mark.parametrize("package", SOURCES)
