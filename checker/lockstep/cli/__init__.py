@@ -32,7 +32,7 @@ COMMANDS = {
     "prove": ("prove:command", "Prove lemmas with z3."),
     "schema": ("printing:schema", "Print the JSON Schema of a line of a trace."),
     "simulate": ("simulate:command", "Write traces of the Python reference."),
-    "tamper": ("tamper:command", "Change a trace and count what the check notices."),
+    "tamper": ("traces.tamper:command", "Change a trace and count what the check notices."),
     "verify": ("verify:command", "Run the main job: all of the checks."),
     "view": ("view:command", "Write a page to step through a trace."),
 }
