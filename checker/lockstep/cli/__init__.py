@@ -28,6 +28,7 @@ COMMANDS = {
     "fleet": ("fleet:command", "Check many simulated clusters."),
     "graph": ("graph:command", "Draw the shortest path to a violation."),
     "import": ("import_:command", "Turn a recording or a log into a trace."),
+    "minimise": ("traces.minimise:command", "Make a trace with a violation shorter."),
     "model": ("model:command", "Check models, or a spec of your own, with TLC."),
     "prove": ("prove:command", "Prove lemmas with z3."),
     "schema": ("printing:schema", "Print the JSON Schema of a line of a trace."),
