@@ -28,11 +28,12 @@ COMMANDS = {
     "fleet": ("fleet:command", "Check many simulated clusters."),
     "graph": ("graph:command", "Draw the shortest path to a violation."),
     "import": ("import_:command", "Turn a recording or a log into a trace."),
+    "minimise": ("traces.minimise:command", "Make a trace with a violation shorter."),
     "model": ("model:command", "Check models, or a spec of your own, with TLC."),
     "prove": ("prove:command", "Prove lemmas with z3."),
     "schema": ("printing:schema", "Print the JSON Schema of a line of a trace."),
     "simulate": ("simulate:command", "Write traces of the Python reference."),
-    "tamper": ("tamper:command", "Change a trace and count what the check notices."),
+    "tamper": ("traces.tamper:command", "Change a trace and count what the check notices."),
     "verify": ("verify:command", "Run the main job: all of the checks."),
     "view": ("view:command", "Write a page to step through a trace."),
 }

@@ -335,7 +335,7 @@ class TraceCheck:
     def _shows(self, after: State, line: int, event: Event) -> bool:
         if not event.shows:
             return True
-        observable = self._observable(after, line, event)
+        observable = self.observable(after, line, event)
         count = equal_count(event.shows, observable, self.reading.words)
         if count is not None:
             self.result.observed += count
@@ -347,7 +347,8 @@ class TraceCheck:
             self._found("shows", differing[0].path, line, event, [str(each) for each in differing], "")
         return not differing
 
-    def _observable(self, state: State, line: int, event: Event) -> Value:
+    def observable(self, state: State, line: int, event: Event) -> Value:
+        """Return what the node of an event may show in a state; raises TraceError where it must have one."""
         observe = self.interface.observe
         if observe not in self.spec.definitions:
             return Fcn(dict(state.as_dict()))
@@ -366,8 +367,8 @@ class TraceCheck:
         node = self.reading.node(event)
         if not event.sent and self._outbox_stays(state, after, node):
             return True
-        outbox = self._outbox(after, node)
-        added = outbox - self._outbox(state, node)
+        outbox = self.outbox(after, node)
+        added = outbox - self.outbox(state, node)
         details = self.reading.sent_details(event, line, outbox, added)
         if details:
             self._found("sent", "sent", line, event, details, "")
@@ -383,7 +384,7 @@ class TraceCheck:
                 return False
         return True
 
-    def _outbox(self, state: State, node: Value) -> Counter[Value]:
+    def outbox(self, state: State, node: Value) -> Counter[Value]:
         """Count the copies of each message under way from a node."""
         outbox = self.interface.outbox
         assert outbox is not None

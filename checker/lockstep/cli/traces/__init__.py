@@ -1,0 +1,1 @@
+"""Commands that make other traces of a trace."""
