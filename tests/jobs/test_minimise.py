@@ -30,7 +30,7 @@ from lockstep_command import lockstep
 from places import SPECS
 
 #: Clusters with flaws, each with the events after which a property is violated: in both systems, in few steps.
-DLEDGER, RAFT = ("published", 10, 64), ("raft_whole_published", 5, 79)
+DLEDGER, RAFT = ("published", 10, 64), ("raft_whole_published", 23, 95)
 #: One in which events of other nodes happened beside what is wrong.
 BESIDE = ("published", 6, 175)
 
