@@ -77,6 +77,11 @@ def test_a_let_that_is_never_used_may_read_the_state(tmp_path: Path) -> None:
     assert spec.evaluate("E", spec.state({"v": 1})) == 2
 
 
+def test_a_let_that_only_an_unused_one_uses_may_read_the_state(tmp_path: Path) -> None:
+    spec = loaded(tmp_path, "---- MODULE M ----\nVARIABLE v\nE == LET y == v IN (LET z == y IN 2)\n====")
+    assert spec.evaluate("E", None) == 2
+
+
 def test_two_uses_of_one_instance_share_what_they_use(tmp_path: Path) -> None:
     """J(1) and J(2) substitute different values for one parameter: their module is copied once."""
     inner = (

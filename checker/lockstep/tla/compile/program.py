@@ -8,7 +8,7 @@ from dataclasses import replace
 from lockstep.base.errors import WRONG_CFG, BadInputError
 from lockstep.base.near import did_you_mean, nearest
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.instances import use_of, walk
+from lockstep.tla.syntax.instances import use_of, within
 from lockstep.tla.syntax.standard import DOING, STANDARD
 from lockstep.tla.syntax.tree import (
     COMMUNITY_MODULES,
@@ -214,10 +214,14 @@ class Configured:
         found: set[int] = set()
         pending = [expr.body]
         while pending:
-            for part in walk(pending.pop(), self.tree):
-                if isinstance(part, (Call, OperatorArg)) and part.op in expr.definitions and part.op not in found:
-                    found.add(part.op)
-                    pending.append(self.tree.definitions[part.op].body)
+            part = pending.pop()
+            if isinstance(part, (Call, OperatorArg)) and part.op in expr.definitions and part.op not in found:
+                found.add(part.op)
+                pending.append(self.tree.definitions[part.op].body)
+            if isinstance(part, Let):  # what only its unused definitions use is not used
+                pending += [part.body, *(self.tree.definitions[uid].body for uid in self.used(part))]
+            else:
+                pending += within(part, self.tree)
         return (uid for uid in expr.definitions if uid in found)
 
     def standard(self, definition: Definition) -> tuple[str, str] | None:
