@@ -28,7 +28,6 @@ from lockstep.logs.reading.mapping import read_mapping
 from lockstep.logs.search import Conclusion, Explained, explain, smallest
 from lockstep.logs.steps import NONE, Steps
 from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.logs import subject_of
 from lockstep.systems.own.traces import load_own_spec, own_system
 from lockstep.tla.loading.project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
@@ -77,7 +76,7 @@ def post_office(folder: Path, mapping: str = MAPPING) -> Post:
     spec = load_own_spec(system)
     start = None if said.start is None else load_own_spec(system, start=said.start)
     parsed = parse_spec(folder / "Post.tla", folder / "Post.cfg")
-    return Post(folder, subject_of(said, spec, system.interface(spec), start), parsed)
+    return Post(folder, Subject(spec, system.interface(spec), said, start), parsed)
 
 
 @pytest.fixture(scope="module")

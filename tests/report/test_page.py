@@ -222,3 +222,13 @@ def test_a_malformed_trace_has_no_page(traces: dict[str, Path], tmp_path: Path) 
 def test_a_model_without_a_violation_has_no_page() -> None:
     with pytest.raises(NothingToViewError, match="known_leader has no violation to view"):
         model_tree("known_leader")
+
+
+def test_a_trace_is_shown_against_another_variant_of_the_spec_up_to_where_it_leaves_that(tmp_path: Path) -> None:
+    trace = write_cluster(tmp_path, "published", 4, 400)
+    done = lockstep("view", "--switch", "repaired", trace, "-o", tmp_path / "x.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tree = tree_in((tmp_path / "x.html").read_text(encoding="utf-8"))
+    assert [step for step in tree["steps"] if step.get("refused")] == [tree["steps"][-1]]
+    assert tree["said"][-1]["number"] == tree["steps"][-1]["number"] < 400
+    assert tree_of(trace, repaired=True)["steps"] == tree["steps"]

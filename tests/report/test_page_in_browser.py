@@ -10,8 +10,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from lockstep.jobs.view_own import of_own_spec
+from lockstep.report.page.content import content
+from lockstep.report.page.html import page
 from lockstep.systems.traces import write_cluster
-from pages import HOSTILE, hostile_trace, page_of
+from pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(
@@ -179,4 +182,23 @@ def test_of_many_steps_no_more_is_drawn_than_of_few(opened: Page, browser: Brows
     tab = browser.new_page(viewport={"width": 1200, "height": 900})
     tab.goto(long.as_uri() + "#step=500")
     assert 100 < tab.locator("#canvas *").count() < 4 * few
+    tab.close()
+
+
+def test_of_a_spec_without_nodes_the_state_is_shown_and_what_changes_is_marked(
+    browser: Browser, tmp_path: Path
+) -> None:
+    file = tmp_path / "counter.html"
+    file.write_text(page(content(*of_own_spec(*counter(tmp_path, COUNTS_TOO_FAR)))), encoding="utf-8")
+    tab = browser.new_page()
+    tab.goto(file.as_uri() + "#step=1")
+    assert not tab.is_visible("#diagram")
+    assert not tab.is_visible("#initial")
+    for place, value in [("2", "2"), ("3", "3")]:
+        tab.keyboard.press("ArrowRight")
+        assert at(tab) == place
+        assert [row.split() for row in tab.locator("#state tr").all_inner_texts()] == [["x", value], ["y", "0"]]
+        assert tab.locator("#state tr.new").all_inner_texts()[0].split() == ["x", value]
+    assert "invariant Small is violated" in tab.inner_text("#said")
+    assert Axe().run(tab).violations_count == 0
     tab.close()

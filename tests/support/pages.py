@@ -15,6 +15,24 @@ from lockstep.systems.traces import write_cluster
 #: What a browser would run if it were taken for markup, and what would end the block of data.
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
 
+#: A spec without nodes.
+COUNTER = """---- MODULE Counter ----
+EXTENDS Naturals
+VARIABLES x, y
+Init == x = 0 /\\ y = 0
+Up == x < 3 /\\ x' = x + 1 /\\ UNCHANGED y
+Back == x = 3 /\\ x' = 1 /\\ y' = 1 - y
+Next == Up \\/ Back
+Spec == Init /\\ [][Next]_<<x, y>> /\\ WF_<<x, y>>(Next)
+Settles == <>[](y = 0)
+Small == x < 3
+Counts == Init /\\ [][Up]_<<x, y>>
+====
+"""
+
+#: A cfg of it with an invariant that fails.
+COUNTS_TOO_FAR = "INIT Init\nNEXT Next\nINVARIANT Small\n"
+
 
 class Elements(HTMLParser):
     """The elements of a page, in order, each with its attributes, and the text of scripts and styles."""
@@ -40,12 +58,12 @@ class Elements(HTMLParser):
             self.texts[-1] += data
 
 
-def tree_of(trace: Path, **switches: str) -> dict[str, Any]:
+def tree_of(trace: Path, **switches: bool | str | int) -> dict[str, Any]:
     """What the page of a trace shows."""
     return content(*of_trace(trace, switches))
 
 
-def page_of(trace: Path, **switches: str) -> str:
+def page_of(trace: Path, **switches: bool | str | int) -> str:
     return page(tree_of(trace, **switches))
 
 
@@ -64,3 +82,11 @@ def hostile_trace(folder: Path, events: int = 150) -> Path:
     hostile = folder / "hostile.trace.ndjson"
     hostile.write_text(renamed, encoding="utf-8")
     return hostile
+
+
+def counter(folder: Path, cfg: str) -> tuple[Path, Path]:
+    """Write the spec with a cfg."""
+    spec = folder / "Counter.tla"
+    spec.write_text(COUNTER, encoding="utf-8")
+    spec.with_suffix(".cfg").write_text(cfg, encoding="utf-8")
+    return spec, spec.with_suffix(".cfg")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict
+from lockstep.conformance.check import Events, Finding, TraceCheck, TraceVerdict
 from lockstep.conformance.incremental import Branching
+from lockstep.conformance.interface import Interface
 from lockstep.models.counterexample import of_search
 from lockstep.models.manifest import Manifest, ModelEntry
 from lockstep.report.page.behaviour import Said, Shown, Step
@@ -50,30 +52,43 @@ def of_trace(path: Path, switches: Switches) -> tuple[Shown, Subject]:
     Raises NothingToViewError where the trace is malformed, NoVerdictError where the check gave up.
     """
     verdict = judge_known(switches)(path)
-    if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
-        why = NothingToViewError if verdict.verdict is Verdict.MALFORMED else NoVerdictError
-        raise why(verdict_text(verdict).splitlines()[0])
+    refuse_no_verdict(verdict)
     trace = open_trace(path)
     system = system_of(trace.header, trace.source)
     spec = compiled(system, trace.header, trace.source, switches)
+    subject = subject_of(system, spec)
+    return replayed(f"{path.name}, {system.title}", verdict, trace, system.interface(spec), subject), subject
+
+
+def refuse_no_verdict(verdict: TraceVerdict) -> None:
+    """Raise NothingToViewError where a trace is malformed, NoVerdictError where its check gave up."""
+    if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
+        error = NothingToViewError if verdict.verdict is Verdict.MALFORMED else NoVerdictError
+        raise error(verdict_text(verdict).splitlines()[0])
+
+
+def replayed(title: str, verdict: TraceVerdict, trace: Events, interface: Interface, subject: Subject) -> Shown:
+    """Take the steps of a trace once more, and return what a page shows of them: all, or those around what is wrong.
+
+    Arguments: `verdict`, that of the trace's check.
+    """
+    spec = subject.spec
     wrong = min((finding.line for finding in verdict.findings), default=None)
     steps: deque[Step] = deque(maxlen=BEFORE + AFTER)
     count = 0
-    for step in _replayed(TraceCheck(trace, spec, system.interface(spec)), spec):
+    for step in _replayed(TraceCheck(trace, spec, interface), spec):
         count = step.number
         if wrong is None or step.line is None or not steps or _is_near(steps, step, wrong):
             steps.append(step)
-    subject = subject_of(system, spec)
-    behaviour = Shown(
-        title=f"{path.name}, {system.title}",
+    return Shown(
+        title=title,
         verdict=str(verdict.verdict),
         reason=verdict.reason,
         steps=tuple(steps),
         count=count,
-        properties=tuple(dict.fromkeys([*spec.invariants, *spec.action_properties])),
-        said=tuple(_said(verdict, tuple(steps), subject)),
+        properties=properties_of(spec),
+        said=tuple(said_of(verdict, tuple(steps), subject)),
     )
-    return behaviour, subject
 
 
 def _is_near(steps: deque[Step], step: Step, wrong: int) -> bool:
@@ -105,14 +120,20 @@ def _replayed(check: TraceCheck, spec: Spec) -> Iterator[Step]:
         state = after
 
 
-def _said(verdict: TraceVerdict, steps: Sequence[Step], subject: Subject) -> Iterator[Said]:
-    places = {step.line: place for place, step in enumerate(steps)}
+def said_of(verdict: TraceVerdict, steps: Sequence[Step], subject: Subject) -> Iterator[Said]:
+    """Yield what a verdict finds wrong, at the steps that are shown."""
+    places = {(step.source, step.line): place for place, step in enumerate(steps)}
     for finding in verdict.findings:
         lines = [line.strip() for line in finding_text(verdict.source, finding).splitlines()[1:]]
-        place = places.get(finding.line, 0)  # a line without a step is of the initial state, or is not shown
-        number = steps[place].number if finding.line in places else 0
+        # A line without a step is of the initial state, or is not shown; one that nothing explains follows the last.
+        known = len(steps) - 1 if finding.kind == "unexplained" else places.get((finding.source, finding.line))
+        if finding.kind == "property":  # of a line that several steps make true, the one by which it fails
+            known = next(
+                (at for at, step in enumerate(steps[: (known or 0) + 1]) if finding.name in step.failed), known
+            )
+        place, number = (0, 0) if known is None else (known, steps[known].number)
         if finding.kind == "property" and number == steps[place].number:
-            lines += _why(finding.name, steps[: place + 1], subject)
+            lines += why(finding.name, steps[: place + 1], subject)
         yield Said(number, _title(finding), tuple(lines))
 
 
@@ -136,31 +157,47 @@ def of_model(manifest: Manifest, model: ModelEntry, system: System, say: Say = s
     if found.violation is None:
         raise NothingToViewError(f"{model.name} has no violation to view")
     behaviour = of_search(spec, found.violation)
-    label = found.violation.label
+    label, at = found.violation.label, "" if behaviour.back_to is not None else f" in step {len(behaviour.steps) - 1}"
     subject = subject_of(system, spec, module)
-    return shown_of(behaviour, subject, model.name, label, system), subject
+    wrong = Wrong(label, f"{label} is violated", f"{label} is violated{at}")
+    return shown_of(behaviour, subject, f"{model.name}: {label}", wrong, system), subject
 
 
-def shown_of(behaviour: Behaviour, subject: Subject, name: str, label: str, system: System | None) -> Shown:
-    """Return what a page shows of a counterexample; `label` is what it violates, `name` what it is called."""
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """What is wrong at the end of a counterexample: the property, if it is one, what is said of it there and on top."""
+
+    label: str
+    title: str
+    reason: str
+    verdict: Verdict = Verdict.VIOLATED
+
+
+def shown_of(behaviour: Behaviour, subject: Subject, title: str, wrong: Wrong, system: System | None = None) -> Shown:
+    """Return what a page shows of a counterexample."""
     spec = subject.spec
     steps = tuple(_of_behaviour(behaviour, spec, system))
     last = steps[-1].number
-    place = spec.property_places.get(label)
-    lines = (*(() if place is None else (str(place),)), *_why(label, steps, subject))
+    place = spec.property_places.get(wrong.label)
+    lines = (*(() if place is None else (str(place),)), *why(wrong.label, steps, subject))
     return Shown(
-        title=f"{name}: {label}",
-        verdict=str(Verdict.VIOLATED),
-        reason=f"{label} is violated in step {last}" if behaviour.back_to is None else f"{label} is violated",
+        title=title,
+        verdict=str(wrong.verdict),
+        reason=wrong.reason,
         steps=steps,
         count=last,
-        properties=tuple(dict.fromkeys([*spec.invariants, *spec.action_properties])),
-        said=(Said(last, f"{label} is violated", lines),),
+        properties=properties_of(spec),
+        said=(Said(last, wrong.title, lines),),
         back_to=behaviour.back_to,
     )
 
 
-def _why(name: str, steps: Sequence[Step], subject: Subject) -> Iterator[str]:
+def properties_of(spec: Spec) -> tuple[str, ...]:
+    """Return the names of what is evaluated in each state and in each step."""
+    return tuple(dict.fromkeys([*spec.invariants, *spec.action_properties]))
+
+
+def why(name: str, steps: Sequence[Step], subject: Subject) -> Iterator[str]:
     """Yield for which elements of its quantifiers a property is false at the last step, and its definition."""
     spec, after = subject.spec, subject.spec.state(steps[-1].state)
     before = spec.state(steps[-2].state) if len(steps) > 1 else after

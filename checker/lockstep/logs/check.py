@@ -71,6 +71,19 @@ def check_logs(
     `strict`, whether it is no pass if some explanation fails a property; `say`, told now and then how far it is.
     Raises BadInputError where a line is malformed, or the lines have no order; CutShort.
     """
+    verdict, _ = explain_logs(paths, subject, timeout_seconds=timeout_seconds, strict=strict, say=say)
+    return verdict
+
+
+def explain_logs(
+    paths: Sequence[Path],
+    subject: Subject,
+    *,
+    timeout_seconds: float | None = None,
+    strict: bool = False,
+    say: Say = silent,
+) -> tuple[TraceVerdict, Explained | None]:
+    """Check the logs of one system as check_logs does, and return what was found besides; None where no line tells."""
     begin, deadline = time.perf_counter(), Deadline(timeout_seconds)
     source = ", ".join(source_name(path) for path in paths)
     tell = _told_now_and_then(say, source)
@@ -78,7 +91,7 @@ def check_logs(
     verdict = TraceVerdict(source, Verdict.HOLDS, "", notes=list(logs.notes))
     if not logs.lines:
         conclude_nothing_told(verdict, logs)
-        return verdict
+        return verdict, None
     steps = Steps(subject.spec, subject.interface, subject.mapping.hidden, deadline=deadline)
     order = Order(logs.threads, logs.skew, logs.resolution)
     far = tell(f"line {{:,}} of {logs.lines:,}: {{:,}} states explain those before it, {{:,}} tried")
@@ -93,7 +106,7 @@ def check_logs(
         verdict.notes += ends.hints(found, order, subject.mapping)
         _blame_clocks(verdict, logs, steps, subject, deadline, say)
     verdict.seconds = time.perf_counter() - begin
-    return verdict
+    return verdict, found
 
 
 def _told_now_and_then(say: Say, source: str) -> Callable[[str], Callable[..., None]]:
@@ -259,12 +272,17 @@ def _blame_clocks(
         )
 
 
+def told_best(found: Explained) -> list[Run]:
+    """Return an explanation of all lines that fails least, or where there is none of as many as possible."""
+    if found.runs:
+        return min(found.runs, key=lambda run: len(run.failed)).whole()
+    before = (run.whole() for each in found.blocked for run in each.runs)
+    return max(before, key=len, default=[])
+
+
 def _count(verdict: TraceVerdict, found: Explained) -> None:
     """Take down how much was explained, and how sure it is."""
-    run = found.runs[0] if found.runs else max(
-        (run for each in found.blocked for run in each.runs), key=lambda each: len(each.whole()), default=None
-    )  # fmt: skip
-    whole: list[Run] = [] if run is None else run.whole()
+    whole = told_best(found)
     taken = [step for each in whole for step in each.steps]
     verdict.events = len(whole) - 1 if whole else 0
     verdict.steps = len(taken)

@@ -17,10 +17,10 @@ from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
 from lockstep.logs.check import Subject as LogSubject
 from lockstep.logs.check import check_logs
-from lockstep.logs.reading.mapping import read_mapping
 from lockstep.systems.opening import Watched, open_trace
-from lockstep.systems.own.logs import OwnLogs, needs_search, refuse_mapping, subject_of
-from lockstep.systems.own.traces import check_own, load_own_spec, not_checked, own_system
+from lockstep.systems.own.logs import OwnLogs
+from lockstep.systems.own.subject import own_subject
+from lockstep.systems.own.traces import check_own, not_checked
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.loading.project import parse_spec
 from lockstep.tla.spec import Spec
@@ -129,20 +129,12 @@ def judge_own(
     logs do not pass if some explanation of them fails a property; `say`, told how far a search is.
     Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
     """
-    mapped = None if mapping is None else read_mapping(mapping)
-    system = own_system(own, cfg, mapped)
-    spec = load_own_spec(system, search_path, jar)
-    searched, always = None, False
-    if mapping is not None and mapped is not None:
-        refuse_mapping(mapped, spec, mapping, system.observe)
-    interface = system.interface(spec)
-    if mapped is not None:
-        start = None if mapped.start is None else load_own_spec(system, search_path, jar, mapped.start)
-        searched, always = subject_of(mapped, spec, interface, start), needs_search(mapped, spec)
+    held = own_subject(own, cfg, mapping, search_path=search_path, jar=jar)
+    spec, interface, mapped = held.spec, held.interface, held.mapping
     if tlc is None:
         plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, timeout_seconds=timeout_seconds)
         timed = partial(check_logs, timeout_seconds=timeout_seconds)
-        return OwnLogs(plain, searched, always, strict, say, timed, not_checked(spec))
+        return OwnLogs(plain, held.searched, held.always, strict, say, timed, not_checked(spec))
     from lockstep.conformance.by_tlc import Subject, check_with_tlc
     from lockstep.logs.by_tlc import check_logs_with_tlc
 
@@ -157,4 +149,4 @@ def judge_own(
         )
 
     plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc)
-    return OwnLogs(plain, searched, always, strict, say, search, not_checked(spec))
+    return OwnLogs(plain, held.searched, held.always, strict, say, search, not_checked(spec))

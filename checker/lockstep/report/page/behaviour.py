@@ -13,9 +13,10 @@ class Step:
     """A step, and the state that it leads to.
 
     `number` is its place in the whole behaviour; that of the initial state is 0. `action` is empty where nobody tells.
-    `args` are its arguments; `node` is the node that takes it, if one does. `line` is that of the trace. `failed` names
-    the properties that are false there: invariants of the state, others of the step. `is_refused`: the spec does not
-    allow it, and the state is that before it.
+    `args` are its arguments; `node` is the node that takes it, if one does. `line` is that of the trace, of
+    the file `source` where there are several. `failed` names the properties that are false there: invariants of the
+    state, others of the step. `is_refused`: the spec does not allow it, and the state is that before it.
+    `is_hidden`: no line of a log tells of it.
     """
 
     number: int
@@ -26,6 +27,8 @@ class Step:
     line: int | None = None
     failed: frozenset[str] = frozenset()
     is_refused: bool = False
+    source: str = ""
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,9 +91,12 @@ def _steps(
             "changed": [*_changed(before, step)],
             "failed": [properties.index(name) for name in properties if name in step.failed],
             "looks": {} if picture is None else _looks(before, step, picture),
+            "values": _values(before, step) if picture is None else {},
         }
         if step.line is not None:
-            tree["line"] = step.line
+            tree["line"] = f"{step.source}:{step.line}" if step.source else f"line {step.line}"
+        elif step.is_hidden:
+            tree["line"] = "told by no line"
         if step.is_refused:
             tree["refused"] = True
         yield tree
@@ -111,6 +114,12 @@ def _changed(before: Step | None, step: Step) -> Iterator[list[str]]:
     if before is not None:
         for change in changes(before.state, step.state):
             yield [change.path, _cut(format_value(change.old)), _cut(format_value(change.new))]
+
+
+def _values(before: Step | None, step: Step) -> dict[str, str]:
+    """Return the variables that a step changes, with their values after it: of the first state all."""
+    old = {} if before is None else before.state
+    return {name: _cut(format_value(value)) for name, value in step.state.items() if old.get(name) is not value}
 
 
 def _looks(before: Step | None, step: Step, picture: Picture) -> Tree:

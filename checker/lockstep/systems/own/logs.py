@@ -15,7 +15,6 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.text_files import text_of
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, failure, malformed
-from lockstep.conformance.interface import Interface
 from lockstep.logs.check import CutShort, Subject, check_logs
 from lockstep.logs.reading.mapping import Field, Mapping, Said, mapping_error
 from lockstep.logs.reading.rotation import logs_of
@@ -221,10 +220,3 @@ def _hinting(found: TraceVerdict) -> TraceVerdict:
     if found.verdict is Verdict.MALFORMED and _QUOTED_NUMBER.search(found.reason):
         found.notes.append('note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping')
     return found
-
-
-def subject_of(mapping: Mapping, spec: Spec, interface: Interface, start: Spec | None) -> Subject:
-    """Return what logs are checked against; raises BadInputError where the spec has no initial predicate."""
-    if not spec.has_behaviour:
-        raise BadInputError(f"{spec.name} has no initial predicate")
-    return Subject(spec, interface, mapping, start)

@@ -104,13 +104,13 @@ def check_own(
     try:
         if isinstance(given, Path) and is_itf(given):
             return of_own(check_states(_behaviour(given, mapping, check), spec, interface, Deadline(timeout_seconds)))
-        opened = _opened(given, source, spec, mapping)
-        found = check(Watched(opened, deadline=Deadline(timeout_seconds)), spec, interface)
+        events = opened(given, source, spec, mapping)
+        found = check(Watched(events, deadline=Deadline(timeout_seconds)), spec, interface)
         if check is not check_trace and found.reason.startswith(NOT_EVALUATED) and given != STDIN:
             found.reason = _with_a_place(
-                found.reason, check_trace(_opened(given, source, spec, mapping), spec, interface)
+                found.reason, check_trace(opened(given, source, spec, mapping), spec, interface)
             )
-        found.notes += opened.notes if isinstance(opened, MappedTrace) else []
+        found.notes += events.notes if isinstance(events, MappedTrace) else []
     except Exception as error:  # Whatever it is, it is this trace's alone.
         found = failure(error, source)
     return of_own(found)
@@ -136,7 +136,8 @@ def of_own(found: TraceVerdict) -> TraceVerdict:
     return found
 
 
-def _opened(given: Path | Trace, source: str, spec: Spec, mapping: Mapping | None) -> Events:
+def opened(given: Path | Trace, source: str, spec: Spec, mapping: Mapping | None) -> Events:
+    """Return the events of a trace, or with `mapping` of a log; raises TraceError where it is of another spec."""
     if mapping is not None:
         if isinstance(given, Trace):
             raise TraceError(source, 1, "an open trace needs no mapping")

@@ -69,14 +69,16 @@ def parse_spec(
     return Parsed(program_of(read_tree(xml), cfg), modules, directories)
 
 
-def module_texts(tla_path: str | Path) -> dict[str, str]:
+def module_texts(tla_path: str | Path, search_path: Iterable[str | Path] = ()) -> dict[str, str]:
     """Return the text of each module of a project, by name: the root's, and those that it mentions.
+
+    Arguments: `search_path`, further folders with modules.
 
     Raises:
         OSError: if a file cannot be read.
     """
     root = Path(tla_path)
-    return project_modules(root, directories_of(root, ()))
+    return project_modules(root, directories_of(root, search_path))
 
 
 def directories_of(root: Path, search_path: Iterable[str | Path]) -> list[Path]:

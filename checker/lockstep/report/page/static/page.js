@@ -30,14 +30,18 @@
 
   // ---- What is known of a step ----------------------------------------------------------------------
 
-  // Of each node, the steps that change how it is drawn; a binary search finds what holds at a step.
-  const looks = nodes.map(() => []);
+  // Of each node, the steps that change how it is drawn, and of a state without nodes those that change a variable.
+  const looks = nodes.map(() => []), variables = new Map();
   steps.forEach((step, place) => {
     for (const [node, look] of Object.entries(step.looks)) looks[node].push([place, look]);
+    for (const [name, value] of Object.entries(step.values)) {
+      if (!variables.has(name)) variables.set(name, []);
+      variables.get(name).push([place, value]);
+    }
   });
 
-  function lookAt(node, place) {
-    const known = looks[node];
+  // The last of what is known, in the order of places, that holds at a place.
+  function holding(known, place) {
     let low = 0, high = known.length;
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -45,6 +49,8 @@
     }
     return low ? known[low - 1][1] : null;
   }
+
+  const lookAt = (node, place) => holding(looks[node], place);
 
   const placeOf = (number) => Math.max(0, Math.min(last, number - first));
   const actionOf = (step) => actions[step.action].name || "a step without a name";
@@ -329,10 +335,11 @@
 
   function showStep() {
     const step = steps[current];
-    const line = step.line === undefined ? "" : `, line ${step.line}`;
+    const line = step.line === undefined ? "" : `, ${step.line}`;
     at("action").textContent = `${step.number}  ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}${line}`;
     showSaid(step);
     showChanges(step);
+    showState(step);
     showCode(actions[step.action]);
   }
 
@@ -380,6 +387,24 @@
       parts.push(make("p", step.refused ? "The spec does not allow this step; the state is that before it." : "No variable changes."));
     }
     at("changes").replaceChildren(...parts);
+  }
+
+  // Where no picture draws the nodes, the state is shown as it is, and what the step changes is marked.
+  function showState(step) {
+    if (!variables.size) return;
+    fill("state", [...variables].map(([name, known]) => [name, holding(known, current)]));
+    for (const row of at("state").querySelectorAll("tr")) {
+      row.classList.toggle("new", current > 0 && Object.hasOwn(step.values, row.firstChild.textContent));
+    }
+  }
+
+  function fill(id, values) {
+    at(id).querySelector("table").replaceChildren(...values.map(([name, value]) => {
+      const row = make("tr"), head = make("th", name);
+      head.scope = "row";
+      row.append(head, make("td", value));
+      return row;
+    }));
   }
 
   function showCode(action) {
@@ -522,12 +547,9 @@
     at("scrubber").addEventListener("input", () => show(Number(at("scrubber").value)));
     at("search").addEventListener("input", search);
     addEventListener("hashchange", () => { const place = stepOfAddress(); if (place !== null) show(place); });
-    const table = at("initial").querySelector("table");
-    for (const [name, value] of content.initial) {
-      const row = make("tr");
-      row.append(make("td", name), make("td", value));
-      table.append(row);
-    }
+    if (nodes.length) fill("initial", content.initial);
+    at("initial").hidden = !nodes.length;
+    at("state").hidden = !variables.size;
     makeStrip();
     at("diagram").hidden = at("nodes").hidden = !nodes.length;
     nodes.forEach((name) => at("lanes").append(make("div", name, "lane")));

@@ -1,0 +1,127 @@
+"""What a page shows of a spec of the reader's own: its counterexample, a trace, or what explains its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from lockstep.base.progress import Say, silent
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.incremental import Branching
+from lockstep.conformance.interface import no_location
+from lockstep.jobs.view import (
+    AFTER,
+    BEFORE,
+    NothingToViewError,
+    NoVerdictError,
+    Wrong,
+    properties_of,
+    refuse_no_verdict,
+    replayed,
+    said_of,
+    shown_of,
+)
+from lockstep.logs.check import explain_logs, told_best
+from lockstep.logs.search import Run
+from lockstep.models.search import explore_compiled
+from lockstep.report.page.behaviour import Shown, Step
+from lockstep.report.page.content import Subject
+from lockstep.systems.own.subject import OwnSubject
+from lockstep.systems.own.traces import check_own, opened
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.project import module_texts
+from lockstep.tla.spec import TWO_SUCCESSORS, Spec
+from lockstep.trace.itf import is_itf
+
+
+def of_own_spec(
+    spec: Path, cfg: Path, search_path: Sequence[Path] = (), jar: Path | None = None, say: Say = silent
+) -> tuple[Shown, Subject]:
+    """Return what a page shows of the counterexample that a search of the compiled spec finds.
+
+    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with; `say`,
+    told how many states were found.
+    Raises NothingToViewError where nothing is wrong, NoVerdictError where the search gave up, and as load_spec does.
+    """
+    found = explore_compiled(
+        spec,
+        cfg,
+        search_path=search_path,
+        jar=jar,
+        on_progress=lambda distinct: say(f"{spec.name}: {distinct:,} distinct states"),
+    )
+    if found.counterexample is None:
+        error = NoVerdictError if found.verdict is Verdict.INCONCLUSIVE else NothingToViewError
+        raise error(f"{spec}: there is no counterexample to view: {found.reason}")
+    subject = _subject(load_spec(spec, cfg, search_path=search_path, jar=jar), spec, search_path)
+    wrong = Wrong(found.property or "", found.reason, found.reason, found.verdict)
+    return shown_of(found.counterexample, subject, f"{spec.stem}: {found.property or found.verdict}", wrong), subject
+
+
+def of_own_logs(
+    paths: Sequence[Path], held: OwnSubject, search_path: Sequence[Path] = (), say: Say = silent
+) -> tuple[Shown, Subject]:
+    """Return what a page shows of a trace, or of the logs of one system, whose lines a mapping tells of.
+
+    Of logs that leave something open it is one of the behaviours that explain them: one that fails nothing, if there is
+    one. Where none explains all lines, it is one that explains the most of those before.
+    Raises NothingToViewError where a line is malformed, NoVerdictError where the check gave up.
+    """
+    subject = _subject(held.spec, held.system.module, search_path)
+    title = f"{', '.join(path.name for path in paths)}, {held.system.title}"
+    if len(paths) == 1 and not held.always:
+        (path,) = paths
+        if is_itf(path):
+            raise NothingToViewError(f"{path}: a page shows no file of ITF; lockstep check --spec says what is wrong")
+        verdict = check_own(path, held.spec, held.interface, held.mapping)
+        if held.searched is None or TWO_SUCCESSORS not in verdict.reason:
+            refuse_no_verdict(verdict)
+            events = opened(path, str(path), held.spec, held.mapping)
+            return replayed(title, verdict, events, held.interface, subject), subject
+    if held.searched is None or (len(paths) > 1 and held.searched.mapping.files != "together"):
+        raise NothingToViewError(f'{paths[1]}: a page shows one trace, or logs that a mapping takes "together"')
+    verdict, found = explain_logs(paths, held.searched, say=say)
+    refuse_no_verdict(verdict)
+    assert found is not None, "logs without a line that tells have no verdict"
+    return _of_runs(title, verdict, told_best(found), subject), subject
+
+
+def _subject(spec: Spec, module: Path, search_path: Sequence[Path]) -> Subject:
+    return Subject(spec, module_texts(module, search_path), no_location)
+
+
+def _of_runs(title: str, verdict: TraceVerdict, runs: Sequence[Run], subject: Subject) -> Shown:
+    """Return what a page shows of a behaviour that explains lines; of a long one the last part."""
+    steps = tuple(_steps(runs, subject.spec))
+    whole = steps[-(BEFORE + AFTER) :]
+    return Shown(
+        title=title,
+        verdict=str(verdict.verdict),
+        reason=verdict.reason,
+        steps=whole,
+        count=steps[-1].number,
+        properties=properties_of(subject.spec),
+        said=tuple(said_of(verdict, whole, subject)),
+    )
+
+
+def _steps(runs: Sequence[Run], spec: Spec) -> Iterator[Step]:
+    properties = Branching(spec)
+    state = runs[0].state
+    known = properties.standing(state)
+    number = 0
+    yield Step(0, "Init", {}, "", state.as_dict(), failed=known.failed)
+    for run in runs[1:]:
+        assert run.told is not None
+        line = run.told
+        for taken in run.steps:
+            number += 1
+            failed, known = properties.step(state, known, taken.state)
+            step = Step(number, taken.action, taken.args, "", taken.state.as_dict(), failed=failed)
+            if taken.hidden:
+                yield replace(step, is_hidden=True)
+            else:
+                yield replace(step, line=line.number, source=line.source)
+            state = taken.state

@@ -1,0 +1,180 @@
+"""The page of a spec of the reader's own: states and steps, without nodes and logs that nothing declares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backup_service import EXAMPLE, service
+from lockstep.jobs.view import NothingToViewError
+from lockstep.jobs.view_own import of_own_logs, of_own_spec
+from lockstep.report.page.behaviour import Shown
+from lockstep.report.page.content import Subject, content
+from lockstep.systems.own.subject import OwnSubject, own_subject
+from lockstep_command import lockstep
+from pages import COUNTS_TOO_FAR, counter, tree_in
+from places import ROOT
+
+LOCK = ROOT / "docs" / "lock_service"
+
+
+@pytest.fixture(scope="module")
+def primary_backup() -> OwnSubject:
+    return own_subject(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
+
+
+@pytest.fixture(scope="module")
+def lock_service() -> OwnSubject:
+    return own_subject(LOCK / "LockService.tla", LOCK / "LockService.cfg", LOCK / "mapping.toml")
+
+
+def written(folder: Path, lines: Sequence[dict[str, Any]]) -> Path:
+    log = folder / "service.log"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return log
+
+
+def state(owner: str, waiting: list[str], token: int) -> dict[str, Any]:
+    return {"owner": owner, "waiting": waiting, "token": token}
+
+
+def each_is_a_step_of_the_spec(shown: Shown, subject: Subject) -> None:
+    spec = subject.spec
+    states = [spec.state(step.state) for step in shown.steps]
+    assert states[0] in set(spec.initial_states())
+    for before, after, step in zip(states, states[1:], shown.steps[1:], strict=False):
+        found = [(action, args) for action, args, reached in spec.successors(before) if reached == after]
+        assert (step.action, dict(step.args)) in found
+
+
+@pytest.mark.parametrize(
+    ("cfg", "why", "actions"),
+    [
+        (COUNTS_TOO_FAR, "invariant Small is violated", ["Up"] * 3),
+        ("SPECIFICATION Counts\n", "deadlock", ["Up"] * 3),
+        ("SPECIFICATION Spec\nPROPERTY Settles\n", "temporal property Settles is violated", None),
+    ],
+)
+def test_the_counterexample_of_a_spec_is_shown_step_by_step(
+    cfg: str, why: str, actions: list[str] | None, tmp_path: Path
+) -> None:
+    shown, subject = of_own_spec(*counter(tmp_path, cfg))
+    each_is_a_step_of_the_spec(shown, subject)
+    assert shown.reason.startswith(why)
+    assert shown.said[0].number == shown.count == len(shown.steps) - 1
+    if actions is None:
+        assert shown.back_to is not None
+        assert "Back" in {step.action for step in shown.steps}
+        assert any("<>[](y = 0)" in line for line in shown.said[0].lines)
+    else:
+        assert [step.action for step in shown.steps[1:]] == actions
+
+
+def test_every_variable_is_told_at_first_and_then_those_that_change(tmp_path: Path) -> None:
+    tree = content(*of_own_spec(*counter(tmp_path, COUNTS_TOO_FAR)))
+    assert [step["values"] for step in tree["steps"]] == [{"x": "0", "y": "0"}, {"x": "1"}, {"x": "2"}, {"x": "3"}]
+    assert (tree["nodes"], tree["messages"]) == ([], [])
+
+
+def test_a_spec_without_a_violation_has_no_page(tmp_path: Path) -> None:
+    with pytest.raises(NothingToViewError, match="there is no counterexample to view: no error in 7 distinct states"):
+        of_own_spec(*counter(tmp_path, "INIT Init\nNEXT Next\n"))
+
+
+def test_logs_that_are_explained_are_shown_with_the_steps_that_no_line_tells(
+    primary_backup: OwnSubject, tmp_path: Path
+) -> None:
+    logs = service(tmp_path, 1)
+    shown, subject = of_own_logs(logs, primary_backup)
+    each_is_a_step_of_the_spec(shown, subject)
+    assert (shown.verdict, shown.said) == ("holds", ())
+    hidden = [step.action for step in shown.steps if step.is_hidden]
+    assert set(hidden) == {"Acknowledge"}
+    assert len(hidden) > 20
+    for log in logs:
+        told = [step.line for step in shown.steps if step.source == str(log)]
+        assert told == sorted(told)
+        assert told == list(range(1, len(log.read_text(encoding="utf-8").splitlines()) + 1))
+    tree = content(shown, subject)
+    lines = [step.get("line") for step in tree["steps"]]
+    assert lines.count("told by no line") == len(hidden)
+    assert f"{logs[0]}:1" in lines
+
+
+def test_logs_that_nothing_explains_are_shown_up_to_there_with_the_false_formula(
+    primary_backup: OwnSubject, tmp_path: Path
+) -> None:
+    shown, subject = of_own_logs(service(tmp_path, 0, "--hasty"), primary_backup)
+    each_is_a_step_of_the_spec(shown, subject)
+    (said,) = shown.said
+    assert shown.verdict == "violated"
+    assert said.number == shown.count > 5
+    assert any("n <= acked[b]" in line for line in said.lines)
+
+
+def test_a_log_that_tells_all_is_shown_up_to_the_line_that_the_spec_does_not_allow(
+    lock_service: OwnSubject, tmp_path: Path
+) -> None:
+    log = written(
+        tmp_path,
+        [
+            {"what": "started"},
+            {"what": "locked", "client": "b", "state": state("b", [], 1)},
+            {"what": "locked", "client": "a", "state": state("b", ["a"], 1)},
+            {"what": "unlocked", "client": "a", "state": state("b", [], 2)},
+        ],
+    )
+    shown, _ = of_own_logs([log], lock_service)
+    assert [(step.line, step.is_refused) for step in shown.steps] == [(None, False), (2, False), (3, False), (4, True)]
+    assert shown.said[0].number == 3
+    assert (
+        lockstep(
+            "check", "--spec", LOCK / "LockService.tla", "--mapping", LOCK / "mapping.toml", log, cwd=tmp_path
+        ).returncode
+        == 1
+    )
+
+
+def test_the_command_writes_the_page_of_a_spec_and_of_its_logs(tmp_path: Path) -> None:
+    spec, _ = counter(tmp_path, COUNTS_TOO_FAR)
+    done = lockstep("view", "--spec", spec, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (
+        0,
+        "Counter.html: 4 of 4 states, violated: invariant Small is violated\n",
+    )
+    assert tree_in((tmp_path / "Counter.html").read_text(encoding="utf-8"))["count"] == 3
+    logs = service(tmp_path / "logs", 0)
+    words = ("--spec", EXAMPLE / "PrimaryBackup.tla", "--mapping", EXAMPLE / "mapping.toml")
+    done = lockstep("view", *words, *logs, "-o", tmp_path / "logs.html", cwd=tmp_path)
+    assert (done.returncode, "holds: a behaviour of the spec explains all lines" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ([], "give one trace, or the name of one model"),
+        (["quorum", "lossy"], "give one trace, or the name of one model"),
+        (["--mapping", "m.toml", "x.log"], "--cfg, -I and --mapping go with --spec"),
+        (["--spec", "Counter.tla", "--mapping", "m.toml"], "--mapping goes with the logs that it tells of"),
+        (["--spec", "Counter.tla", "--switch", "repaired"], "--switch is for traces of a system that lockstep knows"),
+        (["--switch", "repaired", "figure8_bug"], "--switch is for traces, and a model has its own cfg"),
+        (["--spec", "Counter.tla", "x.itf.json"], "a page shows no file of ITF"),
+    ],
+)
+def test_wrong_usage_is_told_and_nothing_is_written(words: list[str], problem: str, tmp_path: Path) -> None:
+    counter(tmp_path, "INIT Init\nNEXT Next\n")
+    (tmp_path / "m.toml").write_text('kind = "what"\n', encoding="utf-8")
+    (tmp_path / "x.itf.json").write_text('{"vars": ["x", "y"], "states": [{"x": 0, "y": 0}]}', encoding="utf-8")
+    done = lockstep("view", *words, cwd=tmp_path)
+    assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
+    assert list(tmp_path.glob("*.html")) == []
+
+
+def test_two_traces_at_once_are_refused(lock_service: OwnSubject, tmp_path: Path) -> None:
+    log = written(tmp_path, [{"what": "locked", "client": "b", "state": state("b", [], 1)}])
+    with pytest.raises(NothingToViewError, match='or logs that a mapping takes "together"'):
+        of_own_logs([log, log], lock_service)
