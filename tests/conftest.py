@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 import lockstep.models.search
+from browsers import CHROMIUM, NO_CHROMIUM
 from lockstep.tlc import TlcOptions
 
 
@@ -20,3 +22,9 @@ def tlc_is_tuned_to_start() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(lockstep.models.search, "TlcOptions", functools.partial(TlcOptions, is_short=True))
         yield
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say in the last line of a run, where nobody overlooks it, that no browser was there to try the pages in."""
+    if CHROMIUM is None and not hasattr(config, "workerinput"):
+        sys.stdout.write(f"{NO_CHROMIUM}\n")

@@ -6,7 +6,10 @@ import base64
 import functools
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from lockstep.systems.models import model_named
 from lockstep.systems.traces import write_cluster
 from lockstep_command import lockstep
 from pages import HOSTILE, Elements, hostile_trace, page_of, tree_in, tree_of
+from places import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -232,3 +236,14 @@ def test_a_trace_is_shown_against_another_variant_of_the_spec_up_to_where_it_lea
     assert [step for step in tree["steps"] if step.get("refused")] == [tree["steps"][-1]]
     assert tree["said"][-1]["number"] == tree["steps"][-1]["number"] < 400
     assert tree_of(trace, repaired=True)["steps"] == tree["steps"]
+
+
+@pytest.mark.parametrize("browsers", [(), ("chromium",)])
+def test_the_last_line_of_a_run_says_if_there_was_no_browser(browsers: tuple[str, ...], tmp_path: Path) -> None:
+    for name in browsers:
+        (tmp_path / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "tests/base/test_whole_files.py"]
+    env = {**os.environ, "PATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].startswith("no Chromium: ") is not bool(browsers)

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import shutil
+import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from browsers import CHROMIUM, NO_CHROMIUM, chromium
 from lockstep.jobs.view_own import of_own_spec
 from lockstep.report.page.content import content
 from lockstep.report.page.html import page
 from lockstep.systems.traces import write_cluster
 from pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
+from places import ROOT
+from screenshots import FOLDER, SHOTS, page_with
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium: the page was not tried in a browser (apt-get install chromium)"
-)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # As root, as in a container, Chromium has no sandbox; the pages are our own.
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -202,3 +200,22 @@ def test_of_a_spec_without_nodes_the_state_is_shown_and_what_changes_is_marked(
     assert "invariant Small is violated" in tab.inner_text("#said")
     assert Axe().run(tab).violations_count == 0
     tab.close()
+
+
+def size(png: bytes) -> tuple[int, ...]:
+    assert png.startswith(b"\x89PNG")
+    return struct.unpack(">II", png[16:24])
+
+
+@pytest.mark.parametrize("name", SHOTS)
+def test_a_screenshot_of_the_readme_can_be_taken_anew(name: str, browser: Browser, tmp_path: Path) -> None:
+    """`python tests/support/screenshots.py` takes them."""
+    with page_with(browser, SHOTS[name], tmp_path) as tab:
+        assert SHOTS[name].says in tab.inner_text("#said")
+        assert tab.locator("#canvas .wrong").count() > 0
+        assert size(tab.screenshot()) == size((FOLDER / name).read_bytes())
+
+
+def test_the_readme_has_every_screenshot() -> None:
+    shown = re.findall(r"\]\(docs/pictures/(\w+\.png)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(SHOTS) == sorted(each.name for each in FOLDER.glob("*.png"))

@@ -216,20 +216,20 @@
   });
 
   function showNodes() {
-    const base = leastIndex();
+    const [base, most] = indexes();
     panels.forEach((kept, node) => {
       const look = lookAt(node, current), before = current ? lookAt(node, current - 1) : look;
       const acts = steps[current].node === node;
       kept.panel.classList.toggle("acts", acts);
-      if (kept.look === look && kept.before === before && kept.base === base) return;
-      Object.assign(kept, { look, before, base });
+      if (kept.look === look && kept.before === before && kept.base === base && kept.most === most) return;
+      Object.assign(kept, { look, before, base, most });
       kept.panel.classList.toggle("stopped", !look.up);
       const drawing = log(look, before, base);
       const focused = kept.panel.contains(document.activeElement);
       kept.panel.replaceChildren(heading(nodes[node], look, before), drawing);
       if (focused) drawing.focus();
-      // The end of a long log is what steps change.
-      drawing.scrollLeft = Math.max(0, drawing.scrollWidth - drawing.clientWidth - 200);
+      // The end of a long log is what steps change; all logs are moved by as much, so that they stay below each other.
+      drawing.scrollLeft = Math.max(0, LEFT + (most - base + 1) * CELL + 40 - drawing.clientWidth);
     });
   }
 
@@ -294,11 +294,11 @@
     svg.append(titled(group, `entry ${index}: ${text}, term ${term}, is cut by this step`));
   }
 
-  // The logs of all nodes begin at the same index, so that their entries stand below each other.
-  function leastIndex() {
+  // The least and the greatest index of any node: all logs begin at the same, so that entries stand below each other.
+  function indexes() {
     const all = panels.flatMap((_, node) => [lookAt(node, current), lookAt(node, Math.max(0, current - 1))])
       .flatMap((look) => [...look.log.map(([index]) => index), ...look.marks.map(([, index]) => Math.max(index, 0))]);
-    return all.length ? Math.min(...all) : 0;
+    return all.length ? [Math.min(...all), Math.max(...all)] : [0, 0];
   }
 
   // Indexes that point to one entry share a row, but for those that the step moves.
