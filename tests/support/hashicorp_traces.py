@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from lockstep.conformance.both_ways import Run
 from lockstep.conformance.check import TraceVerdict, check_trace
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.plans import REFERENCE, SIMULATOR, fault_plan
-from lockstep.systems.simulated import event_of
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Event, Header, Trace, trace_lines
@@ -61,9 +61,14 @@ def checked(plan: str, seed: int, events: int) -> TraceVerdict:
 
 def cluster_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, list[Event]]:
     """A cluster of a plan whose servers have one flaw and no other, told truly."""
+    header, run = asked_with(flaw, plan, seed, events)
+    return header, [event for event, _ in run]
+
+
+def asked_with(flaw: Flaw, plan: str, seed: int, events: int) -> tuple[Header, Run]:
+    """The same, of which every action can be tried after each event."""
     chosen = replace(fault_plan(plan, events), flaws=frozenset({flaw}))
-    run = run_with(chosen.flaws, plan, seed, events)
-    return REFERENCE.header(plan, chosen, seed), [event_of(event) for event in run]
+    return REFERENCE.header(plan, chosen, seed), REFERENCE.run(seed, chosen)
 
 
 def run_with(flaws: frozenset[Flaw], plan: str, seed: int, events: int) -> Iterator[Any]:

@@ -129,9 +129,10 @@ class Reference(Generic[P, S]):
     def asked(self, name: str, seed: int, events: int) -> tuple[Header, Run]:
         """Do so, too, and let every action be tried after each event."""
         plan = self.fault_plan(name, events)
-        return self.header(name, plan, seed), self._run(seed, plan)
+        return self.header(name, plan, seed), self.run(seed, plan)
 
-    def _run(self, seed: int, plan: P) -> Run:
+    def run(self, seed: int, plan: P) -> Run:
+        """Yield what happens in a cluster of a plan, and with each event what lets every action be tried after it."""
         simulation = self.simulation()
         schedule = simulation.begin(seed, plan)
         for _ in range(plan.events):
