@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from lockstep.jobs import view
-from lockstep.jobs.view import NothingToViewError, of_model, of_trace, system_of_manifest
+from lockstep.jobs.view import known as view
+from lockstep.jobs.view.known import NothingToViewError, of_model, of_trace, system_of_manifest
 from lockstep.report.page.content import content
 from lockstep.systems.models import model_named
 from lockstep.systems.traces import write_cluster
@@ -236,6 +236,21 @@ def test_a_trace_is_shown_against_another_variant_of_the_spec_up_to_where_it_lea
     assert [step for step in tree["steps"] if step.get("refused")] == [tree["steps"][-1]]
     assert tree["said"][-1]["number"] == tree["steps"][-1]["number"] < 400
     assert tree_of(trace, repaired=True)["steps"] == tree["steps"]
+
+
+def test_where_a_trace_shows_something_else_all_that_it_shows_stands_beside_what_the_spec_says(tmp_path: Path) -> None:
+    trace = write_cluster(tmp_path, "published", 4, 200)
+    lines = trace.read_text(encoding="utf-8").splitlines()
+    place, event = next((n, json.loads(each)) for n, each in enumerate(lines) if '"currTerm":' in each)
+    event["shows"]["currTerm"] += 7
+    trace.write_text("\n".join([*lines[:place], json.dumps(event), *lines[place + 1 :]]) + "\n", encoding="utf-8")
+    tree = tree_of(trace)
+    (table,) = tree["said"][0]["tables"]
+    rows = {path: (shown, said) for path, shown, said in table["rows"]}
+    assert {path.partition(".")[0] for path in rows} == event["shows"].keys()
+    assert [table["rows"][number][0] for number in table["marked"]] == ["currTerm"]
+    assert rows["currTerm"] == (str(event["shows"]["currTerm"]), str(event["shows"]["currTerm"] - 7))
+    assert all(shown == said for path, (shown, said) in rows.items() if path != "currTerm")
 
 
 @pytest.mark.parametrize("browsers", [(), ("chromium",)])

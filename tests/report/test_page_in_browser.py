@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from browsers import CHROMIUM, NO_CHROMIUM, chromium
-from lockstep.jobs.view_own import of_own_spec
+from lockstep.jobs.view.own import of_own_spec
 from lockstep.report.page.content import content
 from lockstep.report.page.html import page
 from lockstep.systems.traces import write_cluster

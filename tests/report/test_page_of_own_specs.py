@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from backup_service import EXAMPLE, service
-from lockstep.jobs.view import NothingToViewError
-from lockstep.jobs.view_own import of_own_logs, of_own_spec
+from lockstep.jobs.view.known import NothingToViewError
+from lockstep.jobs.view.own import of_own_logs, of_own_spec
 from lockstep.report.page.behaviour import Shown
 from lockstep.report.page.content import Subject, content
 from lockstep.systems.own.subject import OwnSubject, own_subject

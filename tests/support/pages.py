@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from lockstep.jobs.view import of_trace
+from lockstep.jobs.view.known import of_trace
 from lockstep.report.page.content import content
 from lockstep.report.page.html import page
 from lockstep.systems.traces import write_cluster

@@ -94,7 +94,7 @@ def command(
 
 def _known(what: Sequence[str], switches: dict[str, bool | str | int]) -> tuple[Shown, Subject]:
     """Return what is shown of a trace or a model of a system that lockstep knows."""
-    from lockstep.jobs.view import of_model, of_trace, system_of_manifest
+    from lockstep.jobs.view.known import of_model, of_trace, system_of_manifest
     from lockstep.systems.models import UnknownModelError, model_named
 
     if len(what) != 1:
@@ -120,7 +120,7 @@ def _of_own(
     paths: Sequence[Path],
 ) -> tuple[Shown, Subject]:
     """Return what is shown of a spec of the reader's own: its counterexample, or traces of it."""
-    from lockstep.jobs.view_own import of_own_logs, of_own_spec
+    from lockstep.jobs.view.own import of_own_logs, of_own_spec
     from lockstep.systems.own.subject import own_subject
 
     if not paths:

@@ -9,6 +9,16 @@ from lockstep.tla.values.kinds import Value
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a title; `marked` are the numbers of the rows that matter."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    marked: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A step, and the state that it leads to.
 
@@ -16,7 +26,7 @@ class Step:
     `args` are its arguments; `node` is the node that takes it, if one does. `line` is that of the trace, of
     the file `source` where there are several. `failed` names the properties that are false there: invariants of the
     state, others of the step. `is_refused`: the spec does not allow it, and the state is that before it.
-    `is_hidden`: no line of a log tells of it.
+    `is_hidden`: no line of a log tells of it. `tables` tell of a step that the spec does not allow.
     """
 
     number: int
@@ -29,15 +39,17 @@ class Step:
     is_refused: bool = False
     source: str = ""
     is_hidden: bool = False
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What is wrong, at a step by its number: a title, and lines of text."""
+    """What is wrong, at a step by its number: a title, lines of text, and tables."""
 
     number: int
     title: str
     lines: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from lockstep.report.page.behaviour import Shown, Step
+from lockstep.report.page.behaviour import Said, Shown, Step
 from lockstep.report.page.messages import Flight, flights
 from lockstep.report.page.sources import of_reference, of_spec
 from lockstep.systems.picture import Look, Picture, shown
@@ -50,10 +50,23 @@ def content(behaviour: Shown, subject: Subject) -> Tree:
         "actions": [_action(name, subject) for name in actions],
         "steps": [*_steps(steps, names, actions, behaviour.properties, picture)],
         "messages": [] if picture is None else [*_messages(steps, names, subject.network, picture)],
-        "said": [{"number": said.number, "title": said.title, "lines": list(said.lines)} for said in behaviour.said],
+        "said": [_said(said) for said in behaviour.said],
         "initial": [[name, _cut(format_value(value))] for name, value in steps[0].state.items()],
         "backTo": behaviour.back_to,
     }
+
+
+def _said(said: Said) -> Tree:
+    tables = [
+        {
+            "title": table.title,
+            "heads": list(table.heads),
+            "rows": [[_cut(cell) for cell in row] for row in table.rows],
+            "marked": sorted(table.marked),
+        }
+        for table in said.tables
+    ]
+    return {"number": said.number, "title": said.title, "lines": list(said.lines), "tables": tables}
 
 
 def _action(name: str, subject: Subject) -> Tree:

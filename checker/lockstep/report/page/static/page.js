@@ -345,7 +345,7 @@
 
   function showSaid(step) {
     const found = said.filter((each) => each.number === step.number);
-    const parts = found.flatMap((each) => [make("p", each.title, "bad"), make("pre", each.lines.join("\n"))]);
+    const parts = found.flatMap((each) => [make("p", each.title, "bad"), make("pre", each.lines.join("\n")), ...each.tables.map(drawTable)]);
     const names = step.failed.map((index) => properties[index]).filter((name) => !found.some((each) => each.title.includes(name)));
     if (names.length) parts.push(make("p", `false here: ${names.join(", ")}`, "bad"));
     if (current === last && content.backTo !== null) {
@@ -353,6 +353,27 @@
       parts.push(make("p", stays ? "The behaviour stays in this state for ever." : `From here it goes back to step ${content.backTo}, for ever.`));
     }
     at("said").replaceChildren(...parts);
+  }
+
+  function headRow(titles) {
+    const head = make("tr");
+    head.append(...titles.map((title) => {
+      const cell = make("th", title);
+      cell.scope = "col";
+      return cell;
+    }));
+    return head;
+  }
+
+  // A table of what is wrong; the rows that matter say so by more than their colour.
+  function drawTable({ title, heads, rows, marked }) {
+    const table = make("table", undefined, "wide");
+    table.append(make("caption", title), headRow(heads), ...rows.map((cells, place) => {
+      const row = make("tr", undefined, marked.includes(place) ? "differs" : "");
+      row.append(...cells.map((cell, column) => make("td", !column && marked.includes(place) ? `≠ ${cell}` : cell)));
+      return row;
+    }));
+    return table;
   }
 
   function showChanges(step) {
@@ -370,13 +391,8 @@
       parts.push(row);
     }
     if (step.changed.length) {
-      const table = make("table"), head = make("tr");
-      ["what changes", "before", "after"].forEach((title) => {
-        const cell = make("th", title);
-        cell.scope = "col";
-        head.append(cell);
-      });
-      table.append(head);
+      const table = make("table");
+      table.append(headRow(["what changes", "before", "after"]));
       for (const [path, old, now] of step.changed) {
         const row = make("tr");
         row.append(make("td", path), make("td", old, "old"), make("td", now));

@@ -11,7 +11,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.conformance.incremental import Branching
 from lockstep.conformance.interface import no_location
-from lockstep.jobs.view import (
+from lockstep.jobs.view.known import (
     AFTER,
     BEFORE,
     NothingToViewError,

@@ -13,6 +13,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Events, Finding, TraceCheck, TraceVerdict
 from lockstep.conformance.incremental import Branching
 from lockstep.conformance.interface import Interface
+from lockstep.jobs.view.divergence import divergence
 from lockstep.models.counterexample import of_search
 from lockstep.models.manifest import Manifest, ModelEntry
 from lockstep.report.page.behaviour import Said, Shown, Step
@@ -113,7 +114,8 @@ def _replayed(check: TraceCheck, spec: Spec) -> Iterator[Step]:
         args = {} if is_seen else {**check.reading.arguments(line, event)}
         args = {name: value for name, value in args.items() if shown(value) != event.node}
         if after is None:
-            yield Step(number, event.action, args, event.node, state.as_dict(), line, is_refused=True)
+            tables = tuple(divergence(check, state, line, event))
+            yield Step(number, event.action, args, event.node, state.as_dict(), line, is_refused=True, tables=tables)
             return
         failed, known = properties.step(state, known, after)
         yield Step(number, event.action, args, event.node, after.as_dict(), line, failed)
@@ -134,7 +136,8 @@ def said_of(verdict: TraceVerdict, steps: Sequence[Step], subject: Subject) -> I
         place, number = (0, 0) if known is None else (known, steps[known].number)
         if finding.kind == "property" and number == steps[place].number:
             lines += why(finding.name, steps[: place + 1], subject)
-        yield Said(number, _title(finding), tuple(lines))
+        tables = steps[place].tables if steps[place].line == finding.line else ()
+        yield Said(number, _title(finding), tuple(lines), tables)
 
 
 def _title(finding: Finding) -> str:
