@@ -85,6 +85,21 @@ def test_a_spec_without_a_violation_has_no_page(tmp_path: Path) -> None:
         of_own_spec(*counter(tmp_path, "INIT Init\nNEXT Next\n"))
 
 
+def test_a_behaviour_in_itf_is_shown_with_the_actions_that_lead_to_its_states(tmp_path: Path) -> None:
+    spec, cfg = counter(tmp_path, COUNTS_TOO_FAR)
+    told = [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 1, "y": 0}, {"x": 2, "y": 0}, {"x": 3, "y": 0}]
+    file = tmp_path / "x.itf.json"
+    file.write_text(json.dumps({"vars": ["x", "y"], "states": told}), encoding="utf-8")
+    shown, _ = of_own_logs([file], own_subject(spec, cfg))
+    assert [step.action for step in shown.steps] == ["Init", "Up", "", "Up", "Up"]
+    assert [sorted(step.failed) for step in shown.steps] == [[]] * 4 + [["Small"]]
+    assert [said.number for said in shown.said] == [4]
+    file.write_text(json.dumps({"vars": ["x", "y"], "states": [*told[:3], {"x": 9, "y": 0}]}), encoding="utf-8")
+    shown, _ = of_own_logs([file], own_subject(spec, cfg))
+    assert [step.action for step in shown.steps] == ["Init", "Up", ""]
+    assert any("x: the file has 9, the spec 2" in line for line in shown.said[0].lines)
+
+
 def test_logs_that_are_explained_are_shown_with_the_steps_that_no_line_tells(
     primary_backup: OwnSubject, tmp_path: Path
 ) -> None:
@@ -162,13 +177,13 @@ def test_the_command_writes_the_page_of_a_spec_and_of_its_logs(tmp_path: Path) -
         (["--spec", "Counter.tla", "--mapping", "m.toml"], "--mapping goes with the logs that it tells of"),
         (["--spec", "Counter.tla", "--switch", "repaired"], "--switch is for traces of a system that lockstep knows"),
         (["--switch", "repaired", "figure8_bug"], "--switch is for traces, and a model has its own cfg"),
-        (["--spec", "Counter.tla", "x.itf.json"], "a page shows no file of ITF"),
+        (["--spec", "Counter.tla", "x.itf.json"], "x.itf.json: violated: not a behaviour of the spec from line 1 on"),
     ],
 )
 def test_wrong_usage_is_told_and_nothing_is_written(words: list[str], problem: str, tmp_path: Path) -> None:
     counter(tmp_path, "INIT Init\nNEXT Next\n")
     (tmp_path / "m.toml").write_text('kind = "what"\n', encoding="utf-8")
-    (tmp_path / "x.itf.json").write_text('{"vars": ["x", "y"], "states": [{"x": 0, "y": 0}]}', encoding="utf-8")
+    (tmp_path / "x.itf.json").write_text('{"vars": ["x", "y"], "states": [{"x": 7, "y": 0}]}', encoding="utf-8")
     done = lockstep("view", *words, cwd=tmp_path)
     assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
     assert list(tmp_path.glob("*.html")) == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from lockstep.base.deadline import NEVER, Deadline
@@ -40,12 +40,23 @@ _STUTTERS = "a step that changes nothing"
 
 
 @dataclass(frozen=True, slots=True)
-class _Near:
-    """A state that the spec allows in the place of the one that is told, and how it comes to be."""
+class Taken:
+    """A step that the spec allows: its action, "Init" for the first state, with its arguments, and the state after it.
 
-    title: str
+    Of a step that changes nothing the action is "". `differing` names the variables in which the state that is told
+    is another one.
+    """
+
+    action: str
+    args: Mapping[str, Value]
     state: State
-    differing: tuple[str, ...]
+    differing: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The step in a line."""
+        told = ", ".join(f"{name} = {_short(value)}" for name, value in self.args.items())
+        return f"{self.action}({told})" if told else self.action
 
 
 def check_states(trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER) -> TraceVerdict:
@@ -55,6 +66,13 @@ def check_states(trace: ItfTrace, spec: Spec, interface: Interface, deadline: De
     `deadline`, after which the verdict is left open.
     Returns the verdict; a malformed file is one, too, and so is an error of the spec, with the state it had come to.
     """
+    return follow_states(trace, spec, interface, deadline)[0]
+
+
+def follow_states(
+    trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER
+) -> tuple[TraceVerdict, list[Taken]]:
+    """Check a behaviour as check_states does, and return the steps that the spec takes besides: one for each state."""
     begin = time.perf_counter()
     check = _Check(trace, spec, interface, deadline)
     try:
@@ -63,7 +81,7 @@ def check_states(trace: ItfTrace, spec: Spec, interface: Interface, deadline: De
         failed = failure(placed(error, spec.source), trace.source, check.place)
         check.result.verdict, check.result.reason = failed.verdict, failed.reason
     check.result.seconds = time.perf_counter() - begin
-    return check.result
+    return check.result, check.taken
 
 
 class _Check:
@@ -73,6 +91,7 @@ class _Check:
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.place = "states[0]"
         self.stuttering = 0
+        self.taken: list[Taken] = []
 
     def run(self) -> None:
         self._refuse_names()
@@ -125,9 +144,10 @@ class _Check:
 
     def _initial(self) -> State | None:
         told = self._values(0)
-        allowed = ((INIT, state) for state in islice(self.spec.initial_states(), MOST_INITIAL))
+        allowed = (Taken(INIT, {}, state) for state in islice(self.spec.initial_states(), MOST_INITIAL))
         found = self._found(0, told, allowed, "no initial state is like it")
         if found is not None:
+            self.taken.append(found)
             for table in (self.spec.invariants, self.spec.initial_properties):
                 for name, holds in table.items():
                     if not holds(found.state):
@@ -139,21 +159,20 @@ class _Check:
         for name in self.result.violations:
             properties.drop(name)
         properties.begin(state)
-        states = [state]
         for index in range(1, len(self.trace.states)):
             self.place = f"states[{index}]"
             found = self._step(state, index, self._values(index), "no step leads to it")
             if found is None:
                 return
             self.result.events += 1
-            self.result.steps += found.title != _STUTTERS
+            self.result.steps += found.action != ""
             for name in properties.violated(state, found.state):
-                self._violated(name, index, found.title.partition("(")[0])
+                self._violated(name, index, found.action or _STUTTERS)
                 properties.drop(name)
             state = found.state
-            states.append(state)
+            self.taken.append(found)
         if self.trace.loop is not None:
-            self._loop(state, states[self.trace.loop], properties)
+            self._loop(state, self.taken[self.trace.loop].state, properties)
 
     def _loop(self, state: State, first: State, properties: Incremental) -> None:
         """Ask the same of the step from the last state to the one that the loop goes back to."""
@@ -162,33 +181,31 @@ class _Check:
         found = self._step(state, last, first.as_dict(), f"no step leads from it back to {back}")
         if found is not None:
             for name in properties.violated(state, found.state):
-                self._violated(name, last, found.title.partition("(")[0])
+                self._violated(name, last, found.action or _STUTTERS)
 
-    def _step(self, state: State, index: int, told: Mapping[str, Value], problem: str) -> _Near | None:
+    def _step(self, state: State, index: int, told: Mapping[str, Value], problem: str) -> Taken | None:
         self._refuse_late(index)
         if all(_equal(told[name], value) for name, value in state.as_dict().items()):
             self.stuttering += 1
             self.result.observed += len(told)
-            return _Near(_STUTTERS, state, ())
-        successors = ((_title(action, args), after) for action, args, after in self.spec.successors(state))
+            return Taken("", {}, state)
+        successors = (Taken(action, args, after) for action, args, after in self.spec.successors(state))
         return self._found(index, told, successors, problem)
 
-    def _found(
-        self, index: int, told: Mapping[str, Value], allowed: Iterable[tuple[str, State]], problem: str
-    ) -> _Near | None:
+    def _found(self, index: int, told: Mapping[str, Value], allowed: Iterable[Taken], problem: str) -> Taken | None:
         """Return the state that is allowed and equal to what is told; None, with a finding, where there is none."""
-        nearest: dict[tuple[str, ...], _Near] = {}
-        for title, state in allowed:
+        nearest: dict[tuple[str, ...], Taken] = {}
+        for each in allowed:
             self._refuse_late(index)
-            differing = tuple(name for name, value in state.as_dict().items() if not _equal(told[name], value))
+            differing = tuple(name for name, value in each.state.as_dict().items() if not _equal(told[name], value))
             if not differing:
                 self.result.observed += len(told)
-                return _Near(title, state, ())
-            nearest.setdefault((title.partition("(")[0], *differing), _Near(title, state, differing))
+                return each
+            nearest.setdefault((each.action, *differing), replace(each, differing=differing))
         best = sorted(nearest.values(), key=lambda near: len(near.differing))[:_TOLD]
         self._refuse_incomparable(index, told, best)
         details = [f"states[{index}]: {problem}", *self._nearest(told, best)]
-        event = Event(seq=index, node="", action=best[0].title.partition("(")[0] if best else "")
+        event = Event(seq=index, node="", action=best[0].action if best else "")
         line = self._at(index).line
         self.result.findings.append(
             Finding(
@@ -210,7 +227,7 @@ class _Check:
         if self.deadline.is_over():
             raise GaveUpError(f"{self.deadline.spent()} at line {self._at(index).line:,}, states[{index}]")
 
-    def _refuse_incomparable(self, index: int, told: Mapping[str, Value], nearest: Iterable[_Near]) -> None:
+    def _refuse_incomparable(self, index: int, told: Mapping[str, Value], nearest: Iterable[Taken]) -> None:
         """Raise TraceError where what is told of a variable cannot be compared with what the spec has there."""
         for near in nearest:
             for name in near.differing:
@@ -220,11 +237,11 @@ class _Check:
                     problem = f"field `states[{index}].{name}`: {error}"
                     raise TraceError(self.trace.source, self._at(index).line, problem) from error
 
-    def _nearest(self, told: Mapping[str, Value], nearest: list[_Near]) -> Iterator[str]:
+    def _nearest(self, told: Mapping[str, Value], nearest: list[Taken]) -> Iterator[str]:
         if not nearest:
             yield "no action is enabled in the state before"
         for near in nearest:
-            yield "the nearest initial state:" if near.title == INIT else f"after {near.title}:"
+            yield "the nearest initial state:" if near.action == INIT else f"after {near.title}:"
             for name in near.differing:
                 yield f"  {name}: the file has {_short(told[name])}, the spec {_short(near.state[name])}"
 
@@ -238,11 +255,6 @@ class _Check:
         place = place_of_property(self.spec, name)
         line = self._at(index).line
         self.result.findings.append(finding(self.spec, self.interface, "property", name, line, event, [], place))
-
-
-def _title(action: str, args: Mapping[str, Value]) -> str:
-    told = ", ".join(f"{name} = {_short(value)}" for name, value in args.items())
-    return f"{action}({told})" if told else action
 
 
 def _equal(left: Value, right: Value) -> bool:

@@ -128,7 +128,8 @@ def said_of(verdict: TraceVerdict, steps: Sequence[Step], subject: Subject) -> I
     for finding in verdict.findings:
         lines = [line.strip() for line in finding_text(verdict.source, finding).splitlines()[1:]]
         # A line without a step is of the initial state, or is not shown; one that nothing explains follows the last.
-        known = len(steps) - 1 if finding.kind == "unexplained" else places.get((finding.source, finding.line))
+        follows = finding.kind in ("unexplained", "state")
+        known = len(steps) - 1 if follows else places.get((finding.source, finding.line))
         if finding.kind == "property":  # of a line that several steps make true, the one by which it fails
             known = next(
                 (at for at, step in enumerate(steps[: (known or 0) + 1]) if finding.name in step.failed), known

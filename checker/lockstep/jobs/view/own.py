@@ -11,6 +11,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.conformance.incremental import Branching
 from lockstep.conformance.interface import no_location
+from lockstep.conformance.states import follow_states
 from lockstep.jobs.view.known import (
     AFTER,
     BEFORE,
@@ -28,12 +29,13 @@ from lockstep.logs.search import Run
 from lockstep.models.search import explore_compiled
 from lockstep.report.page.behaviour import Shown, Step
 from lockstep.report.page.content import Subject
+from lockstep.report.text import verdict_text
 from lockstep.systems.own.subject import OwnSubject
-from lockstep.systems.own.traces import check_own, opened
+from lockstep.systems.own.traces import check_own, of_own, opened
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import module_texts
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
-from lockstep.trace.itf import is_itf
+from lockstep.trace.itf import ItfTrace, is_itf, read_itf
 
 
 def of_own_spec(
@@ -74,7 +76,7 @@ def of_own_logs(
     if len(paths) == 1 and not held.always:
         (path,) = paths
         if is_itf(path):
-            raise NothingToViewError(f"{path}: a page shows no file of ITF; lockstep check --spec says what is wrong")
+            return _of_states(title, read_itf(path), held, subject), subject
         verdict = check_own(path, held.spec, held.interface, held.mapping)
         if held.searched is None or TWO_SUCCESSORS not in verdict.reason:
             refuse_no_verdict(verdict)
@@ -86,6 +88,32 @@ def of_own_logs(
     refuse_no_verdict(verdict)
     assert found is not None, "logs without a line that tells have no verdict"
     return _of_runs(title, verdict, told_best(found), subject), subject
+
+
+def _of_states(title: str, trace: ItfTrace, held: OwnSubject, subject: Subject) -> Shown:
+    """Return what a page shows of a behaviour of which every state is told, with the actions that lead to them."""
+    verdict, taken = follow_states(trace, held.spec, held.interface)
+    refuse_no_verdict(of_own(verdict))
+    if not taken:
+        raise NothingToViewError(verdict_text(verdict).splitlines()[0])
+    properties = Branching(held.spec)
+    state, known = taken[0].state, properties.standing(taken[0].state)
+    steps = [Step(0, "Init", {}, "", state.as_dict(), trace.states[0].line, known.failed)]
+    for number, each in enumerate(taken[1:], 1):
+        failed, known = properties.step(state, known, each.state)
+        state = each.state
+        steps.append(Step(number, each.action, each.args, "", state.as_dict(), trace.states[number].line, failed))
+    shown = steps[-(BEFORE + AFTER) :]
+    return Shown(
+        title=title,
+        verdict=str(verdict.verdict),
+        reason=verdict.reason,
+        steps=tuple(shown),
+        count=steps[-1].number,
+        properties=properties_of(held.spec),
+        said=tuple(said_of(verdict, shown, subject)),
+        back_to=trace.loop if len(taken) == len(trace.states) else None,
+    )
 
 
 def _subject(spec: Spec, module: Path, search_path: Sequence[Path]) -> Subject:
