@@ -37,6 +37,17 @@ def asked(spec: TemporalSpec, folder: Path, *names: str) -> TlcResult:
     return run_tlc(*spec.write(folder, *names), TlcOptions(deadlock_check=False, is_short=True))
 
 
+def contradicts_itself(spec: TemporalSpec, name: str, folder: Path) -> bool:
+    """Tell whether TLC says that a property is violated, and that an equal one holds.
+
+    Of `~([](~[](x < 1) \\/ <>(y = 1)))` TLC 2.15 says that it is violated where x and y stay 0, and it says that
+    `~([](<>(x >= 1) \\/ <>(y = 1)))` holds: a `~` before `[]` is lost on it.
+    """
+    return asked(spec, folder, name).verdict is TlcVerdict.VIOLATED and (
+        asked(spec, folder, f"{name}Pushed").verdict is TlcVerdict.HOLDS
+    )
+
+
 def compare(seed: int, folder: Path) -> tuple[int, int]:
     """Ask both engines about the properties of a made-up spec; answer how many hold, and how many are violated."""
     spec = made_up_spec(seed, PROPERTIES)
@@ -46,6 +57,7 @@ def compare(seed: int, folder: Path) -> tuple[int, int]:
         single = {name: asked(spec, folder, name) for name in holding}
         wrong = {name: each.reason for name, each in single.items() if each.verdict is not TlcVerdict.HOLDS}
         refused = {name for name, reason in wrong.items() if REFUSED in reason}
+        refused |= {name for name in wrong.keys() - refused if contradicts_itself(spec, name, folder)}
         assert wrong.keys() <= refused, f"seed {seed}: TLC says of what holds {wrong}\n{spec.text}"
         assert wrong or REFUSED in said.reason, f"seed {seed}: TLC says of all together {said.reason}\n{spec.text}"
         holding = [name for name in holding if name not in refused]
