@@ -168,14 +168,17 @@ PLAIN = {
 ROOMS = {system.spec: system.root.parts[0] for system in SYSTEMS.values()}
 
 
-def tokens(path: Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def tokens(path: Path) -> tuple[tuple[int, str], ...]:
     """The names of a Python file, and the words of its strings, with their lines."""
+    found: list[tuple[int, str]] = []
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             if token.type == tokenize.NAME:
-                yield token.start[0], token.string
+                found.append((token.start[0], token.string))
             elif token.type == tokenize.STRING:
-                yield from ((token.start[0], word) for word in re.findall(r"\w+", token.string))
+                found += ((token.start[0], word) for word in re.findall(r"\w+", token.string))
+    return tuple(found)
 
 
 @pytest.mark.parametrize("owner", SYSTEMS.values(), ids=lambda system: system.spec)

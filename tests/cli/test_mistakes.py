@@ -41,7 +41,9 @@ IN_TURNS = list(zip(MISTAKES, itertools.cycle(TURNS), strict=False))
 
 
 @pytest.mark.parametrize(
-    ("mistake", "command"), sampled(ASKED, IN_TURNS), ids=lambda each: each if isinstance(each, str) else each.name
+    ("mistake", "command"),
+    sampled(ASKED, IN_TURNS[::2] + IN_TURNS[1::6]),
+    ids=lambda each: each if isinstance(each, str) else each.name,
 )
 def test_every_command_tells_a_mistake_alike(mistake: Mistake, command: str, tmp_path: Path) -> None:
     said = run(case(mistake, COMMANDS[command]), tmp_path)
@@ -84,7 +86,7 @@ OF_ADD = [each for each in MISTAKES if re.search(r"LS60[34] Add\(", each.said)]
 
 
 @pytest.mark.parametrize("engine", ["compiled", "tlc"])
-@pytest.mark.parametrize("mistake", sampled(OF_ADD, OF_ADD[::3]), ids=lambda each: each.name)
+@pytest.mark.parametrize("mistake", sampled(OF_ADD, OF_ADD[3:4]), ids=lambda each: each.name)
 def test_a_check_of_a_log_tells_a_mistake_of_the_spec_with_its_place(
     mistake: Mistake, engine: str, tmp_path: Path
 ) -> None:
@@ -99,7 +101,7 @@ def test_a_check_of_a_log_tells_a_mistake_of_the_spec_with_its_place(
 FOUND = [each for each in MISTAKES if "LS60" in each.said]
 
 
-@pytest.mark.parametrize("mistake", sampled(FOUND, FOUND[::6]), ids=lambda each: each.name)
+@pytest.mark.parametrize("mistake", sampled(FOUND, FOUND[::12]), ids=lambda each: each.name)
 def test_a_search_in_python_tells_it_too(mistake: Mistake, tmp_path: Path) -> None:
     (tmp_path / "M.tla").write_text(mistake.tla)
     (tmp_path / "M.cfg").write_text(mistake.cfg)

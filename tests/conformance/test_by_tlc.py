@@ -113,6 +113,7 @@ def test_a_simulated_trace_holds_for_tlc_too(name: str) -> None:
     assert verdict.observed > LENGTH
 
 
+@pytest.mark.nightly
 def test_a_trace_without_steps_is_inconclusive() -> None:
     seen = Event(seq=0, node="n1", action="Observe", shows={"currTerm": 0}, sent=())
     assert with_both([seen]).verdict is Verdict.INCONCLUSIVE
@@ -144,7 +145,8 @@ def test_an_event_that_was_dropped_is_missed() -> None:
     assert with_both(events).deviation is not None
 
 
-@pytest.mark.parametrize("copies", [0, pytest.param(2, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("copies", [0, 2])
 def test_a_message_told_less_or_more_often_than_it_was_sent_is_found(copies: int) -> None:
     events = ordered()
     index = last(events, lambda event: len(event.sent or ()) == 1)
@@ -178,6 +180,7 @@ def test_the_properties_that_fail_are_found_each_at_its_event() -> None:
     assert {"LeaderCompleteness", "CommittedEntriesStayProp"} <= verdict.violations.keys()
 
 
+@pytest.mark.nightly
 def test_what_is_no_value_of_the_spec_is_malformed_after_what_comes_before_it_was_checked() -> None:
     events = ordered()
     index = last(events, lambda event: event.action == "AppendAsLeader")

@@ -79,6 +79,7 @@ def first_of(action: str) -> int:
     return next(index for index, event in enumerate(simulated()[1]) if event.action == action)
 
 
+@pytest.mark.nightly
 def test_a_guard_of_the_spec_that_has_no_value_is_an_internal_error_at_the_event(tmp_path: Path) -> None:
     verdict = check(list(simulated()[1]), spec=broken(tmp_path, NO_VALUE))
     index = first_of("PersistCheckPoint")

@@ -145,6 +145,7 @@ def test_a_value_that_is_none_is_malformed_in_its_trace_and_leaves_the_others_th
     assert "field `shows.currTerm`: " in found[2].reason
 
 
+@pytest.mark.nightly
 def test_an_error_of_the_spec_in_one_trace_is_its_own_internal_error(spark: SparkSession, tmp_path: Path) -> None:
     saved = write_cluster(tmp_path, "ordered", 4, 400)
     assert '"PersistCheckPoint"' in saved.read_text()

@@ -269,6 +269,7 @@ def both(post: Post, files: Sequence[Path], **options: Any) -> TraceVerdict:
     return by_tlc
 
 
+@pytest.mark.nightly
 def test_a_property_that_each_explanation_violates_is_found_by_tlc_at_its_line(post: Post, tmp_path: Path) -> None:
     a, b, _ = CASES["an invariant fails"]
     found = both(post, written(tmp_path, "low", a, b))
@@ -285,6 +286,7 @@ def test_what_only_some_explanations_violate_is_told_by_tlc_too(post: Post, tmp_
     assert (found.verdict, found.notes) == (Verdict.INCONCLUSIVE, ["LS206 note: another explanation violates Few"])
 
 
+@pytest.mark.nightly
 def test_what_a_line_shows_stands_beside_what_tlc_saw_in_its_place(post: Post, tmp_path: Path) -> None:
     found = both(post, written(tmp_path, "wrong", [line("seen", at=0, read=0), line("seen", at=20, read=3)], []))
     (finding,) = found.findings
@@ -300,6 +302,7 @@ def without_known_fields(post: Post) -> Post:
     return post
 
 
+@pytest.mark.nightly
 def test_a_word_and_a_field_that_the_spec_does_not_have_are_malformed_for_tlc_too(post: Post, tmp_path: Path) -> None:
     (tmp_path / "c.log").write_text(json.dumps(line("Read", at=0, read=1)))
     found = both(post, [tmp_path / "c.log"])

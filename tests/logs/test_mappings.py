@@ -195,7 +195,9 @@ EXAMPLE_SPEC = EXAMPLE / "PrimaryBackup.tla"
 STORED = '[lines.stored]\naction = "Store"\nargs = { b = "b" }\n'
 
 
-@pytest.mark.parametrize("tlc", [None, ByTlc(None, None)], ids=["compiled", "tlc"])
+@pytest.mark.parametrize(
+    "tlc", [None, pytest.param(ByTlc(None, None), marks=pytest.mark.nightly)], ids=["compiled", "tlc"]
+)
 def test_a_number_that_is_told_as_text_is_said_to_need_a_cast(tlc: ByTlc | None, tmp_path: Path) -> None:
     head = 'kind = "event"\nfiles = "together"\n[text]\nformat = "logfmt"\n'
     (tmp_path / "mapping.toml").write_text(f'{head}{RULE}[lines.done]\naction = "Commit"\nargs = {{ n = "upto" }}\n')

@@ -536,8 +536,8 @@ def searched(copy: Manifest, model: str, cfg: Path, cache: Path) -> Exploration:
     return explore(load_spec(module, cfg, search_path=copy.library, cache_dir=cache), check_deadlock=False)
 
 
-#: What every run tries: the first mutant of every sixth chapter.
-SAMPLE = list({each.module: each for each in reversed(MUTANTS) if each.reached}.values())[::6]
+#: What every run tries: the first mutant of the first chapter that has one.
+SAMPLE = list({each.module: each for each in reversed(MUTANTS) if each.reached}.values())[:1]
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,7 @@ def test_a_changed_pin_is_unexpected_and_no_pass() -> None:
     assert found.found.startswith("UNEXPECTED: ")
 
 
+@pytest.mark.nightly
 def test_a_model_whose_budget_is_spent_is_inconclusive() -> None:
     entry = msgspec.structs.replace(manifest().model("two_messages"), budget_seconds=3)
     result = run_model(manifest(), entry)

@@ -103,7 +103,11 @@ def test_a_node_is_drawn_anew_where_it_changes_and_the_log_is_what_it_shows(
 
 
 @pytest.mark.parametrize(
-    ("name", "action"), [("late_truncate_bug", "HandleDoTruncate"), ("stale_install_bug", "InstallSnapshot")]
+    ("name", "action"),
+    [
+        ("late_truncate_bug", "HandleDoTruncate"),
+        pytest.param("stale_install_bug", "InstallSnapshot", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_counterexample_shows_the_false_formula_and_the_lines_of_spec_and_reference(name: str, action: str) -> None:
     tree, _ = model_tree(name)

@@ -343,20 +343,18 @@ def is_as_tlc_has_it(body: str, generated: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    sampled(BODIES, ("a recursive function within a quantifier", "a function that is a constant has been computed")),
+    sampled(BODIES, ["a recursive function within a quantifier"]),
 )
 def test_each_way_to_make_a_function_true_is_a_successor(name: str, tmp_path: Path) -> None:
     is_as_tlc_has_it(*BODIES[name], tmp_path)
 
 
-@pytest.mark.parametrize("name", sampled(COMPLETE, ("what each element says after the first", "a function")))
+@pytest.mark.parametrize("name", sampled(COMPLETE, ["what each element says after the first"]))
 def test_once_all_is_assigned_a_conjunct_has_one_way_to_hold(name: str, tmp_path: Path) -> None:
     is_as_tlc_has_it(*COMPLETE[name], tmp_path)
 
 
-@pytest.mark.parametrize(
-    "name", sampled(MODULES, ("three elements in Init", "functions that apply functions, fourteen deep"))
-)
+@pytest.mark.parametrize("name", sampled(MODULES, ["three elements in Init"]))
 def test_successors_are_those_of_tlc_in_its_order(name: str, tmp_path: Path) -> None:
     module, cfg = project(tmp_path, MODULES[name])
     options = TlcOptions(deadlock_check=False, is_short=True)
@@ -368,9 +366,14 @@ def test_successors_are_those_of_tlc_in_its_order(name: str, tmp_path: Path) -> 
 
 
 ASSIGNING = [name for name in MODULES if name.startswith("a recursive") and "assigns" in name]
+#: A step that is one, and steps that are several.
+EXPLAINED = (
+    "a recursive function that assigns and does not branch",
+    "a recursive function that assigns in several ways",
+)
 
 
-@pytest.mark.parametrize("name", [*ASSIGNING, "a function that assigns, passed to a definition"])
+@pytest.mark.parametrize("name", sampled([*ASSIGNING, "a function that assigns, passed to a definition"], EXPLAINED))
 def test_a_step_by_such_a_function_is_one_and_is_explained(name: str, tmp_path: Path) -> None:
     spec = load_spec(*project(tmp_path, MODULES[name]), cache_dir=tmp_path / "cache")
     (start,) = set(spec.initial_states())

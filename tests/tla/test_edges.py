@@ -198,17 +198,14 @@ EDGES = (
     ),
     Edge("a CONSTRAINT that no initial state fits", _LINE + "Few == x > 5\n", _START + "CONSTRAINT Few\n", ""),
 )
-#: What is compared in every run.
+#: What is compared in every run: a step and an initial state.
 OFTEN = tuple(
     each
     for each in EDGES
     if each.name
     in (
-        "a step back to a known state",
         "an invariant of a state that a VIEW takes for another, beyond the CONSTRAINT",
         "an initial state that violates an invariant and an initial property",
-        "an Init that is false, and a temporal property",
-        "a CONSTRAINT that no initial state fits",
     )
 )
 
@@ -237,7 +234,7 @@ def test_both_engines_tell_the_same_of_a_search(edge: Edge, tmp_path: Path) -> N
     assert counted(tlc) == ((None, None, None) if "initial state that violates" in edge.name else counted(compiled))
 
 
-@pytest.mark.parametrize("edge", EDGES, ids=lambda each: each.name)
+@pytest.mark.parametrize("edge", sampled(EDGES, EDGES[::3]), ids=lambda each: each.name)
 def test_the_compiled_search_finds_what_the_table_names(edge: Edge, tmp_path: Path) -> None:
     found = explore_compiled(*written(edge, tmp_path), deadlock=edge.deadlock)
     verdicts = {"nothing": Verdict.HOLDS, "": Verdict.INCONCLUSIVE}

@@ -28,8 +28,8 @@ MODELS = {
     "MessageBag": "MessageBag",
     "Registers": "Registers",
 }
-#: Actions that are always enabled, a queue with guards, and a bag; the others at night.
-SAMPLE = ("DieHard", "BoundedQueueGuarded", "MessageBag")
+#: A bag of messages; the others at night.
+SAMPLE = ("MessageBag",)
 
 
 @dataclass

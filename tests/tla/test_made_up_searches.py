@@ -16,7 +16,7 @@ from lockstep.models.search import SearchResult, explore_compiled, explore_with_
 from tla_terms import SEED
 
 #: How many models every run compares, how many the nightly one does besides, and how many of these are one test.
-FEW, MANY, BATCH = 4, 2_000, 50
+FEW, MANY, BATCH = 2, 2_000, 50
 
 STATES = (
     "x < {k}",

@@ -70,12 +70,8 @@ BODIES = {
     ),
 }
 
-#: One of each kind in every run.
-SAMPLE = (
-    "a quantifier within a quantifier",
-    "a deadlock where a sibling was found already",
-    "a violation when the next level has begun",
-)
+#: A violation in every run; deadlocks at night.
+SAMPLE = ("a quantifier within a quantifier",)
 
 
 @pytest.mark.parametrize("name", sampled(BODIES, SAMPLE))
@@ -141,7 +137,7 @@ ORDERED = ((QUANTIFIERS, ""), (SETS_MADE_OF_OTHERS, CONSTANTS), (PARTS_OF_SUCH_S
 
 @pytest.mark.parametrize(
     ("body", "constants"),
-    sampled(ORDERED, ORDERED[::2]),
+    sampled(ORDERED, ORDERED[2:]),
     ids=["quantifiers of several variables", "sets made of others", "parts of such sets"],
 )
 def test_states_are_found_in_the_order_of_tlc(body: str, constants: str, tmp_path: Path) -> None:

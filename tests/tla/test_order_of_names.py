@@ -22,7 +22,7 @@ def order_by_compiled(module: Path) -> list[str]:
     return [str(word) for word in spec.names.elements(words)]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", sampled(range(2), [0]))
 def test_the_words_of_a_made_up_project_come_in_the_order_of_tlc(seed: int, tmp_path: Path) -> None:
     module = write_project(tmp_path, seed)
     assert order_by_compiled(module) == order_by_tlc(module)
@@ -93,7 +93,7 @@ def test_of_several_witnesses_choose_takes_that_of_tlc(tmp_path: Path) -> None:
     "domain",
     sampled(
         ["Server", "Value", '{"alpha", "zulu"}', "{[id |-> 2, kind |-> 1], [id |-> 1, kind |-> 2]}"],
-        ["Server", '{"alpha", "zulu"}'],
+        ["Server"],
     ),
 )
 def test_the_successors_come_in_the_order_of_tlc(domain: str, tmp_path: Path) -> None:

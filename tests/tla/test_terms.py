@@ -28,7 +28,7 @@ from tla_terms import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::lockstep.tla.values.operators.functions.ExceptWarning")
 
-FEW, MANY, BATCH = 150, 5_000, 500
+FEW, MANY, BATCH = 60, 5_000, 500
 
 
 def told(folder: Path, made: Sequence[Term], outcome: Comparison) -> str:

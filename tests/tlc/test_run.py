@@ -182,7 +182,9 @@ def test_an_invariant_without_a_value_is_named() -> None:
     assert (violation.kind, violation.name) == (PropertyKind.EVALUATION, "Selects")
 
 
-@pytest.mark.parametrize("cfg", ["InitCannotBeEvaluated", "InitialInvariantCannotBeEvaluated"])
+@pytest.mark.parametrize(
+    "cfg", ["InitCannotBeEvaluated", pytest.param("InitialInvariantCannotBeEvaluated", marks=pytest.mark.nightly)]
+)
 def test_an_initial_state_without_a_value_is_an_evaluation_error(cfg: str) -> None:
     result = run("InitCannotBeEvaluated", cfg)
     assert result.verdict is TlcVerdict.VIOLATED and result.violation is not None

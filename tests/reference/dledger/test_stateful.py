@@ -338,7 +338,7 @@ def _told(value: Any) -> Any:
     return value.record() if hasattr(value, "record") else value
 
 
-@pytest.mark.parametrize("examples", [8, pytest.param(400, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("examples", [4, pytest.param(400, marks=pytest.mark.nightly)])
 def test_the_repaired_reference_stays_in_step_with_the_repaired_spec(examples: int) -> None:
     search(InStep, examples=examples, steps=40)
 
@@ -411,7 +411,7 @@ class Whole(InStep):
 
 #: The largest machine with few examples, and at night all of them with more.
 MACHINES = [
-    (Whole, 6),
+    (Whole, 3),
     *(
         pytest.param(each, 100, marks=pytest.mark.nightly)
         for each in (InBatches, InAppliedStep, Whole, InFineStep, InLaterVersion, ByMessages)

@@ -44,7 +44,8 @@ def test_a_log_is_explained_as_well_where_each_node_wrote_its_own(name: str, pat
     assert found.violations.keys() == expected.violations.keys()
 
 
-@pytest.mark.parametrize("order", sampled(ORDERS := ["012", "021", "102", "120", "201", "210"], ["201"]))
+@pytest.mark.nightly
+@pytest.mark.parametrize("order", ["012", "021", "102", "120", "201", "210"])
 def test_stamps_of_whole_seconds_leave_the_order_open_and_a_behaviour_is_found(order: str, tmp_path: Path) -> None:
     """RocketMQ's logback files have `%d{yyy-MM-dd HH:mm:ss,GMT+8} %p %t - %m%n`."""
     paths = split_by_node(PARTITION.read_text(), "rocketmq", tmp_path)

@@ -18,9 +18,9 @@ from raftref.dledger.simulation import simulate
 from sampling import sampled
 from simulated_logs import log_of
 
-#: The thousand clusters, in parts; the sample has one of each plan.
+#: The thousand clusters, in parts; the sample has one of every second plan.
 PARTS = [range(first, first + 125) for first in range(0, 1000, 125)]
-SAMPLE = range(16)
+SAMPLE = range(0, 16, 2)
 #: Of the logs that are whole, and whose messages did not come twice, so many must be explained.
 FLOOR = 0.6
 DOUBLED = ("late_truncate", "commit_past_end")
@@ -46,7 +46,7 @@ def test_no_log_is_blamed_for_what_its_cluster_did_not_do_and_most_are_explained
 
 
 def test_a_log_that_lacks_its_first_lines_is_refused_or_left_open_or_holds(tmp_path: Path) -> None:
-    cut = [seed for seed in range(100) if trial(seed).cut][:6]
+    cut = [seed for seed in range(100) if trial(seed).cut][:3]
     found = {run(trial(seed), tmp_path).outcome for seed in cut}
     assert Outcome.REFUSED in found
     assert Outcome.VIOLATED not in found
@@ -59,15 +59,15 @@ def test_a_log_says_that_two_nodes_led_a_term_where_they_did(tmp_path: Path) -> 
     assert found.fails == found.violates == {"ElectionSafety"}
 
 
-@pytest.mark.parametrize(
-    ("seed", "lie"),
-    [
-        (5, "a second leader of a term"),
-        (5, "a leader that was not elected"),
-        (5, "a leader of another term"),
-        (33, "a term that was not the node's"),
-    ],
-)
+LIES = [
+    (5, "a second leader of a term"),
+    (5, "a leader that was not elected"),
+    (5, "a leader of another term"),
+    (33, "a term that was not the node's"),
+]
+
+
+@pytest.mark.parametrize(("seed", "lie"), sampled(LIES, LIES[:2]))
 def test_a_lie_about_who_leads_and_in_which_term_is_refuted(seed: int, lie: str, tmp_path: Path) -> None:
     assert run(trial(seed), tmp_path).outcome is Outcome.HOLDS
     found = lied(trial(seed), lie, tmp_path)

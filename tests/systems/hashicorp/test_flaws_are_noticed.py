@@ -94,6 +94,7 @@ class Script:
         self.take(node, "DispatchNoop", DONE)
 
 
+@pytest.mark.nightly
 def test_an_end_of_the_log_that_is_stale_is_no_repaired_one() -> None:
     """n2 deletes what conflicts, and cannot store what comes in its place (DeleteThenStore)."""
     play = Script(Flaw.DELETE_THEN_STORE)
@@ -118,6 +119,7 @@ def test_an_end_of_the_log_that_is_stale_is_no_repaired_one() -> None:
     assert [(each.name, each.action) for each in lied.findings] == [("lastLog.index", "AppendEntries")]
 
 
+@pytest.mark.nightly
 def test_a_snapshot_that_is_saved_late_is_no_repaired_one() -> None:
     """n2 reads its FSM, is sent a newer snapshot, and saves what it read (hashicorp/raft#248)."""
     play = Script(Flaw.SNAPSHOT_REGRESS, trailing_logs=0)

@@ -50,7 +50,7 @@ PLANS: dict[str, dict[str, Any]] = {
 
 EVENTS = 250
 CLUSTERS = [(plan, seed) for plan in PLANS for seed in range(1, 26)]
-FEW = [("snapshots and chaos among five", 2), ("without pre-votes", 3)]
+FEW = [("snapshots and chaos among five", 2)]
 
 
 def simulated(plan: str, seed: int, events: int = EVENTS) -> Lines:

@@ -108,7 +108,8 @@ def test_the_clusters_that_verify_runs_reach_their_floor(plan: str) -> None:
     assert judged.required >= 25
 
 
-@pytest.mark.parametrize("plan", sampled(PLANS, ("raft_snapshots",)))
+@pytest.mark.nightly
+@pytest.mark.parametrize("plan", PLANS)
 def test_a_fleet_reaches_all_that_is_not_excused(plan: str) -> None:
     found = fleet(plan, CLUSTERS, EVENTS)
     whole = floors(plan, spec_of(plan))[-1]

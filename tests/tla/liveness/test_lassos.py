@@ -82,11 +82,11 @@ def test_a_lock_is_as_fair_as_its_clients_and_what_it_refines_is_checked_with_it
     assert (found.violation is not None, found.unchecked, found.complete) == (is_violated, (), True)
 
 
-#: A refinement that holds, one that does not, and a promise that is not kept; the last at night.
+#: A refinement that holds, one that does not, and a promise that is not kept; in every run the second.
 ASKED = (("Weak", "BareSpec"), ("Unfair", "BareSpec"), ("Some", "AllServed"))
 
 
-@pytest.mark.parametrize(("assumed", "name"), sampled(ASKED, ASKED[:2]))
+@pytest.mark.parametrize(("assumed", "name"), sampled(ASKED, ASKED[1:2]))
 def test_tlc_says_the_same_of_the_lock(assumed: str, name: str, tmp_path: Path) -> None:
     lines = ("CONSTANT Client = {a, b}", f"SPECIFICATION {assumed}", f"PROPERTY {name}")
     asked = explore_with_tlc(LOCK, cfg(tmp_path, *lines))
@@ -207,7 +207,7 @@ CONSTRAINED = (
 )
 
 
-@pytest.mark.parametrize(("assumed", "constraint", "name", "is_violated"), sampled(CONSTRAINED, CONSTRAINED[::2]))
+@pytest.mark.parametrize(("assumed", "constraint", "name", "is_violated"), sampled(CONSTRAINED, CONSTRAINED[2:]))
 def test_behaviours_are_those_that_the_constraints_leave(
     assumed: str, constraint: str, name: str, is_violated: bool, tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from tla_temporal import TemporalSpec, made_up_spec
 from tla_terms import SEED
 
 #: How many specs every run compares, how many the nightly one does besides, and how many of these are one test.
-FEW, MANY, BATCH = 2, 600, 20
+FEW, MANY, BATCH = 1, 600, 20
 #: The properties of a spec, and of how many violated ones TLC is asked.
 PROPERTIES, ASKED = 8, 2
 #: What TLC says of a formula that it cannot bring into its form, of which a made-up one in some hundred is; and of
