@@ -37,13 +37,15 @@ class Constants:
 
     `allowed` are the values of each, by the header's name; `defaults` those that a header may leave out; `variants`
     are sets of them that have a name, as `lockstep check --switch` takes it. `values` makes the constants of the spec
-    out of the nodes, in the order of the header, and of all that was chosen.
+    out of the nodes, in the order of the header, and of all that was chosen; `told` is its inverse: it returns the
+    nodes in their order, and what a header chooses, and raises KeyError where the constants are of another spec.
     """
 
     allowed: Mapping[str, tuple[Choice, ...] | range]
     defaults: Choices
     variants: Mapping[str, Mapping[str, str]]
     values: Callable[[Sequence[str], Choices], Mapping[str, Value]]
+    told: Callable[[Mapping[str, Value]], tuple[tuple[str, ...], dict[str, Choice]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,8 @@ class System:
 
     What is left out is not there: raw formats to import, a simulator, what a trace reaches of the protocol, the floors
     of a plan (given its compiled spec; that of the smaller fleet first), bounded models (the folder of their manifest,
-    below spec/), lemmas, a picture of its states.
+    below spec/), lemmas, a picture of its states, the actions that are `faults`: of the network, of a process, of a
+    machine, and the recovery from these.
     """
 
     spec: str
@@ -145,6 +148,7 @@ class System:
     models: Path | None = None
     lemmas: Lemmas = field(default_factory=dict)
     picture: Picture | None = None
+    faults: frozenset[str] = frozenset()
 
     @property
     def module(self) -> Path:

@@ -236,14 +236,14 @@ def _of_behaviour(behaviour: Behaviour, spec: Spec, system: System | None) -> It
         after = spec.state(taken.state)
         failed, known = (known.failed, known) if number == 0 else properties.step(state, known, after)
         args = dict(taken.args or {})
-        node = _node(args, after, system)
+        node = node_of(args, after, system)
         others = {name: value for name, value in args.items() if shown(value) != node}
         yield Step(number, taken.action or "", others, node, taken.state, failed=failed)
         state = after
 
 
-def _node(args: Mapping[str, Value], state: State, system: System | None) -> str:
-    """Return the node that takes a step: the first argument that is one."""
+def node_of(args: Mapping[str, Value], state: State, system: System | None) -> str:
+    """Return the node that takes a step: the first argument that is one; "" where the system has no picture."""
     if system is None or system.picture is None:
         return ""
     nodes = set(state[system.picture.nodes].d)

@@ -100,7 +100,7 @@ def _steps(
             "number": step.number,
             "action": actions.index(step.action),
             "node": names.index(step.node) if step.node in names else -1,
-            "args": [[name, _argument(value, picture)] for name, value in step.args.items()],
+            "args": [[name, argument_text(value, picture)] for name, value in step.args.items()],
             "changed": [*_changed(before, step)],
             "failed": [properties.index(name) for name in properties if name in step.failed],
             "looks": {} if picture is None else _looks(before, step, picture),
@@ -116,7 +116,7 @@ def _steps(
         before = step
 
 
-def _argument(value: Value, picture: Picture | None) -> str:
+def argument_text(value: Value, picture: Picture | None) -> str:
     """Return an argument; of a message what it is called, for its fields are shown where it is drawn."""
     if picture is not None and isinstance(value, Fcn) and value.d.keys() >= {"kind", "src", "dst"}:
         return f"{picture.label(value)} from {shown(value.d['src'])}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lockstep.systems.picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
 from lockstep.tla.values.kinds import ModelValue, Value
 from lockstep.tla.values.lazy.constructed import STRING
@@ -44,6 +45,12 @@ def told_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
     return told
 
 
+def _told(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
+    """Return the nodes of a spec in the order of their names, and what a header chooses for its constants."""
+    told = told_constants(constants)
+    return tuple(sorted(map(shown, constants["Node"]))), {name: told[name] for name in _ALLOWED}
+
+
 _ALLOWED: dict[str, tuple[Choice, ...]] = {
     "AtomicElection": (False, True),
     "Fifo": (False, True),
@@ -57,4 +64,5 @@ CONSTANTS = Constants(
     defaults={**COARSE.constants(), **PUBLISHED.constants()},
     variants={"published": PUBLISHED.constants(), "repaired": REPAIRED.constants()},
     values=_values,
+    told=_told,
 )

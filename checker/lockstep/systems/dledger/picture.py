@@ -64,3 +64,12 @@ PICTURE = Picture(
     doubles=frozenset({"Duplicate"}),
     changes=frozenset({"awaited"}),
 )
+
+#: What the network, a process or a machine does to the nodes, and the recovery from it.
+FAULTS = (
+    PICTURE.loses
+    | PICTURE.doubles
+    | {
+        *("Crash", "Shutdown", "LosePower", "CrashInPersistTerm", "CrashInPersistCheckPoint", "Restart"),
+    }
+)

@@ -10,7 +10,7 @@ from lockstep.base.progress import Say
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.hashicorp.codes import CODES
 from lockstep.systems.hashicorp.constants import CONSTANTS
-from lockstep.systems.hashicorp.picture import PICTURE
+from lockstep.systems.hashicorp.picture import FAULTS, PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.hashicorp.reference import reference_location
@@ -62,4 +62,5 @@ HASHICORP = System(
         }
     ),
     picture=PICTURE,
+    faults=FAULTS,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lockstep.systems.picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
 from lockstep.tla.values.kinds import ModelValue, Value
 from lockstep.tla.values.lazy.constructed import STRING
@@ -40,6 +41,15 @@ def told_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
     return {**constants, **features, **flaws}
 
 
+def _told(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
+    """Return the servers of a spec, first those that vote, then nonvoters, and what a header chooses."""
+    voters, nonvoters = constants["Voters"], constants["Nonvoters"]
+    others = constants["Node"] - voters - nonvoters
+    nodes = [shown(node) for group in (voters, nonvoters, others) for node in sorted(group, key=shown)]
+    told = {**told_constants(constants), "Voters": len(voters), "Nonvoters": len(nonvoters)}
+    return tuple(nodes), {name: told[name] for name in _ALLOWED}
+
+
 def _variant(flaws: frozenset[Flaw]) -> dict[str, str]:
     return {str(each): PUBLISHED if each in flaws else REPAIRED for each in Flaw}
 
@@ -71,4 +81,5 @@ CONSTANTS = Constants(
     },
     variants={PUBLISHED: _variant(IN_V173), REPAIRED: _variant(frozenset())},
     values=_values,
+    told=_told,
 )

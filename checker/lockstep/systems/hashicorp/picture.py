@@ -73,3 +73,7 @@ PICTURE = Picture(
     doubles=frozenset({"Duplicate"}),
     changes=frozenset({"awaited"}),
 )
+
+#: What the network or a process does to the servers, and the recovery from it; a crash or a store failure within a step
+#: is an argument of that step, its outcome.
+FAULTS = PICTURE.loses | PICTURE.doubles | {"Crash", "Restart"}
