@@ -12,7 +12,7 @@ import lockstep as top
 from lockstep.base.errors import BadInputError
 from lockstep.jobs.play.game import Game, of_header, of_model, of_trace
 from lockstep.jobs.play.scenario import ScenarioRefusedError, play, read_scenario, scenario_lines
-from lockstep.jobs.play.session import NoSuchStateError, Offer, Session, StepRefusedError
+from lockstep.jobs.play.session import NoSuchStateError, Offer, StepRefusedError
 from lockstep.jobs.play.shown import page_tree
 from lockstep.jobs.play.trace import NoTraceError, as_trace
 from lockstep.systems.models import manifests
@@ -26,9 +26,9 @@ from plays import (
     LOCK_SERVICE,
     STEPS,
     VIOLATED,
-    counterexample,
     flawed,
     lock_service,
+    played,
     scenario_file,
     walked,
     ways,
@@ -37,9 +37,9 @@ from plays import (
 
 @pytest.fixture(scope="module")
 def game() -> Game:
-    """A session at the end of the counterexample."""
-    found = flawed()
-    assert walked(found, counterexample()).number == STEPS
+    """A session at the end of the scenario of the docs."""
+    found, path = played()
+    assert len(path) == STEPS + 1
     return found
 
 
@@ -57,14 +57,13 @@ def test_each_state_offers_the_steps_of_the_spec_each_once(game: Game) -> None:
 
 
 def test_a_step_from_an_earlier_state_makes_a_branch_and_leaves_the_other_as_it_is(game: Game) -> None:
-    session = Session(game.session.spec)
-    last = walked(Game(session, game.system, game.subject, "", ""), counterexample()[:6])
-    before = session.path(last.number)
+    session = played()[0].session
+    before = session.path(STEPS)
     other = next(offer for offer in session.offers(3).steps if offer.after != session.visit(4).state)
     branch = session.take(3, other)
-    assert session.path(last.number) == before
+    assert session.path(STEPS) == before
     assert session.path(branch.number) == (*before[:4], branch)
-    assert {end.number for end in session.ends()} == {last.number, branch.number}
+    assert {end.number for end in session.ends()} == {STEPS, branch.number}
 
 
 def test_the_same_step_leads_to_the_same_state_however_often_it_is_taken() -> None:
@@ -75,7 +74,7 @@ def test_the_same_step_leads_to_the_same_state_however_often_it_is_taken() -> No
     assert len(session.visits) == 2
 
 
-def test_the_step_that_violates_a_property_is_the_one_that_a_search_finds(game: Game) -> None:
+def test_a_property_is_evaluated_after_every_step(game: Game) -> None:
     failed = [visit.failed for visit in game.session.path(STEPS)]
     assert failed == [frozenset()] * STEPS + [frozenset({VIOLATED})]
 
@@ -204,6 +203,22 @@ def test_the_faults_of_a_system_are_actions_of_its_spec(system: System) -> None:
     assert {"Lose", "Duplicate", "Crash", "Restart"} <= system.faults
 
 
+def test_messages_that_are_called_alike_are_told_apart_by_the_fields_in_which_they_differ() -> None:
+    again = flawed()
+    n1, n2 = (again.session.spec.model_values[name] for name in ("n1", "n2"))
+    asks = {"n": n1, "peer": n2}
+    leads = [
+        ("ElectLeader", {"n": n1, "voters": frozenset({n1, n2})}),
+        ("AppendAsLeader", {"n": n1, "value": ModelValue("v")}),
+    ]
+    last = walked(again, [*leads, ("DoCompare", asks), ("PushTimeOut", asks), ("DoCompare", asks)])
+    groups = page_tree(again, last.number)["play"]["groups"]
+    (steps,) = (each["steps"] for group in groups for each in group["actions"] if each["name"] == "HandleDoCompare")
+    assert [step["label"] for step in steps] == [
+        f"n2, m = COMPARE 0 from n1, awaited = {awaited}" for awaited in ("FALSE", "TRUE")
+    ]
+
+
 def test_the_page_says_where_a_property_fails_first_and_what_it_is_false_for(game: Game) -> None:
     tree = page_tree(game, STEPS)
     (said,) = tree["said"]
@@ -295,12 +310,9 @@ def test_a_model_that_begins_later_has_no_traces() -> None:
 
 
 def test_a_trace_whose_check_says_something_else_is_not_handed_out() -> None:
-    wrong = flawed()
-    last = walked(wrong, counterexample())
-    session = wrong.session
-    state = session.visit(last.number).state
-    args = {"n": session.spec.model_values["n1"], "resurrected": 0}
-    forged = session.take(last.number, Offer("Restart", args, state))
+    wrong, path = played()
+    args = {"n": wrong.session.spec.model_values["n1"], "resurrected": 0}
+    forged = wrong.session.take(STEPS, Offer("Restart", args, path[-1].state))
     with pytest.raises(NoTraceError, match=r"step 16, Restart, is none there \(LS20"):
         as_trace(wrong, forged.number)
 
@@ -320,18 +332,25 @@ def test_the_counterexample_of_every_model_is_a_trace_with_its_violation_or_says
     found = explore(game.session.spec, check_deadlock=False, max_states=60_000)
     if found.violation is None or found.violation.back_to is not None:
         pytest.skip("no violation of a state or a step within the bound")
-    last = walked(game, tuple(found.violation.trace[1:]))
+    last = walked(game, [(step.action or "", step.args) for step in found.violation.trace[1:]])
     assert last.failed
     try:
         saved = as_trace(game, last.number)
     except NoTraceError as error:
         assert re.search("does not begin as|has other variables|no model of the whole", str(error))
         return
-    told = {*saved.verdict.violations, *(note.split()[1].strip(",") for note in saved.notes)}
+    told = {*saved.verdict.violations, *(note.split()[1] for note in saved.notes)}
     assert last.failed <= told
 
 
 # ---- Scenarios ----
+
+
+@pytest.mark.nightly
+def test_the_scenario_of_the_docs_is_the_shortest_way_to_the_violation() -> None:
+    found = explore(flawed().session.spec, check_deadlock=False)
+    assert found.violation is not None
+    assert (found.violation.label, len(found.violation.trace)) == (VIOLATED, STEPS + 1)
 
 
 def test_a_scenario_leads_to_the_same_states_again(game: Game, tmp_path: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lockstep.jobs.play.game import Game, of_model, of_own
+from lockstep.jobs.play.scenario import play, read_scenario
 from lockstep.jobs.play.session import Visit
-from lockstep.systems.models import model_named
-from lockstep.tla.explore import Step, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.values.kinds import Value
 from places import ROOT, SPECS
 
 #: A model of a flaw, and what it violates in its last step.
@@ -18,21 +17,21 @@ FLAWED, VIOLATED, STEPS = "late_truncate_bug", "CommittedEntriesStayProp", 15
 LOCK_SERVICE = ROOT / "docs" / "lock_service" / "LockService.tla"
 
 
-@functools.cache
-def counterexample(name: str = FLAWED) -> tuple[Step, ...]:
-    """The steps of the counterexample that a search finds, without the initial state."""
-    manifest, model = model_named(name)
-    found = explore(load_spec(*manifest.files(model), search_path=manifest.library), check_deadlock=model.deadlock)
-    assert found.violation is not None
-    return tuple(found.violation.trace[1:])
+#: The steps of that, as the docs have them.
+SCENARIO = ROOT / "docs" / "traces" / "late_truncate.scenario.ndjson"
 
 
-def walked(game: Game, steps: tuple[Step, ...]) -> Visit:
-    """The last state after some steps of a search were taken in a session, one by one."""
+def played() -> tuple[Game, tuple[Visit, ...]]:
+    """A session of the flawed model in which that scenario was played, and the states on its way."""
+    game = flawed()
+    return game, game.session.path(play(game, read_scenario(SCENARIO)).number)
+
+
+def walked(game: Game, steps: Iterable[tuple[str, Mapping[str, Value]]]) -> Visit:
+    """The last state after some steps were taken in a session, one by one."""
     at = game.session.visit(0)
-    for step in steps:
-        assert step.action is not None
-        at = game.session.take(at.number, game.session.asked(at.number, step.action, step.args))
+    for action, args in steps:
+        at = game.session.take(at.number, game.session.asked(at.number, action, args))
     return at
 
 

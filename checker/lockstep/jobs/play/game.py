@@ -9,7 +9,7 @@ from pathlib import Path
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.compare import Words
-from lockstep.conformance.interface import Interface
+from lockstep.conformance.interface import Interface, no_location
 from lockstep.jobs.play.session import Offer, Session
 from lockstep.jobs.view.known import subject_of, system_of_manifest
 from lockstep.report.page.content import Subject
@@ -19,6 +19,7 @@ from lockstep.systems.own.traces import load_own_spec, not_checked, own_system
 from lockstep.systems.specs import compiled, system_of
 from lockstep.systems.system import System
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.project import module_texts
 from lockstep.trace.format import Header, Trace
 
 __all__ = ["Game", "of_header", "of_model", "of_own", "of_trace"]
@@ -75,7 +76,7 @@ def of_own(spec: Path, cfg: Path, library: Sequence[Path] = (), jar: Path | None
     """Play a spec of the reader's own, of which no picture is known; raises as load_spec does."""
     system = own_system(spec, cfg)
     loaded = load_own_spec(system, library, jar)
-    subject = subject_of(system, loaded)
+    subject = Subject(loaded, module_texts(spec, library), no_location)
     return Game(Session(loaded), system, subject, f"{spec.stem}, {cfg.name}", spec.stem, notes=not_checked(loaded))
 
 

@@ -12,7 +12,7 @@ from lockstep.report.page.behaviour import Said, Shown, Step
 from lockstep.report.page.content import Tree, argument_text, content
 from lockstep.systems.picture import shown
 from lockstep.tla.explain import Explanation
-from lockstep.tla.values.kinds import Value, format_value
+from lockstep.tla.values.kinds import Fcn, Value, format_value
 
 __all__ = ["behaviour", "explanation_tree", "page_tree", "panel"]
 
@@ -75,8 +75,13 @@ def panel(game: Game, at: int) -> Tree:
     disabled = [name for name in session.spec.actions if name not in offers.enabled]
     groups: dict[str, list[Tree]] = {"Actions": [], "Faults": []}
     for name in session.spec.actions:
-        steps = [_offer(game, number, each) for number, each in enumerate(offers.steps) if each.action == name]
-        if steps:
+        numbers = [number for number, each in enumerate(offers.steps) if each.action == name]
+        if numbers:
+            labels = _labels(game, [offers.steps[number].args for number in numbers])
+            steps = [
+                {"offer": number, "label": f"{label}{_way(offers.steps[number])}"}
+                for number, label in zip(numbers, labels, strict=True)
+            ]
             groups["Faults" if name in game.system.faults else "Actions"].append({"name": name, "steps": steps})
     notes = [*offers.notes, *game.notes]
     if not offers.steps and not offers.notes:
@@ -93,9 +98,35 @@ def panel(game: Game, at: int) -> Tree:
     }
 
 
-def _offer(game: Game, number: int, offer: Offer) -> Tree:
-    label = _called(game, offer.args)
-    return {"offer": number, "label": f"{label}{f', way {offer.choice + 1}' if offer.choice else ''}"}
+def _way(offer: Offer) -> str:
+    return f", way {offer.choice + 1}" if offer.choice else ""
+
+
+def _labels(game: Game, listed: Sequence[Mapping[str, Value]]) -> list[str]:
+    """Return the arguments that an action may have, each in a few words that tell it from the others."""
+    called = [_called(game, args) for args in listed]
+    alike: dict[str, list[Mapping[str, Value]]] = {}
+    for label, args in zip(called, listed, strict=True):
+        alike.setdefault(label, []).append(args)
+    return [
+        ", ".join(filter(None, [label, *_differing(args, alike[label])]))
+        for label, args in zip(called, listed, strict=True)
+    ]
+
+
+def _differing(args: Mapping[str, Value], others: Sequence[Mapping[str, Value]]) -> Iterator[str]:
+    """Yield the parts of arguments in which others, which are called alike, differ from them."""
+    for name, value in args.items():
+        fields = value.d if isinstance(value, Fcn) else {}
+        if fields and all(isinstance(each[name], Fcn) and each[name].d.keys() == fields.keys() for each in others):
+            told = [(key, [each[name].d[key] for each in others]) for key in fields]
+            yield from (
+                f"{key} = {format_value(fields[key])}"
+                for key, values in told
+                if any(each != values[0] for each in values)
+            )
+        elif any(each[name] != value for each in others):
+            yield f"{name} = {format_value(value)}"
 
 
 def _called(game: Game, args: Mapping[str, Value]) -> str:
@@ -127,11 +158,11 @@ def explanation_tree(game: Game, action: str, asked: Sequence[Explanation], more
         "more": more,
         "asked": [
             {
-                "label": _called(game, each.args),
+                "label": label,
                 "args": {name: format_value(value) for name, value in each.args.items()},
                 "enabled": each.enabled,
                 "branches": [str(branch).splitlines() for branch in each.branches],
             }
-            for each in asked
+            for label, each in zip(_labels(game, [each.args for each in asked]), asked, strict=True)
         ],
     }

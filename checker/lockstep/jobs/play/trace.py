@@ -199,7 +199,8 @@ def _notes(path: Sequence[Visit], spec: Spec, verdict: TraceVerdict) -> Iterator
     evaluated = {*spec.invariants, *spec.action_properties, *spec.initial_properties}
     for name, depth in here.items():
         if name not in evaluated:
-            yield f"note: {name}, false after step {depth}, is of this model alone: `lockstep check` has it not"
+            alone = "it is a property of this model alone, and `lockstep check` does not evaluate it"
+            yield f"note: {name} is false after step {depth}; {alone}"
     common = {name: depth for name, depth in here.items() if name in evaluated}
     own = {*here, *there} & evaluated
     differing = sorted(name for name in own if name in common and there.get(name) != common[name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from lockstep.tla.syntax.tree import Location
@@ -22,6 +23,7 @@ def of_spec(texts: dict[str, str], place: Location) -> str:
     return "\n".join(lines[begin : place.end_line])
 
 
+@cache
 def of_reference(location: str) -> str:
     """Return the lines of the function at FILE:LINE, a file of the reference; "" where there is none."""
     name, _, line = location.rpartition(":")

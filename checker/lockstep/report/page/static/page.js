@@ -4,11 +4,12 @@
   const SVG = "http://www.w3.org/2000/svg";
   const COLUMN = 26, LANE = 46, MARGIN = 24;       // of the diagram, in pixels
   const CELL = 58, BOX = 30, ROW = 15, LEFT = 44;  // of a log
-  const content = JSON.parse(document.getElementById("content").textContent);
-  const { steps, nodes, messages, actions, properties, said } = content;
   const at = (id) => document.getElementById(id);
-  const first = steps[0].number, last = steps.length - 1;
-  let current = -1, hits = [], chosen = null;
+  // What the page shows, and what is derived from it: `load` sets all of it.
+  let content, steps, nodes, messages, actions, properties, said, first, last;
+  let looks, variables, wrong, firstWrong, height, gaps, panels, texts;
+  let current = -1, hits = [], chosen = null, drawn = null;
+  const listeners = [];  // called with the step that is shown
 
   // ---- Making elements ------------------------------------------------------------------------------
 
@@ -31,14 +32,16 @@
   // ---- What is known of a step ----------------------------------------------------------------------
 
   // Of each node, the steps that change how it is drawn, and of a state without nodes those that change a variable.
-  const looks = nodes.map(() => []), variables = new Map();
-  steps.forEach((step, place) => {
-    for (const [node, look] of Object.entries(step.looks)) looks[node].push([place, look]);
-    for (const [name, value] of Object.entries(step.values)) {
-      if (!variables.has(name)) variables.set(name, []);
-      variables.get(name).push([place, value]);
-    }
-  });
+  function collect() {
+    [looks, variables] = [nodes.map(() => []), new Map()];
+    steps.forEach((step, place) => {
+      for (const [node, look] of Object.entries(step.looks)) looks[node].push([place, look]);
+      for (const [name, value] of Object.entries(step.values)) {
+        if (!variables.has(name)) variables.set(name, []);
+        variables.get(name).push([place, value]);
+      }
+    });
+  }
 
   // The last of what is known, in the order of places, that holds at a place.
   function holding(known, place) {
@@ -79,21 +82,20 @@
       }
     }
   }
-  markLate();
 
-  const wrong = [...new Set([
-    ...said.map((each) => each.number - first),
-    ...steps.flatMap((step, place) => (step.failed.length || step.refused ? [place] : [])),
-  ])].filter((place) => place >= 0 && place <= last).sort((a, b) => a - b);
-  const firstWrong = said.length ? placeOf(Math.min(...said.map((each) => each.number))) : wrong[0];
+  function findWrong() {
+    wrong = [...new Set([
+      ...said.map((each) => each.number - first),
+      ...steps.flatMap((step, place) => (step.failed.length || step.refused ? [place] : [])),
+    ])].filter((place) => place >= 0 && place <= last).sort((a, b) => a - b);
+    firstWrong = said.length ? placeOf(Math.min(...said.map((each) => each.number))) : wrong[0];
+  }
 
   // ---- The diagram ----------------------------------------------------------------------------------
 
   const scroller = at("scroller"), canvas = at("canvas");
   const xOf = (place) => MARGIN + place * COLUMN;
   const yOf = (node) => LANE / 2 + node * LANE;
-  const height = nodes.length * LANE + 34;
-  let drawn = null;
 
   function downs(node) {
     const spans = [];
@@ -105,7 +107,6 @@
     if (since !== null) spans.push([since, last]);
     return spans;
   }
-  const gaps = nodes.map((_, node) => downs(node));
 
   function path(message) {
     const x1 = xOf(message.sent === null ? 0 : message.sent - first), y1 = yOf(message.src);
@@ -208,12 +209,14 @@
 
   // ---- What a node knows ----------------------------------------------------------------------------
 
-  const panels = nodes.map((name, node) => {
-    const panel = make("article", undefined, "node");
-    panel.dataset.node = name;
-    at("nodes").append(panel);
-    return { panel, look: undefined, before: undefined, acts: undefined };
-  });
+  function makePanels() {
+    panels = nodes.map((name) => {
+      const panel = make("article", undefined, "node");
+      panel.dataset.node = name;
+      return { panel, look: undefined, before: undefined, acts: undefined };
+    });
+    at("nodes").replaceChildren(...panels.map((kept) => kept.panel));
+  }
 
   function showNodes() {
     const [base, most] = indexes();
@@ -453,7 +456,7 @@
       line.append(name, svg);
       return line;
     };
-    at("strip").append(...bad.map(row));
+    at("strip").replaceChildren(...bad.map(row));
     if (good.length) {
       const more = make("details");
       more.append(make("summary", `${good.length} ${bad.length ? "other " : ""}properties hold in every step`), ...good.map(row));
@@ -487,6 +490,7 @@
     at("live").textContent = `Step ${step.number}: ${called(step)}${nodeOf(step) ? ` of ${nodeOf(step)}` : ""}`
       + `${step.refused ? ", which the spec does not allow" : ""}${failed.length ? `. False: ${failed.join(", ")}` : ""}`;
     history.replaceState(null, "", `#step=${step.number}`);
+    for (const listener of listeners) listener(current);
   }
 
   function sameNode(direction) {
@@ -495,8 +499,6 @@
       if (steps[place].node === node) return show(place);
     }
   }
-
-  const texts = steps.map((step) => `${called(step)} ${nodeOf(step)}`.toLowerCase());
 
   function search() {
     const wanted = at("search").value.trim().toLowerCase();
@@ -539,6 +541,7 @@
       if (event.key === "Escape") at("search").blur();
       return;
     }
+    if (event.target.matches("input[type=text], select")) return;  // there each key is a letter
     if (Object.hasOwn(keys, event.key)) {
       event.preventDefault();
       keys[event.key]();
@@ -550,27 +553,50 @@
     return found ? placeOf(Number(found[1])) : null;
   }
 
-  function begin() {
-    theme(matchMedia("(prefers-color-scheme: dark)").matches);
+  // Show a behaviour, at the place of one of its steps.
+  function load(next, place) {
+    content = next;
+    ({ steps, nodes, messages, actions, properties, said } = content);
+    first = steps[0].number;
+    last = steps.length - 1;
+    height = nodes.length * LANE + 34;
+    [current, drawn, chosen] = [-1, null, null];
+    collect();
+    markLate();
+    findWrong();
+    gaps = nodes.map((_, node) => downs(node));
+    texts = steps.map((step) => `${called(step)} ${nodeOf(step)}`.toLowerCase());
+    showHead();
+    makePanels();
+    makeStrip();
+    at("diagram").hidden = at("nodes").hidden = !nodes.length;
+    at("lanes").replaceChildren(...nodes.map((name) => make("div", name, "lane")));
+    canvas.style.width = `${xOf(last) + MARGIN}px`;
+    canvas.style.height = `${height}px`;
+    search();
+    show(place ?? firstWrong ?? 0);
+  }
+
+  function showHead() {
     at("title").textContent = content.title;
     const left = content.count - last;
     const part = left ? ` Shown are steps ${first} to ${steps[last].number} of ${content.count}.` : "";
-    at("verdict").append(make("span", content.verdict, content.verdict === "holds" ? "good" : "bad"), `: ${content.reason}.${part}`);
+    const verdict = make("span", content.verdict, content.verdict === "holds" ? "good" : "bad");
+    at("verdict").replaceChildren(verdict, `: ${content.reason}.${part}`);
     at("scrubber").max = String(last);
     at("wrong").hidden = firstWrong === undefined;
-    for (const [id, key] of [["first", "Home"], ["back", "ArrowLeft"], ["forward", "ArrowRight"], ["last", "End"],
-      ["wrong", "v"], ["theme", "d"], ["help", "?"]]) at(id).addEventListener("click", keys[key]);
-    at("scrubber").addEventListener("input", () => show(Number(at("scrubber").value)));
-    at("search").addEventListener("input", search);
-    addEventListener("hashchange", () => { const place = stepOfAddress(); if (place !== null) show(place); });
     if (nodes.length) fill("initial", content.initial);
     at("initial").hidden = !nodes.length;
     at("state").hidden = !variables.size;
-    makeStrip();
-    at("diagram").hidden = at("nodes").hidden = !nodes.length;
-    nodes.forEach((name) => at("lanes").append(make("div", name, "lane")));
-    canvas.style.width = `${xOf(last) + MARGIN}px`;
-    canvas.style.height = `${height}px`;
+  }
+
+  function begin() {
+    theme(matchMedia("(prefers-color-scheme: dark)").matches);
+    for (const [id, key] of [["first", "Home"], ["back", "ArrowLeft"], ["forward", "ArrowRight"], ["last", "End"],
+      ["wrong", "v"], ["theme", "d"], ["help", "?"]]) at(id).addEventListener("click", () => keys[key]());
+    at("scrubber").addEventListener("input", () => show(Number(at("scrubber").value)));
+    at("search").addEventListener("input", search);
+    addEventListener("hashchange", () => { const place = stepOfAddress(); if (place !== null) show(place); });
     let asked = false;
     scroller.addEventListener("scroll", () => {
       if (asked) return;
@@ -582,7 +608,12 @@
       });
     });
     addEventListener("resize", drawWindow);
-    show(stepOfAddress() ?? firstWrong ?? 0);
+    const whole = JSON.parse(at("content").textContent);
+    first = whole.steps[0].number;
+    last = whole.steps.length - 1;
+    load(whole, stepOfAddress() ?? (whole.play ? last : undefined));
+    // What another script of the page may do with it.
+    window.lockstepPage = { whole, load, make, keys, listeners, place: () => current };
   }
 
   begin();
