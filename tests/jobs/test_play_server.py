@@ -26,7 +26,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.cli.traces.play import command
 from lockstep.jobs.play.requests import Answers
 from lockstep.jobs.play.server import MOST_BYTES, Server
-from plays import FLAWED, LOCK_SERVICE, lock_service, scenario_file, ways
+from plays import FLAWED, LOCK_SERVICE, SCENARIO, lock_service, scenario_file, ways
 
 START = '{"kind":"scenario","format":"lockstep-scenario/1","spec":"LockService"}\n'
 LOCK = '{"kind":"step","action":"Lock","args":{"c":"a"}}\n'
@@ -403,3 +403,20 @@ def test_a_scenario_of_an_unknown_action_exits_2_with_file_and_line(tmp_path: Pa
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("lockstep: mine.scenario.ndjson:2: field `action`: the spec has no action 'Luck'")
     assert [each.name for each in tmp_path.iterdir()] == ["mine.scenario.ndjson"]
+
+
+def test_the_docs_show_what_these_commands_print(tmp_path: Path) -> None:
+    (tmp_path / SCENARIO.name).write_bytes(SCENARIO.read_bytes())
+    text = SCENARIO.with_name("play.md").read_text(encoding="utf-8")
+    shown = "".join(re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    codes = []
+    for command_, printed in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", shown, re.MULTILINE):
+        first, *words = command_.split()
+        if first == "sed":
+            made = SCENARIO.read_text(encoding="utf-8").replace("QuorumAckChecker", "Crash")
+            (tmp_path / words[-1]).write_text(made, encoding="utf-8")
+            continue
+        done = lockstep_command.lockstep(*words, cwd=tmp_path)
+        assert (done.stdout, done.stderr) == (printed, "")
+        codes.append(done.returncode)
+    assert codes == [0, 1, 1]
