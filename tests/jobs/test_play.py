@@ -79,6 +79,16 @@ def test_a_property_is_evaluated_after_every_step(game: Game) -> None:
     assert failed == [frozenset()] * STEPS + [frozenset({VIOLATED})]
 
 
+def test_a_state_that_is_reached_in_two_ways_keeps_both() -> None:
+    session = ways().session
+    at_once = session.take(0, session.asked(0, "Refuel", {"n": 5}))
+    first = session.take(0, session.asked(0, "Refuel", {"n": 4}))
+    then = session.take(first.number, session.asked(first.number, "Refuel", {"n": 5}))
+    assert at_once.state == then.state
+    assert [visit.depth for visit in (at_once, then)] == [1, 2]
+    assert session.path(then.number) == (session.visit(0), first, then)
+
+
 def test_a_state_without_a_number_is_refused() -> None:
     session = lock_service().session
     for number in (-1, 1, 10**9):
@@ -302,6 +312,14 @@ def test_what_has_no_form_as_a_trace_is_told(game: Game) -> None:
         as_trace(several, moved.number)
 
 
+def test_a_model_of_a_part_of_the_system_has_no_traces() -> None:
+    part = of_model("half_is_no_quorum")
+    step = part.session.take(0, part.session.offers(0).steps[0])
+    with pytest.raises(NoTraceError, match="half_is_no_quorum is no model of the whole of DLedger: it has no traces"):
+        as_trace(part, step.number)
+
+
+@pytest.mark.nightly
 def test_a_model_that_begins_later_has_no_traces() -> None:
     later = of_model("stale_install_bug")
     step = later.session.take(0, later.session.offers(0).steps[0])

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.cli.traces.play import command
 from lockstep.jobs.play.requests import Answers
 from lockstep.jobs.play.server import MOST_BYTES, Server
+from lockstep.jobs.play.session import Offer, Visit
 from plays import FLAWED, LOCK_SERVICE, SCENARIO, lock_service, scenario_file, ways
 
 START = '{"kind":"scenario","format":"lockstep-scenario/1","spec":"LockService"}\n'
@@ -295,19 +297,32 @@ def test_what_is_saved_comes_with_its_name_and_the_verdict_of_its_check(server: 
     assert (scenario["name"], scenario["text"]) == ("LockService.scenario.ndjson", START + LOCK)
 
 
-def test_requests_that_come_at_once_are_answered_one_by_one(server: Server) -> None:
+def test_requests_that_come_at_once_are_answered_one_by_one() -> None:
+    game = lock_service()
+    take, within, most = game.session.take, 0, 0
     statuses: list[int] = []
+
+    def slowly(at: int, offer: Offer) -> Visit:
+        nonlocal within, most
+        within += 1
+        most = max(most, within)
+        time.sleep(0.01)
+        taken = take(at, offer)
+        within -= 1
+        return taken
 
     def ask(client: int) -> None:
         statuses.append(posted(server, {"type": "take", "at": 0, "offer": client % 3}).status)
 
-    threads = [threading.Thread(target=ask, args=(client,)) for client in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert statuses == [200] * 12
-    assert len(posted(server, {"type": "look", "at": 0}).tree["branches"]) == 3
+    game.session.take = slowly  # type: ignore[method-assign, assignment]  # the session's own, which tells who is in it
+    with serving(Answers(game)) as server:
+        threads = [threading.Thread(target=ask, args=(client,)) for client in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(posted(server, {"type": "look", "at": 0}).tree["branches"]) == 3
+    assert (statuses, most) == ([200] * 8, 1)
 
 
 # ---- The command ----
