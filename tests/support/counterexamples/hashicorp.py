@@ -116,11 +116,21 @@ def commit_unverified(play: Play) -> None:
 
 
 def delete_then_store(play: Play) -> None:
-    """B holds an entry of term 2 alone, deletes it for A's, and cannot store A's."""
-    play.elect(B, 2, C)
-    play.elect(A, 3, C)
+    """B deletes two entries of C for one of A, cannot store that, and is then counted as if it had the two."""
+    play.elect(C, 2, B, D)
+    play.append(C, "x")
+    play.replicate(C, B, 2)
+    play.elect(A, 3, D, E)
     play.take(A, "ReplicateTo", B, 1)
     play.deliver(A, B, "AppendEntries", Outcome(Result.FAIL, 3))
+    play.take(A, "CheckLeaderLease")
+    play.campaign(B, 4)
+    play.elect(C, 5, B, D)
+    play.replicate(C, B, 1)
+    play.replicate(C, D, 0)
+    play.replicate(C, D, 3)
+    play.take(C, "ProcessLogs")
+    play.win(B, 6, A, E)
 
 
 def conflict_at_snapshot(play: Play) -> None:
@@ -311,7 +321,7 @@ _SNAPSHOTS: Mapping[str, Any] = {"features": [Feature.SNAPSHOTS], "trailing_logs
 WAYS: Mapping[Flaw, Way] = {
     Flaw.TORN_VOTE: Way(torn_vote),
     Flaw.COMMIT_UNVERIFIED: Way(commit_unverified),
-    Flaw.DELETE_THEN_STORE: Way(delete_then_store),
+    Flaw.DELETE_THEN_STORE: Way(delete_then_store, {"voters": 5}),
     Flaw.CONFLICT_AT_SNAPSHOT: Way(conflict_at_snapshot, _SNAPSHOTS),
     Flaw.STALE_INSTALL: Way(stale_install, _SNAPSHOTS),
     Flaw.SNAPSHOT_REGRESS: Way(snapshot_regress, _SNAPSHOTS),

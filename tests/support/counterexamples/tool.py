@@ -100,7 +100,7 @@ CHOSEN = (
         "HashicorpRaft",
         "hashicorp/log",
         ("CommitUnverified", "AppliedIsCommitted", "commit_unverified_bug"),
-        ("DeleteThenStore", "LastLogIsEnd", "delete_then_store_bug"),
+        ("DeleteThenStore", "LeaderCompleteness", "delete_then_store_bug"),
         ("TruncateWithoutConflict", "CommittedEntriesStayProp", "truncate_without_conflict_bug"),
         ("LastLogNotLowered", "LeaderCompleteness", "last_log_not_lowered_bug"),
         ("EvenQuorum", "LeaderCompleteness", "even_quorum_bug"),
