@@ -115,6 +115,25 @@ def test_the_same_trace_is_found_again() -> None:
     assert minimise(opened(header, events), spec, system) == shortened(*DLEDGER)
 
 
+def test_what_was_minimised_stays_as_it_is() -> None:
+    _header, _events, spec, system = cluster(*DLEDGER)
+    found = shortened(*DLEDGER)
+    again = minimise(opened(found.header, found.events), spec, system)
+    assert again.events == found.events
+
+
+def test_what_is_told_by_node_has_the_nodes_in_order() -> None:
+    """Not in the order of their hashes, which is another one in each process."""
+    by_node = [
+        list(part)
+        for event in shortened(*DLEDGER).events
+        for part in event.shows.values()
+        if isinstance(part, dict) and part.keys() <= {"n1", "n2", "n3"}
+    ]
+    assert sum(len(names) > 2 for names in by_node) > 3
+    assert all(names == sorted(names) for names in by_node)
+
+
 def test_the_steps_of_a_models_counterexample_are_told_where_a_model_of_the_flaw_violates_the_same() -> None:
     header, _events, _spec, system = cluster(*DLEDGER)
     known = shortest_known(system, header, ["CommittedEntriesStayProp"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -103,7 +103,8 @@ def minimise(
         taken = [_step(check, line, event) for line, event in told if not check.reading.is_observation(event)]
         steps = Search(*_until_wrong(Replay(spec, Rebinding(spec).take, properties), check, taken), deadline, say)
         first, is_minimal = len(steps.best.steps), minimise_steps(steps, partial(_seen, check))
-        events, wrong, tried = list(_events(steps.best, check)), steps.wanted, steps.tried
+        nodes = frozenset(trace.header.nodes)
+        events, wrong, tried = list(_events(steps.best, check, nodes)), steps.wanted, steps.tried
     left = verdict.findings[0] if only is None and verdict.findings[0].kind != "property" else None
     names = () if left is not None else tuple(sorted(name for (name,) in wrong))
     found = Minimised(
@@ -174,8 +175,8 @@ def _seen(check: TraceCheck, before: State, after: State, step: Step) -> tuple[V
     return _observed(check, after, step), _sent(check, before, after, step)
 
 
-def _events(run: Run[Step], check: TraceCheck) -> Iterator[Event]:
-    """Yield the events of a run: what was shown before is shown again, as the spec has it now."""
+def _events(run: Run[Step], check: TraceCheck, nodes: frozenset[str]) -> Iterator[Event]:
+    """Yield the events of a run: what was shown before is shown again, as the spec has it now; by node in order."""
     words = check.reading.words
     for number, step in enumerate(run.steps):
         before, after = run.states[number : number + 2]
@@ -190,13 +191,23 @@ def _events(run: Run[Step], check: TraceCheck) -> Iterator[Event]:
             seq=number,
             node=step.node,
             action=step.action,
-            args={name: to_tree(step.args[name], words) for name in params},
-            shows=shows,
+            args={name: _by_node(to_tree(step.args[name], words), nodes) for name in params},
+            shows=_by_node(shows, nodes),
         )
         if step.tells_sent:
-            sent = tuple(to_tree(message, words) for message in _sent(check, before, after, step))
+            sent = tuple(_by_node(to_tree(message, words), nodes) for message in _sent(check, before, after, step))
             event = msgspec.structs.replace(event, sent=sent)
         yield event
+
+
+def _by_node(tree: Any, nodes: frozenset[str]) -> Any:
+    """Return a tree in which objects by node have the nodes in order, and not by the hashes of their names."""
+    if isinstance(tree, list):
+        return [_by_node(each, nodes) for each in tree]
+    if not isinstance(tree, dict):
+        return tree
+    names = sorted(tree) if tree.keys() <= nodes else list(tree)
+    return {name: _by_node(tree[name], nodes) for name in names}
 
 
 def _header(header: Header, system: System, is_cut: bool) -> Header:

@@ -5,7 +5,8 @@ first, half of all, then smaller ones, then single steps; from the last to the f
 its chunk in common with the best run. Then whatever is of one node, of one term, of one value: the steps that share a
 word or number in a field, of their arguments, of the messages that they send, or of what the node shows at a glance
 after them. Last the elements of sequences that are arguments, such as the entries of a batch. Whatever succeeds begins
-the single steps anew.
+the single steps anew; and once nothing does, all begins anew with the chunks, until nothing changes: what was minimised
+stays as it is if it is minimised again.
 """
 
 from __future__ import annotations
@@ -31,17 +32,26 @@ def minimise_steps(search: Search[Step], seen: Seen) -> bool:
     Arguments: `seen`, what is seen of a step.
     """
     try:
-        size = len(search.best.steps) // 2
-        while size > 1:
-            _leave_out_chunks(search, size)
-            size = min(size, len(search.best.steps)) // 2
-        while True:
-            while _leave_out_chunks(search, 1):
-                pass
-            if not _leave_out_group(search, seen) and not _shorten_argument(search):
-                return True
+        before = None
+        while search.best is not before:  # two steps may be able to go together once others have gone
+            before = search.best
+            size = len(before.steps) // 2
+            while size > 1:
+                _leave_out_chunks(search, size)
+                size = min(size, len(search.best.steps)) // 2
+            _leave_out_singles(search, seen)
     except BudgetSpentError:
         return False
+    return True
+
+
+def _leave_out_singles(search: Search[Step], seen: Seen) -> None:
+    """Leave out single steps, groups, and elements of arguments, until none can go."""
+    while True:
+        while _leave_out_chunks(search, 1):
+            pass
+        if not _leave_out_group(search, seen) and not _shorten_argument(search):
+            return
 
 
 def _leave_out_chunks(search: Search[Step], size: int) -> bool:
