@@ -21,12 +21,43 @@ ROLES = {"follower": "Follower", "node": "Candidate", "leader": "Leader"}
 DURATIONS = {"backoff time", "time"}
 
 #: The order of the arguments in the library's calls; a recording has them in that of the alphabet.
-ORDER = (
-    "follower, leader-address, last-leader-addr, node, leader, index, request-term, current-term, peer, id, from, target, "
-    "server-id, candidate, previous-index, last-index, last-term, size-in-bytes, size, read-bytes, percent-complete, "
-    "backoff time, time, last-candidate-term, last-candidate-index, leader-id, last-leader-id, to, next, servers, error, "
-    "term, tally, refused, votesNeeded"
-).split(", ")
+ORDER = [
+    "from",
+    "follower",
+    "leader-address",
+    "last-leader-addr",
+    "node",
+    "leader",
+    "index",
+    "request-term",
+    "current-term",
+    "peer",
+    "id",
+    "target",
+    "server-id",
+    "candidate",
+    "previous-index",
+    "last-index",
+    "last-term",
+    "size-in-bytes",
+    "size",
+    "read-bytes",
+    "percent-complete",
+    "backoff time",
+    "time",
+    "last-candidate-term",
+    "last-candidate-index",
+    "leader-id",
+    "last-leader-id",
+    "to",
+    "next",
+    "servers",
+    "error",
+    "term",
+    "tally",
+    "refused",
+    "votesNeeded",
+]
 
 
 def hclog_lines(recording: Path, folder: Path) -> list[Path]:

@@ -35,11 +35,9 @@ Nobody == ""
 Quorum == Cardinality(Server) \div 2 + 1
 Max(a, b) == IF a > b THEN a ELSE b
 
-Init ==
-    /\ role = [s \in Server |-> "Down"]
+Unknown ==
     /\ term = [s \in Server |-> 0]
     /\ asked = {}
-    /\ won = {}
     /\ applied = [s \in Server |-> 0]
     /\ taking = [s \in Server |-> 0]
     /\ restoring = [s \in Server |-> 0]
@@ -47,6 +45,17 @@ Init ==
     /\ snapshot = [s \in Server |-> 0]
     /\ compacted = [s \in Server |-> [to |-> 0, snapshot |-> 0]]
     /\ cleared = [s \in Server |-> [from |-> 1, applied |-> 0]]
+
+Init ==
+    /\ role = [s \in Server |-> "Down"]
+    /\ won = {}
+    /\ Unknown
+
+\* Where logs may begin that do not begin with the servers: while nobody is a candidate, restores a snapshot or takes one.
+Middle ==
+    /\ role \in [Server -> {"Down", "Follower", "Leader"}]
+    /\ won \in {{}} \union {{[term |-> FirstTerm, by |-> s, tally |-> Quorum]} : s \in Server}
+    /\ Unknown
 
 Becomes(s, new) == role' = [role EXCEPT ![s] = new]
 Running(s) == role[s] # "Down"
