@@ -237,7 +237,8 @@ ResetLog(s) ==
 Compact(s, from, to) ==
     /\ taking[s] # 0 \/ restoring[s] # 0
     /\ from <= to
-    /\ compacted' = [compacted EXCEPT ![s] = [to |-> to, snapshot |-> IF resetting[s] THEN to ELSE Max(taking[s], restoring[s])]]
+    /\ LET allowed == IF resetting[s] THEN to ELSE Max(taking[s], restoring[s])
+       IN compacted' = [compacted EXCEPT ![s] = [to |-> to, snapshot |-> allowed]]
     /\ UNCHANGED <<role, term, electing, applied, taking, restoring, resetting, snapshot, cleared>>
 
 \* "clearing log suffix" (raft.go:1524): entries of the log differ from the leader's.
