@@ -141,4 +141,4 @@ def _hclog(line: str) -> dict[str, Any] | None:
     if found is None:
         return None
     fields = {name: text for name, text in found.groupdict().items() if text is not None and name != "pairs"}
-    return fields | _pairs(found["pairs"] or "")
+    return _pairs(found["pairs"] or "") | fields  # a pair may be named as a part of the head is: `time=120ms`

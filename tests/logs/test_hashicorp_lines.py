@@ -1,0 +1,318 @@
+"""The lines that hashicorp/raft logs through hclog, checked against the small spec of what such lines tell."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from hclog_lines import hclog_lines, printed
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict
+from lockstep.logs.reading.mapping import Text
+from lockstep.logs.reading.texts import splitting
+from lockstep.systems.judge import judge_own
+from lockstep.systems.own.logs import OwnLogs
+from lockstep_command import lockstep
+from places import ROOT
+
+OTHERS = ROOT / "docs" / "own_logs" / "others"
+RECORDINGS = ROOT / "traces" / "captured" / "hashicorp"
+
+#: The lines of each server: what a lie changes.
+Logs: TypeAlias = "dict[str, list[str]]"
+
+
+@pytest.fixture(scope="module")
+def judges(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., OwnLogs]:
+    """Judges by whether the servers ask for pre-votes, and whether the network makes copies of requests."""
+    folder = tmp_path_factory.mktemp("cfg")
+
+    @cache
+    def judging(prevote: bool, copies: bool, ends: str = "together", start: str = "") -> OwnLogs:
+        cfg, mapping = folder / f"{prevote}-{copies}{start}.cfg", folder / f"{ends}{start}.toml"
+        published = told(prevote, copies)
+        cfg.write_text(published.replace("FirstTerm = 1", "FirstTerm = 4") if start else published)
+        text = (OTHERS / "hashicorp.toml").read_text().replace('ends = "together"', f'ends = "{ends}"')
+        mapping.write_text(text.replace("# start = ", "start = ") if start else text)
+        return judge_own(OTHERS / "HashicorpLines.tla", cfg, mapping)
+
+    return judging
+
+
+def told(prevote: bool, copies: bool) -> str:
+    """The cfg of such servers."""
+    published = (OTHERS / "HashicorpLines.cfg").read_text()
+    assert published.count("PreVote = TRUE") == published.count("Copies = FALSE") == 1
+    changed = published.replace("PreVote = TRUE", f"PreVote = {str(prevote).upper()}")
+    return changed.replace("Copies = FALSE", f"Copies = {str(copies).upper()}")
+
+
+def recording(name: str) -> Path:
+    return RECORDINGS / f"raft-1.7.3-{name}.ndjson"
+
+
+def prevotes(name: str) -> bool:
+    """Whether the servers of a recording ask for pre-votes; its header says so."""
+    with recording(name).open(encoding="utf-8") as lines:
+        asks = json.loads(next(lines))["prevote"]
+    assert isinstance(asks, bool)
+    return asks
+
+
+def where(found: TraceVerdict) -> set[tuple[str, int, str, str]]:
+    return {(Path(each.source).stem, each.line, each.code, each.name) for each in found.findings}
+
+
+# ---- The lines of real servers ----
+
+
+@pytest.mark.parametrize(
+    ("name", "copies"),
+    [
+        ("quiet", False),
+        ("loss", False),
+        ("divergent", False),
+        ("snapshots", False),
+        ("transfers", False),
+        ("chaos", True),
+        ("torn_vote", True),
+    ],
+)
+def test_the_lines_of_real_servers_are_explained(
+    name: str, copies: bool, judges: Callable[..., OwnLogs], tmp_path: Path
+) -> None:
+    found = judges(prevotes(name), copies).all(hclog_lines(recording(name), tmp_path))
+    assert (found.verdict, found.findings) == (Verdict.HOLDS, []), found.reason
+    assert found.events >= 11
+    assert found.ambiguity is not None
+    assert found.ambiguity.states < 10
+
+
+@pytest.mark.parametrize(("name", "server", "line"), [("torn_vote", "n1", 9), ("chaos", "n1", 26)])
+def test_a_request_that_has_come_before_is_refuted_where_the_network_makes_no_copies(
+    name: str, server: str, line: int, judges: Callable[..., OwnLogs], tmp_path: Path
+) -> None:
+    """In the recording `chaos` the network made a copy; in `torn_vote` it made none, and half a vote was stored."""
+    made = [json.loads(each)["kind"] for each in recording(name).read_text().splitlines()].count("duplicate")
+    assert (made > 0) == (name == "chaos")
+    files = hclog_lines(recording(name), tmp_path)
+    found = judges(prevotes(name), False).all(files)
+    assert (found.verdict, where(found)) == (Verdict.VIOLATED, {(server, line, "LS205", "AskedAgain")})
+    assert "duplicate requestVote from" in (tmp_path / f"{server}.log").read_text().splitlines()[line - 1]
+
+
+def test_an_older_snapshot_that_is_installed_takes_an_fsm_back(judges: Callable[..., OwnLogs], tmp_path: Path) -> None:
+    found = judges(prevotes("snapshot_loop"), False).all(hclog_lines(recording("snapshot_loop"), tmp_path))
+    violated = {("n1", 48, "LS100", "AppliedNeverFalls"), ("n1", 48, "LS100", "SnapshotsNeverFall")}
+    assert (found.verdict, where(found)) == (Verdict.VIOLATED, violated)
+    before, installed = (tmp_path / "n1.log").read_text().splitlines()[45:48:2]
+    assert "last-index=7 " in before
+    assert "Installed remote snapshot" in installed
+
+
+# ---- Lies ----
+
+
+def the_last(logs: Logs, server: str, text: str) -> int:
+    """Where the last line of a server with a text stands, from 1 on."""
+    return max(number for number, line in enumerate(logs[server], start=1) if text in line)
+
+
+def changed(logs: Logs, server: str, text: str, pattern: str, new: str) -> int:
+    """Change the last line of a server with a text, and return where it stands."""
+    at = the_last(logs, server, text)
+    logs[server][at - 1], count = re.subn(pattern, new, logs[server][at - 1])
+    assert count == 1
+    return at
+
+
+def added(logs: Logs, server: str, text: str, *messages: str) -> int:
+    """Add lines below the last one of a server with a text, and return where the first of them stands."""
+    at = the_last(logs, server, text)
+    stamp = logs[server][at - 1].split()[0]
+    logs[server][at:at] = [f"{stamp} [INFO]  agent.server.raft: {each}" for each in messages]
+    return at + 1
+
+
+def snapshot_of(lines: list[str]) -> int:
+    """The index of the last snapshot that a server completed."""
+    return int(re.findall(r"complete up to: index=(\d+)$", "\n".join(lines), re.MULTILINE)[-1])
+
+
+def two_winners(logs: Logs) -> int:
+    """n3 has won term 6 when n2 asks for votes in it."""
+    return added(logs, "n2", 'Candidate]" term=6', "election won: term=6 tally=2", "entering leader state: leader=n2")
+
+
+def too_few_votes(logs: Logs) -> int:
+    return changed(logs, "n2", "election won: term=8", "tally=2", "tally=1")
+
+
+def more_votes_than_servers(logs: Logs) -> int:
+    return changed(logs, "n2", "election won: term=8", "tally=2", "tally=4")
+
+
+def a_term_that_falls(logs: Logs) -> int:
+    """n2 was told of the leader of term 6."""
+    return changed(logs, "n2", 'Candidate]" term=7', "term=7", "term=5")
+
+
+def a_term_that_nobody_asked_for(logs: Logs) -> int:
+    return changed(logs, "n2", 'Candidate]" term=7', "term=7", "term=9")
+
+
+def a_leader_that_nobody_elected(logs: Logs) -> int:
+    return changed(logs, "n3", "leader-address=n2", "leader-address=n2", "leader-address=n1")
+
+
+def no_pre_vote(logs: Logs) -> int:
+    del logs["n1"][the_last(logs, "n1", "pre-vote successful") - 1]
+    return the_last(logs, "n1", "election won")
+
+
+def two_leaderships_of_one_election(logs: Logs) -> int:
+    return added(logs, "n1", "entering leader state", "entering leader state: leader=n1")
+
+
+def a_compaction_beyond_the_snapshot(logs: Logs) -> int:
+    index = snapshot_of(logs["n3"])
+    return changed(logs, "n3", "compacting logs", r"to=\d+", f"to={index + 1}")
+
+
+def a_snapshot_that_goes_back(logs: Logs) -> int:
+    changed(logs, "n3", "compacting logs", r"from=\d+ to=\d+", "from=1 to=1")
+    changed(logs, "n3", "starting snapshot up to", r"index=\d+", "index=2")
+    return changed(logs, "n3", "snapshot complete up to", r"index=\d+", "index=2")
+
+
+def another_snapshot_than_was_begun(logs: Logs) -> int:
+    return changed(logs, "n3", "snapshot complete up to", r"index=\d+", "index=99")
+
+
+def applied_entries_that_are_cleared(logs: Logs) -> int:
+    index = snapshot_of(logs["n3"])
+    return added(logs, "n3", "snapshot complete up to", f"clearing log suffix: from={index} to={index + 9}")
+
+
+LIES = [
+    ("divergent", two_winners, "n2", "OneLeaderPerTerm"),
+    ("divergent", too_few_votes, "n2", "WonByQuorum"),
+    ("divergent", more_votes_than_servers, "n2", "Win"),
+    ("divergent", a_term_that_falls, "n2", "EnterCandidate"),
+    ("divergent", a_term_that_nobody_asked_for, "n2", "EnterCandidate"),
+    ("divergent", a_leader_that_nobody_elected, "n3", "EnterFollower"),
+    ("quiet", no_pre_vote, "n1", "Win"),
+    ("quiet", two_leaderships_of_one_election, "n1", "EnterLeader"),
+    ("snapshots", a_compaction_beyond_the_snapshot, "n3", "CompactedIsInSnapshot"),
+    ("snapshots", a_snapshot_that_goes_back, "n3", "SnapshotsNeverFall"),
+    ("snapshots", another_snapshot_than_was_begun, "n3", "CompleteSnapshot"),
+    ("snapshots", applied_entries_that_are_cleared, "n3", "NothingAppliedIsCleared"),
+]
+
+
+@pytest.mark.parametrize(("name", "lie", "server", "violated"), LIES, ids=[each[1].__name__ for each in LIES])
+def test_a_lie_is_refuted_at_its_line(
+    name: str,
+    lie: Callable[[Logs], int],
+    server: str,
+    violated: str,
+    judges: Callable[..., OwnLogs],
+    tmp_path: Path,
+) -> None:
+    files = hclog_lines(recording(name), tmp_path)
+    logs = {file.stem: file.read_text().splitlines() for file in files}
+    line = lie(logs)
+    for file in files:
+        file.write_text("\n".join([*logs[file.stem], ""]))
+    found = judges(prevotes(name), False).all(files)
+    assert found.verdict is Verdict.VIOLATED
+    assert {(at, number, what) for at, number, _, what in where(found)} == {(server, line, violated)}
+
+
+# ---- Where logs end, and lines that nobody knows ----
+
+
+def test_a_log_that_is_cut_is_refuted_or_inconclusive_and_never_passes(
+    judges: Callable[..., OwnLogs], tmp_path: Path
+) -> None:
+    """Others follow a leader whose election stood in what was cut off."""
+    files = hclog_lines(recording("loss"), tmp_path)
+    leader = tmp_path / "n2.log"
+    lines = leader.read_text().splitlines(keepends=True)
+    won = next(number for number, line in enumerate(lines) if "election won" in line)
+    leader.write_text("".join(lines[:won]))
+    found = judges(True, False).all(files)
+    assert found.verdict is Verdict.VIOLATED
+    assert any("n2.log" in note and "before that; if logs may end earlier" in note for note in found.notes)
+    assert judges(True, False, "anywhere").all(files).verdict is Verdict.INCONCLUSIVE
+    leader.write_text("".join(lines[:won]) + lines[won][:60])  # and its last line is torn
+    assert judges(True, False).all(files).verdict is not Verdict.HOLDS
+    assert judges(True, False, "anywhere").all(files).verdict is not Verdict.HOLDS
+
+
+def test_logs_that_begin_later_than_the_servers_are_explained_from_the_middle(
+    judges: Callable[..., OwnLogs], tmp_path: Path
+) -> None:
+    """What is left of the logs begins while n2 leads term 4, before it loses its lease."""
+    files = hclog_lines(recording("divergent"), tmp_path)
+    for file in files:
+        lines = file.read_text().splitlines(keepends=True)
+        file.write_text("".join(line for line in lines if line.split()[0] > "2026-01-02T03:04:06.200Z"))
+    found = judges(False, False).all(files)
+    assert (found.verdict, {each.code for each in found.findings}) == (Verdict.VIOLATED, {"LS205"})
+    assert any("say with `start`" in note for note in found.notes)
+    assert judges(False, False, start="Middle").all(files).verdict is Verdict.HOLDS
+    text, count = re.subn("last-leader-addr=n2", "last-leader-addr=n3", files[0].read_text(), count=1)
+    files[0].write_text(text)  # and n3 says that it was n2
+    assert count == 1
+    assert judges(False, False, start="Middle").all(files).verdict is Verdict.VIOLATED
+
+
+def test_a_message_that_the_mapping_does_not_know_is_malformed(judges: Callable[..., OwnLogs], tmp_path: Path) -> None:
+    files = hclog_lines(recording("quiet"), tmp_path)
+    line = files[0].read_text().splitlines()[0].replace("initial configuration", "initial configuratoin")
+    files[0].write_text(line + "\n")
+    found = judges(True, False).all(files)
+    assert found.verdict is Verdict.MALFORMED
+    assert "did you mean initial configuration" in (found.reason or "")
+
+
+def test_a_pair_that_is_named_as_a_part_of_the_head_does_not_replace_it() -> None:
+    """hclog writes the key of "backoff time" as it is."""
+    read = splitting(Text(format="hclog"))
+    found = read("2026-01-02T03:04:05.678Z [ERROR] raft: failed to heartbeat to: peer=n1 backoff time=10ms level=x")
+    assert found == {
+        "time": "2026-01-02T03:04:05.678Z", "level": "ERROR", "logger": "raft", "message": "failed to heartbeat to",
+        "peer": "n1",
+    }  # fmt: skip
+
+
+def test_lines_are_printed_as_hclog_prints_them() -> None:
+    """go-hclog, intlogger.go, logPlain: a padded level, a colon before the pairs, quotes where a sign needs them."""
+    line = {"t_ms": 123.4, "node": "n1", "level": "warn", "text": "failed to contact"}
+    peer = {"Suffrage": 0, "ID": "n2", "Address": "a"}
+    args = {"time": 120_736_552, "server-id": "n2", "error": 'no "peer"', "peer": peer}
+    assert printed({**line, "args": args}) == (
+        "2026-01-02T03:04:05.123Z [WARN]  agent.server.raft: failed to contact:"
+        ' peer="{Voter n2 a}" server-id=n2 time=120.736552ms error="no \\"peer\\""\n'
+    )
+    line |= {"level": "error", "text": "stopped", "args": {}}
+    assert printed(line) == "2026-01-02T03:04:05.123Z [ERROR] agent.server.raft: stopped\n"
+
+
+def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "own_logs" / "others.md").read_text()
+    for name in ("torn_vote", "snapshot_loop"):
+        hclog_lines(recording(name), tmp_path / name)
+        (tmp_path / f"{name}.cfg").write_text(told(prevotes(name), copies=False))
+        own = ["--spec", str(OTHERS / "HashicorpLines.tla"), "--mapping", str(OTHERS / "hashicorp.toml")]
+        done = lockstep("check", *own, "--cfg", f"{name}.cfg", name, cwd=tmp_path)
+        assert done.returncode == 1
+        shown = done.stdout.partition("\nreplay:")[0].partition("\n      state ")[0].strip()
+        assert shown in page
