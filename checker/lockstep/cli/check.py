@@ -15,16 +15,13 @@ from lockstep.cli.options import (
     LIBRARY,
     OWN_CFG,
     OWN_SPEC,
+    SWITCH,
     TLA_TOOLS,
     cfg_of,
-    completing,
     note_translation,
     progress,
     progress_end,
 )
-
-#: Of so many values of a constant only the first and the last are listed.
-_MANY = 5
 
 if TYPE_CHECKING:
     from lockstep.conformance.check import TraceVerdict
@@ -33,62 +30,9 @@ if TYPE_CHECKING:
     from lockstep.trace.paths import Missing
 
 
-def _variants() -> list[str]:
-    """Name the variants of all systems; what one chooses is for the system of a trace to say."""
-    from lockstep.systems.registry import constants
-
-    return list(dict.fromkeys(name for each in constants() for name in each.variants))
-
-
-def _allowed() -> dict[str, dict[str, bool | str | int]]:
-    """Return what each constant may be, by the word for it."""
-    from lockstep.systems.registry import constants
-
-    found: dict[str, dict[str, bool | str | int]] = {}
-    for each in constants():
-        for name, choices in each.allowed.items():
-            found.setdefault(name, {}).update({str(choice).lower(): choice for choice in choices})
-    return found
-
-
-def _listed(words: Iterable[str]) -> str:
-    """Return the words for the values of a constant, of numbers the first and the last."""
-    listed = list(words)
-    return "|".join(listed) if len(listed) < _MANY else f"{listed[0]}..{listed[-1]}"
-
-
-def _switches(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, bool | str | int]:
-    """Read NAME=VALUE pairs; the name of a variant sets all that it chooses."""
-    if not values:
-        return {}
-    variants, allowed = _variants(), _allowed()
-    chosen: dict[str, bool | str | int] = {}
-    for value in values:
-        if value in variants:
-            chosen[value] = True
-            continue
-        name, equals, text = value.partition("=")
-        if not equals or text.lower() not in allowed.get(name, {}):
-            names = ", ".join(f"{name}={_listed(words)}" for name, words in allowed.items())
-            raise click.BadParameter(f"{value!r} is none of: {', '.join(variants)}, {names}")
-        chosen[name] = allowed[name][text.lower()]
-    return chosen
-
-
-def _switch_completions() -> list[str]:
-    return [*_variants(), *(f"{name}={word}" for name, words in _allowed().items() for word in words)]
-
-
 @click.command()
 @click.argument("traces", nargs=-1, required=True)
-@click.option(
-    "--switch",
-    "switches",
-    multiple=True,
-    callback=_switches,
-    shell_complete=completing(_switch_completions),
-    help="Check against another variant of the spec: `repaired`, `published`, or NAME=VALUE for one constant.",
-)
+@SWITCH
 @OWN_SPEC
 @OWN_CFG
 @LIBRARY
@@ -277,5 +221,7 @@ def _own_words(own: Path, cfg: Path | None, library: Sequence[Path], mapping: Pa
 
 
 def _switch_words(switches: Mapping[str, object]) -> Iterator[str]:
+    from lockstep.systems.specs import variants
+
     for name, value in switches.items():
-        yield f"--switch {name}" if name in _variants() else f"--switch {name}={value}"
+        yield f"--switch {name}" if name in variants() else f"--switch {name}={value}"

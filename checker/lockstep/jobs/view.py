@@ -59,7 +59,7 @@ def of_trace(path: Path, switches: Switches) -> tuple[Shown, Subject]:
     wrong = min((finding.line for finding in verdict.findings), default=None)
     steps: deque[Step] = deque(maxlen=BEFORE + AFTER)
     count = 0
-    for step in _replayed(TraceCheck(trace, spec, system.interface(spec)), spec):
+    for step in replayed(TraceCheck(trace, spec, system.interface(spec)), spec):
         count = step.number
         if wrong is None or step.line is None or not steps or _is_near(steps, step, wrong):
             steps.append(step)
@@ -82,7 +82,7 @@ def _is_near(steps: deque[Step], step: Step, wrong: int) -> bool:
     return step.line <= wrong or len(steps) < BEFORE + AFTER or step.line <= wrong + AFTER
 
 
-def _replayed(check: TraceCheck, spec: Spec) -> Iterator[Step]:
+def replayed(check: TraceCheck, spec: Spec) -> Iterator[Step]:
     """Take the steps of a trace once more, and evaluate every property in each state."""
     state = check.initial()
     properties = Branching(spec)
@@ -126,6 +126,16 @@ def of_model(manifest: Manifest, model: ModelEntry, system: System, say: Say = s
     Arguments: `say`, told how many states the search has found, level by level.
     Raises NothingToViewError where the model has none.
     """
+    spec, behaviour, label = counterexample(manifest, model, say)
+    subject = subject_of(system, spec, manifest.files(model)[0])
+    return shown_of(behaviour, subject, model.name, label, system), subject
+
+
+def counterexample(manifest: Manifest, model: ModelEntry, say: Say = silent) -> tuple[Spec, Behaviour, str]:
+    """Search a model with the compiled spec; return that, the counterexample, and what it violates.
+
+    Raises NothingToViewError where the model has none.
+    """
     module, cfg = manifest.files(model)
     spec = load_spec(module, cfg, search_path=manifest.library)
     found = explore(
@@ -135,10 +145,7 @@ def of_model(manifest: Manifest, model: ModelEntry, system: System, say: Say = s
     )
     if found.violation is None:
         raise NothingToViewError(f"{model.name} has no violation to view")
-    behaviour = of_search(spec, found.violation)
-    label = found.violation.label
-    subject = subject_of(system, spec, module)
-    return shown_of(behaviour, subject, model.name, label, system), subject
+    return spec, of_search(spec, found.violation), found.violation.label
 
 
 def shown_of(behaviour: Behaviour, subject: Subject, name: str, label: str, system: System | None) -> Shown:
