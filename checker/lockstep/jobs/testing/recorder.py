@@ -53,7 +53,7 @@ class Recorders:
     ) -> Recorder:
         """Return a recorder.
 
-        Arguments: `spec`, the name of a spec that lockstep knows, such as "DLedger", or the file of your own, from the
+        Arguments: `spec`, the name of a spec that lockstep knows, or the file of your own, from the
         folder of the test; `cfg`, the one beside it unless it is named; `mapping`, with which the test writes lines
         in its own words; `nodes` and `constants` of the header, where `nodes` are those of the events unless they are
         given; `switches`, as `lockstep check --switch` takes them.
