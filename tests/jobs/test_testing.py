@@ -14,6 +14,7 @@ import pytest
 
 import lockstep.jobs.testing.collected
 import lockstep.jobs.testing.recorder  # noqa: F401 - so that the runs within this one find them imported
+from inner_runs import prepare
 from places import ROOT
 
 pytest_plugins = ["pytester"]
@@ -32,9 +33,7 @@ def trace_of(*events: dict[str, Any], spec: str = "LockService") -> str:
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A project with the lock service's spec, and four traces of it."""
-    monkeypatch.setenv(
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"
-    )  # the plugin is loaded once, whether it is installed or not
+    prepare(monkeypatch)
     shutil.copytree(SERVICE, pytester.path / "specs")
     lock = {"action": "Lock", "shows": {"token": 1}}
     for name, text in {
@@ -193,7 +192,7 @@ def test_a_known_system_is_recorded_with_its_nodes_and_constants(project: pytest
         def test_term(lockstep_recorder):
             constants = {"AtomicElection": False, "Fifo": False}
             nodes = ["n1", "n2", "n3"]
-            recorder = lockstep_recorder("DLedger", nodes=nodes, constants=constants, switches=["repaired"])
+            recorder = lockstep_recorder("DLedger", nodes=nodes, constants=constants)
             recorder.event("NextTerm", node="n1", args={"term": 1}, shows={"currTerm": 1})
         """
     )

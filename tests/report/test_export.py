@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import lockstep
+from inner_runs import prepare
 from lockstep.jobs.export import Exported, NotExportedError, checked, drawn_trace, itf_of_trace
 from lockstep.report.export.drawn import Drawn, Message, Move
 from lockstep.report.export.mermaid import MOST_ARROWS, MOST_CHARACTERS, beyond_limits, mermaid
@@ -44,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def violating(folder: Path) -> Path:
     """A cluster of the published code whose 63rd step violates a property."""
-    return write_cluster(folder, "published", 10, 100)
+    return write_cluster(folder, "published", 10, 70)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def diagram(found: Exported) -> Drawn:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
-    return drawn_trace(checked(hostile_trace(tmp_path_factory.mktemp("hostile"), 100), {}, None), None)
+    return drawn_trace(checked(hostile_trace(tmp_path_factory.mktemp("hostile"), 70), {}, None), None)
 
 
 def odd() -> Drawn:
@@ -232,7 +233,7 @@ def clocks_of(log: str) -> dict[int, dict[str, int]]:
 
 
 def test_no_text_makes_an_event_of_its_own_in_a_log(hostile: Drawn) -> None:
-    assert len(clocks_of(shiviz(hostile))) == 100
+    assert len(clocks_of(shiviz(hostile))) == 70
     odd_clocks = clocks_of(shiviz(odd()))
     assert odd_clocks == {1: {host_of(ODD): 1}, 2: {host_of(ODD): 1, "n2": 1}, 3: {host_of(""): 1}}
     assert len({host_of(name) for name in ("a b", "a%20b", "a  b", "", "no%node")}) == 5
@@ -258,6 +259,7 @@ def test_a_picture_has_every_step_and_message_and_nothing_that_runs_or_loads(
     assert not [pair for pair in attributes if pair[0].startswith("on") or "href" in pair[0] or "//" in pair[1]]
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the picture was not drawn by a browser")
 def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Drawn, folder: Path) -> None:
     file = folder / "hostile.svg"
@@ -282,8 +284,9 @@ def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Drawn, folder: Pa
 
 
 def test_a_trace_becomes_a_test_that_passes_and_fails_where_the_verdict_is_another(
-    folder: Path, pytester: pytest.Pytester
+    folder: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    prepare(monkeypatch)
     shutil.copytree(SERVICE, pytester.path / "specs")
     trace = own_trace(folder, "leaves", [("Lock", 1), ("Unlock", 5)])
     words = ("export", "--spec", "specs/LockService.tla", trace, "--to", "pytest", "-o", "test_leaves.py")

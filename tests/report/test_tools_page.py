@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import lockstep.jobs.testing.recorder  # noqa: F401 - so that the run within this one finds it imported
+from inner_runs import prepare
 from lockstep_command import lockstep as command
 from places import ROOT
 
@@ -43,7 +44,7 @@ def test_every_form_and_option_of_the_page_is_one_of_the_commands(tmp_path: Path
 
 
 def test_the_tests_of_the_page_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    prepare(monkeypatch)
     shutil.copytree(ROOT / "docs" / "lock_service", pytester.path, dirs_exist_ok=True)
     pytester.makeini(block("ini"))
     pytester.makepyfile(test_page=block("python"))
