@@ -178,9 +178,14 @@ def check(folder: Path, *words: str) -> Run:
     return read((folder / "v.sarif").read_bytes())
 
 
-def test_a_finding_is_a_result_at_its_line_with_the_events_before_it(folder: Path) -> None:
-    run = check(folder, "wrong trace.ndjson", "good.ndjson")
-    (result,) = run.results
+@pytest.fixture(scope="module")
+def whole(folder: Path) -> Run:
+    """The log of a check of all the traces."""
+    return check(folder, "wrong trace.ndjson", "good.ndjson", "empty.ndjson", "cut.ndjson", "nowhere.ndjson")
+
+
+def test_a_finding_is_a_result_at_its_line_with_the_events_before_it(folder: Path, whole: Run) -> None:
+    result = whole.results[0]
     place = result.locations[0].physicalLocation
     assert (place.artifactLocation.uri, place.artifactLocation.uriBaseId) == ("wrong%20trace.ndjson", "%SRCROOT%")
     assert (result.ruleId, result.level, place.region.startLine) == ("LS202", "error", 3)
@@ -195,18 +200,19 @@ def test_a_finding_is_a_result_at_its_line_with_the_events_before_it(folder: Pat
         "LockService!Lock",
         "LockService!Unlock",
     ]
-    assert run.invocations[0] == Invocation(True, [])
 
 
-def test_the_rules_are_the_codes_with_what_explain_says_of_them(folder: Path) -> None:
-    rules = check(folder, "wrong trace.ndjson", "cut.ndjson").tool.driver.rules
-    assert [each.id for each in rules] == ["LS202", "LS301"]
+def test_the_rules_are_the_codes_with_what_explain_says_of_them(whole: Run) -> None:
+    rules = whole.tool.driver.rules
+    assert [each.id for each in rules] == ["LS202", "LS401", "LS301"]
     for each in rules:
         assert (each.shortDescription.text, each.help.text) == (rule(each.id).title, rule(each.id).text)
 
 
 def test_a_finding_has_the_same_fingerprint_in_every_run_and_at_another_line(folder: Path) -> None:
-    fingerprint = check(folder, "wrong trace.ndjson").results[0].partialFingerprints
+    first = check(folder, "wrong trace.ndjson")
+    assert first.invocations == [Invocation(True, [])]
+    fingerprint = first.results[0].partialFingerprints
     before = (folder / "wrong trace.ndjson").read_text()
     lines = before.splitlines(keepends=True)
     seen = '{"kind":"event","node":"a","seq":0,"action":"Observe","shows":{"token":0}}\n'
@@ -219,16 +225,15 @@ def test_a_finding_has_the_same_fingerprint_in_every_run_and_at_another_line(fol
     assert len(fingerprint) == 1
 
 
-def test_what_has_no_verdict_is_a_result_and_no_success(folder: Path) -> None:
-    run = check(folder, "empty.ndjson", "cut.ndjson", "nowhere.ndjson")
-    assert [(each.ruleId, each.kind, each.level) for each in run.results] == [
+def test_what_has_no_verdict_is_a_result_and_no_success(whole: Run) -> None:
+    assert [(each.ruleId, each.kind, each.level) for each in whole.results[1:]] == [
         ("LS401", "open", "none"),
         ("LS301", "fail", "error"),
         ("LS301", "fail", "error"),
     ]
-    assert run.results[1].locations[0].physicalLocation.region.startLine == 3
-    assert not run.invocations[0].executionSuccessful
-    assert len(run.invocations[0].toolExecutionNotifications) == 3
+    assert whole.results[2].locations[0].physicalLocation.region.startLine == 3
+    assert not whole.invocations[0].executionSuccessful
+    assert len(whole.invocations[0].toolExecutionNotifications) == 3
     internal = read(sarif([TraceVerdict("t", Verdict.INTERNAL, "")]))
     assert [(each.ruleId, each.level) for each in internal.results] == [("LS501", "error")]
 

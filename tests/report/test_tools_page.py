@@ -23,6 +23,7 @@ def block(language: str) -> str:
     return str(found)
 
 
+@pytest.mark.nightly
 def test_the_commands_of_the_page_print_what_it_shows(tmp_path: Path) -> None:
     printed = ""
     for line in block("text").splitlines():
