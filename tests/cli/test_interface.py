@@ -253,7 +253,7 @@ def test_a_shell_gets_what_completes_the_words(shell: str, folder: Path) -> None
 
 def test_the_shell_is_told_the_commands_that_begin_so(folder: Path) -> None:
     done = lockstep(cwd=folder, COMP_WORDS="lockstep e", COMP_CWORD="1", _LOCKSTEP_COMPLETE="bash_complete")
-    assert done.stdout.split() == ["plain,explain"]
+    assert done.stdout.split() == ["plain,explain", "plain,export"]
 
 
 @pytest.mark.parametrize(

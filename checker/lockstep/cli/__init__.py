@@ -24,6 +24,7 @@ _NOT_WRITTEN = OUT_OF_RESOURCES | {errno.EIO}
 COMMANDS = {
     "check": ("check:command", "Check traces against the spec, step by step."),
     "completion": ("printing:completion", "Print the script for a shell's completion."),
+    "export": ("traces.export:command", "Write a trace in the form of another tool."),
     "explain": ("printing:explain", "Explain the code of a finding."),
     "fleet": ("fleet:command", "Check many simulated clusters."),
     "graph": ("graph:command", "Draw the shortest path to a violation."),

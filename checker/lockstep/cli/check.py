@@ -15,13 +15,13 @@ from lockstep.cli.options import (
     LIBRARY,
     OWN_CFG,
     OWN_SPEC,
+    SWITCH,
     TLA_TOOLS,
     cfg_of,
     note_translation,
     progress,
     progress_end,
 )
-from lockstep.cli.traces.switches import SWITCHES, variants
 
 if TYPE_CHECKING:
     from lockstep.conformance.check import TraceVerdict
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True)
-@SWITCHES
+@SWITCH
 @OWN_SPEC
 @OWN_CFG
 @LIBRARY
@@ -58,9 +58,15 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "jsonl", "junit"]),
+    type=click.Choice(["text", "json", "jsonl", "junit", "github"]),
     default="text",
-    help="How to print the verdicts: as text, as one JSON array, as one JSON object per line, or as JUnit XML.",
+    help="How to print the verdicts: as text, as one JSON array, as one JSON object per line, as JUnit XML, or as text "
+    "with annotations and a job's summary for GitHub Actions.",
+)
+@click.option(
+    "--sarif",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the findings into this file as well, as SARIF 2.1.0.",
 )
 def command(
     traces: tuple[str, ...],
@@ -74,6 +80,7 @@ def command(
     strict: bool,
     tla_tools: Path | None,
     form: str,
+    sarif: Path | None,
 ) -> int:
     """Check traces against the spec, step by step.
 
@@ -98,6 +105,7 @@ def command(
     \b
     lockstep check trace.ndjson
     lockstep check --format junit my-traces/ > verdicts.xml
+    lockstep check --format github --sarif verdicts.sarif my-traces/
     zcat trace.ndjson.gz | lockstep check -
     lockstep check --switch repaired figure8.trace.ndjson
     lockstep check --switch NAME=repaired --switch OTHER=true trace.ndjson
@@ -118,6 +126,8 @@ def command(
     tlc = ByTlc(timeout, tla_tools) if engine == "tlc" else None
     if strict and mapping is None:
         raise click.UsageError("--strict goes with --mapping")
+    if sarif is not None and any(Path(word).exists() and sarif.exists() and sarif.samefile(word) for word in traces):
+        raise click.UsageError(f"--sarif {sarif} would overwrite a trace")
     paths = trace_paths(traces) if mapping is None else trace_paths(traces, is_log, ".ndjson or .log")
     if own is None:
         jobs = _jobs(paths, judge_known(switches, tlc, progress, jar=tla_tools, timeout_seconds=timeout))
@@ -150,6 +160,8 @@ def command(
         if stopped is not None:
             break
     _say_all(verdicts, form)
+    if sarif is not None:
+        _write_sarif(sarif, verdicts, own, library)
     if stopped is not None:
         raise stopped
     if form == "text" and any(verdict.findings for verdict in verdicts):
@@ -213,6 +225,31 @@ def _say_all(verdicts: Sequence[TraceVerdict], form: str) -> None:
         from lockstep.report.junit import junit_xml
 
         click.echo(junit_xml(verdicts))
+    elif form == "github":
+        _for_github(verdicts)
+
+
+def _write_sarif(path: Path, verdicts: Sequence[TraceVerdict], own: Path | None, library: Sequence[Path]) -> None:
+    from lockstep.base.whole_files import writing_whole
+    from lockstep.report.sarif import sarif
+
+    with writing_whole(path) as file:
+        file.write(f"{sarif(verdicts, own, library)}\n".encode())
+
+
+def _for_github(verdicts: Sequence[TraceVerdict]) -> None:
+    """Print the verdicts where no line of them is a command, then the annotations; append to the job's summary."""
+    import os
+
+    from lockstep.report.github import commands, summary, without_commands
+    from lockstep.report.text import verdict_text
+
+    click.echo(without_commands("\n".join(map(verdict_text, verdicts))))
+    for line in commands(verdicts):
+        click.echo(line)
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(summary(verdicts))
 
 
 def _own_words(own: Path, cfg: Path | None, library: Sequence[Path], mapping: Path | None) -> Iterable[str]:
@@ -221,5 +258,7 @@ def _own_words(own: Path, cfg: Path | None, library: Sequence[Path], mapping: Pa
 
 
 def _switch_words(switches: Mapping[str, object]) -> Iterator[str]:
+    from lockstep.systems.specs import variants
+
     for name, value in switches.items():
         yield f"--switch {name}" if name in variants() else f"--switch {name}={value}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,6 +85,32 @@ def plan_names() -> list[str]:
     return list(simulators())
 
 
+def _switches(_: click.Context, __: click.Parameter, words: Sequence[str]) -> dict[str, bool | str | int]:
+    if not words:  # what knows the systems is slow to import
+        return {}
+    from lockstep.base.errors import BadInputError
+    from lockstep.systems.specs import switches_of
+
+    try:
+        return switches_of(words)
+    except BadInputError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _switch_words() -> list[str]:
+    from lockstep.systems.specs import switch_words
+
+    return switch_words()
+
+
+SWITCH = click.option(
+    "--switch",
+    "switches",
+    multiple=True,
+    callback=_switches,
+    shell_complete=completing(_switch_words),
+    help="Check against another variant of the spec: `repaired`, `published`, or NAME=VALUE for one constant.",
+)
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 OWN_SPEC = click.option("--spec", "own", type=FILE, help="A TLA+ module of your own.")
 OWN_CFG = click.option("--cfg", type=FILE, help="Its cfg (default: the one of the same name beside it).")

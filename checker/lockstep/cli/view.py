@@ -12,6 +12,7 @@ from lockstep.cli.options import (
     LIBRARY,
     OWN_CFG,
     OWN_SPEC,
+    SWITCH,
     TLA_TOOLS,
     cfg_of,
     completing,
@@ -19,7 +20,6 @@ from lockstep.cli.options import (
     progress,
     progress_end,
 )
-from lockstep.cli.traces.switches import SWITCHES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The page to write (default: NAME.html)."
 )
-@SWITCHES
+@SWITCH
 @OWN_SPEC
 @OWN_CFG
 @LIBRARY

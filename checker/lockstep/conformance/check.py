@@ -30,6 +30,7 @@ from lockstep.tla.compile.blame import placed
 from lockstep.tla.parts import PathOf
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.values.html import table
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
 from lockstep.tlc.errors import ToolDied, ToolMissing
 from lockstep.trace.format import Event, TraceError
@@ -131,6 +132,16 @@ class TraceVerdict:
     def violations(self) -> dict[str, Finding]:
         """The properties that fail, each with its first event."""
         return {f.name: f for f in self.findings if f.kind == "property"}
+
+    def _repr_html_(self) -> str:
+        """Show the verdict and what was found in a notebook."""
+        counts = f"{self.events:,} events, {self.steps:,} steps, {self.observed:,} values compared"
+        rows = [
+            (each.code, each.line, each.node, each.action, each.name, "\n".join(each.details), each.spec_line)
+            for each in self.findings
+        ]
+        heads = ["code", "line", "node", "action", "what", "why", "spec"] if rows else []
+        return table(f"{self.source}: {self.verdict}: {self.reason} ({counts})", heads, rows)
 
 
 def check_trace(
@@ -393,8 +404,8 @@ class TraceCheck:
         return Counter({message: count for message, count in copies(channels).items() if message in fresh})
 
     def _check_initial(self, state: State) -> None:
-        for table in (self.spec.invariants, self.spec.initial_properties):
-            for name, holds in table.items():
+        for properties in (self.spec.invariants, self.spec.initial_properties):
+            for name, holds in properties.items():
                 if name not in self.failed and not holds(state):
                     self._violated(name, 1, Event(seq=0, node="", action=INIT))
 

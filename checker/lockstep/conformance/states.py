@@ -1,8 +1,9 @@
 """A sequence of full states x spec -> verdict: is it a behaviour of the spec, and does each property hold?
 
 The first state must be an initial one. Each other one must be a successor of the state before by some action of the
-next-state relation, with some arguments, or equal it: a behaviour of TLA+ may stutter. No action is told; which one it
-was is found. What the spec computes with is its own states, to which those that are told are equal.
+next-state relation, with some arguments, or equal it: a behaviour of TLA+ may stutter. Which action it was is found;
+one that the file tells is looked at first. What the spec computes with is its own states, to which those that are told
+are equal.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.itf import from_itf
-from lockstep.tla.values.kinds import TlaTypeError, Value, format_value
+from lockstep.tla.values.kinds import ModelValue, TlaError, TlaTypeError, Value, format_value
 from lockstep.trace.format import Event
 from lockstep.trace.itf import ItfState, ItfTrace
 from lockstep.trace.json_lines import TraceError
@@ -60,7 +61,7 @@ class Taken:
 
 
 def check_states(trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER) -> TraceVerdict:
-    """Check a behaviour of which every state is told in full, and no action.
+    """Check a behaviour of which every state is told in full.
 
     Arguments: `trace`, the behaviour; `interface` tells which strings stand for model values, and codes of properties;
     `deadline`, after which the verdict is left open.
@@ -87,7 +88,7 @@ def follow_states(
 class _Check:
     def __init__(self, trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline) -> None:
         self.trace, self.spec, self.interface, self.deadline = trace, spec, interface, deadline
-        self.names = frozenset(interface.words.strings)
+        self.names = frozenset(interface.words.strings) | _name_of(interface.words.null)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.place = "states[0]"
         self.stuttering = 0
@@ -189,8 +190,34 @@ class _Check:
             self.stuttering += 1
             self.result.observed += len(told)
             return Taken("", {}, state)
+        claimed = self._claimed(state, index)
+        if claimed is not None and all(_equal(told[name], value) for name, value in claimed.state.as_dict().items()):
+            self.result.observed += len(told)
+            return claimed
         successors = (Taken(action, args, after) for action, args, after in self.spec.successors(state))
-        return self._found(index, told, successors, problem)
+        try:
+            return self._found(index, told, successors, problem)
+        except TlaError as error:
+            if claimed is None:
+                raise
+            why = f"the action that the file tells leads to another one, and no list has all steps: {error}"
+            return self._found(index, told, [claimed], why)
+
+    def _claimed(self, state: State, index: int) -> Taken | None:
+        """Return the state that the action leads to which the file tells; None where it tells none that is enabled.
+
+        An action alone is never believed: it says which of the spec's steps to look at first.
+        """
+        claim = self._at(index).told
+        known = None if claim is None else self.spec.actions.get(claim[0])
+        if claim is None or known is None or set(known.params) != claim[1].keys():
+            return None
+        try:
+            args = {name: from_itf(tree, self.names) for name, tree in claim[1].items()}
+            after = self.spec.step(state, claim[0], args)
+        except (TlaError, ValueError):
+            return None
+        return None if after is None else Taken(claim[0], args, after)
 
     def _found(self, index: int, told: Mapping[str, Value], allowed: Iterable[Taken], problem: str) -> Taken | None:
         """Return the state that is allowed and equal to what is told; None, with a finding, where there is none."""
@@ -255,6 +282,10 @@ class _Check:
         place = place_of_property(self.spec, name)
         line = self._at(index).line
         self.result.findings.append(finding(self.spec, self.interface, "property", name, line, event, [], place))
+
+
+def _name_of(null: Value | None) -> frozenset[str]:
+    return frozenset([null.name]) if isinstance(null, ModelValue) else frozenset()
 
 
 def _equal(left: Value, right: Value) -> bool:

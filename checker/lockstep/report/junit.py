@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
+from lockstep.report.export.xml_text import xml_text
 from lockstep.report.text import finding_text
-
-#: What XML 1.0 cannot hold, escaped or not.
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit_xml(verdicts: Sequence[TraceVerdict]) -> str:
@@ -37,21 +34,17 @@ def junit_xml(verdicts: Sequence[TraceVerdict]) -> str:
 
 
 def _case(suite: ElementTree.Element, verdict: TraceVerdict) -> None:
-    told = {"classname": "lockstep", "name": _xml(verdict.source), "time": f"{verdict.seconds:.3f}"}
+    told = {"classname": "lockstep", "name": xml_text(verdict.source), "time": f"{verdict.seconds:.3f}"}
     case = ElementTree.SubElement(suite, "testcase", told)
     if verdict.verdict is Verdict.VIOLATED:
         for finding in verdict.findings:
             what = {
                 "type": finding.code,
-                "message": _xml(f"line {finding.line}: {finding.name}"),
+                "message": xml_text(f"line {finding.line}: {finding.name}"),
             }
-            ElementTree.SubElement(case, "failure", what).text = _xml(finding_text(verdict.source, finding))
+            ElementTree.SubElement(case, "failure", what).text = xml_text(finding_text(verdict.source, finding))
     elif verdict.verdict is not Verdict.HOLDS:
-        what = {"type": str(verdict.verdict), "message": _xml(verdict.reason)}
+        what = {"type": str(verdict.verdict), "message": xml_text(verdict.reason)}
         ElementTree.SubElement(case, "error", what)
     if verdict.notes:
-        ElementTree.SubElement(case, "system-out").text = _xml("\n".join(verdict.notes))
-
-
-def _xml(text: str) -> str:
-    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+        ElementTree.SubElement(case, "system-out").text = xml_text("\n".join(verdict.notes))

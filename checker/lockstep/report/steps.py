@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from lockstep.tla.behaviour import Behaviour, Taken
@@ -117,14 +118,20 @@ def write_itf(behaviour: Behaviour, path: Path, source: str, violated: str) -> N
     path.write_text(json.dumps(itf(behaviour, source, violated), indent=1) + "\n", encoding="utf-8")
 
 
-def itf(behaviour: Behaviour, source: str, violated: str) -> dict[str, Any]:
-    """Return a behaviour as the tree of an ITF file; arguments are those of write_itf."""
+def itf(
+    behaviour: Behaviour, source: str, violated: str | None, further: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return a behaviour as the tree of an ITF file.
+
+    Arguments: `source`, the spec's file; `violated`, what the behaviour violates, None for nothing; `further`, what the
+    `#meta` of the file has besides.
+    """
     meta: dict[str, Any] = {
         "format": "ITF",
         "format-description": _ITF,
         "source": source,
-        "status": "violation",
-        "violates": violated,
+        **({"status": "violation", "violates": violated} if violated is not None else {"status": "ok"}),
+        **further,
     }
     loop = {} if behaviour.back_to is None else {"loop": behaviour.back_to}
     if behaviour.met:

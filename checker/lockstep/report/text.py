@@ -100,7 +100,7 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
         word = click.style(word, fg=_COLOURS.get(verdict.verdict, "yellow"), bold=True)
     place, reason = verdict.source, verdict.reason
     if (code := _CODES.get(verdict.verdict)) is not None:
-        place, reason = _placed(verdict)
+        place, reason = placed(verdict)
         is_of_spec = verdict.verdict is Verdict.MALFORMED and reason.startswith(NOT_EVALUATED)
         of_spec = INCOMPLETE_STEP if f" {INCOMPLETE_STEP} " in reason else NO_VALUE
         word = f"{of_spec if is_of_spec else code} {word}"
@@ -109,7 +109,7 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
     return "\n".join([head, *verdict.notes, *(finding_text(verdict.source, each) for each in verdict.findings)])
 
 
-def _placed(verdict: TraceVerdict) -> tuple[str, str]:
+def placed(verdict: TraceVerdict) -> tuple[str, str]:
     """Return file and line, if the reason for which there is no verdict tells one, and the rest of it."""
     line, _, rest = verdict.reason.removeprefix(f"{verdict.source}:").partition(": ")
     return (f"{verdict.source}:{line}", rest) if line.isdigit() else (verdict.source, verdict.reason)

@@ -15,6 +15,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
 from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
+from lockstep.conformance.states import check_states
 from lockstep.logs.check import Subject as LogSubject
 from lockstep.logs.check import check_logs
 from lockstep.systems.opening import Watched, open_trace
@@ -25,8 +26,8 @@ from lockstep.systems.specs import Switches, compiled, spec_hash, subject, syste
 from lockstep.tla.loading.project import parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Header, Trace, TraceError
-from lockstep.trace.itf import is_itf
-from lockstep.trace.json_lines import source_name
+from lockstep.trace.itf import HEADER, is_itf, read_itf
+from lockstep.trace.json_lines import converted, source_name
 
 #: What checks one trace: a file, or one that is open.
 Judge: TypeAlias = Callable[[Path | Trace], TraceVerdict]
@@ -83,7 +84,7 @@ def judge_known(
         source = given.source if isinstance(given, Trace) else source_name(given)
         try:
             if isinstance(given, Path) and is_itf(given):
-                raise TraceError(source, 1, "an ITF file does not say which spec it is of: name that with --spec")
+                return _exported(given, source, switches, tlc, jar, Deadline(timeout_seconds))
             trace = given if isinstance(given, Trace) else open_trace(given)
             header = trace.header
             system = system_of(header, source)
@@ -102,6 +103,24 @@ def judge_known(
         return found
 
     return judge
+
+
+def _exported(
+    given: Path, source: str, switches: Switches, tlc: ByTlc | None, jar: Path | None, deadline: Deadline
+) -> TraceVerdict:
+    """Check a file of ITF that `lockstep export` made of a trace: its `#meta` has that trace's header."""
+    behaviour = read_itf(given)
+    told = behaviour.meta.get(HEADER)
+    if told is None:
+        raise TraceError(source, 1, "an ITF file does not say which spec it is of: name that with --spec")
+    if tlc is not None:
+        raise TraceError(source, 1, "TLC alone checks no ITF file; leave --engine out")
+    header = converted(told, Header, source, 1)
+    system = system_of(header, source)
+    spec = compiled(system, header, source, switches, jar)
+    found = check_states(behaviour, spec, system.interface(spec), deadline)
+    found.notes.extend(_notes(header, spec_hash(system), source))
+    return found
 
 
 def _notes(header: Header, here: str, source: str) -> Iterator[str]:

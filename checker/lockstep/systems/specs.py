@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from lockstep.base.errors import BadInputError
-from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.registry import SYSTEMS, constants
 from lockstep.systems.system import Choice, Choices, Constants, System
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import module_texts, parse_spec
@@ -26,6 +26,54 @@ Switches: TypeAlias = Choices
 
 class UncheckedPropertyError(BadInputError):
     """The cfg for traces asks for a property that no trace can be checked for, such as liveness."""
+
+
+#: Of so many values of a constant only the first and the last are listed.
+_MANY = 5
+
+
+def variants() -> list[str]:
+    """Name the variants of all systems; what one chooses is for the system of a trace to say."""
+    return list(dict.fromkeys(name for each in constants() for name in each.variants))
+
+
+def switch_words() -> list[str]:
+    """List every word that chooses constants: the variants, and each constant with each value."""
+    return [*variants(), *(f"{name}={word}" for name, words in _allowed().items() for word in words)]
+
+
+def switches_of(words: Iterable[str]) -> dict[str, Choice]:
+    """Read words that are NAME=VALUE, or the name of a variant, which stands for all that it chooses.
+
+    Raises BadInputError where a word is neither.
+    """
+    known, allowed = variants(), _allowed()
+    chosen: dict[str, Choice] = {}
+    for word in words:
+        if word in known:
+            chosen[word] = True
+            continue
+        name, equals, text = word.partition("=")
+        if not equals or text.lower() not in allowed.get(name, {}):
+            names = ", ".join(f"{name}={_listed(words)}" for name, words in allowed.items())
+            raise BadInputError(f"{word!r} is none of: {', '.join(known)}, {names}")
+        chosen[name] = allowed[name][text.lower()]
+    return chosen
+
+
+def _allowed() -> dict[str, dict[str, Choice]]:
+    """Return what each constant may be, by the word for it."""
+    found: dict[str, dict[str, Choice]] = {}
+    for each in constants():
+        for name, choices in each.allowed.items():
+            found.setdefault(name, {}).update({str(choice).lower(): choice for choice in choices})
+    return found
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Return the words for the values of a constant, of numbers the first and the last."""
+    listed = list(words)
+    return "|".join(listed) if len(listed) < _MANY else f"{listed[0]}..{listed[-1]}"
 
 
 def system_of(header: Header, source: str) -> System:
@@ -71,8 +119,8 @@ def compiled(
     system: System, header: Header, source: str, switches: Switches | None = None, jar: Path | None = None
 ) -> Spec:
     """Compile the spec of a system for a trace; arguments (`jar`: the tla2tools) and exceptions as of trace_spec."""
-    constants = trace_constants(system, header, source, switches)
-    spec = load_spec(system.module, system.trace_cfg, constants=constants, footprints=system.footprints, jar=jar)
+    chosen = trace_constants(system, header, source, switches)
+    spec = load_spec(system.module, system.trace_cfg, constants=chosen, footprints=system.footprints, jar=jar)
     try:
         spec.refuse_false_assumptions()
     except FalseAssumptionError as error:
@@ -89,8 +137,8 @@ def subject(
     from lockstep.conformance.by_tlc import Subject
 
     spec = compiled(system, header, source, switches, jar)
-    constants = trace_constants(system, header, source, switches)
-    parsed = parse_spec(system.module, system.trace_cfg, constants=constants, jar=jar)
+    chosen = trace_constants(system, header, source, switches)
+    parsed = parse_spec(system.module, system.trace_cfg, constants=chosen, jar=jar)
     return Subject(spec, parsed, system.interface(spec))
 
 
@@ -110,28 +158,27 @@ def refuse_unchecked(spec: Spec, cfg: str) -> None:
 
 def _chosen(system: System, header: Header, source: str, switches: Switches | None) -> dict[str, Choice]:
     """Return the constants with a choice as header and switches choose them; raise TraceError where one is wrong."""
-    constants = system.constants
-    if constants is None:
+    if system.constants is None:
         if header.constants:
             raise TraceError(source, 1, "field `constants`: those of the reader's own spec come from the cfg")
         return {}
-    named = {**constants.defaults, **header.constants}
-    _check_constants(constants, named, source)
-    chosen = named | _expanded(constants, switches or {})
-    _check_constants(constants, chosen, source)
+    named = {**system.constants.defaults, **header.constants}
+    _check_constants(system.constants, named, source)
+    chosen = named | expanded(system.constants, switches or {})
+    _check_constants(system.constants, chosen, source)
     return chosen
 
 
-def _expanded(constants: Constants, switches: Switches) -> dict[str, Choice]:
+def expanded(of_system: Constants, switches: Switches) -> dict[str, Choice]:
     """Return the constants that switches choose, those of a variant one by one."""
     chosen: dict[str, Choice] = {}
     for name, value in switches.items():
-        chosen |= constants.variants.get(name, {name: value}) if value is True else {name: value}
+        chosen |= of_system.variants.get(name, {name: value}) if value is True else {name: value}
     return chosen
 
 
-def _check_constants(constants: Constants, chosen: Mapping[str, object], source: str) -> None:
-    for name, values in constants.allowed.items():
+def _check_constants(of_system: Constants, chosen: Mapping[str, object], source: str) -> None:
+    for name, values in of_system.allowed.items():
         if name not in chosen:
             raise TraceError(source, 1, f"field `constants.{name}`: missing")
         if not any(type(chosen[name]) is type(value) and chosen[name] == value for value in values):
@@ -139,5 +186,5 @@ def _check_constants(constants: Constants, chosen: Mapping[str, object], source:
             allowed = f"{values[0]} to {values[-1]}" if in_range else " or ".join(map(json.dumps, values))
             raise TraceError(source, 1, f"field `constants.{name}`: {json.dumps(chosen[name])} is not {allowed}")
     for name in chosen:
-        if name not in constants.allowed:
+        if name not in of_system.allowed:
             raise TraceError(source, 1, f"field `constants.{name}`: the spec has no such constant")

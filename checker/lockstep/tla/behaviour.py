@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lockstep.tla.liveness.replay import Met
 from lockstep.tla.values.equality import compare
+from lockstep.tla.values.html import table
 from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
 
 __all__ = ["Behaviour", "Change", "Taken", "changes"]
@@ -51,6 +52,24 @@ class Behaviour:
     def changed(self, index: int) -> tuple[Change, ...]:
         """List what a step changed; nothing for the initial state."""
         return () if index == 0 else tuple(changes(self.steps[index - 1].state, self.steps[index].state))
+
+    def _repr_html_(self) -> str:
+        """Show each step with its arguments and what it changed in a notebook; of the first state, all."""
+        caption = f"{len(self.steps)} states" + ("" if self.back_to is None else f", and back to {self.back_to + 1}")
+        return table(caption, ["", "action", "changes"], self.rows())
+
+    def rows(self) -> list[tuple[int, str, str]]:
+        """List of each step its place, its action with arguments, and its changes, a line each."""
+        return [self._row(index) for index in range(len(self.steps))]
+
+    def _row(self, index: int) -> tuple[int, str, str]:
+        step = self.steps[index]
+        args = ", ".join(f"{name} = {format_value(value)}" for name, value in (step.args or {}).items())
+        changed = [
+            f"{change.path}: {format_value(change.old)} -> {format_value(change.new)}" for change in self.changed(index)
+        ]
+        shown = changed if index else [f"{name} = {format_value(value)}" for name, value in step.state.items()]
+        return index + 1, f"{step.action or ''}({args})" if args else step.action or "", "\n".join(shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.compile.blame import SpecFault, blamed
 from lockstep.tla.liveness.check import LassoContradictedError, check_temporal, refuse_sameness
 from lockstep.tla.liveness.formulas import Leaf, leaves_of
@@ -14,6 +15,7 @@ from lockstep.tla.liveness.replay import Met
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State, strictly_equal
 from lockstep.tla.symmetry import sameness
+from lockstep.tla.values.html import table
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 from lockstep.tla.values.operators.next_state import UnassignedError
 
@@ -59,6 +61,12 @@ class Violation:
     def label(self) -> str:
         """The name, or the kind of what has none."""
         return self.name or self.kind
+
+    def _repr_html_(self) -> str:
+        """Show the steps to it, with what each changed, in a notebook."""
+        steps = tuple(Taken(step.action or "Init", step.args, "", step.state.as_dict()) for step in self.trace)
+        rows = Behaviour(steps, self.back_to).rows()
+        return table(f"{self.kind} {self.name}".rstrip(), ["", "action", "changes"], rows)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from lockstep.tla.compile.emit import python_name
 from lockstep.tla.values.equality import same_kind
+from lockstep.tla.values.html import table
 from lockstep.tla.values.kinds import TlaTypeError, Value, format_value
 
 __all__ = ["State", "state_class", "strictly_equal"]
@@ -58,6 +59,11 @@ class State(tuple[Value, ...]):
     def __str__(self) -> str:
         """Write the state as TLC does."""
         return "\n".join(f"/\\ {name} = {format_value(value)}" for name, value in self.as_dict().items())
+
+    def _repr_html_(self) -> str:
+        """Show the variables and their values in a notebook."""
+        rows = [(name, format_value(value)) for name, value in self.as_dict().items()]
+        return table("state", ["variable", "value"], rows)
 
 
 _CLASSES: dict[tuple[str, ...], type[State]] = {}

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from lockstep.base.whole_files import writing_whole
+from lockstep.tla.values.html import table
 from lockstep.trace.json_lines import (
     MAX_INTEGER,
     MAX_LINE_BYTES,
@@ -139,6 +140,11 @@ class Trace:
             self._check_end(item, number, count)
             return
         raise TraceError(self.source, number, "the file is truncated: it has no end line")
+
+    def _repr_html_(self) -> str:
+        """Show what the header says in a notebook; no event is read for it."""
+        rows = [(name, _encoder.encode(getattr(self.header, name)).decode()) for name in self.header.__struct_fields__]
+        return table(self.source, ["header", "value"], rows)
 
     def _check_end(self, end: End, number: int, count: int) -> None:
         if end.events != count:

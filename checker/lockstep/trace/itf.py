@@ -1,14 +1,16 @@
 """Reading behaviours in Apalache's Informal Trace Format (ITF): one JSON object with the variables and the states.
 
 https://apalache-mc.org/docs/adr/015adr-trace.html describes it. A state has a value for each variable and tells no
-action. What a value says is read by :mod:`lockstep.tla.values.itf`.
+action, unless its `#meta` does, as in the files that lockstep writes. What a value says is read by
+:mod:`lockstep.tla.values.itf`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,9 @@ _OF_TOOLS = "mbt::"
 
 _META = "#meta"
 
+#: What of the `#meta` of a whole file holds the header of the trace that it was exported from.
+HEADER = "lockstep-header"
+
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
@@ -38,12 +43,22 @@ class ItfState:
     line: int
     values: dict[str, Any]
 
+    @property
+    def told(self) -> tuple[str, dict[str, Any]] | None:
+        """The action that led here and the JSON of its arguments, where its `#meta` tells both."""
+        meta = self.values.get(_META)
+        if not isinstance(meta, dict):
+            return None
+        action, args = meta.get("action"), meta.get("args")
+        return (action, args) if isinstance(action, str) and isinstance(args, dict) else None
+
 
 @dataclass(frozen=True, slots=True)
 class ItfTrace:
     """A behaviour: its states in order, and the index of the one that follows the last, if it goes on for ever.
 
-    `params` are the constants that its first state tells, `left_out` the variables of tools that no spec has.
+    `params` are the constants that its first state tells, `left_out` the variables of tools that no spec has. `meta` is
+    what the file says of itself.
     """
 
     source: str
@@ -52,6 +67,7 @@ class ItfTrace:
     loop: int | None = None
     params: tuple[tuple[str, Any], ...] = ()
     left_out: tuple[str, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 def is_itf(path: Path) -> bool:
@@ -224,6 +240,7 @@ def _trace(tree: dict[str, Any], source: str) -> ItfTrace:
         loop=loop,
         params=tuple((name, states[0].values[name]) for name in params),
         left_out=left_out,
+        meta=meta if isinstance(meta := tree.get(_META), dict) else {},
     )
 
 

@@ -58,7 +58,7 @@ def of_trace(path: Path, switches: Switches) -> tuple[Shown, Subject]:
     system = system_of(trace.header, trace.source)
     spec = compiled(system, trace.header, trace.source, switches)
     subject = subject_of(system, spec)
-    return replayed(f"{path.name}, {system.title}", verdict, trace, system.interface(spec), subject), subject
+    return shown_trace(f"{path.name}, {system.title}", verdict, trace, system.interface(spec), subject), subject
 
 
 def refuse_no_verdict(verdict: TraceVerdict) -> None:
@@ -68,7 +68,7 @@ def refuse_no_verdict(verdict: TraceVerdict) -> None:
         raise error(verdict_text(verdict).splitlines()[0])
 
 
-def replayed(title: str, verdict: TraceVerdict, trace: Events, interface: Interface, subject: Subject) -> Shown:
+def shown_trace(title: str, verdict: TraceVerdict, trace: Events, interface: Interface, subject: Subject) -> Shown:
     """Take the steps of a trace once more, and return what a page shows of them: all, or those around what is wrong.
 
     Arguments: `verdict`, that of the trace's check.
@@ -77,7 +77,7 @@ def replayed(title: str, verdict: TraceVerdict, trace: Events, interface: Interf
     wrong = min((finding.line for finding in verdict.findings), default=None)
     steps: deque[Step] = deque(maxlen=BEFORE + AFTER)
     count = 0
-    for step in _replayed(TraceCheck(trace, spec, interface), spec):
+    for step in replayed(TraceCheck(trace, spec, interface), spec):
         count = step.number
         if wrong is None or step.line is None or not steps or _is_near(steps, step, wrong):
             steps.append(step)
@@ -98,7 +98,7 @@ def _is_near(steps: deque[Step], step: Step, wrong: int) -> bool:
     return step.line <= wrong or len(steps) < BEFORE + AFTER or step.line <= wrong + AFTER
 
 
-def _replayed(check: TraceCheck, spec: Spec) -> Iterator[Step]:
+def replayed(check: TraceCheck, spec: Spec) -> Iterator[Step]:
     """Take the steps of a trace once more, and evaluate every property in each state."""
     state = check.initial()
     properties = Branching(spec)
@@ -151,6 +151,18 @@ def of_model(manifest: Manifest, model: ModelEntry, system: System, say: Say = s
     Arguments: `say`, told how many states the search has found, level by level.
     Raises NothingToViewError where the model has none.
     """
+    spec, behaviour, label = counterexample(manifest, model, say)
+    at = "" if behaviour.back_to is not None else f" in step {len(behaviour.steps) - 1}"
+    subject = subject_of(system, spec, manifest.files(model)[0])
+    wrong = Wrong(label, f"{label} is violated", f"{label} is violated{at}")
+    return shown_of(behaviour, subject, f"{model.name}: {label}", wrong, system), subject
+
+
+def counterexample(manifest: Manifest, model: ModelEntry, say: Say = silent) -> tuple[Spec, Behaviour, str]:
+    """Search a model with the compiled spec; return that, the counterexample, and what it violates.
+
+    Raises NothingToViewError where the model has none.
+    """
     module, cfg = manifest.files(model)
     spec = load_spec(module, cfg, search_path=manifest.library)
     found = explore(
@@ -160,11 +172,7 @@ def of_model(manifest: Manifest, model: ModelEntry, system: System, say: Say = s
     )
     if found.violation is None:
         raise NothingToViewError(f"{model.name} has no violation to view")
-    behaviour = of_search(spec, found.violation)
-    label, at = found.violation.label, "" if behaviour.back_to is not None else f" in step {len(behaviour.steps) - 1}"
-    subject = subject_of(system, spec, module)
-    wrong = Wrong(label, f"{label} is violated", f"{label} is violated{at}")
-    return shown_of(behaviour, subject, f"{model.name}: {label}", wrong, system), subject
+    return spec, of_search(spec, found.violation), found.violation.label
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from lockstep.jobs.view.known import (
     Wrong,
     properties_of,
     refuse_no_verdict,
-    replayed,
     said_of,
     shown_of,
+    shown_trace,
 )
 from lockstep.logs.check import explain_logs, told_best
 from lockstep.logs.search import Run
@@ -81,7 +81,7 @@ def of_own_logs(
         if held.searched is None or TWO_SUCCESSORS not in verdict.reason:
             refuse_no_verdict(verdict)
             events = opened(path, str(path), held.spec, held.mapping)
-            return replayed(title, verdict, events, held.interface, subject), subject
+            return shown_trace(title, verdict, events, held.interface, subject), subject
     if held.searched is None or (len(paths) > 1 and held.searched.mapping.files != "together"):
         raise NothingToViewError(f'{paths[1]}: a page shows one trace, or logs that a mapping takes "together"')
     verdict, found = explain_logs(paths, held.searched, say=say)

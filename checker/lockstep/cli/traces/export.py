@@ -1,0 +1,180 @@
+"""lockstep export."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lockstep.cli.options import (
+    LIBRARY,
+    OWN_CFG,
+    OWN_SPEC,
+    SWITCH,
+    TLA_TOOLS,
+    cfg_of,
+    completing,
+    model_names,
+    progress,
+    progress_end,
+)
+
+if TYPE_CHECKING:
+    from lockstep.jobs.export import Exported, Own
+    from lockstep.report.export.drawn import Drawn
+
+FORMS = ("itf", "mermaid", "svg", "shiviz", "pytest")
+
+
+@click.command()
+@click.argument("what", metavar="TRACE|MODEL", shell_complete=completing(model_names))
+@click.option("--to", "form", type=click.Choice(FORMS), required=True, help="The form to write it in.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write (default: standard output).",
+)
+@click.option(
+    "--last",
+    type=click.IntRange(min=1),
+    help="With mermaid, svg and shiviz: only so many steps, up to what is wrong first, or to the end.",
+)
+@SWITCH
+@OWN_SPEC
+@OWN_CFG
+@LIBRARY
+@TLA_TOOLS
+def command(
+    what: str,
+    form: str,
+    output: Path | None,
+    last: int | None,
+    switches: dict[str, bool | str | int],
+    own: Path | None,
+    cfg: Path | None,
+    library: tuple[Path, ...],
+    tla_tools: Path | None,
+) -> int:
+    """Write a trace, or the counterexample of a model, in the form of another tool.
+
+    \b
+    itf      the states, in Apalache's Informal Trace Format; `lockstep check` gives them the verdict of the trace
+    mermaid  a sequence diagram, for Markdown
+    svg      a space-time diagram, in one file
+    shiviz   a log with vector clocks, for ShiViz
+    pytest   a test that checks the trace again, and asserts the verdict
+
+    The trace is checked first; one that is malformed is not exported, and what is wrong with another is marked. A
+    trace that leaves the spec tells no state after that, and is not written as ITF.
+
+    \b
+    lockstep export figure8.trace.ndjson --to svg -o figure8.svg
+    lockstep export late_truncate_bug --to mermaid
+    lockstep export --spec My.tla trace.ndjson --to itf -o trace.itf.json
+
+    Exit codes: 0 the file was written, whatever the verdict; 2 wrong usage, malformed input, or nothing that this form
+    can say; 3 the check came to no verdict, or a tool is missing; 4 an internal error.
+    """
+    from lockstep.base.whole_files import writing_whole
+    from lockstep.jobs.export import Own
+    from lockstep.systems.traces import OverwritingError
+
+    if own is None and (cfg or library):
+        raise click.UsageError("--cfg and -I go with --spec")
+    if own is not None and switches:
+        raise click.UsageError("--switch is for traces of a system that lockstep knows")
+    if last is not None and form in ("itf", "pytest"):
+        raise click.UsageError(f"--last leaves steps out, and {form} needs them all")
+    path = Path(what)
+    if output is not None and path.exists() and output.exists() and path.samefile(output):
+        raise OverwritingError(f"{output}: the export would overwrite what it is made of")
+    if path.exists():
+        spec = None if own is None else Own(own, cfg_of(own, cfg), library, tla_tools)
+        text, said, notes = _of_trace(path, form, switches, spec, last, output)
+    else:
+        if own is not None or switches:
+            raise click.UsageError(f"there is no file {what!r}, and --spec and --switch are for traces")
+        try:
+            text, said, notes = _of_model(what, form, last)
+        finally:
+            progress_end()
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        with writing_whole(output) as file:
+            file.write(text)
+        click.echo(f"{output}: {said}")
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    return 0
+
+
+def _of_trace(
+    path: Path, form: str, switches: dict[str, bool | str | int], own: Own | None, last: int | None, output: Path | None
+) -> tuple[bytes, str, Sequence[str]]:
+    from lockstep.jobs.export import checked, drawn_trace, itf_of_trace
+
+    found = checked(path, switches, own)
+    if form == "itf":
+        return itf_of_trace(found, switches), found.said, ()
+    if form == "pytest":
+        return _test_of(found, switches, own, output), found.said, ()
+    return _as(form, drawn_trace(found, last), found.said)
+
+
+def _of_model(name: str, form: str, last: int | None) -> tuple[bytes, str, Sequence[str]]:
+    from lockstep.jobs.export import NotExportedError, drawn_model, itf_of_model
+    from lockstep.jobs.view.known import system_of_manifest
+    from lockstep.systems.models import UnknownModelError, model_named
+
+    try:
+        manifest, model = model_named(name)
+    except UnknownModelError as error:
+        raise UnknownModelError(f"no file {name!r}, and {error}") from error
+    if form == "pytest":
+        raise NotExportedError(f"{name} is a model, and a test is of a trace; `lockstep model {name}` checks it again")
+    system = system_of_manifest(manifest)
+    if form == "itf":
+        return itf_of_model(manifest, model, system, progress), f"the counterexample of {name}", ()
+    drawn = drawn_model(manifest, model, system, last, progress)
+    return _as(form, drawn, drawn.said)
+
+
+def _as(form: str, drawn: Drawn, said: str) -> tuple[bytes, str, Sequence[str]]:
+    """Return what is drawn in a form, what is said of it, and notes."""
+    if form == "svg":
+        from lockstep.report.export.svg import svg
+
+        return svg(drawn), said, ()
+    if form == "shiviz":
+        from lockstep.report.export.shiviz import shiviz
+
+        return shiviz(drawn).encode(), said, ()
+    from lockstep.report.export.mermaid import beyond_limits, mermaid
+
+    text = mermaid(drawn)
+    beyond = beyond_limits(text, drawn)
+    note = f"{beyond}; --last N leaves earlier steps out, and `lockstep minimise` makes a trace shorter"
+    return text.encode(), said, (note,) if beyond else ()
+
+
+def _test_of(found: Exported, switches: dict[str, bool | str | int], own: Own | None, output: Path | None) -> bytes:
+    import os
+
+    from lockstep.report.export.regression import regression_test
+
+    given = None
+    if own is not None:
+        if own.library or own.jar:
+            raise click.UsageError("a test names the module and its cfg; -I and --tla-tools have no place in it")
+        folder = Path() if output is None else output.parent
+        given = (
+            Path(os.path.relpath(own.module, folder)).as_posix(),
+            Path(os.path.relpath(own.cfg, folder)).as_posix(),
+        )
+    name = found.path.name.removesuffix(".ndjson").removesuffix(".trace")
+    lines = found.path.read_bytes().decode().splitlines(keepends=True)
+    return regression_test(name, lines, found.verdict, switches=switches, own=given).encode()

@@ -1,0 +1,1 @@
+"""Traces as tests: what the plugin for pytest does."""

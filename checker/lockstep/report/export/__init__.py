@@ -1,0 +1,1 @@
+"""Behaviours in the forms of other tools."""

@@ -1,0 +1,344 @@
+"""Traces and counterexamples in the forms of other tools, each read again."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import networkx as nx
+import pytest
+from playwright.sync_api import sync_playwright
+
+import lockstep
+from inner_runs import prepare
+from lockstep.jobs.export import Exported, NotExportedError, checked, drawn_trace, itf_of_trace
+from lockstep.report.export.drawn import Drawn, Message, Move
+from lockstep.report.export.mermaid import MOST_ARROWS, MOST_CHARACTERS, beyond_limits, mermaid
+from lockstep.report.export.shiviz import EXPRESSION, host_of, shiviz
+from lockstep.report.export.svg import svg
+from lockstep.systems.models import model_named
+from lockstep.systems.traces import write_cluster
+from lockstep_command import lockstep as command
+from pages import HOSTILE, hostile_trace
+from places import ROOT
+
+SERVICE = ROOT / "docs" / "lock_service"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SVG = "{http://www.w3.org/2000/svg}"
+
+pytest_plugins = ["pytester"]
+
+#: A text that every form must tell from its own syntax.
+ODD = 'end; a:b #35; %% <b>&"\n::error\r\x1b\u2028 \\n {"x": 1}'
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("exports")
+
+
+@pytest.fixture(scope="module")
+def violating(folder: Path) -> Path:
+    """A cluster of the published code whose 63rd step violates a property."""
+    return write_cluster(folder, "published", 10, 70)
+
+
+@pytest.fixture(scope="module")
+def found(violating: Path) -> Exported:
+    return checked(violating, {}, None)
+
+
+@pytest.fixture(scope="module")
+def diagram(found: Exported) -> Drawn:
+    return drawn_trace(found, None)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    return drawn_trace(checked(hostile_trace(tmp_path_factory.mktemp("hostile"), 70), {}, None), None)
+
+
+def odd() -> Drawn:
+    """A behaviour of which every text is hostile, with a message of each fate."""
+    messages = tuple(
+        Message(ODD, ODD, "n2", 1, ended, fate)
+        for ended, fate in ((2, "received"), (2, "lost"), (None, "under way"), (2, "received"))
+    )
+    moves = (Move(1, ODD, ODD), Move(2, "n2", ODD, 3, ODD), Move(3, "", ODD))
+    return Drawn(ODD, ODD, (ODD, "n2"), moves, messages)
+
+
+# ---- ITF ----
+
+
+def test_a_behaviour_in_itf_has_the_verdict_of_the_trace(found: Exported, folder: Path) -> None:
+    file = folder / "violating.itf.json"
+    file.write_bytes(itf_of_trace(found, {}))
+    again = lockstep.check(file)
+    assert (again.verdict, again.reason) == (found.verdict.verdict, found.verdict.reason)
+    assert {name: each.seq for name, each in again.violations.items()} == {
+        name: each.line - 1 for name, each in found.verdict.violations.items()
+    }
+
+
+def test_a_state_that_is_changed_in_the_itf_is_refused(found: Exported, folder: Path) -> None:
+    tree = json.loads(itf_of_trace(found, {}))
+    node = tree["states"][30]["node"]["n2"]
+    node["currTerm"] += 1
+    file = folder / "changed.itf.json"
+    file.write_text(json.dumps(tree))
+    refused = lockstep.check(file).deviation
+    assert refused is not None
+    assert (refused.code, refused.seq) == ("LS207", 30)
+    assert "no list has all steps" in refused.details[0]
+
+
+def test_an_action_that_the_itf_tells_is_not_believed(folder: Path) -> None:
+    """Where the spec's steps can be listed, another one that leads to the state is found."""
+    trace = own_trace(folder, "told", [("Lock", 1), ("Unlock", 1)])
+    file = folder / "told.itf.json"
+    done = command("export", "--spec", SERVICE / "LockService.tla", trace, "--to", "itf", "-o", file, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    tree = json.loads(file.read_text())
+    assert [state["#meta"]["action"] for state in tree["states"]] == ["Init", "Lock", "Unlock"]
+    for action, args in (("Unlock", {"c": "a"}), ("Nothing", {}), ("Lock", {"d": "a"}), ("Lock", {"c": "b"})):
+        tree["states"][1]["#meta"] |= {"action": action, "args": args}
+        file.write_text(json.dumps(tree))
+        assert str(lockstep.check(file, spec=SERVICE / "LockService.tla").verdict) == "holds"
+    tree["states"][2]["token"] = 7
+    file.write_text(json.dumps(tree))
+    assert str(lockstep.check(file, spec=SERVICE / "LockService.tla").verdict) == "violated"
+
+
+def own_trace(folder: Path, name: str, steps: list[tuple[str, int]]) -> Path:
+    """A trace of the lock service: actions of the client a, and the token after each."""
+    head = {"kind": "header", "format": "lockstep-trace/1", "system": "s", "version": "1", "spec": "LockService"}
+    lines: list[dict[str, object]] = [{**head, "nodes": ["a"], "constants": {}}]
+    for seq, (action, token) in enumerate(steps):
+        lines.append({"kind": "event", "seq": seq, "node": "a", "action": action, "shows": {"token": token}})
+    path = folder / f"{name}.trace.ndjson"
+    path.write_text("".join(json.dumps(each) + "\n" for each in [*lines, {"kind": "end", "events": len(steps)}]))
+    return path
+
+
+def test_a_trace_that_leaves_the_spec_is_not_written_as_itf_for_it_would_hold(folder: Path) -> None:
+    trace = own_trace(folder, "leaves", [("Lock", 1), ("Unlock", 5)])
+    target = folder / "leaves.itf.json"
+    done = command("export", "--spec", SERVICE / "LockService.tla", trace, "--to", "itf", "-o", target, cwd=folder)
+    assert (done.returncode, done.stdout, target.exists()) == (2, "", False)
+    assert "leaves.trace.ndjson:3: the trace leaves the spec here" in done.stderr
+
+
+def test_a_string_that_is_called_like_a_model_value_is_refused_in_itf(violating: Path, folder: Path) -> None:
+    confused = folder / "confused.trace.ndjson"
+    confused.write_text(violating.read_text().replace('"v1"', '"NoNode"'))
+    with pytest.raises(NotExportedError, match=r"node of state \d+ has a string .* called like a model value"):
+        itf_of_trace(checked(confused, {}, None), {})
+
+
+@pytest.mark.nightly
+def test_the_counterexample_of_a_model_is_checked_again_as_itf(folder: Path) -> None:
+    done = command("export", "late_truncate_bug", "--to", "itf", "-o", "late.itf.json", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "late.itf.json: the counterexample of late_truncate_bug\n")
+    manifest, model = model_named("late_truncate_bug")
+    module, cfg = manifest.files(model)
+    again = lockstep.check(folder / "late.itf.json", spec=module, cfg=cfg)
+    assert [*again.violations] == [model.violates]
+
+
+# ---- Mermaid ----
+
+_ARROW = re.compile(r"    (p\d+)(->>|-x|--\))(p\d+): ([^#\n;]|#\d+;)+")
+_NOTE = re.compile(r"    Note over p\d+(,p\d+)?: (\d+) ([^#\n;<]|#\d+;|<br/>)+")
+_PARTICIPANT = re.compile(r"    participant (p\d+) as ([^#\n;]|#\d+;)+")
+_HEAD = re.compile(r"sequenceDiagram|    acc(Title|Descr): ([^#\n;]|#\d+;)*")
+
+
+@pytest.mark.parametrize("which", ["diagram", "hostile", "odd"])
+def test_a_sequence_diagram_has_each_node_once_each_step_once_and_each_message_once(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    shown: Drawn = odd() if which == "odd" else request.getfixturevalue(which)
+    lines = mermaid(shown).removesuffix("\n").split("\n")
+    kinds = [[pattern.fullmatch(line) for line in lines] for pattern in (_HEAD, _PARTICIPANT, _NOTE, _ARROW)]
+    heads, participants, notes, arrows = ([each for each in kind if each] for kind in kinds)
+    assert len(heads) == 3
+    assert len(heads) + len(participants) + len(notes) + len(arrows) == len(lines)
+    declared = [each[1] for each in participants]
+    assert len(declared) == len(set(declared)) == len(shown.nodes)
+    assert [int(each[2]) for each in notes] == [move.number for move in shown.moves]
+    names = dict(zip(shown.nodes, declared, strict=True))
+    signs = {"received": "->>", "lost": "-x", "under way": "--)"}
+    assert sorted((each[1], each[2], each[3]) for each in arrows) == sorted(
+        (names[each.src], signs[each.fate], names[each.dst]) for each in shown.messages
+    )
+    assert len(arrows) > 3
+
+
+def test_what_a_sequence_diagram_says_is_what_was_said() -> None:
+    """Mermaid: "it is possible to escape characters using the syntax exemplified here", #, a decimal number, ;."""
+    said = re.sub(r"#(\d+);", lambda code: chr(int(code[1])), mermaid(odd()).split("participant p0 as ")[1])
+    assert said.startswith(ODD + "\n")
+    assert not re.search(r"\bend\b", mermaid(odd()))
+
+
+def test_a_diagram_beyond_what_mermaid_takes_is_told() -> None:
+    few = Drawn("", "", ("a",), (), (Message("m", "a", "a", None, None, "under way"),) * (MOST_ARROWS + 1))
+    assert "501 messages, and Mermaid takes 500" in beyond_limits("", few)
+    assert "50,001 characters" in beyond_limits("x" * (MOST_CHARACTERS + 1), few)
+    assert beyond_limits("x" * MOST_CHARACTERS, Drawn("", "", (), (), few.messages[1:])) == ""
+
+
+# ---- ShiViz ----
+
+
+@pytest.mark.parametrize("which", ["diagram", "hostile"])
+def test_happens_before_by_the_clocks_is_happens_before_by_the_messages(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    """Independently: by the paths in the graph of what follows on one node, and of what receives what was sent."""
+    diagram: Drawn = request.getfixturevalue(which)
+    order: nx.DiGraph[int] = nx.DiGraph()
+    order.add_nodes_from(move.number for move in diagram.moves)
+    for node in diagram.nodes:
+        order.add_edges_from(pairwise(move.number for move in diagram.moves if move.node == node))
+    received = [each for each in diagram.messages if each.fate == "received"]
+    order.add_edges_from((each.sent, each.ended) for each in received)
+    before = {number: nx.ancestors(order, number) for number in order}
+    clocks = clocks_of(shiviz(diagram))
+    assert len(received) > 8
+    assert [*clocks] == [move.number for move in diagram.moves]
+    for one, left in clocks.items():
+        for other, right in clocks.items():
+            precedes = left != right and all(count <= right.get(host, 0) for host, count in left.items())
+            assert precedes == (one in before[other]), (one, other)
+
+
+def clocks_of(log: str) -> dict[int, dict[str, int]]:
+    """Read a log with the expression in its first line, as ShiViz does; return each event's clock by its number."""
+    expression, empty, rest = log.split("\n", 2)
+    assert (expression, empty) == (EXPRESSION, "")
+    python = re.compile(expression.replace("(?<", "(?P<"), re.MULTILINE)
+    found = {}
+    for event in python.finditer(rest):
+        clock = json.loads(event["clock"])
+        assert event["host"] in clock
+        found[int(event["event"].split()[0])] = clock
+    return found
+
+
+def test_no_text_makes_an_event_of_its_own_in_a_log(hostile: Drawn) -> None:
+    assert len(clocks_of(shiviz(hostile))) == 70
+    odd_clocks = clocks_of(shiviz(odd()))
+    assert odd_clocks == {1: {host_of(ODD): 1}, 2: {host_of(ODD): 1, "n2": 1}, 3: {host_of(""): 1}}
+    assert len({host_of(name) for name in ("a b", "a%20b", "a  b", "", "no%node")}) == 5
+
+
+# ---- SVG ----
+
+
+@pytest.mark.parametrize("which", ["diagram", "hostile", "odd"])
+def test_a_picture_has_every_step_and_message_and_nothing_that_runs_or_loads(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    shown: Drawn = odd() if which == "odd" else request.getfixturevalue(which)
+    root = ElementTree.fromstring(svg(shown))
+    groups = [each.get("class") or "" for each in root.iter(f"{SVG}g")]
+    assert groups.count("step") == len(shown.moves)
+    assert sorted(each for each in groups if each != "step") == sorted(
+        f"message {each.fate.replace(' ', '-')}" for each in shown.messages
+    )
+    tags = {each.tag.removeprefix(SVG) for each in root.iter()}
+    assert tags <= {"svg", "title", "desc", "defs", "marker", "path", "rect", "text", "g", "circle"}
+    attributes = {(name, value) for each in root.iter() for name, value in each.attrib.items()}
+    assert not [pair for pair in attributes if pair[0].startswith("on") or "href" in pair[0] or "//" in pair[1]]
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the picture was not drawn by a browser")
+def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Drawn, folder: Path) -> None:
+    file = folder / "hostile.svg"
+    file.write_bytes(svg(hostile))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        tab = browser.new_page()
+        asked: list[str] = []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(file.as_uri())
+        box = tab.locator("g.step").last.bounding_box()
+        titles = tab.locator("title").all_text_contents()
+        hacked = tab.evaluate("window.hacked")
+        browser.close()
+    assert box is not None
+    assert box["width"] > 100
+    assert HOSTILE in titles
+    assert (hacked, asked) == (None, [file.as_uri()])
+
+
+# ---- A test of pytest ----
+
+
+def test_a_trace_becomes_a_test_that_passes_and_fails_where_the_verdict_is_another(
+    folder: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(monkeypatch)
+    shutil.copytree(SERVICE, pytester.path / "specs")
+    trace = own_trace(folder, "leaves", [("Lock", 1), ("Unlock", 5)])
+    words = ("export", "--spec", "specs/LockService.tla", trace, "--to", "pytest", "-o", "test_leaves.py")
+    assert command(*words, cwd=pytester.path).returncode == 0
+    text = (pytester.path / "test_leaves.py").read_text()
+    assert "Path(__file__).parent / 'specs/LockService.tla'" in text
+    assert "('LS202', 3, 'token')" in text
+    pytester.makepyfile(test_repaired=text.replace('"token": 5', '"token": 1'))
+    ran = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    ran.assert_outcomes(passed=1, failed=1)
+    ran.stdout.fnmatch_lines(["FAILED test_repaired.py::test_leaves - *"])
+
+
+def test_hostile_text_is_nothing_but_text_in_a_test(folder: Path, tmp_path: Path) -> None:
+    trace = hostile_trace(tmp_path, 20)
+    renamed = trace.rename(tmp_path / '""" import os.trace.ndjson')
+    done = command("export", renamed, "--to", "pytest", cwd=folder)
+    tree = ast.parse(done.stdout)
+    assert done.stdout.isascii()
+    assert [type(each).__name__ for each in tree.body][:4] == ["Expr", "ImportFrom", "Import", "AnnAssign"]
+    (kept,) = [
+        each.value for each in tree.body if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "TRACE"
+    ]
+    assert ast.literal_eval(kept) == renamed.read_text()
+
+
+# ---- The command ----
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("nowhere", "--to", "svg"), 2, "no file 'nowhere', and no model 'nowhere'"),
+        (("{}", "--to", "itf", "--last", "3"), 2, "--last leaves steps out, and itf needs them all"),
+        (("{}", "--to", "svg", "-o", "{}"), 2, "the export would overwrite what it is made of"),
+        (("{}", "--to", "svg", "--cfg", "{}"), 2, "--cfg and -I go with --spec"),
+        (("figure8_bug", "--to", "pytest"), 2, "is a model, and a test is of a trace"),
+        (("torn", "--to", "svg"), 2, "LS301 malformed"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_and_nothing_is_written(
+    words: tuple[str, ...], code: int, said: str, violating: Path, folder: Path
+) -> None:
+    (folder / "torn").write_bytes(violating.read_bytes()[:3_000])
+    had = violating.read_bytes()
+    done = command("export", *(word.replace("{}", str(violating)) for word in words), cwd=folder)
+    assert (done.returncode, done.stdout, said in done.stderr) == (code, "", True), done.stderr
+    assert violating.read_bytes() == had
+
+
+def test_the_last_steps_are_those_up_to_what_is_wrong(found: Exported) -> None:
+    last = drawn_trace(found, 10)
+    assert [move.number for move in last.moves] == list(range(54, 64))
+    assert "CommittedEntriesStayProp is violated" in last.moves[-1].wrong
+    assert any(each.sent is None for each in last.messages)

@@ -1,0 +1,104 @@
+"""What a notebook shows of states, behaviours, verdicts and traces: tables in which every text is text."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import lockstep
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.tla.behaviour import Behaviour, Taken
+from lockstep.tla.explore import Step, Violation
+from lockstep.tla.state import state_class
+from lockstep.tla.values.html import LONG
+from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines
+from places import ROOT
+
+HOSTILE = "</td></table><script>hacked()</script><img src=x onerror='hacked()'>\"&amp;"
+
+
+class Cells(HTMLParser):
+    """The caption and the cells of a table; anything but a table is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self.opened: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.opened == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in ("table", "caption", "thead", "tbody", "tr", "th", "td")
+        assert {name for name, _ in attrs} <= {"scope", "style"}
+        self.opened.append(tag)
+        if tag in ("caption", "th", "td"):
+            self.cells.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.opened.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        assert self.opened[-1] in ("caption", "th", "td")
+        self.cells[-1] += data
+
+
+def cells_of(shown: object) -> list[str]:
+    """The cells that a notebook shows of something."""
+    return Cells(shown._repr_html_()).cells  # type: ignore[attr-defined] # what IPython asks for
+
+
+def test_a_state_shows_each_variable_with_its_value() -> None:
+    state = state_class(["x", "queue"])((1, (HOSTILE,)))
+    told = HOSTILE.replace('"', '\\"')
+    assert cells_of(state) == ["state", "variable", "value", "x", "1", "queue", f'<<"{told}">>']
+
+
+def test_a_behaviour_shows_what_each_step_changed() -> None:
+    steps = (Taken("Init", {}, "", {"x": 0, "y": 7}), Taken(HOSTILE, {"n": HOSTILE}, "", {"x": HOSTILE, "y": 7}))
+    told = HOSTILE.replace('"', '\\"')
+    expected = [
+        "",
+        "action",
+        "changes",
+        "1",
+        "Init",
+        "x = 0\ny = 7",
+        "2",
+        f'{HOSTILE}(n = "{told}")',
+        f'x: 0 -> "{told}"',
+    ]
+    assert cells_of(Behaviour(steps, back_to=0)) == ["2 states, and back to 1", *expected]
+    state = state_class(["x", "y"])
+    found = Violation(
+        "invariant", HOSTILE, (Step(None, {}, state((0, 7))), Step(HOSTILE, {"n": HOSTILE}, state((HOSTILE, 7))))
+    )
+    assert cells_of(found) == [f"invariant {HOSTILE}", *expected]
+
+
+def test_a_verdict_shows_its_findings() -> None:
+    finding = Finding("shows", "LS202", HOSTILE, 7, 1, HOSTILE, HOSTILE, (HOSTILE, "b"), HOSTILE)
+    told = cells_of(TraceVerdict(HOSTILE, Verdict.VIOLATED, HOSTILE, 3, 2, 1, findings=[finding]))
+    assert told[0] == f"{HOSTILE}: violated: {HOSTILE} (3 events, 2 steps, 1 values compared)"
+    assert told[8:] == ["LS202", "7", HOSTILE, HOSTILE, HOSTILE, f"{HOSTILE}\nb", HOSTILE]
+    assert cells_of(TraceVerdict("t", Verdict.HOLDS, "r")) == ["t: holds: r (0 events, 0 steps, 0 values compared)"]
+
+
+def test_a_trace_shows_its_header_and_keeps_its_events() -> None:
+    head = Header(FORMAT, HOSTILE, "1", "S", (HOSTILE,), {"Fifo": True})
+    trace = Trace(trace_lines(head, [Event(0, HOSTILE, "A")]), "t")
+    told = cells_of(trace)
+    assert told[:3] == ["t", "header", "value"]
+    assert dict(zip(told[3::2], told[4::2], strict=True))["constants"] == '{"Fifo":true}'
+    assert len(list(trace)) == 1
+
+
+def test_a_very_long_text_is_cut() -> None:
+    (*_, value) = cells_of(state_class(["x"])(("v" * 9_000,)))
+    assert (len(value), value[-1]) == (LONG, "…")
+
+
+def test_what_the_functions_at_the_top_return_is_shown() -> None:
+    service = ROOT / "docs" / "lock_service"
+    spec = lockstep.load_spec(service / "LockService.tla", service / "LockService.cfg")
+    assert cells_of(next(spec.initial_states()))[3:] == ["queue", "<<>>", "token", "0"]
