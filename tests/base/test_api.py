@@ -153,12 +153,14 @@ def as_written(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_the_notebook_runs_and_shows_what_it_then_showed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     shutil.copytree(SERVICE, tmp_path / "lock_service")
-    kept = nbformat.read(DOCS / "tour.ipynb", as_version=4)
-    ran = nbformat.read(DOCS / "tour.ipynb", as_version=4)
+    folder = tmp_path / "course"
+    folder.mkdir()
+    kept = nbformat.read(DOCS / "course" / "tour.ipynb", as_version=4)
+    ran = nbformat.read(DOCS / "course" / "tour.ipynb", as_version=4)
     for cell in ran.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-    NotebookClient(ran, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(ran, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(folder)}}).execute()
     outputs = [[as_written(cell.get("outputs", [])) for cell in book.cells] for book in (ran, kept)]
     assert outputs[0] == outputs[1]
     assert "violated: not a behaviour of the spec" in str(outputs[0])

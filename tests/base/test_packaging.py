@@ -63,6 +63,14 @@ def test_the_wheel_holds_the_spec_and_both_packages_with_their_type_markers(unpa
         assert (unpacked / package / "py.typed").is_file()
 
 
+def test_the_wheel_holds_the_exercises_of_the_course(unpacked: Path) -> None:
+    def files(folder: Path) -> set[str]:
+        return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
+
+    assert "1/exercise.toml" in files(unpacked / "lockstep" / "_course")
+    assert files(unpacked / "lockstep" / "_course") == files(paths.course_dir())
+
+
 def test_the_wheel_holds_nothing_but_the_two_packages_and_its_metadata(unpacked: Path) -> None:
     top = {entry.name for entry in unpacked.iterdir() if not entry.name.endswith(".dist-info")}
     assert top == {"lockstep", "raftref"}
@@ -73,8 +81,8 @@ def test_imported_from_the_wheel_the_spec_is_found_inside_it(unpacked: Path, tmp
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import lockstep, raftref\n"
-        "from lockstep.base.paths import spec_dir\n"
-        "print(lockstep.__file__, raftref.__file__, spec_dir(), sep='\\n')"
+        "from lockstep.base.paths import course_dir, spec_dir\n"
+        "print(lockstep.__file__, raftref.__file__, spec_dir(), course_dir(), sep='\\n')"
     )
     # Isolated and elsewhere, so that nothing but the unpacked wheel can be what is imported.
     command = [sys.executable, "-I", "-c", code, str(unpacked)]
@@ -85,4 +93,5 @@ def test_imported_from_the_wheel_the_spec_is_found_inside_it(unpacked: Path, tmp
         home / "lockstep" / "__init__.py",
         home / "raftref" / "__init__.py",
         home / "lockstep" / "_spec",
+        home / "lockstep" / "_course",
     ]

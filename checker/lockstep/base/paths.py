@@ -41,6 +41,19 @@ def traces_dir() -> Path:
     raise FileNotFoundError("no recordings (traces/manifest.toml): work in a complete checkout")
 
 
+def course_dir() -> Path:
+    """Find the folder of the course's exercises: `_course` in a wheel, `docs/course/exercises` in a checkout.
+
+    Raises:
+        FileNotFoundError: Neither place has an exercise.
+    """
+    package = _package()
+    for folder in (package / "_course", package.parent.parent / "docs" / "course" / "exercises"):
+        if any(folder.glob("*/exercise.toml")):
+            return folder
+    raise FileNotFoundError("no exercises (docs/course/exercises): work in a complete checkout")
+
+
 def _package() -> Path:
     """Return the folder of the package `lockstep`."""
     return Path(__file__).resolve().parents[1]

@@ -20,10 +20,12 @@ from lockstep.cli.options import EXIT_CODES
 #: Why a file, or the output, could not be written: nothing is wrong with the input.
 _NOT_WRITTEN = OUT_OF_RESOURCES | {errno.EIO}
 
-#: The commands: where each is, module and name, and what the list of commands says of it.
+#: The commands: where each is, module (of lockstep.cli, unless it says lockstep) and name, and what the list of
+#: commands says of it.
 COMMANDS = {
     "check": ("check:command", "Check traces against the spec, step by step."),
     "completion": ("printing:completion", "Print the script for a shell's completion."),
+    "course": ("lockstep.jobs.play.course.command:command", "Learn with exercises that are graded."),
     "export": ("traces.export:command", "Write a trace in the form of another tool."),
     "explain": ("printing:explain", "Explain the code of a finding."),
     "fleet": ("fleet:command", "Check many simulated clusters."),
@@ -61,7 +63,8 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        found: click.Command = getattr(import_module(f"lockstep.cli.{module}"), name)
+        within = module if module.startswith("lockstep.") else f"lockstep.cli.{module}"
+        found: click.Command = getattr(import_module(within), name)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

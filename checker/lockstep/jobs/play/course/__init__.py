@@ -1,0 +1,1 @@
+"""The course: its exercises, which the running machinery grades."""

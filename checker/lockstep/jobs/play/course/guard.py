@@ -1,0 +1,100 @@
+"""Grading a guard: the module with the student's text in its hole is explored, state by state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.paths import course_dir, spec_dir
+from lockstep.base.scratch import scratch
+from lockstep.base.text_files import text_of
+from lockstep.jobs.play.course.exercise import WriteGuard
+from lockstep.jobs.play.course.graded import Graded
+from lockstep.tla.explore import Exploration, Violation, explore
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import format_value
+
+#: The lines between which the guard stands.
+BEGINS, ENDS = r"\* -- your guard begins", r"\* -- your guard ends"
+
+_CHANGED = "changed: only what stands between the two lines may be another"
+
+#: No exercise needs as many states; a guard that lets more happen than none at all is no guard.
+MOST_STATES = 100_000
+
+
+class GuardError(BadInputError):
+    """A module that is not the exercise's with another guard; the message names file and line."""
+
+
+def grade_guard(name: str, exercise: WriteGuard, path: Path) -> Graded:
+    """Grade a guard: every property of the cfg must hold, and what shall happen must still happen.
+
+    Raises GuardError where the file differs from the exercise's outside the hole, or the guard cannot be parsed or
+    evaluated; NotUtf8Error and OSError where the file cannot be read.
+    """
+    given, module = course_dir() / name, f"{exercise.module}.tla"
+    text = _with_hole_filled(text_of(given / module), path)
+    with scratch("guard-") as folder:
+        (folder / module).write_text(text, encoding="utf-8")
+        library = [spec_dir() / exercise.library / "models", spec_dir() / exercise.library]
+        try:
+            spec = load_spec(folder / module, given / f"{exercise.module}.cfg", search_path=library)
+            found = explore(spec, check_deadlock=False, max_states=MOST_STATES)
+            return _graded(spec, exercise, found)
+        except BadInputError as error:  # the template has none, so it is the guard's
+            raise GuardError(str(error).replace(f"{module}:", f"{path}:", 1)) from error
+
+
+def _graded(spec: Spec, exercise: WriteGuard, found: Exploration) -> Graded:
+    if found.violation is not None:
+        states = f"{found.violation.name} is violated, {len(found.violation.trace) - 1} steps from the beginning:"
+        return Graded(False, (states, *_steps(found.violation), f"    {exercise.hint}"))
+    if len(found.states) >= MOST_STATES:
+        return Graded(False, (f"after {MOST_STATES:,} states there is no end", f"    {exercise.hint}"))
+    if not any(spec.evaluate(exercise.witness, state) for state in found.states):
+        said = f"every property holds, but in none of the {found.distinct:,} states {exercise.witness} is true:"
+        return Graded(False, (f"{said} the guard forbids too much", f"    {exercise.too_strict}"))
+    reached = f"every property holds in all {found.distinct:,} states, and {exercise.witness} is true in some"
+    return Graded(True, (reached,))
+
+
+def _steps(violation: Violation) -> Iterator[str]:
+    for number, step in enumerate(violation.trace[1:], start=1):
+        args = ", ".join(f"{name} = {format_value(value)}" for name, value in step.args.items() if _is_short(value))
+        yield f"  {number:3d}  {step.action}({args})"
+
+
+def _is_short(value: object) -> bool:
+    return len(format_value(value)) < 40
+
+
+def _with_hole_filled(template: str, path: Path) -> str:
+    """Return the student's module, which is the template but for what stands in the hole."""
+    ours, theirs = template.splitlines(), text_of(path).splitlines()
+    begin, end = _hole(ours, path)
+    begins, ends = _hole(theirs, path)
+    for number, (line, other) in enumerate(zip(ours[: begin + 1], theirs[: begins + 1], strict=False), start=1):
+        if line.rstrip() != other.rstrip():
+            raise GuardError(f"{path}:{number}: {_CHANGED}")
+    if begins != begin:
+        raise GuardError(f"{path}:{begins + 1}: changed: there are lines before the hole that the exercise has not")
+    tail, rest = ours[end:], theirs[ends:]
+    for number, line in enumerate(tail):
+        if number >= len(rest) or line.rstrip() != rest[number].rstrip():
+            raise GuardError(f"{path}:{ends + number + 1}: {_CHANGED}")
+    guard = theirs[begins + 1 : ends]
+    has_let = any("LET" in line.split() for line in guard)
+    for number, line in enumerate(guard, start=begins + 2):
+        if "----" in line or "====" in line or ("==" in line and not has_let):
+            raise GuardError(f"{path}:{number}: a guard is one expression: it defines nothing, and ends no module")
+    return "\n".join([*ours[: begin + 1], *guard, *tail]) + "\n"
+
+
+def _hole(lines: list[str], path: Path) -> tuple[int, int]:
+    places = [[number for number, line in enumerate(lines) if line.strip() == mark] for mark in (BEGINS, ENDS)]
+    if any(len(each) != 1 for each in places) or places[0][0] >= places[1][0]:
+        raise GuardError(f"{path}:1: the lines `{BEGINS}` and `{ENDS}` must stand there, once each")
+    return places[0][0], places[1][0]
