@@ -151,7 +151,8 @@ VIOLATED, HOLDS, NOT_ASKED, NOT_SEARCHED = "x", ".", "", "?"
 def row(number: int, entry: ModelEntry, found: Found, twin: Found) -> tuple[object, ...]:
     """Return what is told of one flaw."""
     sizes = (f"{each.states:,}" if each.states else f"> {LARGEST:,}" for each in (found, twin))
-    return (number, entry.switch, entry.name, *sizes, ", ".join(sorted(twin.violated)) or "nothing")
+    violated = ", ".join(sorted(twin.violated)) or ("nothing" if twin.states else NOT_SEARCHED)
+    return (number, entry.switch, entry.name, *sizes, violated)
 
 
 def cell(system: str, prop: str, entry: ModelEntry, found: Found) -> str:
