@@ -266,3 +266,9 @@ def test_the_last_line_of_a_run_says_if_there_was_no_browser(browsers: tuple[str
     env = {**os.environ, "PATH": str(tmp_path)}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].startswith("no Chromium: ") is not bool(browsers)
+
+
+def test_a_model_of_a_part_of_a_system_has_no_lanes() -> None:
+    tree, _ = model_tree("half_is_no_quorum")
+    assert (tree["nodes"], tree["messages"]) == ([], [])
+    assert tree["steps"][0]["values"]

@@ -17,6 +17,7 @@ from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.compare import Words, to_value
 from lockstep.jobs.minimise import minimise
 from lockstep.jobs.view.known import of_trace
+from lockstep.report.page.content import content
 from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import trace_spec
@@ -161,9 +162,10 @@ def test_the_file_is_what_the_tool_makes(switch: str, tmp_path: Path) -> None:
     assert made.read_bytes() == (FOLDER / chosen.file).read_bytes()
 
 
-@pytest.mark.parametrize("switch", sampled(ROWS, SAMPLE[1:]))
+@pytest.mark.parametrize("switch", sampled(ROWS, (*SAMPLE[1:], "MatchWithoutRecalculate")))
 def test_its_page_shows_every_step(switch: str) -> None:
-    shown, _ = of_trace(ROWS[switch].path, {})
+    shown, subject = of_trace(ROWS[switch].path, {})
+    assert len(content(shown, subject)["steps"]) == ROWS[switch].steps + 1
     assert shown.count == ROWS[switch].steps
     assert [step.line for step in shown.steps[1:]] == list(range(2, ROWS[switch].steps + 2))
 

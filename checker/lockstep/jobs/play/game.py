@@ -66,8 +66,6 @@ def of_model(name: str, jar: Path | None = None) -> Game:
     spec = load_spec(module, cfg, search_path=manifest.library, jar=jar)
     spec.refuse_false_assumptions()
     subject = subject_of(system, spec, module)
-    if system.picture is not None and system.picture.nodes not in spec.variables:
-        subject = replace(subject, picture=None, network=None)  # the model is of a part of the system, without nodes
     title = f"{name}, {system.title}"
     return Game(Session(spec), system, subject, title, name, model=name, notes=not_checked(spec))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import secrets
 import sys
 from http import HTTPStatus
@@ -36,7 +37,7 @@ class Server(ThreadingHTTPServer):
     """Serves one session until it is shut down."""
 
     daemon_threads = True
-    allow_reuse_address = False
+    allow_reuse_address = os.name == "posix"  # the port of a game that has ended; elsewhere it would take a live one
 
     def __init__(self, answers: Answers, port: int = 0) -> None:
         """Listen on the loopback interface.

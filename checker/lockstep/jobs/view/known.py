@@ -252,17 +252,21 @@ def _of_behaviour(behaviour: Behaviour, spec: Spec, system: System | None) -> It
 
 def node_of(args: Mapping[str, Value], state: State, system: System | None) -> str:
     """Return the node that takes a step: the first argument that is one; "" where the system has no picture."""
-    if system is None or system.picture is None:
+    if system is None or system.picture is None or system.picture.nodes not in state.variables:
         return ""
     nodes = set(state[system.picture.nodes].d)
     return next((shown(value) for value in args.values() if value in nodes), "")
 
 
 def subject_of(system: System, spec: Spec, module: Path | None = None) -> Subject:
-    """Return what a behaviour is of; `module` is the root module, if it is not the system's."""
-    network = None if system.outbox is None else system.outbox.network
+    """Return what a behaviour is of; `module` is the root module, if it is not the system's.
+
+    A model of a part of the system, without nodes, has no picture.
+    """
     texts = {**module_texts(system.module), **({} if module is None else module_texts(module))}
-    return Subject(spec, texts, system.locate, system.picture, network)
+    if system.picture is None or system.picture.nodes not in spec.variables:
+        return Subject(spec, texts, system.locate)
+    return Subject(spec, texts, system.locate, system.picture, None if system.outbox is None else system.outbox.network)
 
 
 def system_of_manifest(manifest: Manifest) -> System:

@@ -85,7 +85,7 @@ class _Following:
 
 def _channels(network: Value) -> Iterator[tuple[tuple[str, str], Value]]:
     for src, row in network.d.items():
-        for dst, channel in row.d.items():
+        for dst, channel in row.d.items() if isinstance(row, Fcn) else ():  # <<>> is the row of a node without peers
             yield (shown(src), shown(dst)), channel
 
 

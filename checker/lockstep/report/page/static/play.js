@@ -171,7 +171,7 @@
   // ---- Going from step to step ----------------------------------------------------------------------
 
   async function look() {
-    if (here() === play.at) return;
+    if (here() === play.at) { asked += 1; return; }  // an answer under way is of another state
     const tree = await ask({ type: "look", at: here() });
     if (!tree) return;
     play = tree;
