@@ -248,7 +248,7 @@ def _for_github(verdicts: Sequence[TraceVerdict]) -> None:
     for line in commands(verdicts):
         click.echo(line)
     if path := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(path).open("a", encoding="utf-8") as file:
+        with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as file:  # of a file's name
             file.write(summary(verdicts))
 
 

@@ -96,10 +96,12 @@ class Method:
     def planted(self, there: str, other: ast.expr) -> Iterator[None]:
         """Let every function object that runs the method run it with `other` in the place of the expression `there`.
 
-        Raises LookupError where the method has that expression not just once.
+        Raises LookupError where the method has that expression not just once, or no function object runs it.
         """
         code = self._code_with(there, other)
         held = self.running()
+        if not held:
+            raise LookupError("nothing runs the method: what is planted would be nowhere")
         before = [each.__code__ for each in held]
         try:
             for function in held:
