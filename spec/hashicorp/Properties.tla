@@ -14,7 +14,9 @@ EXTENDS Messages
 
 \* INV TypeOK: every variable has its type.
 TypeOK ==
-    /\ \A n \in Node : IsNodeState(node[n])
+    /\ \A n \in Node : WithoutLog(node[n]) \in NodeState
+    /\ \A n \in Node : IsFiniteSet(DOMAIN node[n].log)
+    /\ \A n \in Node : \A i \in DOMAIN node[n].log : i \in Nat \ {0} /\ node[n].log[i] \in Entry
     /\ \A n \in Node : \A p \in Peers(n) : \A m \in MessagesIn(network[n][p]) :
          IsMessage(m) /\ m.src = n /\ m.dst = p /\ IsCounted(network[n][p], m)
     /\ \A e \in elected : e \in [term: Nat, leader: Node]

@@ -112,10 +112,7 @@ NodeState ==
               superseded: BOOLEAN]]
 
 \* All of the state but the log, which is a function from indexes, with gaps maybe, to entries.
-IsLog(log)        == IsFiniteSet(DOMAIN log) /\ \A i \in DOMAIN log : i \in Nat \ {0} /\ log[i] \in Entry
-IsNodeState(state) ==
-    /\ IsLog(state.log)
-    /\ [f \in DOMAIN state \ {"log"} |-> state[f]] \in NodeState
+WithoutLog(state) == [f \in DOMAIN state \ {"log"} |-> state[f]]
 
 -----------------------------------------------------------------------------
 (* The log of a server, and how to read it.                                *)

@@ -11,10 +11,13 @@ from broken_spec import broken_spec
 from dledger import check_dledger, interface
 from lockstep.base.paths import traces_dir
 from lockstep.conformance import incremental
+from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal, changes
 from lockstep.conformance.tamper import Tampering, tamperings
 from lockstep.systems.dledger.plans import PLANS, fault_plan
 from lockstep.systems.dledger.recording import import_recording
+from lockstep.systems.hashicorp import HASHICORP
+from lockstep.systems.hashicorp import plans as hashicorp_plans
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -33,8 +36,6 @@ def found_by(evaluation: Evaluation, head: Header, events: list[Event], spec: Sp
 
 def states_of(spec: Spec, events: list[Event], head: Header) -> Iterator[tuple[State, State]]:
     """Take the steps of a trace."""
-    from lockstep.conformance.check import TraceCheck
-
     check = TraceCheck(Trace(trace_lines(head, ()), "t"), spec, interface(spec))
     state = check.initial()
     for line, event in enumerate(events):
@@ -276,3 +277,33 @@ def test_what_is_committed_beyond_the_log_is_found_by_its_threshold() -> None:
     new = [name for name in Literal(spec).violated(before, after) if name not in Literal(spec).violated(before, before)]
     assert Incremental(spec).violated(before, after) == new
     assert "LeaderCompleteness" in new
+
+
+def test_of_a_log_with_gaps_only_the_entries_that_changed_are_looked_at() -> None:
+    """The log of hashicorp/raft is a function from indexes, which need not begin at 1."""
+    from lockstep.tla.values.kinds import Fcn
+
+    head, events = hashicorp_plans.SIMULATOR.cluster("raft", 11, 300)
+    spec = trace_spec(head, "t")
+    check = TraceCheck(Trace(trace_lines(head, ()), "t"), spec, HASHICORP.interface(spec))
+    state = check.initial()
+    for line, event in enumerate(events):
+        state = check.advance(state, line, event) or state
+    node = state["node"].d
+    whole = dict(enumerate(node["n1"].d["log"], start=1))
+    log = {index: entry for index, entry in whole.items() if index > 5}
+    assert len(log) > 10
+    node = {**node, "n1": Fcn({**node["n1"].d, "log": Fcn(log)})}
+    state = state.replace(node=Fcn(node))
+    of_types = next(
+        each
+        for each in Incremental(spec)._instances
+        if each.name == "TypeOK" and each.elements == ("n1",) and any(at for part in each.part.eaches for at in part.at)
+    )
+    for index in (min(log), max(log), max(log) + 2):
+        wrong = Fcn({**log, index: Fcn({**log[max(log)].d, "term": -1})})
+        after = state.replace(node=Fcn({**node, "n1": Fcn({**node["n1"].d, "log": wrong})}))
+        (concern,) = of_types.concerns
+        assert set(concern.concerned((state, None), (after, None), list(changes(state, after))) or ()) == {index}
+        assert "TypeOK" in Incremental(spec).violated(state, after)
+        assert Incremental(spec).violated(state, after) == Literal(spec).violated(state, after)

@@ -161,6 +161,14 @@ LET z == 4 IN [r EXCEPT !.a = LET w == @ + z IN w * w]
 \E x \in 1..3 : \A y \in 1..3 : x >= y
 CHOOSE x \in 1..5 : x * x = 16
 CHOOSE <<x, y>> \in (1..3) \X (1..3) : x - y = 2
+LET S == {3, 7, -2} IN CHOOSE x \in S : \A y \in S : y <= x
+LET S == {3, 7, -2} IN CHOOSE x \in S : \A y \in S : x >= y
+LET S == {3, 7, -2} IN CHOOSE x \in S : \A y \in S : x <= y
+LET S == {3, 7, -2} IN CHOOSE x \in S : \A y \in S : y >= x
+LET S == 4..9 IN <<CHOOSE x \in S : \A y \in S : y <= x, CHOOSE x \in S : \A y \in S : y >= x>>
+LET S == {k * k : k \in -3..2} IN CHOOSE x \in S : \A y \in S : y <= x
+LET S == 1..3 T == 2..5 IN CHOOSE x \in S : \A y \in {2, 1} : y <= x
+LET S == {2, 4} IN CHOOSE x \in S : \A y \in S : x <= x
 LET x == 3 IN x * x
 LET F(x) == x + 1 IN F(F(1))
 LET x == 1 y == x + 1 z == y + x IN <<x, y, z>>
@@ -263,6 +271,10 @@ Head(<<>>)
 Tail(<<>>)
 SubSeq(<<1>>, 1, 2)
 CHOOSE x \in 1..3 : x > 3
+LET S == {} IN CHOOSE x \in S : \A y \in S : y <= x
+LET S == 3..1 IN CHOOSE x \in S : \A y \in S : y >= x
+LET S == {"a", "b"} IN CHOOSE x \in S : \A y \in S : y <= x
+LET S == 5 IN CHOOSE x \in S : \A y \in S : y <= x
 CASE 1 > 2 -> 1
 1 \div 0
 5 % 0

@@ -7,7 +7,7 @@ comparison. Where something else changed that P reads, all are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple, TypeAlias
 
@@ -206,8 +206,22 @@ def _at(state: State, path: Change) -> Value:
     return found
 
 
+def _keys_between(before: Mapping[Value, Value], after: Mapping[Value, Value]) -> tuple[int, int] | None:
+    """Return the least and the greatest integer at which two functions differ, as far as identity tells."""
+    differing = [key for key, value in after.items() if before.get(key, _ABSENT) is not value]
+    differing += [key for key in before if key not in after]
+    if not all(type(key) is int for key in differing):
+        return None
+    return (min(differing), max(differing)) if differing else (1, 0)
+
+
 def _positions(before: Value, after: Value) -> tuple[int, int] | None:
-    """Return the first and the last index, from 1 on, at which two sequences differ; None if they are no sequences."""
+    """Return the first and the last index, from 1 on, at which two sequences differ, or two functions on integers.
+
+    None if they are neither; 1 and 0 if they do not differ.
+    """
+    if type(before) is Fcn and type(after) is Fcn:
+        return _keys_between(before.d, after.d)
     if not isinstance(before, _SEQUENCES) or not isinstance(after, _SEQUENCES):
         return None
     if added_to(before, after) is not None:

@@ -8,6 +8,7 @@ and which of several next states comes first.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, cast
 
 from lockstep.tla.values.equality import ordered
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value, forced, format_value, sort_key
@@ -116,6 +117,24 @@ class Names:
         if not found:
             raise TlaError(f"CHOOSE at {place} has no witness")
         return found[0]
+
+    def choose_extreme(
+        self,
+        extreme: Callable[[Iterable[Any]], Any],
+        container: Value,
+        holds: Callable[[Value], bool],
+        unique: bool,
+        place: str,
+    ) -> Value:
+        """Decide a CHOOSE of the greatest or least element, as `choose` does, at once for a set of integers.
+
+        Arguments: `extreme`, which is max or min; the others, as of `choose`.
+        """
+        if type(container) is range and container:
+            return cast(int, extreme((container[0], container[-1])))
+        if type(container) is frozenset and container and set(map(type, container)) == {int}:
+            return cast(int, extreme(container))
+        return self.choose(container, holds, unique, place)
 
     def _candidates(self, container: Value) -> tuple[Iterable[Value], bool]:
         """List a set in TLC's order, and tell whether that is known."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.compiler import Compiler, Write
 from lockstep.tla.compile.expressions.context import Context
 from lockstep.tla.compile.expressions.in_context import limits_of
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Expr, Location
+from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Expr, Location
 
 
 def loops(
@@ -135,7 +136,41 @@ def choose(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
     limits = limits_of(compiler.program, bound.domain)
     domain = iterable(compiler, bound.domain, scope, block) if limits else compiler.expr(bound.domain, scope, block)
     test = function_of_bound(compiler, bound, expr.body, scope, block, test=True)
+    extreme = extreme_of(compiler.program, expr)
+    if extreme is not None:
+        return f"_names.choose_extreme({extreme}, {domain}, {test}, {compiler.debug}, {str(expr.loc)!r})"
     return f"_choose({domain}, {test}, {compiler.debug}, {str(expr.loc)!r})"
+
+
+def extreme_of(program: Program, expr: Bind) -> str | None:
+    """Answer ``max`` for ``CHOOSE x \\in S : \\A y \\in S : y <= x``, ``min`` for its opposite, None for anything else.
+
+    S is a name. A set of integers has one witness at most, which is found without comparing each with each.
+    """
+    (bound, *others), body = expr.bounds, expr.body
+    if others or not _is_of_one_name(bound) or not isinstance(body, Bind) or body.name != "$BoundedForall":
+        return None
+    (within, *others), compared = body.bounds, body.body
+    if others or not _is_of_one_name(within) or not isinstance(compared, Call) or len(compared.args) != 2:
+        return None
+    ends = [each.op for each in (bound.domain, within.domain) if isinstance(each, Call) and not each.args]
+    definition = program.definition(compared.op)
+    known = None if definition is None else program.standard(definition)
+    if len(ends) != 2 or ends[0] != ends[1] or known not in _NOT_STRICT:
+        return None
+    sides = [each.op for each in compared.args if isinstance(each, Call) and not each.args]
+    chosen, any_one = bound.params[0], within.params[0]
+    if sides == [any_one, chosen]:
+        return _NOT_STRICT[known][0]
+    return _NOT_STRICT[known][1] if sides == [chosen, any_one] else None
+
+
+def _is_of_one_name(bound: Bound) -> bool:
+    return not bound.is_tuple and len(bound.params) == 1
+
+
+#: What is chosen by comparing every element with it: it stands on the right, or on the left.
+_NOT_STRICT = {("Naturals", "\\leq"): ("max", "min"), ("Naturals", "\\geq"): ("min", "max")}
 
 
 def location_of(bounds: Sequence[Bound]) -> Location | None:
