@@ -36,10 +36,10 @@ COMMANDS = {
     "play": ("traces.play:command", "Take the steps of a spec, in a browser."),
     "prove": ("prove:command", "Prove lemmas with z3."),
     "schema": ("printing:schema", "Print the JSON Schema of a line of a trace."),
-    "simulate": ("simulate:command", "Write traces of the Python reference."),
+    "simulate": ("traces.simulate:command", "Write traces of the Python reference."),
     "tamper": ("traces.tamper:command", "Change a trace and count what the check notices."),
     "verify": ("verify:command", "Run the main job: all of the checks."),
-    "view": ("view:command", "Write a page to step through a trace."),
+    "view": ("traces.view:command", "Write a page to step through a trace."),
 }
 
 
