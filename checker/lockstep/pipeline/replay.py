@@ -39,16 +39,19 @@ def simulated(source: str) -> Cluster | None:
     return Cluster(plan, int(seed), int(events))
 
 
-def replay_command(uri: str, run: str, trace: str, source: str, switches: Sequence[str]) -> str:
+def replay_command(uri: str, run: str, trace: str, source: str, options: Sequence[str]) -> str:
     """Return the command line that gets a trace again and checks it.
 
-    Arguments: `uri` and `run`, where the trace is stored; `source`, where it came from; `switches`, the words that
-    chose the variant it was checked against.
+    Arguments: `uri` and `run`, where the trace is stored; `source`, where it came from; `options`, those of
+    `lockstep check` that choose what it is checked against.
     """
-    check = " ".join(["lockstep check", *(f"--switch {shlex.quote(each)}" for each in switches)])
+    check = shlex.join(["lockstep", "check", *options])
     if (cluster := simulated(source)) is not None:
         return f"{source} -o . && {check} {shlex.quote(cluster_file(cluster.plan, cluster.seed))}"
-    file = shlex.quote(f"{PurePosixPath(trace).name.removesuffix('.ndjson').removesuffix('.trace')}.trace.ndjson")
+    name = PurePosixPath(trace).name
+    if "--mapping" not in options:
+        name = f"{name.removesuffix('.ndjson').removesuffix('.trace')}.trace.ndjson"
+    file = shlex.quote(name)
     words = [shlex.quote(each) for each in (uri.removeprefix("file://"), run, trace)]
     return f"lockstep pipeline trace {' '.join(words)} -o {file} && {check} {file}"
 

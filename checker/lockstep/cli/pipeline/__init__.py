@@ -11,7 +11,9 @@ from lockstep.cli.options import EXIT_CODES
 #: The commands: where each is, and what the list of commands says of it.
 COMMANDS = {
     "check": ("stages:check_command", "Check the traces of a run."),
+    "coverage": ("stages:coverage_command", "Count what the traces of a run reach."),
     "generate": ("stages:generate_command", "Simulate clusters into a run."),
+    "ingest": ("stages:ingest_command", "Read traces, recordings and logs into a run."),
     "report": ("stages:report_command", "Report on a run."),
     "run": ("run:command", "All stages, one after the other."),
     "trace": ("trace:command", "Write one trace of a run into a file."),
@@ -43,6 +45,7 @@ def command() -> None:
     again. A store has runs, each of them some traces with their verdicts.
 
     \b
+    lockstep pipeline run STORE traces/                      read files, check and report
     lockstep pipeline run STORE --seeds 100                  simulate, check and report
     lockstep pipeline trace STORE RUN TRACE -o x.ndjson      get one trace out of it
     """

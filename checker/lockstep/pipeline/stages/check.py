@@ -1,10 +1,9 @@
-"""The stage that checks traces: each whole and in order in one task, against the compiled spec of its header."""
+"""The stage that checks traces: each whole and in order in one task, against a compiled spec that is shipped once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -13,58 +12,35 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
-from lockstep.jobs.spark.check import check_lines, verdict_row
+from lockstep.jobs.spark.check import verdict_row
+from lockstep.pipeline.against import AS_TOLD, Against, TaskJudge
 from lockstep.pipeline.batches import Done, Stage
 from lockstep.pipeline.replay import replay_command, simulated
-from lockstep.pipeline.specs import Key, Shipped, Shipping
 from lockstep.pipeline.store.schema import TABLES, ddl
-from lockstep.pipeline.store.store import Batch, Store, hash_of
+from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.traces import survey, traces_of, whole_traces
-from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import spec_hash, switches_of
-from lockstep.tla.spec import Spec
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """What traces are checked against: the specs of their headers, with these words in place of its constants.
-
-    Without words the verdicts stand in the variant of the lines, else in one of their name.
-    """
-
-    words: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str | None:
-        """The variant of the verdicts, None where it is that of the lines."""
-        return "+".join(word.replace("=", "-") for word in self.words) or None
-
-    def hash(self) -> str:
-        """Return the hash of all that decides a verdict, besides the trace."""
-        specs = {name: spec_hash(system) for name, system in SYSTEMS.items()}
-        return hash_of(version("lockstep-raft"), specs, self.words)
-
-
-def check(spark: SparkSession, store: Store, run: str, variant: Variant = Variant(), say: Say = silent) -> None:
+def check(spark: SparkSession, store: Store, run: str, against: Against = AS_TOLD, say: Say = silent) -> None:
     """Check the traces of a run, and write the verdicts; batches that were checked so already are not again.
 
-    Raises StageFailed where a batch cannot be finished.
+    Raises BadInputError where a spec of the reader's own cannot be used, StageFailed where a batch cannot be finished.
     """
-    lines = store.batches("lines", run)
-    made_with = variant.hash()
-    made = {each.made_with(made_with, variant.name): each for each in lines}
+    made_with = against.hash()
+    made = {each.made_with(made_with, against.name): each for each in store.batches("lines", run)}
     store.sweep("verdicts", run)
     there = {(each.variant, each.name) for each in store.batches("verdicts", run)}
     todo = [batch for batch in made if (batch.variant, batch.name) not in there]
-    shipping = Shipping(spark, switches_of(variant.words))
+    court = against.court(spark) if todo else None
 
     def work(batch: Batch) -> Done:
+        assert court is not None
         store.supersede("verdicts", run, batch)
         rows = store.read(spark, "lines", run, [made[batch]])
         known = survey(rows)
-        shipped = shipping.of((trace, each.header) for trace, each in known.items())
-        replay = _Replay(store.place.uri, run, variant.words)
-        checked = whole_traces(spark, rows, known).mapInArrow(_checker(shipped, replay), ddl(TABLES["verdicts"]))
+        judge = court.judge((trace, each.header) for trace, each in known.items())
+        checker = _Checker(judge, store.place.uri, run, against.options)
+        checked = whole_traces(spark, rows, known).mapInArrow(checker, ddl(TABLES["verdicts"]))
         store.write(checked, "verdicts", run, batch)
         return Done(len(known), sum(each.lines for each in known.values()))
 
@@ -72,36 +48,21 @@ def check(spark: SparkSession, store: Store, run: str, variant: Variant = Varian
 
 
 @dataclass(frozen=True, slots=True)
-class _Replay:
-    """Makes the command that replays a trace."""
+class _Checker:
+    """Checks the traces of a partition in a task: rows of lines -> rows of verdicts."""
 
+    judge: TaskJudge
     uri: str
     run: str
-    words: tuple[str, ...]
+    options: tuple[str, ...]
 
-    def __call__(self, trace: str, source: str) -> str:
-        return replay_command(self.uri, self.run, trace, source, self.words)
-
-
-def _checker(shipped: Shipped, replay: _Replay) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make the function that a task runs over the lines of its partition."""
-
-    def check_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for lines in traces_of(batches):
-            asked: list[Key] = []
-
-            def spec_of(key: Key, asked: list[Key] = asked) -> Spec:
-                asked.append(key)
-                return shipped.spec(key)
-
-            found = check_lines(lines, lines.trace, spec_of, shipped.switches)
+            found, digest = self.judge(lines)
             row = verdict_row(found)
-            row["spec"] = shipped.hash(asked[0]) if asked else ""
-            row["judged"] = str(_judged(lines.source, found))
-            row["replay"] = replay(lines.trace, lines.source)
+            row["spec"], row["judged"] = digest, str(_judged(lines.source, found))
+            row["replay"] = replay_command(self.uri, self.run, lines.trace, lines.source, self.options)
             yield pa.RecordBatch.from_pylist([row], schema=TABLES["verdicts"])
-
-    return check_partition
 
 
 def _judged(source: str, found: TraceVerdict) -> Verdict:

@@ -34,7 +34,8 @@ _VERDICTS = pa.schema(
 
 #: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
 #: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
-#: cluster of a plan with flaws may violate properties; `reached` one a thing that a trace reaches.
+#: cluster of a plan with flaws may violate properties; `reached` one a thing that a trace reaches,
+#: `plan` that of a simulated cluster.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {
         "lines": pa.schema(
@@ -51,10 +52,19 @@ TABLES: Mapping[str, pa.Schema] = MappingProxyType(
         ),
         "verdicts": _VERDICTS,
         "reached": pa.schema(
-            [("trace", pa.string()), ("kind", pa.string()), ("name", pa.string()), ("times", pa.int64())]
+            [
+                ("trace", pa.string()),
+                ("plan", pa.string()),
+                ("kind", pa.string()),
+                ("name", pa.string()),
+                ("times", pa.int64()),
+            ]
         ),
     }
 )
+
+#: What ingesting reads out of files: rows of `lines`, and with a `reason` those of `dead_letters`.
+READ = TABLES["lines"].append(pa.field("reason", pa.string()))
 
 _WORDS = {"string": "string", "int64": "bigint", "double": "double", "binary": "binary", "bool": "boolean"}
 
