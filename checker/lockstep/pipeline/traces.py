@@ -74,22 +74,27 @@ def whole_traces(spark: SparkSession, lines: DataFrame, known: Mapping[str, Know
 
 @dataclass(slots=True)
 class TraceLines:
-    """The lines of one trace in a task, in order: `source` and `bytes` of each; `trace` is its name.
+    """The lines of one trace in a task, in order, which can be read once: `trace` is its name, `source` its first file.
 
-    Iterating yields the bytes, and raises TraceError where a line is missing or there twice.
+    Iterating yields the bytes of each line, and raises TraceError where one is missing or there twice.
     """
 
     trace: str
     source: str
-    rows: Iterator[tuple[int, bytes]]
+    rows: Iterator[tuple[int, bytes, str]]
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the bytes of each line, once."""
-        for expected, (seq, line) in enumerate(self.rows):
-            if seq != expected:
-                what = "there twice" if seq < expected else "missing: what stood there is no line of a trace"
-                raise TraceError(self.trace, min(seq, expected) + 1, f"the store has this line {what}")
-            yield line
+        """Yield the bytes of each line."""
+        return (line for line, _ in self.with_sources())
+
+    def with_sources(self) -> Iterator[tuple[bytes, str]]:
+        """Yield the bytes of each line with the file that it came from; raises as iterating does."""
+        for expected, (seq, line, source) in enumerate(self.rows):
+            if seq < expected:
+                raise TraceError(self.trace, seq + 1, "the store has this line twice")
+            if seq > expected:
+                raise TraceError(self.trace, expected + 1, "the store lacks this line: it was no line of a trace")
+            yield line, source
 
 
 def traces_of(batches: Iterable[pa.RecordBatch]) -> Iterator[TraceLines]:
@@ -98,5 +103,4 @@ def traces_of(batches: Iterable[pa.RecordBatch]) -> Iterator[TraceLines]:
     rows = (row for batch in batches for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True))
     for trace, group in itertools.groupby(rows, key=lambda row: row[0]):
         first = next(group)
-        numbered = ((row[1], row[2]) for row in itertools.chain([first], group))
-        yield TraceLines(trace, first[3], numbered)
+        yield TraceLines(trace, first[3], (row[1:] for row in itertools.chain([first], group)))
