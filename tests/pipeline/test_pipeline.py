@@ -114,13 +114,12 @@ def test_check_fleet_and_pipeline_agree_on_all_traces_that_ship(
 def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
     spark: SparkSession, store: Store, tmp_path: Path
 ) -> None:
-    cases = {
-        "good": service(tmp_path / "logs" / "good", 1),
-        "hasty": service(tmp_path / "logs" / "hasty", 1, "--hasty"),
-    }
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    cases = {"good": service(logs / "good", 1), "hasty": service(logs / "hasty", 1, "--hasty")}
     own = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
     assert own.together
-    found = run_all(spark, store, "logs", Files([str(tmp_path / "logs")], TOGETHER), own)
+    found = run_all(spark, store, "logs", Files([str(logs)], TOGETHER), own)
     judge = judge_own(own.spec, own.cfg, own.mapping)
     alone = {name: as_told(judge.all(paths), name) for name, paths in cases.items()}
     assert {name: replace(each, ambiguity=None) for name, each in alone.items()} == verdicts(spark, store, "logs")
