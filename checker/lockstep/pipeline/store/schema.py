@@ -35,7 +35,7 @@ _VERDICTS = pa.schema(
 #: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
 #: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
 #: cluster of a plan with flaws may violate properties; `reached` one a thing that a trace reaches,
-#: `plan` that of a simulated cluster.
+#: `plan` that of a simulated cluster, with its variant if that is not the plan's own.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {
         "lines": pa.schema(
