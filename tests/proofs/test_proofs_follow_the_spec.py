@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import z3
 
-from lockstep.proofs.quorum_rules_equal import element, middle
+from lockstep.models.proofs.quorum_rules_equal import element, middle
 from lockstep.systems.dledger.lemmas.index_order_inductive import ACTIONS, Leader, Variant, branches
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lockstep.proofs.proof import Proof
-from lockstep.proofs.quorums_intersect import quorums_intersect
+from lockstep.models.proofs.proof import Proof
+from lockstep.models.proofs.quorums_intersect import quorums_intersect
 
 
 def half_is_enough(timeout_ms: int) -> Proof:

@@ -33,13 +33,14 @@ COMMANDS = {
     "import": ("import_:command", "Turn a recording or a log into a trace."),
     "minimise": ("traces.minimise:command", "Make a trace with a violation shorter."),
     "model": ("model:command", "Check models, or a spec of your own, with TLC."),
+    "pipeline": ("pipeline:command", "Check a store of traces of any size on Spark."),
     "play": ("traces.play:command", "Take the steps of a spec, in a browser."),
     "prove": ("prove:command", "Prove lemmas with z3."),
     "schema": ("printing:schema", "Print the JSON Schema of a line of a trace."),
-    "simulate": ("simulate:command", "Write traces of the Python reference."),
+    "simulate": ("traces.simulate:command", "Write traces of the Python reference."),
     "tamper": ("traces.tamper:command", "Change a trace and count what the check notices."),
     "verify": ("verify:command", "Run the main job: all of the checks."),
-    "view": ("view:command", "Write a page to step through a trace."),
+    "view": ("traces.view:command", "Write a page to step through a trace."),
 }
 
 

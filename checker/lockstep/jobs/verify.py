@@ -23,8 +23,8 @@ from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan
 from lockstep.jobs.recordings import Recording, found_text, load_recordings, mismatches
 from lockstep.jobs.spark.check import verdicts_with_spark
 from lockstep.jobs.spark.session import spark_session
+from lockstep.models.proofs import ProofVerdict, run_proofs
 from lockstep.models.run import run_models
-from lockstep.proofs import ProofVerdict, run_proofs
 from lockstep.report.text import Column, finding_text, heads, row, table
 from lockstep.systems.models import models_of_tier
 from lockstep.systems.opening import open_trace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from lockstep.base.progress import EVERY, Say, silent
 from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
 from lockstep.systems.specs import spec_hash, trace_spec
 from lockstep.systems.system import ALL_TOLD, BEGINNING_BYTES, RawFormat, Simulator, System, Untold
-from lockstep.trace.format import Event, write_trace
+from lockstep.trace.format import Event, Header, write_trace
 from lockstep.trace.imported import Imported, Summary
 
 
@@ -25,20 +26,39 @@ class UnknownFormatError(BadInputError):
 
 
 def write_cluster(
-    folder: Path, plan: str, seed: int, events: int, system: System | None = None, say: Say = silent
+    folder: Path,
+    plan: str,
+    seed: int,
+    events: int,
+    system: System | None = None,
+    say: Say = silent,
+    variant: str = "",
 ) -> Path:
     """Simulate one cluster and write its trace into `folder`; return the file.
 
     A plan, a seed and a version of this package reproduce the trace to the byte.
-    Arguments: `plan`, by its name, or the file of one; `system`, for a file: whose plan it is.
-    Raises BadInputError where the file is no plan, and OSError where it cannot be read.
+    Arguments: `plan`, by its name, or the file of one; `system`, for a file: whose plan it is; `variant`, another form
+    of the flaws that a named plan is run with.
+    Raises BadInputError where the file is no plan, or there is no such variant, and OSError where it cannot be read.
     """
-    owner, simulator = simulators().get(plan) or _simulator_of(system or next(iter(SYSTEMS.values())))
-    path = folder / f"{Path(plan).stem}-{seed}.trace.ndjson"
-    header, run = simulator.cluster(plan, seed, events)
-    header = msgspec.structs.replace(header, spec_hash=spec_hash(owner))
+    path = folder / cluster_file(plan, seed, variant)
+    header, run = cluster_trace(plan, seed, events, system, variant)
     write_trace(path, header, _telling(run, lambda count: say(f"{path}: event {count:,} of {events:,}")))
     return path
+
+
+def cluster_file(plan: str, seed: int, variant: str = "") -> str:
+    """Return the name of the file of a simulated cluster."""
+    return f"{Path(plan).stem}{f'-{variant}' if variant else ''}-{seed}.trace.ndjson"
+
+
+def cluster_trace(
+    plan: str, seed: int, events: int, system: System | None = None, variant: str = ""
+) -> tuple[Header, Iterator[Event]]:
+    """Simulate one cluster while its events are read; arguments and exceptions are those of write_cluster."""
+    owner, simulator = simulators().get(plan) or _simulator_of(system or next(iter(SYSTEMS.values())))
+    header, run = simulator.cluster(plan, seed, events, variant)
+    return msgspec.structs.replace(header, spec_hash=spec_hash(owner)), run
 
 
 def _simulator_of(system: System) -> tuple[System, Simulator]:
@@ -68,10 +88,16 @@ def import_trace(
     for file in files:
         if path.exists() and file.samefile(path):
             raise OverwritingError(f"{path}: the trace would overwrite what it is made of")
+    imported = imported_trace(files, untold, say)
+    return write_trace(path, imported.header, imported.events), imported.summary
+
+
+def imported_trace(recorded: Path | Sequence[Path], untold: Untold = ALL_TOLD, say: Say = silent) -> Imported:
+    """Import raw input as import_trace does, without writing it: the header tells the hash of the spec."""
+    files = [recorded] if isinstance(recorded, Path) else list(recorded)
     system, _ = raw_format(files[0])
     imported = imported_file(files, untold, say)
-    header = msgspec.structs.replace(imported.header, spec_hash=spec_hash(system))
-    return write_trace(path, header, imported.events), imported.summary
+    return replace(imported, header=msgspec.structs.replace(imported.header, spec_hash=spec_hash(system)))
 
 
 def imported_file(recorded: Path | Sequence[Path], untold: Untold = ALL_TOLD, say: Say = silent) -> Imported:

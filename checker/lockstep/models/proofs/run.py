@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from lockstep.base.extras import extra
-from lockstep.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
 
 #: Lemmas by name: the module that has a function of the lemma's name, which takes the milliseconds of one question.
 Lemmas: TypeAlias = Mapping[str, str]
@@ -16,7 +16,7 @@ Lemmas: TypeAlias = Mapping[str, str]
 #: The lemmas on what spec/common says of quorums.
 OF_QUORUMS: Lemmas = MappingProxyType(
     {
-        name: f"lockstep.proofs.{name}"
+        name: f"lockstep.models.proofs.{name}"
         for name in (
             "quorum_rules_equal",
             "quorum_rules_equal_any_size",

@@ -16,7 +16,7 @@ from typing import Any
 
 import z3
 
-from lockstep.proofs.proof import Proof, ProofVerdict
+from lockstep.models.proofs.proof import Proof, ProofVerdict
 
 NODE_COUNTS = tuple(range(1, 10))
 """The group sizes a lemma is proved for where it is not proved for every size."""

@@ -1,0 +1,31 @@
+"""All stages, one after the other."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from lockstep.base.progress import Say, silent
+from lockstep.pipeline.against import Against
+from lockstep.pipeline.stages.check import check
+from lockstep.pipeline.stages.coverage import cover
+from lockstep.pipeline.stages.generate import Clusters, generate
+from lockstep.pipeline.stages.ingest import Files, ingest
+from lockstep.pipeline.stages.report import Report, report
+from lockstep.pipeline.store.store import Store
+
+
+def run_all(
+    spark: SparkSession, store: Store, run: str, of: Clusters | Files, against: Against, say: Say = silent
+) -> Report:
+    """Simulate clusters, or read files, into a run, check them, and report; what is in the store is not done again.
+
+    Raises BadInputError as ingest does, StageFailed where a batch of a stage cannot be finished.
+    """
+    if isinstance(of, Clusters):
+        generate(spark, store, run, of, say)
+    else:
+        ingest(spark, store, run, of, say)
+    check(spark, store, run, against, say)
+    cover(spark, store, run, say)
+    say("report")
+    return report(spark, store, run)

@@ -1,0 +1,97 @@
+"""The stage that counts what traces reach of the protocol: a check cannot see a step that is never taken."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.progress import Say, silent
+from lockstep.pipeline.batches import Done, Stage
+from lockstep.pipeline.replay import simulated
+from lockstep.pipeline.store.schema import TABLES, ddl
+from lockstep.pipeline.store.store import Batch, Store, hash_of
+from lockstep.pipeline.traces import TraceLines, survey, traces_of, whole_traces
+from lockstep.systems.opening import opened
+from lockstep.systems.specs import system_of
+from lockstep.systems.system import Reached, System
+from lockstep.trace.format import Event, Trace
+
+#: The kind and the name of the row that every trace has; its `times` is the number of events.
+EVENTS = ("trace", "events")
+
+#: The kind of the row of a trace of which the actions alone could be counted; its name is the reason.
+NOT_COUNTED = "not counted"
+
+
+def cover(spark: SparkSession, store: Store, run: str, say: Say = silent) -> None:
+    """Count what each trace of a run reaches; batches that were counted are not counted again.
+
+    A trace that is malformed reaches nothing, and has no row. Raises StageFailed where a batch cannot be finished.
+    """
+    made_with = hash_of(version("lockstep-raft"))
+    made = {each.made_with(made_with): each for each in store.batches("lines", run)}
+    store.sweep("reached", run)
+    there = {(each.variant, each.name) for each in store.batches("reached", run)}
+    todo = [batch for batch in made if (batch.variant, batch.name) not in there]
+
+    def work(batch: Batch) -> Done:
+        store.supersede("reached", run, batch)
+        rows = store.read(spark, "lines", run, [made[batch]])
+        known = survey(rows)
+        reached = whole_traces(spark, rows, known).mapInArrow(_count, ddl(TABLES["reached"]))
+        store.write(reached, "reached", run, batch)
+        return Done(len(known), sum(each.lines for each in known.values()))
+
+    Stage("coverage", len(made), len(made) - len(todo), say).run(todo, work)
+
+
+def _count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Count in a task what the traces of a partition reach: rows of lines -> rows of reached."""
+    for lines in traces_of(batches):
+        rows = list(_rows(lines))
+        if rows:
+            yield pa.RecordBatch.from_pylist(rows, schema=TABLES["reached"])
+
+
+def _rows(lines: TraceLines) -> Iterator[dict[str, object]]:
+    cluster = simulated(lines.source)
+    try:
+        trace = opened(lines, lines.trace)
+        times, events = _counted(trace, system_of(trace.header, lines.trace))
+    except BadInputError:  # its verdict says so
+        return
+    plan = " ".join(filter(None, (cluster.plan, cluster.variant))) if cluster else ""
+    for (kind, name), count in (*times.items(), (EVENTS, events)):
+        yield {"trace": lines.trace, "plan": plan, "kind": kind, "name": name, "times": count}
+
+
+def _counted(trace: Trace, system: System) -> tuple[Counter[Reached], int]:
+    """Return what a trace reaches, with how often, and how many events it has.
+
+    Of a trace that shows less than a simulated cluster does, its actions are counted, and NOT_COUNTED says why no more.
+    """
+    actions: Counter[str] = Counter()
+
+    def events() -> Iterator[Event]:
+        for _, event in trace:
+            actions[event.action] += 1
+            yield event
+
+    rest = events()
+    try:
+        times = Counter(system.reached(rest) if system.reached else ())
+    except BadInputError:
+        raise
+    except Exception as error:
+        times = Counter({(NOT_COUNTED, f"{type(error).__name__}: {error}"): 1})
+    for _ in rest:
+        pass
+    for action, count in actions.items():
+        if not {("action", action), ("fault", action)} & times.keys():
+            times["fault" if action in system.faults else "action", action] = count
+    return times, actions.total()

@@ -1,0 +1,139 @@
+"""The stage that reports on a run: what its tables say, and whether they are whole.
+
+Only sums and samples are collected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from lockstep.base.verdict import Verdict, worst
+from lockstep.pipeline.stages.coverage import NOT_COUNTED
+from lockstep.pipeline.stages.floors import floor_record, judged, never_taken, summed
+from lockstep.pipeline.stages.gaps import gaps
+from lockstep.pipeline.store.store import Store
+
+#: So many of what is not as it should be are told one by one.
+_FEW = 50
+
+_FINDING = "array<struct<kind: string, name: string, line: bigint>>"
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run came to.
+
+    `variants` tells of each variant how many traces, events, values compared and seconds of checking there are, and
+    how many traces got each verdict (`verdicts`) and each that counts (`judged`); `properties` which properties fail in
+    how many traces; `failures` the first of the traces that do not hold, with the command that replays each; `gaps`
+    what is not there and should be; `dead_letters` how many there are, and the first; `coverage` what the traces reach,
+    by plan, `floors` whether it is enough, and `never_taken` the actions of the specs that no trace takes.
+    """
+
+    run: str
+    verdict: Verdict = Verdict.INCONCLUSIVE
+    variants: list[dict[str, Any]] = field(default_factory=list)
+    properties: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    coverage: list[dict[str, Any]] = field(default_factory=list)
+    floors: list[dict[str, Any]] = field(default_factory=list)
+    never_taken: list[str] = field(default_factory=list)
+    dead_letters: dict[str, Any] = field(default_factory=lambda: {"count": 0, "first": []})
+
+    @property
+    def traces(self) -> int:
+        """How many verdicts there are."""
+        return sum(each["traces"] for each in self.variants)
+
+    def as_json(self) -> str:
+        """Return the report as JSON, one object."""
+        return json.dumps({**asdict(self), "exit_code": self.verdict.exit_code}, indent=2)
+
+
+def report(spark: SparkSession, store: Store, run: str) -> Report:
+    """Report on a run, and write the report into the store, as JSON and as Markdown."""
+    from lockstep.pipeline.stages.markdown import as_markdown
+
+    found = Report(run)
+    verdicts = store.read(spark, "verdicts", run, store.batches("verdicts", run))
+    _sum_up(found, verdicts)
+    found.gaps = list(gaps(spark, store, run))
+    _count_dead_letters(found, spark, store)
+    _cover(found, spark, store, verdicts)
+    found.verdict = _verdict(found)
+    folder = store.place / "_reports" / f"run={run}"
+    (folder / "report.json").write(found.as_json().encode() + b"\n")
+    (folder / "report.md").write(as_markdown(found).encode())
+    return found
+
+
+def _sum_up(found: Report, verdicts: DataFrame) -> None:
+    sums = [sql.sum(each).alias(each) for each in ("events", "steps", "observed", "seconds")]
+    for row in (
+        verdicts.groupBy("variant", "verdict", "judged").agg(sql.count(sql.lit(1)).alias("traces"), *sums).collect()
+    ):
+        _add(found, row.asDict())
+    findings = verdicts.select("variant", sql.explode(sql.from_json("findings", _FINDING)).alias("finding"))
+    failed = findings.where("finding.kind = 'property'").groupBy("variant", sql.col("finding.name").alias("property"))
+    found.properties = [
+        row.asDict()
+        for row in failed.agg(sql.count(sql.lit(1)).alias("traces")).orderBy("variant", "property").collect()
+    ]
+    columns = ("variant", "trace", "verdict", "judged", "reason", "replay")
+    failing = verdicts.where(sql.col("judged") != str(Verdict.HOLDS)).select(*columns)
+    found.failures = [row.asDict() for row in failing.orderBy("judged", "variant", "trace").limit(_FEW).collect()]
+
+
+def _add(found: Report, row: Mapping[str, Any]) -> None:
+    known = next((each for each in found.variants if each["variant"] == row["variant"]), None)
+    if known is None:
+        known = {"variant": row["variant"], "verdicts": {}, "judged": {}}
+        known |= dict.fromkeys(("traces", "events", "steps", "observed", "seconds"), 0)
+        found.variants.append(known)
+    for name in ("traces", "events", "steps", "observed", "seconds"):
+        known[name] += row[name]
+    for name in ("verdict", "judged"):
+        counts = known["verdicts" if name == "verdict" else name]
+        counts[row[name]] = counts.get(row[name], 0) + row["traces"]
+    found.variants.sort(key=lambda each: str(each["variant"]))
+
+
+def _count_dead_letters(found: Report, spark: SparkSession, store: Store) -> None:
+    dead = store.read(spark, "dead_letters", found.run, store.batches("dead_letters", found.run))
+    first = dead.select("source", "line", "reason").orderBy("source", "line").limit(_FEW).collect()
+    found.dead_letters = {"count": dead.count(), "first": [row.asDict() for row in first]}
+
+
+def _cover(found: Report, spark: SparkSession, store: Store, verdicts: DataFrame) -> None:
+    """Sum up what was reached, hold it against the floors, and find the actions that no trace takes."""
+    counted = store.batches("reached", found.run)
+    lines = store.batches("lines", found.run)
+    found.coverage = summed(store.read(spark, "reached", found.run, counted))
+    for each in found.coverage:
+        if each["kind"] == NOT_COUNTED and each["plan"]:
+            found.gaps.append(f"{each['traces']:,} clusters of {each['plan']} were not counted: {each['name']}")
+    found.floors = [floor_record(each) for each in judged(found.coverage)]
+    if counted:
+        one_of_each = verdicts.where("spec != ''").groupBy("spec").agg(sql.min("trace").alias("trace"))
+        headers = store.read(spark, "lines", found.run, lines).where("seq = 0").join(one_of_each, "trace")
+        found.never_taken = never_taken(found.coverage, headers.select("trace", "bytes").collect())
+    simulated = any(noted["stage"] == "generate" for noted in store.inputs(found.run))
+    if simulated and (missing := {each.name for each in lines} - {each.of for each in counted}):
+        found.gaps.append(f"of {len(missing):,} batches of lines it was not counted what they reach")
+
+
+def _verdict(found: Report) -> Verdict:
+    parts = [Verdict(word) for each in found.variants for word in each["judged"]]
+    parts += [Verdict(each["verdict"]) for each in found.floors]
+    if found.gaps:
+        parts.append(Verdict.INCONCLUSIVE)
+    if found.dead_letters["count"]:
+        parts.append(Verdict.MALFORMED)
+    return worst(parts)
