@@ -35,7 +35,7 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value
 
 #: So many steps are shown before what is wrong, or before the end, and so many after it.
-BEFORE, AFTER = 1_500, 500
+BEFORE, AFTER = 1_500, 501
 
 
 class NothingToViewError(BadInputError):
