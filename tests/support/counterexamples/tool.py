@@ -71,7 +71,7 @@ CHOSEN = (
         ("PushTermCheck", "CommittedEntriesStayProp", "stale_term_push_bug"),
         ("LateTruncate", "CommittedEntriesStayProp", "late_truncate_bug"),
         ("CommitPastEnd", "IndexOrder", "commit_past_end_bug"),
-        ("StaleCompareIndex", "CommittedEntriesStayProp", "stale_compare_index_bug"),
+        ("StaleCompareIndex", "LeaderCompleteness", "stale_compare_index_bug"),
         ("RepeatedPush", None, "repeated_push_bug"),
     ),
     *_chosen(
