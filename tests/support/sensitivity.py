@@ -24,7 +24,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tlc.parse import cfg_section
 
 #: A graph with more distinct states than this is not searched.
-LARGEST = 6_000
+LARGEST = 60_000
 
 #: The kind of a violation by a whole behaviour.
 OF_BEHAVIOURS = "temporal property"
