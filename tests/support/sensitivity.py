@@ -7,6 +7,7 @@ tables.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import tempfile
@@ -65,6 +66,7 @@ def cfg_of(system: str, name: str) -> str:
     return models.files(models.model(name))[1].read_text(encoding="utf-8")
 
 
+@functools.cache
 def asked_of(system: str, name: str) -> Asked:
     """Return what is asked of a model: what a trace is checked for, and what the system's models name besides.
 
