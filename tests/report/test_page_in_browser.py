@@ -127,6 +127,18 @@ def test_a_message_tells_its_fields(opened: Page) -> None:
     assert "sent by step " in told
 
 
+def test_the_question_mark_tells_the_keys_and_what_the_signs_mean(opened: Page) -> None:
+    assert not opened.is_visible("#keys")
+    opened.keyboard.press("?")
+    assert opened.is_visible("#keys")
+    assert opened.get_attribute("#help", "aria-expanded") == "true"
+    told = opened.inner_text("#keys")
+    signs = set(opened.locator("#canvas .glyph").all_text_contents()) - {"down"}
+    assert signs
+    assert [sign for sign in signs if sign not in told] == []
+    assert all(key in told for key in ("Home", "End", "n, p", "/ search", "#step="))
+
+
 def test_dark_mode_follows_the_system_and_a_key(browser: Browser, files: dict[str, Path]) -> None:
     tab = browser.new_page(color_scheme="dark")
     tab.goto(files["published"].as_uri())
