@@ -71,6 +71,13 @@ def test_the_wheel_holds_the_exercises_of_the_course(unpacked: Path) -> None:
     assert files(unpacked / "lockstep" / "_course") == files(paths.course_dir())
 
 
+def test_the_wheel_holds_what_pages_are_made_of(unpacked: Path) -> None:
+    inside = Path("lockstep", "report", "page", "static")
+    names = {file.name for file in (ROOT / "checker" / inside).iterdir()}
+    assert {"page.html", "page.css", "page.js", "play.html", "play.css", "play.js"} <= names
+    assert {file.name for file in (unpacked / inside).iterdir()} == names
+
+
 def test_the_wheel_holds_nothing_but_the_two_packages_and_its_metadata(unpacked: Path) -> None:
     top = {entry.name for entry in unpacked.iterdir() if not entry.name.endswith(".dist-info")}
     assert top == {"lockstep", "raftref"}

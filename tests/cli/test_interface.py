@@ -203,6 +203,31 @@ def test_junit_has_a_case_for_each_trace_and_counts_what_failed(folder: Path) ->
     assert "truncated" in (error.get("message") or "")
 
 
+#: What may stand in a report, as the reader of Jenkins has it: the elements within each, and its attributes.
+JUNIT = {
+    "testsuite": ({"testcase"}, {"name", "tests", "failures", "errors", "time"}),
+    "testcase": ({"failure", "error", "system-out"}, {"classname", "name", "time"}),
+    "failure": (set(), {"type", "message"}),
+    "error": (set(), {"type", "message"}),
+    "system-out": (set(), set()),
+}
+
+
+def test_junit_has_the_elements_and_attributes_that_its_readers_know_and_numbers_where_they_want_them(
+    folder: Path,
+) -> None:
+    done = lockstep("check", "--format", "junit", "good.ndjson", "lied.ndjson", "within", cwd=folder)
+    suite = ElementTree.fromstring(done.stdout)
+    assert suite.tag == "testsuite"
+    for element in suite.iter():
+        within, attributes = JUNIT[element.tag]
+        assert {each.tag for each in element} <= within
+        assert set(element.keys()) == attributes
+        assert all(float(element.get(name, "0")) >= 0 for name in ("tests", "failures", "errors", "time"))
+    cases = suite.findall("testcase")
+    assert len({case.get("name") for case in cases}) == len(cases) == int(suite.get("tests", ""))
+
+
 def test_hostile_text_leaves_junit_well_formed() -> None:
     text = "]]><script>\x00\x1b[31m\ud800 & \"'"
     found = Finding("shows", "LS202", text, 2, 0, text, text, (text,))

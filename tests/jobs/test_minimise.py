@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -19,6 +20,7 @@ from lockstep.conformance.minimise.past import Told, causes, take_told
 from lockstep.conformance.minimise.rebinding import Rebinding, Step, distance
 from lockstep.conformance.minimise.runs import Replay, Run
 from lockstep.jobs.minimise import Minimised, NothingToMinimiseError, minimise, shortest_known
+from lockstep.jobs.play.course.planting import Method
 from lockstep.systems.own.traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
 from lockstep.systems.specs import compiled
@@ -28,6 +30,7 @@ from lockstep.tla.values.kinds import Fcn, Value, as_fcn
 from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines, write_trace
 from lockstep_command import lockstep
 from places import SPECS
+from sampling import sampled
 
 #: Clusters with flaws, each with the events after which a property is violated: in both systems, in few steps.
 DLEDGER, RAFT = ("published", 10, 64), ("raft_whole_published", 23, 95)
@@ -320,6 +323,55 @@ def test_what_leaves_the_spec_is_cut_and_leaves_it_at_the_same_action() -> None:
     assert deviation is not None
     assert (deviation.code, deviation.name, deviation.action) == ("LS202", "committedIndex", lied.action)
     assert "LS202" in found.wrong
+
+
+# ---- A reference that leaves the spec ----
+
+#: A method of each reference, an expression in it, what is planted in its place, and a cluster that shows it.
+PLANTED = {
+    "DLedger": (
+        ("raftref.dledger.storage.ledger_store", "LedgerStore.update_committed_index"),
+        ("min(new_index, self.end_index)", "max(new_index, self.end_index)"),
+        ("ordered", 7, 150),
+    ),
+    "HashicorpRaft": (
+        ("raftref.hashicorp.leader.commitment", "Commitment.recalculate"),
+        ("(len(matched) - 1) // 2", "0"),
+        ("raft", 2, 200),
+    ),
+}
+
+
+def deviation(header: Header, events: Iterable[Event], spec: Spec, system: System) -> tuple[str, str, str, int]:
+    """How events leave the spec, and at which of them, counted from 1; nothing where they do not."""
+    found = verdict(header, events, spec, system).deviation
+    return ("", "", "", 0) if found is None else (found.code, found.name, found.action, found.line - 1)
+
+
+@pytest.mark.parametrize("name", sampled(PLANTED, ["DLedger"]))
+def test_a_reference_that_leaves_the_spec_takes_fewer_steps_again(name: str) -> None:
+    (module, method), (there, other), (plan, seed, count) = PLANTED[name]
+    system, simulator = simulators()[plan]
+    with Method(module, method).planted(there, ast.parse(other, mode="eval").body):
+        header, run = simulator.cluster(plan, seed, count)
+        told, spec = list(run), compiled(system, header, plan)
+        found = minimise(opened(header, told), spec, system)
+        assert found.is_again
+        assert found.is_minimal
+        # It is what the reference tells, and without any step the reference does not leave the spec so any more.
+        assert list(simulator.again(header, found.events)) == list(found.events)
+        wanted = deviation(found.header, found.events, spec, system)
+        for place in range(len(found.events)):
+            rest = [*found.events[:place], *found.events[place + 1 :]]
+            assert deviation(header, simulator.again(header, rest), spec, system)[:3] != wanted[:3]
+    at = deviation(header, told, spec, system)
+    assert wanted == (*at[:3], len(found.events))
+    assert found.first == at[3]
+    # Without what was planted the reference does not do so, and what it did is only cut.
+    cut = minimise(opened(header, told), spec, system)
+    assert cut.is_cut
+    assert not cut.is_again
+    assert len(found.events) < len(cut.events)
 
 
 # ---- What there is nothing to do for, and budgets ----

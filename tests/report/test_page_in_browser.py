@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -19,6 +20,11 @@ from lockstep.systems.traces import write_cluster
 from pages import COUNTS_TOO_FAR, HOSTILE, counter, hostile_trace, page_of
 from places import ROOT
 from screenshots import FOLDER, SHOTS, page_with
+
+_NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+#: Of each line of names in a log, its text, where it ends, and how wide its drawing is.
+_LABELS = """() => [...document.querySelectorAll(".log text.label")].map((each) =>
+  [each.textContent, each.getBBox().x + each.getBBox().width, each.ownerSVGElement.width.baseVal.value])"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
@@ -121,6 +127,18 @@ def test_a_message_tells_its_fields(opened: Page) -> None:
     assert "sent by step " in told
 
 
+def test_the_question_mark_tells_the_keys_and_what_the_signs_mean(opened: Page) -> None:
+    assert not opened.is_visible("#keys")
+    opened.keyboard.press("?")
+    assert opened.is_visible("#keys")
+    assert opened.get_attribute("#help", "aria-expanded") == "true"
+    told = opened.inner_text("#keys")
+    signs = set(opened.locator("#canvas .glyph").all_text_contents()) - {"down"}
+    assert signs
+    assert [sign for sign in signs if sign not in told] == []
+    assert all(key in told for key in ("Home", "End", "n, p", "/ search", "#step="))
+
+
 def test_dark_mode_follows_the_system_and_a_key(browser: Browser, files: dict[str, Path]) -> None:
     tab = browser.new_page(color_scheme="dark")
     tab.goto(files["published"].as_uri())
@@ -129,6 +147,62 @@ def test_dark_mode_follows_the_system_and_a_key(browser: Browser, files: dict[st
     colours.append(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
     tab.close()
     assert colours == ["rgb(20, 24, 30)", "rgb(255, 255, 255)"]
+
+
+def test_on_paper_dark_is_light_and_what_is_operated_is_gone(browser: Browser, files: dict[str, Path]) -> None:
+    tab = browser.new_page(color_scheme="dark")
+    tab.goto(files["published"].as_uri() + "#step=100")
+    assert tab.is_visible("#controls")
+    tab.emulate_media(media="print", color_scheme="dark")
+    shown = [
+        tab.evaluate(f"getComputedStyle(document.querySelector('{at}')).{what}")
+        for at, what in [("body", "backgroundColor"), ("body", "color"), (".log rect.t0, .log rect.t1", "fill")]
+    ]
+    assert shown[:2] == ["rgb(255, 255, 255)", "rgb(28, 36, 48)"]
+    assert shown[2] in ("rgb(230, 233, 238)", "rgb(207, 227, 255)")
+    assert not tab.is_visible("#controls")
+    assert tab.is_visible("#canvas")
+    assert tab.is_visible("#nodes")
+    tab.close()
+
+
+@pytest.mark.parametrize(("wish", "behaviour"), [("reduce", "auto"), ("no-preference", "smooth")])
+def test_nothing_moves_for_those_who_want_less_motion(
+    wish: Any, behaviour: str, browser: Browser, files: dict[str, Path]
+) -> None:
+    tab = browser.new_page(reduced_motion=wish)
+    tab.goto(files["published"].as_uri())
+    assert tab.evaluate("getComputedStyle(document.getElementById('scroller')).scrollBehavior") == behaviour
+    tab.close()
+
+
+def test_the_names_of_what_points_into_a_log_are_whole_and_stand_within_its_panel(
+    browser: Browser, files: dict[str, Path]
+) -> None:
+    tab = browser.new_page(viewport={"width": 1200, "height": 900})
+    for plan, name in [("published", "waterMark of"), ("raft_whole", "matchIndex of")]:
+        tab.goto(files[plan].as_uri() + "#step=119")
+        labels = tab.evaluate(_LABELS)
+        assert labels
+        assert any(name in text for text, *_ in labels)
+        assert [text for text, end, width in labels if end > width or len(text) > 90] == []
+    tab.close()
+
+
+def test_of_a_long_log_the_beginning_is_drawn_when_one_scrolls_there(opened: Page) -> None:
+    opened.keyboard.press("End")
+    opened.set_viewport_size({"width": 300, "height": 900})
+    opened.evaluate(_NEXT_FRAME)
+    counts = "[...document.querySelectorAll('.log')].map((each) => each.querySelectorAll('text.index').length)"
+    before = opened.evaluate(counts)
+    opened.evaluate("for (const each of document.querySelectorAll('.log')) each.scrollLeft = 0")
+    opened.evaluate(_NEXT_FRAME)
+    assert max(opened.evaluate(counts)) > max(before)
+    whole = opened.evaluate(
+        "[...document.querySelectorAll('.log')].map((each) => [...each.querySelectorAll"
+        "('text.index')].map((text) => Number(text.textContent)).sort((a, b) => a - b))"
+    )
+    assert all(found == list(range(len(found))) for found in whole)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

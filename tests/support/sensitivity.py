@@ -7,6 +7,7 @@ tables.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tlc.parse import cfg_section
 
 #: A graph with more distinct states than this is not searched.
-LARGEST = 6_000
+LARGEST = 60_000
 
 #: The kind of a violation by a whole behaviour.
 OF_BEHAVIOURS = "temporal property"
@@ -65,6 +66,7 @@ def cfg_of(system: str, name: str) -> str:
     return models.files(models.model(name))[1].read_text(encoding="utf-8")
 
 
+@functools.cache
 def asked_of(system: str, name: str) -> Asked:
     """Return what is asked of a model: what a trace is checked for, and what the system's models name besides.
 

@@ -40,7 +40,15 @@ def test_what_the_manifest_says_is_violated_is_violated_on_the_page() -> None:
         assert cells[MODELS[name].violates or ""][name] == VIOLATED
 
 
-@pytest.mark.parametrize("name", sampled(told()[0], ("known_leader_bug",)))
+def affordable() -> list[str]:
+    """The models whose two graphs have no more than 40,000 states together: the two others take half of the time."""
+    sizes = {name: [int(each.replace(",", "")) for each in line.split()[3:5]] for name, line in told()[0].items()}
+    found = [name for name, states in sizes.items() if sum(states) <= 40_000]
+    assert len(found) >= len(sizes) - 2
+    return found
+
+
+@pytest.mark.parametrize("name", sampled(affordable(), ("known_leader_bug",)))
 def test_a_search_of_both_graphs_finds_what_the_page_tells(name: str) -> None:
     entry, (rows, cells) = MODELS[name], told()
     assert entry.twin is not None

@@ -16,6 +16,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
 from lockstep.conformance.compare import to_tree
 from lockstep.conformance.interface import Interface
+from lockstep.conformance.minimise.again import Again
 from lockstep.conformance.minimise.past import Told, cut_to_past, take_told
 from lockstep.conformance.minimise.rebinding import Rebinding, Step
 from lockstep.conformance.minimise.runs import Replay, Run, Search
@@ -34,6 +35,8 @@ __all__ = ["Minimised", "NothingToMinimiseError", "minimise", "shortest_known"]
 
 #: How a system that has a flaw is told in the header of its traces.
 _PUBLISHED = "published"
+#: How a trace of a Python reference is told in its header.
+_REFERENCE = "raftref"
 
 T = TypeVar("T")
 
@@ -53,7 +56,7 @@ class Minimised:
     `wrong` says what is wrong with both, and `properties` names what they violate, if it is that. `given` is the number
     of events of the one that was given, and `first` of its steps up to what is wrong. `is_minimal`: no part can go;
     else the time was over before that was known. `is_cut`: it is a part of the given one, and every value is as it was
-    told. `tried`: so many runs were tried.
+    told. `is_again`: the reference took its steps again, and this is what it told. `tried`: so many runs were tried.
     """
 
     header: Header
@@ -65,6 +68,7 @@ class Minimised:
     is_minimal: bool
     is_cut: bool
     tried: int
+    is_again: bool = False
 
 
 def minimise(
@@ -79,20 +83,22 @@ def minimise(
     """Return a 1-minimal trace with the same verdict.
 
     A trace that violates properties is taken again on the spec, step by step, without the steps that can go. One that
-    leaves the spec, or was imported from a recording, tells what a system did: it is cut to what happened before.
+    leaves the spec, or was imported from a recording, tells what a system did: it is cut to what happened before; but
+    where it is of a reference that does the same again, that takes fewer and fewer of its steps.
     Arguments: `trace`, opened; `spec`, compiled for it; `only`, the property that is to stay violated, if not what the
     first finding says; `deadline`, after which the shortest so far is returned.
     Raises NothingToMinimiseError where nothing is wrong, TraceError and UnreadableError where the trace is malformed,
     NoVerdictError where the check came to none.
     """
-    told = _Listed(trace.source, tuple(Watched(trace, say, deadline)))
+    told = _Listed(trace.source, tuple(Watched(trace, say, deadline)), trace.header)
     interface = system.interface(spec)
     verdict = _refused_unless_violated(check_trace(told, spec, interface), only)
     check = TraceCheck(told, spec, interface)
     properties = None if only is None else {only}
-    is_cut = any(event.line is not None for _, event in told) or (
-        only is None and verdict.findings[0].kind != "property"
-    )
+    leaves = only is None and verdict.findings[0].kind != "property"
+    is_cut = any(event.line is not None for _, event in told) or leaves
+    if leaves and (again := _run_again(told, verdict, spec, system, deadline, say)) is not None:
+        return again
     if is_cut:
         all_told = [Told(place, line, event) for place, (line, event) in enumerate(told)]
         whole = _until_wrong(Replay(spec, partial(take_told, check), properties), check, all_told)
@@ -122,12 +128,52 @@ def minimise(
     return found
 
 
+def _run_again(
+    told: _Listed, verdict: TraceVerdict, spec: Spec, system: System, deadline: Deadline, say: Say
+) -> Minimised | None:
+    """Let the reference take fewer steps again; None where the trace is of something else, or it does otherwise now."""
+    if system.simulator is None or told.header.system != _REFERENCE or any(event.line for _, event in told):
+        return None
+    simulator, wanted, interface = system.simulator, _first(verdict), system.interface(spec)
+
+    def run(steps: Sequence[Event]) -> Sequence[Event]:
+        return list(simulator.again(header, steps))
+
+    def cut(events: Sequence[Event]) -> Sequence[Event] | None:
+        found = check_trace(_Listed("", tuple(enumerate(events, 2)), header), spec, interface)
+        is_same = found.verdict is Verdict.VIOLATED and _first(found) == wanted
+        return events[: found.findings[0].line - 1] if is_same else None
+
+    constants = {} if system.constants is None else system.constants.defaults
+    header = msgspec.structs.replace(told.header, constants={**constants, **told.header.constants})
+    first = verdict.findings[0]
+    steps = [event for line, event in told if line <= first.line]
+    search = Again(run, cut, deadline, say)
+    if not search.begin(steps):
+        return None
+    is_minimal = search.shorten()
+    origin = f"minimised by running the reference again, from: {told.header.origin or 'a trace'}"
+    return Minimised(
+        header=msgspec.structs.replace(told.header, origin=origin),
+        events=tuple(search.best),
+        wrong=f"leaves the spec at {first.action} ({first.code})",
+        properties=(),
+        given=len(told.events),
+        first=len(steps),
+        is_minimal=is_minimal,
+        is_cut=False,
+        tried=search.tried,
+        is_again=True,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """The events of a trace, read; `source` names its file."""
+    """The events of a trace, read; `source` names its file, `header` stands before them."""
 
     source: str
     events: Sequence[tuple[int, Event]]
+    header: Header
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         return iter(self.events)
@@ -221,7 +267,7 @@ def _header(header: Header, system: System, is_cut: bool) -> Header:
 
 def _confirm(found: Minimised, given: TraceVerdict, spec: Spec, interface: Interface, only: str | None) -> None:
     """Check what was found as any trace is; raise RuntimeError where the verdict is another one."""
-    again = check_trace(_Listed("", tuple(enumerate(found.events, 2))), spec, interface)
+    again = check_trace(_Listed("", tuple(enumerate(found.events, 2)), found.header), spec, interface)
     if only is not None:
         is_same = only in again.violations and again.violations[only].seq == found.events[-1].seq
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -47,6 +47,33 @@ class Trial(Protocol):
         """Take an action on a copy; the event, and what each other node shows then; None where it is refused."""
 
 
+class Group(Protocol):
+    """A cluster that takes the steps that it is told."""
+
+    def enabled(self, node: str, action: str, *args: Any) -> bool:
+        """Tell whether a node may take an action now."""
+
+    def take(self, node: str, action: str, *args: Any) -> dict[str, Any]:
+        """Take it, and return the event."""
+
+
+class Started(Protocol):
+    """A cluster that has just begun, and reads the steps of a trace."""
+
+    @property
+    def cluster(self) -> Group:
+        """The cluster; what is taken changes it."""
+
+    def parameters(self, action: str) -> tuple[str, ...] | None:
+        """Return the parameters of an action, None where no node and no network has it."""
+
+    def read(self, name: str, value: Any) -> Any:
+        """Read an argument as an event has it."""
+
+    def under_way(self) -> Iterator[Mapping[str, Any]]:
+        """Yield every message, as an event has it: under way, or waiting at a node."""
+
+
 P = TypeVar("P", bound=Plan)
 S = TypeVar("S", bound=Schedule)
 
@@ -61,7 +88,8 @@ class Simulation(Generic[P, S]):
     """What simulates clusters of a reference.
 
     `from_dict` makes a plan of its fields, `load_plan` reads one in a file; `constants` are those of the header for a
-    plan; `begin` starts a cluster with a seed; `trial` is one between two events.
+    plan; `begin` starts a cluster with a seed; `trial` is one between two events; `started` is one that has just begun,
+    as a header describes it.
     """
 
     from_dict: Callable[[Mapping[str, Any]], P]
@@ -69,6 +97,7 @@ class Simulation(Generic[P, S]):
     constants: Callable[[P], Mapping[str, Any]]
     begin: Callable[[int, P], S]
     trial: Callable[[S], Trial]
+    started: Callable[[Header], Started]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +123,7 @@ class Reference(Generic[P, S]):
             kept=frozenset(kept),
             cluster=self.cluster,
             asked=self.asked,
+            again=self.again,
             variants=tuple(self.variants),
             flawed_variants=frozenset(self.variants) & {PUBLISHED},
         )
@@ -150,6 +180,39 @@ class Reference(Generic[P, S]):
             if event is None:
                 return
             yield event_of(event), _Asked(simulation.trial(schedule))
+
+    def again(self, header: Header, steps: Iterable[Event]) -> Iterator[Event]:
+        """Take steps in a new cluster, and yield what it tells of them; those that it refuses are left out.
+
+        A message that is not there any more is replaced by the one of its kind, between the same nodes, that differs in
+        the fewest fields from it, the first of these.
+        """
+        started = self.simulation().started(header)
+        for step in steps:
+            args = _taken(started, step)
+            if args is not None:
+                yield event_of(started.cluster.take(step.node, step.action, *args))
+
+
+def _taken(started: Started, step: Event) -> list[Any] | None:
+    """Return arguments with which a step can be taken now, its own if that may be."""
+    names = started.parameters(step.action)
+    if names is None or not set(names) <= step.args.keys():
+        return None
+    told = step.args.get("m")
+    for message in [told] if not isinstance(told, Mapping) else [told, *_like(told, started.under_way())]:
+        args = [started.read(name, message if name == "m" else step.args[name]) for name in names]
+        if started.cluster.enabled(step.node, step.action, *args):
+            return args
+    return None
+
+
+def _like(told: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the messages of the same kind between the same nodes, those first that differ in the fewest fields."""
+    alike = [
+        each for each in others if all(each.get(name) == told.get(name) for name in ("kind", "type", "src", "dst"))
+    ]
+    return sorted(alike, key=lambda each: sum(told.get(name) != value for name, value in each.items()))
 
 
 class _Asked:

@@ -91,7 +91,8 @@ class Simulator:
 
     `plans` are the names of the plans; `verified` those that `lockstep verify` runs; in those that are `flawed` a
     property may fail, but for those that are `kept` with every flaw. `cluster` runs a plan (a name, or the file of
-    one) with a seed for so many events; `asked` does, too, and lets every action be tried after each step.
+    one) with a seed for so many events; `asked` does, too, and lets every action be tried after each step. `again`
+    takes the steps of a trace once more, in a cluster as its header describes it, without those that are refused.
     `variants` are other forms of the flaws that a named plan can be run with, and `flawed_variants` those of them in
     which a property may fail.
     """
@@ -102,6 +103,7 @@ class Simulator:
     kept: frozenset[str]
     cluster: RunsCluster
     asked: Callable[[str, int, int], tuple[Header, Run]]
+    again: Callable[[Header, Iterable[Event]], Iterator[Event]]
     variants: tuple[str, ...] = ()
     flawed_variants: frozenset[str] = frozenset()
 

@@ -32,7 +32,7 @@ class Branch:
         held: the conjuncts before it, all true, in order.
         failed: the conjunct that is false.
         left: the left side's value, as a 1-tuple, if the conjunct is a comparison.
-        right: the right side's value, likewise.
+        right: the right side's value, likewise; None of a set that no state is asked for.
         bound: the variables that quantifiers within the action had bound.
         error: what evaluation said, if the conjunct has no value.
         failing: for how many elements it is false, if it is to hold for all of a set; of more than a thousand, so many.
@@ -49,8 +49,9 @@ class Branch:
     def __str__(self) -> str:
         """Write it for a reader."""
         lines = [f"{self.failed.loc}: {' '.join(self.failed.text.split())}"]
-        if self.left is not None and self.right is not None:
+        if self.left is not None:
             lines.append(f"  left:  {format_value(self.left[0])}")
+        if self.right is not None:
             lines.append(f"  right: {format_value(self.right[0])}")
         lines.extend(f"  with {name} = {format_value(value)}" for name, value in self.bound)
         if self.error is not None:
@@ -98,9 +99,9 @@ class Tracer:
         """Note the verdict on a conjunct without sides."""
         return self._note(number, holds, None, None)
 
-    def compare(self, number: int, holds: bool, left: Value, right: Value) -> bool:
-        """Note the verdict on a comparison."""
-        return self._note(number, holds, (left,), (right,))
+    def compare(self, number: int, holds: bool, left: Value, *right: Value) -> bool:
+        """Note the verdict on a comparison; the right side may be left out."""
+        return self._note(number, holds, (left,), (right[0],) if right else None)
 
     def every(self, number: int, failing: Iterator[tuple[Any, ...]]) -> bool:
         """Note the verdict on a conjunct that is to hold for all of a set: it fails for the first that is given.

@@ -21,7 +21,7 @@ from lockstep.tla.compile.blame import SpecFault, blamed, place_of_line
 from lockstep.tla.compile.module.meta import Meta, Temporal
 from lockstep.tla.compile.module.text import MARKER
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.explain import Explanation, Tracer
+from lockstep.tla.explain import Branch, Explanation, Tracer
 from lockstep.tla.liveness.formulas import Formula, formula_of
 from lockstep.tla.parts import PathOf, PropertyPart, part_of
 from lockstep.tla.state import State, state_of
@@ -394,6 +394,29 @@ class Spec:
         except TlaError as error:
             tracer.broke(error)
         return Explanation(action, dict(args), enabled, tracer.branches())
+
+    def explain_property(self, name: str, before: State | None, after: State) -> tuple[Branch, ...]:
+        """Say where a property is false: the parts that are, with what quantifiers bind there, and both sides.
+
+        Args:
+            name: An invariant, or a property of steps.
+            before: The state that the step begins in; None of the first state.
+            after: The state that it is false of, or that the step ends in.
+
+        Returns:
+            The parts; of a conjunction the first, of a disjunction each, and of a set the first element. Nothing where
+            it is true, or cannot be taken apart.
+
+        Raises:
+            TlaError: if a part of it has no value.
+        """
+        tracer = Tracer(self._traced["CONJUNCTS"])
+        for function, of_step in self._meta["reasons"].get(name, ()):
+            if not of_step:
+                self._module[function](tracer, after)
+            elif before is not None:
+                self._module[function](tracer, before, after)
+        return tracer.branches()
 
     @cached_property
     def _traced(self) -> dict[str, Any]:

@@ -121,25 +121,31 @@ def _of(model: str) -> Callable[[Play], None]:
 
 
 def stale_compare_index(play: Play) -> None:
-    """A is deposed while it compares with C, B brings C up, and A goes on where it was."""
+    """A compares x and is deposed, B commits y with all, and A, which leads again, goes on at x: the others cut y."""
     play.elect(A, 1, B, C)
     play.take(A, "AppendAsLeader", "x")
+    play.ask(A, "DoCompare", B)
+    play.ask(A, "DoTruncate", B)
+    play.elect(A, 2, B, C)
+    for peer in (B, C):
+        play.take(A, "DoCompare", peer)
+        play.take(A, "PushTimeOut", peer)
+        play.take(peer, "Lose", next(iter(play.cluster.network.channels[A, peer])))
+    play.elect(B, 3, C)
+    play.take(B, "AppendAsLeader", "y")
+    for action in ("DoCompare", "DoTruncate", "DoAppend"):
+        play.ask(B, action, C)
+    play.take(B, "QuorumAckChecker")
+    play.stand(A, 3)
+    play.take(A, "ChangeToFollower", B)
+    for action in ("DoCompare", "DoCompare", "DoAppend"):
+        play.ask(B, action, A)
+    play.elect(A, 4, B, C)
     for peer in (B, C):
         play.ask(A, "DoCompare", peer)
-        play.ask(A, "DoTruncate", peer)
-    play.take(A, "AppendAsLeader", "y")
-    play.ask(A, "DoAppend", B)
-    play.take(A, "QuorumAckChecker")
-    play.elect(A, 2, C)
-    play.ask(A, "DoCompare", C)
-    play.elect(B, 3, C)
-    play.ask(B, "DoCompare", C)
-    play.ask(B, "DoCompare", C)
-    play.ask(B, "DoAppend", C)
-    play.elect(A, 4, C)
-    play.ask(A, "DoCompare", C)
-    play.take(A, "DoTruncate", C)
-    play.deliver(A, C)
+        play.take(A, "DoTruncate", peer)
+        play.deliver(A, peer)
+    play.elect(B, 5, C)
 
 
 def ledger_end_term(play: Play) -> None:
@@ -272,7 +278,7 @@ WAYS: Mapping[str, Way] = {
     "AckByQuorumIndex": Way(
         _of("ack_by_quorum_index_bug"), {"fifo": True, "grain": {"AtomicQuorumCheck": False, "Clients": True}}
     ),
-    "StaleCompareIndex": Way(stale_compare_index, {"fifo": True}),
+    "StaleCompareIndex": Way(stale_compare_index, {"fifo": True}, ("CommitPastEnd",)),
     "TruncatedTail": Way(truncated_tail, {"fifo": True}),
     "HighTermLaggard": Way(high_term_laggard, {"fifo": True, "grain": {"VoteMessages": True}}),
     "RepeatedPush": Way(

@@ -28,9 +28,9 @@ from lockstep.systems.simulated import event_of
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Event, Header, Trace, trace_lines, write_trace
 from raftref.dledger.simulation import FaultPlan as DLedgerPlan
-from raftref.dledger.switches import REPAIRED, Switches
+from raftref.dledger.switches import REPAIRED
 from raftref.hashicorp.simulation import FaultPlan as HashicorpPlan
-from raftref.hashicorp.switches import Feature, Flaw
+from raftref.hashicorp.switches import Flaw
 
 FOLDER = Path(__file__).parents[3] / "traces" / "counterexamples"
 MANIFEST = FOLDER / "manifest.toml"
@@ -71,7 +71,7 @@ CHOSEN = (
         ("PushTermCheck", "CommittedEntriesStayProp", "stale_term_push_bug"),
         ("LateTruncate", "CommittedEntriesStayProp", "late_truncate_bug"),
         ("CommitPastEnd", "IndexOrder", "commit_past_end_bug"),
-        ("StaleCompareIndex", "CommittedEntriesStayProp", "stale_compare_index_bug"),
+        ("StaleCompareIndex", "LeaderCompleteness", "stale_compare_index_bug"),
         ("RepeatedPush", None, "repeated_push_bug"),
     ),
     *_chosen(
@@ -241,32 +241,9 @@ def row_of(chosen: Chosen) -> Counterexample:
 
 def cluster_of(header: Header) -> tuple[Any, Any]:
     """Return a cluster of the reference as a header describes it, and what reads the arguments of its actions."""
-    from raftref.dledger.simulation import Trial as DLedgerTrial
-    from raftref.dledger.simulation.cluster import Cluster as DLedgerCluster
-    from raftref.hashicorp.simulation import Trial as HashicorpTrial
-
-    told = header.constants
-    if header.spec == "DLedger":
-        names = Switches().constants()
-        grain = {name: value for name, value in told.items() if name not in (*names, "Fifo", "AtomicElection")}
-        fields = {"switches": {name: told[name] for name in names}, "grain": grain}
-        plan = DLedgerPlan.from_dict({"nodes": len(header.nodes), "fifo": told["Fifo"], **fields})
-        cluster = DLedgerCluster(plan)
-        return cluster, DLedgerTrial(cluster)
-    voters, nonvoters = int(told["Voters"]), int(told["Nonvoters"])
-    server_plan = HashicorpPlan(
-        voters=voters,
-        nonvoters=nonvoters,
-        spares=len(header.nodes) - voters - nonvoters,
-        fifo=bool(told["Fifo"]),
-        max_append_entries=int(told["MaxAppendEntries"]),
-        trailing_logs=int(told["TrailingLogs"]),
-        retain_snapshots=int(told["RetainSnapshots"]),
-        features=frozenset(each for each in Feature if told[str(each)]),
-        flaws=frozenset(each for each in Flaw if told[str(each)] == "published"),
-    )
-    servers = hashicorp.Cluster(server_plan)
-    return servers, HashicorpTrial(servers)
+    reference = DLEDGER if header.spec == "DLedger" else HASHICORP
+    trial = reference.simulation().started(header)
+    return trial.cluster, trial
 
 
 def _manifest(rows: Sequence[Counterexample]) -> Iterator[str]:

@@ -58,7 +58,8 @@ def command(
 
     A trace that leaves the spec, or was imported from a recording, tells what a system did. It is only cut: to what
     happened before the event that is wrong, in the order of Lamport, and to whatever else the verdict needs. Every
-    value stays as it was told.
+    value stays as it was told. But where a Python reference left the spec, and still does so when it takes the same
+    steps again, it takes fewer and fewer of them, and what it tells of these is the result.
 
     Where a model of the flaw is known to reach a violation of the same property, its length is told as well: that is
     the shortest within the bounds of the model. The result is accepted by `lockstep check`, with the same first
@@ -130,6 +131,8 @@ def _said(path: Path, found: Minimised, system: System, deadline: Deadline) -> I
     else:
         what = f"{len(found.events):,} steps for {found.first:,} of {found.given:,} events"
         proof = "no step, node, term or value can go"
+    if found.is_again:
+        what, proof = f"{what}, taken again by the reference", "no step and no node can go"
     known = proof if found.is_minimal else f"not known to be minimal: {deadline.spent()}"
     yield f"{path}: {found.wrong}: {what}; {known} ({found.tried:,} runs tried)"
     shortest = shortest_known(system, found.header, found.properties)

@@ -35,7 +35,7 @@ from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value
 
 #: So many steps are shown before what is wrong, or before the end, and so many after it.
-BEFORE, AFTER = 1_500, 500
+BEFORE, AFTER = 1_500, 501
 
 
 class NothingToViewError(BadInputError):
@@ -210,14 +210,25 @@ def properties_of(spec: Spec) -> tuple[str, ...]:
 
 
 def why(name: str, steps: Sequence[Step], subject: Subject) -> Iterator[str]:
-    """Yield for which elements of its quantifiers a property is false at the last step, and its definition."""
+    """Yield for which elements a property is false at the last step, which part of it is, and its definition."""
     spec, after = subject.spec, subject.spec.state(steps[-1].state)
     before = spec.state(steps[-2].state) if len(steps) > 1 else after
     for elements in false_for(spec, name, before, after):
         yield f"false for {', '.join(map(shown, elements))}"
+    yield from _false_parts(spec, name, before if len(steps) > 1 else None, after)
     place = spec.property_places.get(name)
     if place is not None:
         yield from of_spec(subject.texts, place).splitlines()
+
+
+def _false_parts(spec: Spec, name: str, before: State | None, after: State) -> Iterator[str]:
+    """Yield the parts of a property that are false, with the values of both sides and of what quantifiers bind."""
+    try:
+        parts = spec.explain_property(name, before, after)
+    except TlaError:
+        return
+    for part in parts:
+        yield from (f"{'' if place else 'false: '}{line}" for place, line in enumerate(str(part).splitlines()))
 
 
 def false_for(spec: Spec, name: str, before: State, after: State) -> Iterator[tuple[Value, ...]]:

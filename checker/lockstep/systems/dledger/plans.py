@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lockstep.systems.simulated import Reference, Simulation
+from lockstep.trace.format import Header
 from raftref.dledger.switches import FINE, PUBLISHED, REPAIRED, VOTES
 
 if TYPE_CHECKING:
-    from raftref.dledger.simulation import FaultPlan, Schedule
+    from raftref.dledger.simulation import FaultPlan, Schedule, Trial
 
 #: More changes of leaders than by default, and fewer crashes: half of the clusters cut entries by TRUNCATE.
 _RESTLESS: dict[str, Any] = {
@@ -81,7 +82,20 @@ def _simulation() -> Simulation[FaultPlan, Schedule]:
     # Only what runs clusters needs the reference, which is slow to import.
     from raftref.dledger.simulation import FaultPlan, Schedule, Trial, constants, load_plan
 
-    return Simulation(FaultPlan.from_dict, load_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster))
+    return Simulation(
+        FaultPlan.from_dict, load_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster), _started
+    )
+
+
+def _started(header: Header) -> Trial:
+    from raftref.dledger.simulation import FaultPlan, Trial
+    from raftref.dledger.simulation.cluster import Cluster
+    from raftref.dledger.switches import Switches
+
+    told, names = header.constants, Switches().constants()
+    grain = {name: value for name, value in told.items() if name not in (*names, "Fifo", "AtomicElection")}
+    fields = {"switches": {name: told[name] for name in names if name in told}, "grain": grain}
+    return Trial(Cluster(FaultPlan.from_dict({"nodes": len(header.nodes), "fifo": told["Fifo"], **fields})))
 
 
 REFERENCE = Reference("DLedger", PLANS, _simulation, _VARIANTS)

@@ -66,11 +66,14 @@ class Trial(CopiedTrial[Cluster]):
 
     @cached_property
     def _records(self) -> list[dict[str, Any]]:
-        """Every message, as it is written: under way, next or not, or waiting at a node."""
+        return list(self.under_way())
+
+    def under_way(self) -> Iterator[dict[str, Any]]:
+        """Yield every message, as it is written: under way, next or not, or waiting at a node."""
         under_way = [m for channel in self.cluster.network.channels.values() for m in channel]
         for server in self.cluster.servers.values():
             under_way += [*server.write_request_map.values(), *server.compare_or_truncate_requests]
-        return [m.record() for m in dict.fromkeys(under_way)]
+        yield from (m.record() for m in dict.fromkeys(under_way))
 
 
 def _parameters(action: str) -> tuple[str, ...] | None:

@@ -73,6 +73,9 @@ class Trial(CopiedTrial[Cluster]):
 
     @cached_property
     def _records(self) -> list[dict[str, Any]]:
-        """Every message under way, as it is written."""
+        return list(self.under_way())
+
+    def under_way(self) -> Iterator[dict[str, Any]]:
+        """Yield every message under way, as it is written."""
         under_way = [m for channel in self.cluster.network.channels.values() for m in channel]
-        return [m.record() for m in dict.fromkeys(under_way)]
+        yield from (m.record() for m in dict.fromkeys(under_way))

@@ -4,10 +4,11 @@
   const SVG = "http://www.w3.org/2000/svg";
   const COLUMN = 26, LANE = 46, MARGIN = 24;       // of the diagram, in pixels
   const CELL = 58, BOX = 30, ROW = 15, LEFT = 44;  // of a log
+  const LABEL = 60, LETTER = 6.4;                  // what points into it: letters a line, and the width of one
   const at = (id) => document.getElementById(id);
   // What the page shows, and what is derived from it: `load` sets all of it.
   let content, steps, nodes, messages, actions, properties, said, first, last;
-  let looks, variables, wrong, firstWrong, height, gaps, panels, texts;
+  let looks, variables, wrong, firstWrong, height, gaps, panels, texts, room;
   let current = -1, hits = [], chosen = null, drawn = null;
   const listeners = [];  // called with the step that is shown
 
@@ -181,7 +182,8 @@
     }
     for (let place = from; place <= to; place += 1) {
       svg.append(dot(steps[place], place));
-      if (place === current || place % 10 === 0) {
+      const apart = Math.abs(place - current);
+      if (apart === 0 || (steps[place].number % 10 === 0 && apart > 1)) {
         svg.append(draw("text", { x: xOf(place), y: height - 4, "text-anchor": "middle" }, String(steps[place].number)));
       }
     }
@@ -218,8 +220,13 @@
     at("nodes").replaceChildren(...panels.map((kept) => kept.panel));
   }
 
+  // How wide a log is shown; read before anything is drawn, for to read it lays the page out.
+  function measure() {
+    room = panels.length ? panels[0].panel.clientWidth - 20 : 0;
+  }
+
   function showNodes() {
-    const [base, most] = indexes();
+    const [base, most] = indexes(), drawn = [], end = LEFT + (most - base + 1) * CELL + 40;
     panels.forEach((kept, node) => {
       const look = lookAt(node, current), before = current ? lookAt(node, current - 1) : look;
       const acts = steps[current].node === node;
@@ -227,13 +234,16 @@
       if (kept.look === look && kept.before === before && kept.base === base && kept.most === most) return;
       Object.assign(kept, { look, before, base, most });
       kept.panel.classList.toggle("stopped", !look.up);
-      const drawing = log(look, before, base);
+      const drawing = log(look, before, base, end);
       const focused = kept.panel.contains(document.activeElement);
       kept.panel.replaceChildren(heading(nodes[node], look, before), drawing);
       if (focused) drawing.focus();
-      // The end of a long log is what steps change; all logs are moved by as much, so that they stay below each other.
-      drawing.scrollLeft = Math.max(0, LEFT + (most - base + 1) * CELL + 40 - drawing.clientWidth);
+      drawn.push(drawing);
     });
+    // The end of a long log is what steps change; all logs are moved by as much, so that they stay below each other.
+    // Widths are read when all is drawn: to read one lays the page out.
+    const widths = drawn.map((drawing) => drawing.clientWidth);
+    drawn.forEach((drawing, place) => { drawing.scrollLeft = Math.max(0, end - widths[place]); });
   }
 
   function heading(name, look, before) {
@@ -247,7 +257,10 @@
     return line;
   }
 
-  function log(look, before, base) {
+  // Of a long log what lies left of `seen` is drawn when somebody scrolls there. Every log is as wide as the longest
+  // one, which ends at `end`: else a short one could not be moved as far.
+  function log(look, before, base, end) {
+    const seen = end - room;
     const frame = make("div", undefined, "log");
     frame.tabIndex = 0;  // it scrolls, by keys too
     frame.setAttribute("role", "group");
@@ -255,7 +268,9 @@
     const all = [...look.log, ...before.log];
     const most = Math.max(base, ...all.map(([index]) => index), ...look.marks.map(([, index]) => index));
     const x = (index) => LEFT + Math.max(index - base, -0.6) * CELL;
-    const old = new Map(before.marks), rows = inRows(look.marks, old), width = LEFT + (most - base + 1) * CELL + 330;
+    const old = new Map(before.marks), rows = inRows(look.marks, old).flatMap(inLines);
+    const ends = rows.map((row) => x(Math.max(row.index, row.was ?? row.index)) + CELL / 2 + 10 + row.words.length * LETTER);
+    const width = Math.ceil(Math.max(end, ...ends));
     const top = 30, tall = top + BOX + 6 + rows.length * ROW;
     const svg = draw("svg", { width, height: tall, viewBox: `0 0 ${width} ${tall}`, role: "img" });
     svg.append(draw("title", {}, inWords(look)));
@@ -265,16 +280,32 @@
         `a snapshot stands for the entries up to ${look.snapshot}`));
     }
     const kept = new Map(look.log.map((entry) => [entry[0], entry]));
-    for (const entry of look.log) box(svg, entry, x(entry[0]), top, BOX);
-    for (const entry of before.log) {
-      const now = kept.get(entry[0]);
-      if (now && now[1] === entry[1] && now[2] === entry[2]) continue;
-      cut(svg, entry, x(entry[0]), now ? 12 : top, now ? 16 : BOX);
+    const fill = (isWanted) => {
+      for (const entry of look.log) if (isWanted(entry[0])) box(svg, entry, x(entry[0]), top, BOX);
+      for (const entry of before.log) {
+        const now = kept.get(entry[0]);
+        if (!isWanted(entry[0]) || (now && now[1] === entry[1] && now[2] === entry[2])) continue;
+        cut(svg, entry, x(entry[0]), now ? 12 : top, now ? 16 : BOX);
+      }
+      for (let index = base; index <= most; index += 1) {
+        if (isWanted(index)) svg.append(draw("text", { x: x(index) + CELL / 2 - 3, y: 10, class: "index" }, String(index)));
+      }
+    };
+    const isSeen = (index) => x(index) + 2 * CELL > seen;
+    fill(isSeen);
+    if (!isSeen(base)) {
+      const rest = () => {
+        if (frame.scrollLeft > seen - CELL) return;
+        frame.removeEventListener("scroll", rest);
+        fill((index) => !isSeen(index));
+      };
+      frame.addEventListener("scroll", rest);
     }
-    for (let index = base; index <= most; index += 1) {
-      svg.append(draw("text", { x: x(index) + CELL / 2 - 3, y: 10, class: "index" }, String(index)));
+    rows.forEach((row, place) => pointer(svg, row, x, top + BOX + 6 + place * ROW, seen, Math.max(end, room)));
+    const lastEntry = look.log.at(-1);
+    if (lastEntry && x(lastEntry[0]) + CELL < seen) {
+      svg.append(draw("text", { x: seen + 6, y: top + 18, class: "label" }, `◀ its last entry is ${lastEntry[0]}`));
     }
-    rows.forEach((row, place) => pointer(svg, row, x, top + BOX + 6 + place * ROW));
     frame.append(svg);
     return frame;
   }
@@ -316,15 +347,33 @@
     return rows;
   }
 
-  function pointer(svg, { names, index, was }, x, y) {
+  // Many names that point to one entry take several lines, of which the first has the shape.
+  function inLines(row) {
+    const { names, index, was } = row, moved = was !== undefined, lines = [[]];
+    for (const name of names) {
+      const line = lines.at(-1);
+      if (line.length && line.join(", ").length + name.length > LABEL) lines.push([name]); else line.push(name);
+    }
+    const value = `${index < 0 ? "none" : index}${moved ? ` (was ${was < 0 ? "none" : was})` : ""}`;
+    return lines.map((line, place) => ({ ...row, first: !place,
+      words: line.join(", ") + (place < lines.length - 1 ? "," : ` ${value}`) }));
+  }
+
+  // Its name stands right of it, or left where it would leave what is in sight, from `seen` to `end`.
+  function pointer(svg, { names, index, was, words, first: shaped }, x, y, seen, end) {
     const tip = (each) => x(each) + CELL / 2 - 3;
     const shape = (each) => `M ${tip(each)} ${y} l 5 9 h -10 z`;
-    const moved = was !== undefined, name = names.join(", ");
-    if (moved) svg.append(titled(draw("path", { d: shape(was), class: "ghost" }), `${name} was ${was}`));
-    svg.append(draw("path", { d: shape(index), class: "mark" }));
-    const words = `${name} ${index < 0 ? "none" : index}${moved ? ` (was ${was < 0 ? "none" : was})` : ""}`;
-    svg.append(draw("text", { x: Math.max(tip(index), moved ? tip(was) : 0) + 9, y: y + 9,
-      class: moved ? "label moved" : "label" }, words));
+    const moved = was !== undefined;
+    if (moved) svg.append(titled(draw("path", { d: shape(was), class: "ghost" }), `${names[0]} was ${was < 0 ? "none" : was}`));
+    if (shaped) svg.append(draw("path", { d: shape(index), class: "mark" }));
+    const tips = moved ? [tip(index), tip(was)] : [tip(index)], long = words.length * LETTER * (moved ? 1.1 : 1);
+    if (Math.max(...tips) < seen) {
+      svg.append(draw("text", { x: seen + 6, y: y + 9, class: `label${moved ? " moved" : ""}` }, `◀ ${words}`));
+      return;
+    }
+    const left = Math.max(...tips) + 9 + long > end && Math.min(...tips) - 9 > long;
+    svg.append(draw("text", { x: left ? Math.min(...tips) - 9 : Math.max(...tips) + 9, y: y + 9,
+      class: `label${moved ? " moved" : ""}${left ? " left" : ""}` }, words));
   }
 
   function inWords(look) {
@@ -459,7 +508,7 @@
     at("strip").replaceChildren(...bad.map(row));
     if (good.length) {
       const more = make("details");
-      more.append(make("summary", `${good.length} ${bad.length ? "other " : ""}properties hold in every step`), ...good.map(row));
+      more.append(make("summary", `${good.length} ${bad.length ? "other " : ""}properties hold in every step${content.count > last ? " that is shown" : ""}`), ...good.map(row));
       at("strip").append(more);
     }
   }
@@ -570,6 +619,7 @@
     makePanels();
     makeStrip();
     at("diagram").hidden = at("nodes").hidden = !nodes.length;
+    measure();
     at("lanes").replaceChildren(...nodes.map((name) => make("div", name, "lane")));
     canvas.style.width = `${xOf(last) + MARGIN}px`;
     canvas.style.height = `${height}px`;
@@ -607,7 +657,11 @@
         if (!drawn || (from < drawn[0] + 4 && drawn[0] > 0) || (to > drawn[1] - 4 && drawn[1] < last)) drawWindow();
       });
     });
-    addEventListener("resize", drawWindow);
+    addEventListener("resize", () => {
+      measure();
+      for (const kept of panels) kept.look = undefined;
+      if (nodes.length) { drawWindow(); showNodes(); }
+    });
     const whole = JSON.parse(at("content").textContent);
     first = whole.steps[0].number;
     last = whole.steps.length - 1;

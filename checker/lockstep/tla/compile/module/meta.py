@@ -95,6 +95,7 @@ class Meta(TypedDict):
     action_properties: dict[str, list[str]]
     initial_properties: dict[str, list[str]]
     parts: dict[str, list[PartMeta]]
+    reasons: dict[str, list[tuple[str, bool]]]
     unchecked: dict[str, list[str]]
     temporal: dict[str, list[Temporal]]
     temporal_places: dict[str, list[str]]
@@ -136,6 +137,7 @@ def empty_meta(**known: Any) -> Meta:
         "action_properties": {},
         "initial_properties": {},
         "parts": {},
+        "reasons": {},
         "unchecked": {},
         "temporal": {},
         "temporal_places": {},

@@ -17,7 +17,7 @@ from lockstep.tla.syntax.tree import Location
 
 __all__ = ["COMPILER_VERSION", "Module", "inlined", "place_of", "source_text"]
 
-COMPILER_VERSION = "16"
+COMPILER_VERSION = "17"
 
 
 class Module:

@@ -12,6 +12,7 @@ from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footpri
 from lockstep.tla.compile.module.behaviour import CONSTANT, STATE, named, refuse_beyond, sorted_formula
 from lockstep.tla.compile.module.meta import EachMeta, Path, Place
 from lockstep.tla.compile.module.module import Module, inlined, place_of
+from lockstep.tla.compile.module.reasons import write_reason
 from lockstep.tla.compile.module.temporal import write_temporal_properties
 from lockstep.tla.compile.nextstate import Frame
 from lockstep.tla.compile.program import CompileError
@@ -26,6 +27,7 @@ def write_predicates(module: Module) -> None:
     meta["invariants"] = {name: state_predicate(module, name, "INVARIANT") for name in cfg.invariants}
     for name in cfg.invariants:
         write_parts(module, name, named(module.program, name, "INVARIANT").body, of_step=False)
+        write_reason(module, name, named(module.program, name, "INVARIANT").body)
     meta["constraints"] = [state_predicate(module, name, "CONSTRAINT") for name in cfg.constraints]
     meta["action_constraints"] = [
         predicate(module, named(module.program, name, "ACTION_CONSTRAINT").body) for name in cfg.action_constraints
@@ -94,6 +96,7 @@ def write_property(module: Module, name: str) -> list[Expr]:
         module.meta["action_properties"][name] = [predicate(module, step) for step in formula.steps]
         for step in formula.steps:
             write_parts(module, name, step.args[0], of_step=True)
+            write_reason(module, name, step.args[0], of_step=True)
     if formula.initial:
         what = f"what the PROPERTY {name} asks of the first state"
         for part in formula.initial:
@@ -104,6 +107,7 @@ def write_property(module: Module, name: str) -> list[Expr]:
         if key not in module.meta["invariants"]:
             module.meta["invariants"][key] = predicate(module, part)
             write_parts(module, key, part, of_step=False)
+            write_reason(module, key, part)
     return formula.temporal
 
 
