@@ -374,6 +374,21 @@ def test_a_reference_that_leaves_the_spec_takes_fewer_steps_again(name: str) -> 
     assert len(found.events) < len(cut.events)
 
 
+@pytest.mark.parametrize("which", [DLEDGER, RAFT], ids=lambda which: str(which[0]))
+def test_a_step_whose_message_is_another_one_now_is_taken_with_that_which_differs_least(
+    which: tuple[str, int, int],
+) -> None:
+    header, told, _, system = cluster(*which)
+    assert system.simulator is not None
+    place = next(number for number, event in enumerate(told) if "m" in event.args)
+    message = {**told[place].args["m"], "term": 99}
+    other = msgspec.structs.replace(told[place], args={**told[place].args, "m": message})
+    again = list(system.simulator.again(header, [*told[:place], other]))
+    assert [each.args for each in again] == [each.args for each in told[: place + 1]]
+    unknown = msgspec.structs.replace(other, action="HandleNothing")
+    assert len(list(system.simulator.again(header, [*told[:place], unknown]))) == place
+
+
 # ---- What there is nothing to do for, and budgets ----
 
 
