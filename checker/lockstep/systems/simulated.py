@@ -47,6 +47,10 @@ class Trial(Protocol):
 class Group(Protocol):
     """A cluster that takes the steps that it is told."""
 
+    @property
+    def node_ids(self) -> Sequence[str]:
+        """Its nodes."""
+
     def enabled(self, node: str, action: str, *args: Any) -> bool:
         """Tell whether a node may take an action now."""
 
@@ -178,6 +182,8 @@ class Reference(Generic[P, S]):
         the fewest fields from it, the first of these.
         """
         started = self.simulation().started(header)
+        if tuple(header.nodes) != tuple(started.cluster.node_ids):  # somebody else's nodes
+            return
         for step in steps:
             args = _taken(started, step)
             if args is not None:
