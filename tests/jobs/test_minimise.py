@@ -386,6 +386,14 @@ def test_a_trace_that_only_says_that_it_is_of_a_reference_is_cut() -> None:
     assert list(system.simulator.again(trace.header, found.events) if system.simulator else [1]) == []
 
 
+def test_a_reference_takes_no_step_in_a_group_that_it_cannot_be() -> None:
+    header, events, _, system = cluster(*RAFT)
+    assert system.simulator is not None
+    none = msgspec.structs.replace(header, constants={**header.constants, "Voters": 0})
+    assert list(system.simulator.again(none, events)) == []
+    assert len(list(system.simulator.again(header, events[:20]))) == 20
+
+
 @pytest.mark.parametrize("which", [DLEDGER, RAFT], ids=lambda which: str(which[0]))
 def test_a_step_whose_message_is_another_one_now_is_taken_with_that_which_differs_least(
     which: tuple[str, int, int],
