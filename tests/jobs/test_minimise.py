@@ -317,6 +317,7 @@ def test_what_leaves_the_spec_is_cut_and_leaves_it_at_the_same_action() -> None:
     found = minimise(opened(header, told), spec, system)
     assert found.is_cut
     assert found.events[-1] == lied
+    assert not found.is_again  # a lie that no reference told
     assert len(found.events) < found.first
     assert {event.seq for event in found.events} < {event.seq for event in told}
     deviation = verdict(found.header, found.events, spec, system).deviation
@@ -372,6 +373,40 @@ def test_a_reference_that_leaves_the_spec_takes_fewer_steps_again(name: str) -> 
     assert cut.is_cut
     assert not cut.is_again
     assert len(found.events) < len(cut.events)
+
+
+def test_a_trace_that_only_says_that_it_is_of_a_reference_is_cut() -> None:
+    header, events, _, system = cluster(*BESIDE)
+    lied = msgspec.structs.replace(events[60], shows={"currTerm": 77})
+    text = b"".join(trace_lines(header, [*events[:60], lied])).replace(b'"n3"', b'"elsewhere"')
+    trace = Trace(iter(text.splitlines(keepends=True)), "t")
+    found = minimise(trace, compiled(system, trace.header, "t"), system)
+    assert found.is_cut
+    assert not found.is_again
+    assert list(system.simulator.again(trace.header, found.events) if system.simulator else [1]) == []
+
+
+def test_a_reference_takes_no_step_in_a_group_that_it_cannot_be() -> None:
+    header, events, _, system = cluster(*RAFT)
+    assert system.simulator is not None
+    none = msgspec.structs.replace(header, constants={**header.constants, "Voters": 0})
+    assert list(system.simulator.again(none, events)) == []
+    assert len(list(system.simulator.again(header, events[:20]))) == 20
+
+
+@pytest.mark.parametrize("which", [DLEDGER, RAFT], ids=lambda which: str(which[0]))
+def test_a_step_whose_message_is_another_one_now_is_taken_with_that_which_differs_least(
+    which: tuple[str, int, int],
+) -> None:
+    header, told, _, system = cluster(*which)
+    assert system.simulator is not None
+    place = next(number for number, event in enumerate(told) if "m" in event.args)
+    message = {**told[place].args["m"], "term": 99}
+    other = msgspec.structs.replace(told[place], args={**told[place].args, "m": message})
+    again = list(system.simulator.again(header, [*told[:place], other]))
+    assert [each.args for each in again] == [each.args for each in told[: place + 1]]
+    unknown = msgspec.structs.replace(other, action="HandleNothing")
+    assert len(list(system.simulator.again(header, [*told[:place], unknown]))) == place
 
 
 # ---- What there is nothing to do for, and budgets ----

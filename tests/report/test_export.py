@@ -259,6 +259,15 @@ def test_a_picture_has_every_step_and_message_and_nothing_that_runs_or_loads(
     assert not [pair for pair in attributes if pair[0].startswith("on") or "href" in pair[0] or "//" in pair[1]]
 
 
+def test_what_was_said_stands_within_the_picture_and_names_no_folder(found: Exported, diagram: Drawn) -> None:
+    assert str(found.path.parent) not in diagram.said
+    assert diagram.said.startswith("violated: ")
+    root = ElementTree.fromstring(svg(diagram))
+    lines = [each.text or "" for each in root.findall(f"{SVG}text") if each.get("y") in ("41", "56")]
+    assert " ".join(lines) == diagram.said
+    assert all(int(root.get("width", "0")) > 20 + 8 * len(line) for line in lines)
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: the picture was not drawn by a browser")
 def test_a_browser_draws_the_picture_and_runs_nothing(hostile: Drawn, folder: Path) -> None:

@@ -127,6 +127,17 @@ def test_a_message_tells_its_fields(opened: Page) -> None:
     assert "sent by step " in told
 
 
+def test_a_click_on_a_step_shows_it_and_one_on_an_arrow_shows_its_message(opened: Page) -> None:
+    opened.locator("#canvas .dot").nth(7).click()
+    there = at(opened)
+    assert opened.locator("#canvas .dot title").nth(7).text_content().split()[0] == there != "0"  # type: ignore[union-attr]  # it has a title
+    arrow = opened.locator("#canvas .hit").first
+    label = arrow.locator("title").text_content() or "?"
+    arrow.dispatch_event("click")
+    assert opened.inner_text("#message").startswith(label)
+    assert opened.locator("#canvas .chosen").count() == 1
+
+
 def test_the_question_mark_tells_the_keys_and_what_the_signs_mean(opened: Page) -> None:
     assert not opened.is_visible("#keys")
     opened.keyboard.press("?")

@@ -108,7 +108,8 @@ def drawn_trace(found: Exported, last: int | None) -> Drawn:
     wrong = {}
     for finding in reversed(found.verdict.findings):
         wrong[finding.line] = finding_text("", finding).splitlines()[0].partition(": ")[2]
-    return drawn(found.path.name, found.said, _last(steps, wrong, last), subject, trace.header.nodes, wrong)
+    said = found.said.removeprefix(f"{found.verdict.source}: ")  # the title names the file
+    return drawn(found.path.name, said, _last(steps, wrong, last), subject, trace.header.nodes, wrong)
 
 
 def _last(steps: list[Step], wrong: Mapping[int, str], last: int | None) -> list[Step]:

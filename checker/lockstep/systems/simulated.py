@@ -50,6 +50,10 @@ class Trial(Protocol):
 class Group(Protocol):
     """A cluster that takes the steps that it is told."""
 
+    @property
+    def node_ids(self) -> Sequence[str]:
+        """Its nodes."""
+
     def enabled(self, node: str, action: str, *args: Any) -> bool:
         """Tell whether a node may take an action now."""
 
@@ -187,7 +191,14 @@ class Reference(Generic[P, S]):
         A message that is not there any more is replaced by the one of its kind, between the same nodes, that differs in
         the fewest fields from it, the first of these.
         """
-        started = self.simulation().started(header)
+        from raftref.simulation.plans import PlanError  # it comes with what `simulation` imports
+
+        try:
+            started = self.simulation().started(header)
+        except PlanError:  # no cluster of the reference is like that
+            return
+        if tuple(header.nodes) != tuple(started.cluster.node_ids):  # somebody else's nodes
+            return
         for step in steps:
             args = _taken(started, step)
             if args is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from xml.etree import ElementTree
 
 from lockstep.report.export.drawn import Drawn, Message, Move
@@ -9,6 +10,8 @@ from lockstep.report.export.xml_text import xml_text
 from lockstep.report.page.messages import LOST, UNDER_WAY
 
 _ROW, _LANE, _TOP, _TEXT_WIDTH, _MARGIN = 20, 130, 90, 470, 20
+#: How wide a letter is at most.
+_LETTER = 8
 _INK, _GREY, _BLUE, _RED = "#222222", "#6b6b6b", "#1f5fa8", "#b3261e"
 
 #: So much of a text is written beside its step; the whole is its tooltip.
@@ -38,7 +41,8 @@ def svg(drawn: Drawn) -> bytes:
     _add(_add(defined, "marker", {**marker, "orient": "auto"}), "path", {"d": "M0,0 L8,4 L0,8 z", "fill": _BLUE})
     _add(root, "rect", {"width": "100%", "height": "100%", "fill": "#ffffff"})
     _add(root, "text", {"x": str(_MARGIN), "y": "24", "font-size": "15", "fill": _INK}, _short(drawn.title, 100))
-    _add(root, "text", {"x": str(_MARGIN), "y": "44", "fill": _GREY}, _short(drawn.said, 130))
+    for place, line in enumerate(_lines(drawn.said, (width - 2 * _MARGIN) // _LETTER)):
+        _add(root, "text", {"x": str(_MARGIN), "y": str(41 + 15 * place), "fill": _GREY}, line)
     lanes = {node: _MARGIN + _TEXT_WIDTH + _LANE * place + _LANE // 2 for place, node in enumerate(drawn.nodes)}
     rows = {move.number: _TOP + _ROW * (place + 1) for place, move in enumerate(drawn.moves)}
     for node, x in lanes.items():
@@ -93,6 +97,11 @@ def _ends(
     y1 = _TOP if message.sent is None else rows[message.sent]
     y2 = bottom if message.ended is None else rows[message.ended]
     return (x1, y1), ((x1 + x2) // 2 if message.fate == LOST else x2, y2)
+
+
+def _lines(text: str, most: int) -> list[str]:
+    """Return a text in two lines at most; what is longer is in the picture's description."""
+    return textwrap.wrap(xml_text(text), most, max_lines=2, placeholder=" …")
 
 
 def _short(text: str, most: int) -> str:
