@@ -35,7 +35,8 @@ _VERDICTS = pa.schema(
 #: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
 #: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
 #: cluster of a plan with flaws may violate properties; `states` one a state at which a long trace is cut, the one after
-#: the line `seq`, with the SHA-256 of its bytes; `reached` one a thing that a trace reaches.
+#: the line `seq`, with the SHA-256 of its bytes; `facts` one a thing that SQL finds in a trace; `reached` one a thing
+#: that a trace reaches.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {
         "lines": pa.schema(
@@ -53,6 +54,17 @@ TABLES: Mapping[str, pa.Schema] = MappingProxyType(
         "verdicts": _VERDICTS,
         "states": pa.schema(
             [("trace", pa.string()), ("seq", pa.int64()), ("state", pa.binary()), ("digest", pa.string())]
+        ),
+        "facts": pa.schema(
+            [
+                ("trace", pa.string()),
+                ("fact", pa.string()),
+                ("property", pa.string()),
+                ("node", pa.string()),
+                ("seq", pa.int64()),
+                ("name", pa.string()),
+                ("value", pa.int64()),
+            ]
         ),
         "reached": pa.schema(
             [("trace", pa.string()), ("kind", pa.string()), ("name", pa.string()), ("times", pa.int64())]
