@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -77,18 +78,25 @@ class Timed:
 class Paced:
     """The events of a trace: behind every so many of them something else is done, whose time does not count."""
 
-    def __init__(self, path: Path, every: int, other: Iterator[None]) -> None:
-        """Read the trace at `path`; `other` does a piece of work each time that it is asked."""
-        self.trace, self.source, self.every, self.other = open_trace(path), str(path), every, other
+    def __init__(self, path: Path, every: int, other: Iterator[None], tell: Callable[[int, float], None]) -> None:
+        """Read the trace at `path`.
+
+        Arguments: `other` does a piece of work each time that it is asked; `tell` is told then how many events there
+        were, and how many seconds they took.
+        """
+        self.trace, self.source, self.every, self.other, self.tell = open_trace(path), str(path), every, other, tell
         self.others = Timed()
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield the events."""
+        begin = time.process_time()
         for line, event in self.trace:
             yield line, event
             if (line - 1) % self.every == 0:
+                told = time.process_time() - begin - self.others.seconds
                 with self.others:
                     next(self.other, None)
+                    self.tell(line - 1, told)
 
 
 def side_by_side(path: Path, every: int) -> list[Job]:
@@ -115,8 +123,12 @@ def side_by_side(path: Path, every: int) -> list[Job]:
                 begin, state = each.line, state_bytes(each.state)
             yield
 
+    def tell(events: int, seconds: float) -> None:
+        parts = f"the pass {passing.seconds / seconds:.2f}, the parts {parting.seconds / seconds:.2f} of one check"
+        print(f"{events:,} events: one check {seconds:.1f} s; {parts}", file=sys.stderr, flush=True)
+
     other = work()
-    paced = Paced(path, every, other)
+    paced = Paced(path, every, other, tell)
     with whole:
         verdict = check_trace(paced, spec, interface)
     for _ in other:
