@@ -35,6 +35,7 @@ def without(modules: frozenset[str], folder: Path, *words: str) -> subprocess.Co
     [
         ("spark", ("verify",)),
         ("spark", ("fleet", "--seeds", "1")),
+        ("spark", ("pipeline", "run", "store", "--seeds", "1")),
         ("prove", ("prove", "quorums_intersect")),
         ("draw", ("graph", "late_truncate_bug", "-o", "g.svg")),
     ],

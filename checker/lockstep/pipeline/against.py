@@ -192,6 +192,8 @@ class _OwnJudge:
                 names = _written(lines, folder)
                 judge, files = self.shipped.value, list(map(Path, names))
                 found = judge.all(files) if judge.together else judge(files[0])
+            except OSError:  # The machine has no room: another try, or another machine, may have.
+                raise
             except Exception as error:  # One trace must not take the verdicts of all others with it.
                 found = failure(error, lines.trace)
             return _renamed(found, names, lines.trace), self.digest

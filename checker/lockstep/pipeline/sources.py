@@ -6,6 +6,7 @@ A file is read as a stream. What an importer reads is written into a temporary f
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,11 +67,13 @@ class SourceFile:
     def rows(self) -> Iterator[Row]:
         """Yield the lines of the trace, and what is no line of one.
 
-        Raises OSError where the machine has no room to read it.
+        Raises OSError where it is not the file that is wrong, such as where a network fails: another try may read it.
         """
         try:
             yield from self._rows()
         except UnreadableError as error:
+            if isinstance(error.__cause__, OSError) and not _is_of_file(error.__cause__):
+                raise error.__cause__ from error
             yield dead(0, str(error).removeprefix(f"{self.source}: "))
         except TraceError as error:
             yield dead(error.line, error.problem)
@@ -124,6 +127,13 @@ class SourceFile:
                 raise TraceError(self.source, error.line, error.problem) from error
             except (BadInputError, GaveUpError) as error:
                 raise type(error)(str(error).replace(str(file), self.source)) from error
+
+
+def _is_of_file(error: OSError) -> bool:
+    """Tell whether a file cannot be read whoever tries: it is gone, forbidden, or packed wrongly."""
+    if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+        return True
+    return error.errno is None and bool(re.search("compress|zlib|zstd", str(error), re.IGNORECASE))
 
 
 def dead(line: int, reason: str, text: bytes = b"") -> Row:

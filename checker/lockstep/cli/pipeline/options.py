@@ -124,8 +124,11 @@ def against(
     strict: bool,
 ) -> Against:
     """Return what the options of against_options choose; raises a usage error where they do not go together."""
-    from lockstep.pipeline.against import OwnSpec, Variant
+    from lockstep.base.extras import extra
     from lockstep.systems.specs import switches_of
+
+    with extra("spark"):
+        from lockstep.pipeline.against import OwnSpec, Variant
 
     if own is None and (cfg or mapping or library):
         raise click.UsageError("--cfg, -I and --mapping go with --spec")

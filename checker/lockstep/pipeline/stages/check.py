@@ -20,11 +20,11 @@ from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.check import verdict_row
 from lockstep.jobs.spark.session import DEATHS, worker_died
 from lockstep.pipeline.against import AS_TOLD, Against, HeaderJudge, TaskJudge
-from lockstep.pipeline.batches import Done, Stage
+from lockstep.pipeline.derive import Derived
 from lockstep.pipeline.replay import replay_command, simulated
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.traces import Known, survey, traces_of, whole_traces
+from lockstep.pipeline.traces import Known, traces_of, whole_traces
 from lockstep.pipeline.windows.in_tasks import cuts_of, states_for, verdicts_in_parts
 
 
@@ -33,30 +33,22 @@ def check(spark: SparkSession, store: Store, run: str, against: Against = AS_TOL
 
     Raises BadInputError where a spec of the reader's own cannot be used, StageFailed where a batch cannot be finished.
     """
-    made_with = against.hash()
-    made = {each.made_with(made_with, against.name): each for each in store.batches("lines", run)}
-    store.sweep("verdicts", run)
-    there = {(each.variant, each.name) for each in store.batches("verdicts", run)}
-    todo = [batch for batch in made if (batch.variant, batch.name) not in there]
-    court = against.court(spark) if todo else None
+    table = Derived(spark, store, run, "verdicts", against.hash(), against.name)
+    court = against.court(spark)
 
-    def work(batch: Batch) -> Done:
-        assert court is not None
-        store.supersede("verdicts", run, batch)
-        rows = store.read(spark, "lines", run, [made[batch]])
-        known = survey(rows)
+    def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         judge = court.judge((trace, each.header) for trace, each in known.items())
         checker = _Checker(judge, store.place.uri, run, against.options, against.together)
-        checking = _Checking(spark, rows, store.read(spark, "states", run, states_for(store, run, batch)), checker)
+        states = store.read(spark, "states", run, states_for(store, run, batch))
+        checking = _Checking(spark, lines, states, checker)
         try:
-            store.write(checking.verdicts(known), "verdicts", run, batch)
+            table.write(checking.verdicts(known), batch)
         except DEATHS as error:
             if not worker_died(error):
                 raise
-            store.write(checking.without_deadly(known), "verdicts", run, batch)
-        return Done(len(known), sum(each.lines for each in known.values()))
+            table.write(checking.without_deadly(known), batch)
 
-    Stage("check", len(made), len(made) - len(todo), say).run(todo, work)
+    table.make("check", work, say)
 
 
 @dataclass(frozen=True, slots=True)

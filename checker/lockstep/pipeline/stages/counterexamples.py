@@ -71,7 +71,8 @@ def counterexamples(
     shipping = Shipping(spark, switches_of(variant.words))
 
     def work(batch: Batch) -> Done:
-        store.supersede("counterexamples", run, batch)
+        for other in store.batches("counterexamples", run, batch.variant):
+            store.remove("counterexamples", run, other)
         chosen = _shortest(store.read(spark, "verdicts", run, made[batch]))
         of = {each.batch.partition(".")[0] for each in chosen}
         lines = store.read(spark, "lines", run, [each for each in store.batches("lines", run) if each.name in of])

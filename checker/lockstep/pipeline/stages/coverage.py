@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.batches import Done, Stage
+from lockstep.pipeline.derive import Derived
 from lockstep.pipeline.replay import simulated
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.traces import TraceLines, survey, traces_of, whole_traces
+from lockstep.pipeline.traces import Known, TraceLines, traces_of, whole_traces
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached, System
@@ -33,21 +33,12 @@ def cover(spark: SparkSession, store: Store, run: str, say: Say = silent) -> Non
 
     A trace that is malformed reaches nothing, and has no row. Raises StageFailed where a batch cannot be finished.
     """
-    made_with = hash_of(version("lockstep-raft"))
-    made = {each.made_with(made_with): each for each in store.batches("lines", run)}
-    store.sweep("reached", run)
-    there = {(each.variant, each.name) for each in store.batches("reached", run)}
-    todo = [batch for batch in made if (batch.variant, batch.name) not in there]
+    table = Derived(spark, store, run, "reached", hash_of(version("lockstep-raft")))
 
-    def work(batch: Batch) -> Done:
-        store.supersede("reached", run, batch)
-        rows = store.read(spark, "lines", run, [made[batch]])
-        known = survey(rows)
-        reached = whole_traces(spark, rows, known).mapInArrow(_count, ddl(TABLES["reached"]))
-        store.write(reached, "reached", run, batch)
-        return Done(len(known), sum(each.lines for each in known.values()))
+    def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
+        table.write(whole_traces(spark, lines, known).mapInArrow(_count, ddl(TABLES["reached"])), batch)
 
-    Stage("coverage", len(made), len(made) - len(todo), say).run(todo, work)
+    table.make("coverage", work, say)
 
 
 def _count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -12,11 +12,11 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.pipeline.batches import Done, Stage
+from lockstep.pipeline.derive import Derived
 from lockstep.pipeline.facts import EVENTS, UNREAD, facts_of, rules_of
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.traces import survey
+from lockstep.pipeline.traces import Known
 from lockstep.systems.opening import opened
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
@@ -33,26 +33,18 @@ def facts(spark: SparkSession, store: Store, run: str, say: Say = silent) -> Non
     Raises StageFailed where a batch cannot be finished.
     """
     declared = {name: repr(system.facts) for name, system in SYSTEMS.items()}
-    made_with = hash_of(version("lockstep-raft"), declared)
-    made = {each.made_with(made_with): each for each in store.batches("lines", run)}
-    store.sweep("facts", run)
-    there = {(each.variant, each.name) for each in store.batches("facts", run)}
-    todo = [batch for batch in made if (batch.variant, batch.name) not in there]
+    table = Derived(spark, store, run, "facts", hash_of(version("lockstep-raft"), declared))
 
-    def work(batch: Batch) -> Done:
-        store.supersede("facts", run, batch)
-        lines = store.read(spark, "lines", run, [made[batch]])
-        known = survey(lines)
+    def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         systems = _told({trace: each.header for trace, each in known.items()})
         found = facts_of(lines, systems) if systems else spark.createDataFrame([], ddl(TABLES["facts"]))
         try:
-            store.write(found, "facts", run, batch)
+            table.write(found, batch)
         finally:
             spark.catalog.clearCache()
-        return Done(len(known), sum(each.lines for each in known.values()))
 
     # One batch at a time: its own tasks keep all cores busy, and what Spark keeps of it in memory goes with it.
-    Stage("facts", len(made), len(made) - len(todo), say).run(todo, work, at_once=1)
+    table.make("facts", work, say, at_once=1)
 
 
 def _told(headers: Mapping[str, bytes | None]) -> list[System]:

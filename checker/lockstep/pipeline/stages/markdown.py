@@ -29,6 +29,10 @@ def _lines(found: Report) -> Iterator[str]:
             for each in found.variants
         ],
     )
+    for each in found.variants:
+        yield f"\n```mermaid\npie title {each['variant']}: verdicts"
+        yield from (f'    "{word}" : {count}' for word, count in sorted(each["verdicts"].items()))
+        yield "```"
     yield from _section("Not whole", [f"- {gap}" for gap in found.gaps])
     dead = found.dead_letters
     letters = [f"- {each['source']}:{each['line']}: {each['reason']}" for each in dead["first"]]

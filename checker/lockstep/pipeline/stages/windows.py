@@ -5,16 +5,18 @@ The check of the traces then begins at all of these states at once, and finds ou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.progress import Say, silent
 from lockstep.pipeline.against import Variant
-from lockstep.pipeline.batches import Done, Stage
+from lockstep.pipeline.derive import Derived
 from lockstep.pipeline.specs import Shipping
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.traces import Known, survey, whole_traces
+from lockstep.pipeline.traces import Known, whole_traces
 from lockstep.pipeline.windows.in_tasks import pass_over
 from lockstep.systems.specs import switches_of
 
@@ -27,28 +29,21 @@ def windows(
 ) -> None:
     """Write the states of traces that are longer than `every` events, one after every so many of them.
 
-    What was passed over so already is not again.
-    Raises StageFailed where a batch cannot be finished.
+    What was passed over so already is not again. Raises StageFailed where a batch cannot be finished.
     """
-    lines = store.batches("lines", run)
-    what = f"{variant.hash()}-{every}"
-    made = {each.made_with(what, variant.name): each for each in lines}
-    store.sweep("states", run)
-    there = {(each.variant, each.name) for each in store.batches("states", run)}
-    todo = [batch for batch in made if (batch.variant, batch.name) not in there]
+    table = Derived(spark, store, run, "states", f"{variant.hash()}-{every}", variant.name)
     shipping = Shipping(spark, switches_of(variant.words))
 
-    def work(batch: Batch) -> Done:
-        store.supersede("states", run, batch)
-        rows = store.read(spark, "lines", run, [made[batch]])
-        known = {trace: each for trace, each in survey(rows).items() if each.lines - 2 > every}
-        store.write(_found(spark, rows, known, shipping, every), "states", run, batch)
-        return Done(len(known), sum(each.lines for each in known.values()))
+    def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
+        long = {trace: each for trace, each in known.items() if each.lines - 2 > every}
+        table.write(_found(spark, lines, long, shipping, every), batch)
 
-    Stage("windows", len(made), len(made) - len(todo), say).run(todo, work)
+    table.make("windows", work, say)
 
 
-def _found(spark: SparkSession, rows: DataFrame, known: dict[str, Known], shipping: Shipping, every: int) -> DataFrame:
+def _found(
+    spark: SparkSession, rows: DataFrame, known: Mapping[str, Known], shipping: Shipping, every: int
+) -> DataFrame:
     columns = ddl(TABLES["states"])
     if not known:
         return spark.createDataFrame([], columns)

@@ -111,12 +111,6 @@ class Store:
         """Remove a batch, finished or not."""
         self.folder(table, run, batch).remove()
 
-    def supersede(self, table: str, run: str, batch: Batch) -> None:
-        """Remove what was made of the same lines with something else, so that the batch can take its place."""
-        for other in self.batches(table, run, batch.variant):
-            if other.of == batch.of and other.name != batch.name:
-                self.remove(table, run, other)
-
     def sweep(self, table: str, run: str) -> None:
         """Remove the batches of a run that were begun and not finished."""
         done = {(each.variant, each.name) for each in self.batches(table, run)}
