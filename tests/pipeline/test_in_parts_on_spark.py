@@ -30,6 +30,9 @@ from lockstep.systems.traces import write_cluster
 from simulated_traces import simulated
 from stores import BATCH, RUN, rows_of, stored, verdicts
 
+#: The parts themselves are tested without Spark in every run: test_windows.py.
+pytestmark = pytest.mark.nightly
+
 COUNTEREXAMPLES = {
     path.name.partition(".")[0]: path.read_bytes().splitlines(keepends=True)
     for path in sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjson"))
@@ -94,7 +97,6 @@ def test_traces_that_are_cut_get_the_verdicts_of_whole_ones(spark: SparkSession,
     assert found == expected
 
 
-@pytest.mark.nightly
 def test_states_in_the_store_that_are_not_those_of_the_trace_are_never_a_pass(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -126,7 +128,6 @@ def test_states_in_the_store_that_are_not_those_of_the_trace_are_never_a_pass(
     assert "is not there" in found["broken"]["reason"]
 
 
-@pytest.mark.nightly
 def test_lines_that_the_store_has_lost_or_twice_are_malformed_in_parts_too(spark: SparkSession, tmp_path: Path) -> None:
     lines = holding().lines
     stores = [stored(spark, tmp_path / name, dict.fromkeys("abc", lines)) for name in ("whole", "parted")]
@@ -172,7 +173,6 @@ def violated(lines: list[bytes]) -> dict[str, int]:
     return {name: each.line for name, each in found.items() if name in names}
 
 
-@pytest.mark.nightly
 def test_what_breaks_a_rule_violates_the_property_first_at_the_same_line(spark: SparkSession, tmp_path: Path) -> None:
     """On all counterexamples, and on simulated clusters with every flaw."""
     plans = [
@@ -218,7 +218,6 @@ LIES = {
 }
 
 
-@pytest.mark.nightly
 def test_every_rule_is_broken_by_a_lie_and_by_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
     plan = {"DLedger": "ordered", "HashicorpRaft": "raft"}
     honest = {spec: clusters(tmp_path, (plan[spec], 1, 300)).popitem()[1] for spec in LIES}
@@ -240,7 +239,6 @@ def test_every_rule_is_broken_by_a_lie_and_by_nothing_else(spark: SparkSession, 
             assert (f"{spec}: {rule}", rule, 200) in broken
 
 
-@pytest.mark.nightly
 def test_a_difference_between_sql_and_the_spec_is_found(spark: SparkSession, tmp_path: Path) -> None:
     """Planted: the facts of one counterexample are lost, and another trace has one that is none."""
     traces = {name: COUNTEREXAMPLES[name] for name in ("vote_file", "figure8", "stale_install")}
@@ -258,7 +256,6 @@ def test_a_difference_between_sql_and_the_spec_is_found(spark: SparkSession, tmp
     ]
 
 
-@pytest.mark.nightly
 def test_measures_are_those_that_are_counted_by_hand(spark: SparkSession, tmp_path: Path) -> None:
     """Of one leader: its entry 0 is appended by event 3 and committed by event 5; then it leads for two events more."""
 
@@ -297,7 +294,6 @@ def test_measures_are_those_that_are_counted_by_hand(spark: SparkSession, tmp_pa
 # ---- Counterexamples ----
 
 
-@pytest.mark.nightly
 def test_each_signature_has_a_counterexample_that_is_minimal(spark: SparkSession, tmp_path: Path) -> None:
     """Two traces with the same violation make one signature, of which the shorter one is taken."""
     lines = COUNTEREXAMPLES["vote_file"]
