@@ -42,7 +42,7 @@ COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjso
 EVENTS = 32
 
 #: A property of states, one of steps, one that looks at what was committed long before; both systems.
-SAMPLE = {"apply_unclamped", "vote_file", "stale_install"}
+SAMPLE = {"vote_file", "stale_install"}
 
 
 @functools.cache
@@ -206,7 +206,7 @@ def other(value: Value) -> Value:
 def test_a_part_that_begins_in_another_state_than_the_one_before_ends_in_is_never_a_pass() -> None:
     """Every variable, the network and what is remembered of history too, wherever it is cut."""
     cut = holding()
-    for place, name in itertools.product(cut.places[::4], cut.spec.variables):
+    for place, name in itertools.product(cut.places[::8], cut.spec.variables):
         state = cut.states[place]
         wrong = state.replace(**{name: other(state[name])})
         found = cut.together([place], {place: wrong})
