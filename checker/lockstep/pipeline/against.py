@@ -110,14 +110,17 @@ class _OfHeaders:
     shipping: Shipping
 
     def judge(self, headers: Iterable[tuple[str, bytes | None]]) -> TaskJudge:
-        return _HeaderJudge(self.shipping.of(headers))
+        return HeaderJudge(self.shipping.of(headers))
 
 
 @dataclass(frozen=True, slots=True)
-class _HeaderJudge:
+class HeaderJudge:
+    """Checks traces against the specs of their headers, which are `shipped`."""
+
     shipped: Shipped
 
     def __call__(self, lines: TraceLines) -> tuple[TraceVerdict, str]:
+        """Return the verdict on a trace, and the SHA-256 of the spec."""
         asked: list[Key] = []
 
         def spec_of(key: Key) -> Spec:

@@ -14,7 +14,7 @@ from lockstep.jobs.spark.session import CANNOT_BE_READ, DEATHS, death
 from lockstep.pipeline.store.store import Batch
 
 #: So many batches at once, each a Spark job or more: while one waits for its last task, others have tasks to run.
-_AT_ONCE = 3
+AT_ONCE = 3
 
 
 _REMOVE = "remove the folder of this file, and the stage that wrote it writes it anew"
@@ -52,7 +52,7 @@ class Stage:
         done = self.before + self.batches
         self.say(f"{self.name}: {done:,} of {self.of:,} batches, {self.traces:,} traces, {self.events:,} events{speed}")
 
-    def run(self, batches: Sequence[Batch], work: Callable[[Batch], Done], at_once: int = _AT_ONCE) -> None:
+    def run(self, batches: Sequence[Batch], work: Callable[[Batch], Done], at_once: int = AT_ONCE) -> None:
         """Do the work for every batch, in this order, some at once.
 
         Raises StageFailed for the first that cannot be finished, once those under way have come to their end: what is

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.batches import Done, Stage
+from lockstep.pipeline.batches import AT_ONCE, Done, Stage
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.traces import Known, survey
 
@@ -32,11 +32,18 @@ class Derived:
         """Write a batch of the table."""
         self.store.write(rows, self.table, self.run, batch)
 
-    def make(self, name: str, work: Callable[[Batch, DataFrame, Mapping[str, Known]], None], say: Say = silent) -> None:
+    def make(
+        self,
+        name: str,
+        work: Callable[[Batch, DataFrame, Mapping[str, Known]], None],
+        say: Say = silent,
+        at_once: int = AT_ONCE,
+    ) -> None:
         """Make the batches that are not there, of the largest first.
 
         What was made of the same lines with something else goes just before its place is taken.
-        Arguments: `name`, of the stage; `work`, which writes a batch, given its lines and the traces in them.
+        Arguments: `name`, of the stage; `work`, which writes a batch, given its lines and the traces in them;
+        `at_once`, how many batches are under way at once.
         Raises StageFailed where a batch cannot be finished.
         """
         self.store.sweep(self.table, self.run)
@@ -55,4 +62,4 @@ class Derived:
             work(batch, lines, known)
             return Done(len(known), sum(each.lines for each in known.values()))
 
-        Stage(name, len(made), len(made) - len(todo), say).run(todo, done)
+        Stage(name, len(made), len(made) - len(todo), say).run(todo, done, at_once)

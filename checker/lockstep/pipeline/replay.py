@@ -62,6 +62,41 @@ def replay_command(
     return f"lockstep pipeline trace {' '.join(words)} -o {file} && {check} {file}"
 
 
+def counterexample_command(uri: str, run: str, variant: str, signature: str, options: Sequence[str]) -> str:
+    """Return the command line that gets a counterexample out of a store and checks it; arguments as there."""
+    file = f"{signature}.trace.ndjson"
+    get = ["lockstep", "pipeline", "counterexample", uri.removeprefix("file://"), run, signature]
+    check = shlex.join(["lockstep", "check", *options, file])
+    return f"{shlex.join([*get, '--variant', variant, '-o', file])} && {check}"
+
+
+def stored_counterexample(store: Store, run: str, signature: str, variant: str | None = None) -> bytes:
+    """Return the lines of the counterexample of a signature; `variant` is needed where several have it.
+
+    Raises BadInputError where the run has none, or several.
+    """
+    found: dict[str, bytes | None] = {}
+    known: set[str] = set()
+    for batch in store.batches("counterexamples", run, variant):
+        folder = store.folder("counterexamples", run, batch)
+        schema = TABLES["counterexamples"]
+        data = ds.dataset(folder.path, filesystem=folder.files, format="parquet", schema=schema)
+        for row in data.to_table(columns=["signature", "lines"]).to_pylist():
+            known.add(row["signature"])
+            if row["signature"] == signature:
+                found[batch.variant] = row["lines"]
+    if not found:
+        raise BadInputError(
+            f"run {run!r} has no counterexample {signature!r}; it has {', '.join(sorted(known)) or 'none'}"
+        )
+    if len(found) > 1:
+        raise BadInputError(f"--variant: {signature!r} is there in {', '.join(sorted(found))}")
+    (lines,) = found.values()
+    if lines is None:
+        raise BadInputError(f"{signature!r} could not be minimised: the table says why")
+    return lines
+
+
 def stored_lines(store: Store, run: str, trace: str) -> Iterator[tuple[bytes, str]]:
     """Yield the lines of one trace of a run, in order, each with the file that it came from.
 

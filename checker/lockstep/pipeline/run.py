@@ -5,12 +5,15 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.against import Against
+from lockstep.pipeline.against import Against, Variant
 from lockstep.pipeline.stages.check import check
+from lockstep.pipeline.stages.counterexamples import counterexamples
 from lockstep.pipeline.stages.coverage import cover
+from lockstep.pipeline.stages.facts import facts
 from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import Report, report
+from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Store
 
 
@@ -25,7 +28,12 @@ def run_all(
         generate(spark, store, run, of, say)
     else:
         ingest(spark, store, run, of, say)
+    if isinstance(against, Variant):
+        windows(spark, store, run, against, say=say)
     check(spark, store, run, against, say)
     cover(spark, store, run, say)
+    facts(spark, store, run, say)
+    if isinstance(against, Variant):
+        counterexamples(spark, store, run, against, say=say)
     say("report")
     return report(spark, store, run)

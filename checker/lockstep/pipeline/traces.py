@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -89,18 +89,39 @@ class TraceLines:
 
     def with_sources(self) -> Iterator[tuple[bytes, str]]:
         """Yield the bytes of each line with the file that it came from; raises as iterating does."""
-        for expected, (seq, line, source) in enumerate(self.rows):
-            if seq < expected:
-                raise TraceError(self.trace, seq + 1, "the store has this line twice")
-            if seq > expected:
-                raise TraceError(self.trace, expected + 1, "the store lacks this line: it was no line of a trace")
-            yield line, source
+        return ((line, source) for _, line, source in in_order(self.trace, self.rows, 0))
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+def in_order(trace: str, rows: Iterable[Row], first: int) -> Iterator[Row]:
+    """Yield rows of lines of a trace, which begin with their seq and are numbered from `first` on.
+
+    Raises TraceError where one is missing or there twice.
+    """
+    for expected, row in enumerate(rows, first):
+        if row[0] < expected:
+            raise TraceError(trace, row[0] + 1, "the store has this line twice")
+        if row[0] > expected:
+            raise lacking(trace, expected)
+        yield row
+
+
+def lacking(trace: str, seq: int) -> TraceError:
+    """Make the error of a line that the store has not."""
+    return TraceError(trace, seq + 1, "the store lacks this line: it was no line of a trace")
+
+
+def told(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a partition, of each the columns of these names."""
+    for batch in batches:
+        yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
 
 
 def traces_of(batches: Iterable[pa.RecordBatch]) -> Iterator[TraceLines]:
     """Yield the traces of a partition that whole_traces made; what is not read of one is passed over."""
-    names = ("trace", "seq", "bytes", "source")
-    rows = (row for batch in batches for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True))
+    rows = told(batches, "trace", "seq", "bytes", "source")
     for trace, group in itertools.groupby(rows, key=lambda row: row[0]):
         first = next(group)
         yield TraceLines(trace, first[3], (row[1:] for row in itertools.chain([first], group)))

@@ -10,6 +10,10 @@ from lockstep.cli.options import EXIT_CODES
 
 #: The commands: where each is, and what the list of commands says of it.
 COMMANDS = {
+    "counterexample": ("found:counterexample_command", "Write one counterexample of a run into a file."),
+    "counterexamples": ("found:counterexamples_command", "Minimise a trace of each kind of violation."),
+    "facts": ("found:facts_command", "Find facts of traces in SQL, and hold them against the verdicts."),
+    "windows": ("found:windows_command", "Find states to cut long traces at."),
     "check": ("stages:check_command", "Check the traces of a run."),
     "coverage": ("stages:coverage_command", "Count what the traces of a run reach."),
     "generate": ("stages:generate_command", "Simulate clusters into a run."),

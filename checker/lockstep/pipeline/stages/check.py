@@ -1,4 +1,7 @@
-"""The stage that checks traces: each whole and in order in one task, against a compiled spec that is shipped once."""
+"""The stage that checks traces: each whole and in order in one task, against a compiled spec that is shipped once.
+
+A trace of which the stage windows has found states is cut there, and its parts are checked in tasks of their own.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,13 @@ from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.check import verdict_row
 from lockstep.jobs.spark.session import DEATHS, worker_died
-from lockstep.pipeline.against import AS_TOLD, Against, TaskJudge
+from lockstep.pipeline.against import AS_TOLD, Against, HeaderJudge, TaskJudge
 from lockstep.pipeline.derive import Derived
 from lockstep.pipeline.replay import replay_command, simulated
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.traces import Known, traces_of, whole_traces
+from lockstep.pipeline.windows.in_tasks import cuts_of, states_for, verdicts_in_parts
 
 
 def check(spark: SparkSession, store: Store, run: str, against: Against = AS_TOLD, say: Say = silent) -> None:
@@ -34,7 +38,9 @@ def check(spark: SparkSession, store: Store, run: str, against: Against = AS_TOL
 
     def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         judge = court.judge((trace, each.header) for trace, each in known.items())
-        checking = _Checking(spark, lines, _Checker(judge, store.place.uri, run, against.options, against.together))
+        checker = _Checker(judge, store.place.uri, run, against.options, against.together)
+        states = store.read(spark, "states", run, states_for(store, run, batch))
+        checking = _Checking(spark, lines, states, checker)
         try:
             table.write(checking.verdicts(known), batch)
         except DEATHS as error:
@@ -47,15 +53,23 @@ def check(spark: SparkSession, store: Store, run: str, against: Against = AS_TOL
 
 @dataclass(frozen=True, slots=True)
 class _Checking:
-    """The check of the lines of a batch."""
+    """The check of the lines of a batch; `states` are those at which its long traces are cut."""
 
     spark: SparkSession
     lines: DataFrame
+    states: DataFrame
     checker: _Checker
 
     def verdicts(self, known: Mapping[str, Known]) -> DataFrame:
         """Return the verdicts on these of its traces."""
-        return whole_traces(self.spark, self.lines, known).mapInArrow(self.checker, ddl(TABLES["verdicts"]))
+        judge = self.checker.judge
+        cuts = cuts_of(self.states, known) if isinstance(judge, HeaderJudge) else {}
+        whole = {trace: each for trace, each in known.items() if trace not in cuts}
+        found = whole_traces(self.spark, self.lines, whole).mapInArrow(self.checker, ddl(TABLES["verdicts"]))
+        if not cuts or not isinstance(judge, HeaderJudge):
+            return found
+        tell = self.checker.row
+        return found.union(verdicts_in_parts(self.spark, self.lines, self.states, cuts, judge.shipped, tell))
 
     def without_deadly(self, known: Mapping[str, Known]) -> DataFrame:
         """Return the verdicts on its traces, where workers die of some: these are inconclusive."""

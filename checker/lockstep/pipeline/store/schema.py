@@ -34,7 +34,9 @@ _VERDICTS = pa.schema(
 
 #: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
 #: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
-#: cluster of a plan with flaws may violate properties; `reached` one a thing that a trace reaches,
+#: cluster of a plan with flaws may violate properties; `states` one a state at which a long trace is cut, the one after
+#: the line `seq`, with the SHA-256 of its bytes; `facts` one a thing that SQL finds in a trace; `counterexamples` one a
+#: signature of violations, with the lines of a short trace that has it; `reached` one a thing that a trace reaches,
 #: `plan` that of a simulated cluster, with its variant if that is not the plan's own.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {
@@ -51,6 +53,35 @@ TABLES: Mapping[str, pa.Schema] = MappingProxyType(
             [("source", pa.string()), ("line", pa.int64()), ("reason", pa.string()), ("bytes", pa.binary())]
         ),
         "verdicts": _VERDICTS,
+        "states": pa.schema(
+            [("trace", pa.string()), ("seq", pa.int64()), ("state", pa.binary()), ("digest", pa.string())]
+        ),
+        "facts": pa.schema(
+            [
+                ("trace", pa.string()),
+                ("fact", pa.string()),
+                ("property", pa.string()),
+                ("node", pa.string()),
+                ("seq", pa.int64()),
+                ("name", pa.string()),
+                ("value", pa.int64()),
+            ]
+        ),
+        "counterexamples": pa.schema(
+            [
+                ("signature", pa.string()),
+                ("name", pa.string()),
+                ("action", pa.string()),
+                ("traces", pa.int64()),
+                ("trace", pa.string()),
+                ("line", pa.int64()),
+                ("events", pa.int64()),
+                ("is_minimal", pa.bool_()),
+                ("reason", pa.string()),
+                ("lines", pa.binary()),
+                ("replay", pa.string()),
+            ]
+        ),
         "reached": pa.schema(
             [
                 ("trace", pa.string()),
