@@ -274,8 +274,20 @@ class TraceCheck:
     def run(self) -> None:
         """Check the trace from its begin to its end, or to where it leaves the spec."""
         state = self.initial()
-        properties = Literal(self.spec) if self.evaluation is Evaluation.LITERAL else Incremental(self.spec)
+        properties = self.properties()
         self._check_initial(state)
+        self.follow(state, properties)
+        conclude(self.result)
+
+    def properties(self) -> Literal | Incremental:
+        """Return what evaluates the properties of the steps to come."""
+        return Literal(self.spec) if self.evaluation is Evaluation.LITERAL else Incremental(self.spec)
+
+    def follow(self, state: State, properties: Literal | Incremental) -> State | None:
+        """Check the events of the trace as steps from a state; return the state after the last of them.
+
+        Returns None where the trace leaves the spec. Raises TraceError where it is malformed.
+        """
         for name in self.failed:
             properties.drop(name)
         properties.begin(state)
@@ -286,14 +298,18 @@ class TraceCheck:
                 self.result.forced.append(line)
             after = self.advance(state, line, event)
             if after is None:
-                break
+                return None
             if not self.reading.is_observation(event):
                 self.result.steps += 1
-                for name in properties.violated(state, after):
+                for name in self.failing(properties, state, after):
                     self._violated(name, line, event)
                     properties.drop(name)
                 state = after
-        conclude(self.result)
+        return state
+
+    def failing(self, properties: Literal | Incremental, state: State, after: State) -> list[str]:
+        """Return the properties that fail in the state after a step, or of the step."""
+        return properties.violated(state, after)
 
     @cached_property
     def outbox_paths(self) -> list[PathOf]:

@@ -91,9 +91,14 @@ class Incremental:
 
     def violated(self, state: State, after: State) -> list[str]:
         """Return the properties that fail in the state after a step, or of the step."""
+        suspects = self.suspected(state, after)
+        return self.confirmed(suspects, state, after) if suspects else []
+
+    def suspected(self, state: State, after: State) -> set[str]:
+        """Return the properties of which a part is false after a step, or has no value."""
         changed = list(changes(state, after))
         if not changed:
-            return []
+            return set()
         affected = set(self._restless)
         for change in changed:
             affected.update(self._of(change))
@@ -102,7 +107,7 @@ class Incremental:
             instance = self._instances[number]
             if not self._changed_well(number, instance, state, after, changed):
                 suspects.add(instance.name)
-        return self._confirmed(suspects, state, after) if suspects else []
+        return suspects
 
     def _of(self, change: Change) -> tuple[int, ...]:
         """Return the instances that a change affects."""
@@ -156,12 +161,16 @@ class Incremental:
             instance.restless = not stands
             (self._restless.discard if stands else self._restless.add)(number)
 
-    def _confirmed(self, suspects: Iterable[str], state: State, after: State) -> list[str]:
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """Return properties in the order in which they are evaluated."""
+        return sorted(names, key=self._order.__getitem__)
+
+    def confirmed(self, suspects: Iterable[str], state: State, after: State) -> list[str]:
         """Return which properties fail, in their order, by the formulas as they stand."""
         invariants, steps = self._spec.invariants, self._spec.action_properties
         return [
             name
-            for name in sorted(suspects, key=self._order.__getitem__)
+            for name in self.in_order(suspects)
             if (name in invariants and not invariants[name](after)) or (name in steps and not steps[name](state, after))
         ]
 

@@ -35,7 +35,10 @@ __all__ = [
     "Header",
     "Trace",
     "TraceError",
+    "TracePart",
+    "after_the_end",
     "json_schema",
+    "not_rising",
     "read_trace",
     "trace_lines",
     "write_trace",
@@ -124,35 +127,88 @@ class Trace:
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield (line number, event) up to the end line, which must be there and be right."""
-        count, last_seq, number = 0, -1, 1
-        for number, line in self._lines:
-            item = _decode(line, self.source, number, self.least_integer)
-            if isinstance(item, Event):
-                if item.node not in self.header.nodes:
-                    raise TraceError(self.source, number, f"field `node`: {item.node!r} is not in the header")
-                if item.seq <= last_seq:
-                    raise TraceError(self.source, number, f"field `seq`: {item.seq} does not rise above {last_seq}")
-                count, last_seq = count + 1, item.seq
-                yield number, item
-                continue
-            if isinstance(item, Header):
-                raise TraceError(self.source, number, "field `kind`: a second header")
-            self._check_end(item, number, count)
-            return
-        raise TraceError(self.source, number, "the file is truncated: it has no end line")
+        return iter(TracePart(self.header, self._lines, self.source, least_integer=self.least_integer))
 
     def _repr_html_(self) -> str:
         """Show what the header says in a notebook; no event is read for it."""
         rows = [(name, _encoder.encode(getattr(self.header, name)).decode()) for name in self.header.__struct_fields__]
         return table(self.source, ["header", "value"], rows)
 
-    def _check_end(self, end: End, number: int, count: int) -> None:
+
+class TracePart:
+    """Some of the lines of a trace, one after the other, read as those of the whole trace are.
+
+    Iterating yields (line number, event) and raises TraceError. What needs the lines before is left to whoever puts
+    parts together: `first_seq` and `last_seq` are those of the events that were read, None before there is one,
+    `has_ended` tells that the end line was read, and `last_line` is the number of the last line once all are read.
+    """
+
+    def __init__(
+        self,
+        header: Header,
+        lines: Iterable[tuple[int, bytes]],
+        source: str,
+        *,
+        before: int = 1,
+        is_last: bool = True,
+        least_integer: int = MIN_INTEGER,
+    ) -> None:
+        """Read a part of a trace.
+
+        Arguments: `lines` with their numbers, of which that of the header is 1; `source` names the file in messages;
+        `before`, the number of the line before; `is_last`, whether the trace must end with this part; `least_integer`
+        that an event may have.
+        """
+        self.header, self.source = header, source
+        self.first_line, self.last_line = before + 1, before
+        self._lines, self._is_last = iter(lines), is_last
+        self._least_integer = least_integer
+        self.first_seq: int | None = None
+        self.last_seq: int | None = None
+        self.has_ended = False
+
+    def __iter__(self) -> Iterator[tuple[int, Event]]:
+        """Yield (line number, event)."""
+        number = self.last_line
+        for number, line in self._lines:
+            item = _decode(line, self.source, number, self._least_integer)
+            if isinstance(item, Event):
+                if item.node not in self.header.nodes:
+                    raise TraceError(self.source, number, f"field `node`: {item.node!r} is not in the header")
+                if self.last_seq is None:
+                    self.first_seq = item.seq
+                elif item.seq <= self.last_seq:
+                    raise not_rising(self.source, number, item.seq, self.last_seq)
+                self.last_seq = item.seq
+                yield number, item
+                continue
+            if isinstance(item, Header):
+                raise TraceError(self.source, number, "field `kind`: a second header")
+            self._check_end(item, number)
+            break
+        self.last_line = number
+        if self._is_last and not self.has_ended:
+            raise TraceError(self.source, number, "the file is truncated: it has no end line")
+
+    def _check_end(self, end: End, number: int) -> None:
+        self.has_ended = True
+        count = number - 2  # all lines before but the header
         if end.events != count:
             problem = f"field `events`: the end line counts {end.events} events, the file has {count}"
             raise TraceError(self.source, number, problem)
         extra = next(self._lines, None)
         if extra is not None:
-            raise TraceError(self.source, extra[0], "there is more after the end line")
+            raise after_the_end(self.source, extra[0])
+
+
+def not_rising(source: str, number: int, seq: int, last: int) -> TraceError:
+    """Make the error of an event whose `seq` is not above that of the event before."""
+    return TraceError(source, number, f"field `seq`: {seq} does not rise above {last}")
+
+
+def after_the_end(source: str, number: int) -> TraceError:
+    """Make the error of a line that stands behind the end line."""
+    return TraceError(source, number, "there is more after the end line")
 
 
 _encoder = msgspec.json.Encoder()

@@ -1,0 +1,73 @@
+"""States as bytes, the same in every process, and its digest: of every variable, history and network too.
+
+Two states have the same bytes if they are equal in TLA+, and only then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.values.canonical import decoded, encoded
+
+__all__ = ["FORMAT", "Stand", "StateBytesError", "state_bytes", "state_of_bytes"]
+
+FORMAT = "lockstep-state/1"
+
+#: So many hexadecimal digits of a variable's digest tell whether it differs; the digest of the state decides.
+_SHORT = 16
+
+
+class StateBytesError(ValueError):
+    """Bytes that are no state of a spec."""
+
+
+class Stand(msgspec.Struct, frozen=True):
+    """What is known of a state by digests: the SHA-256 of its bytes, and a shorter one of each variable, by name."""
+
+    digest: str
+    variables: dict[str, str]
+
+    @classmethod
+    def of(cls, state: State) -> Stand:
+        """Return the digests of a state; raises TlaError where something in it cannot be listed."""
+        values = _values(state)
+        short = {name: hashlib.sha256(text).hexdigest()[:_SHORT] for name, text in values.items()}
+        return cls(hashlib.sha256(_joined(values)).hexdigest(), short)
+
+    def differing(self, other: Stand) -> list[str]:
+        """Name the variables in which the state of another digest differs."""
+        names = dict.fromkeys([*self.variables, *other.variables])
+        return [name for name in names if self.variables.get(name) != other.variables.get(name)]
+
+
+def state_bytes(state: State) -> bytes:
+    """Return the bytes of a state, from which state_of_bytes makes it again.
+
+    Raises TlaError where something in it cannot be listed.
+    """
+    return _joined(_values(state))
+
+
+def state_of_bytes(spec: Spec, text: bytes) -> State:
+    """Return the state of a spec whose bytes these are; raises StateBytesError where they are none's."""
+    try:
+        told = msgspec.msgpack.decode(text, type=tuple[str, dict[str, msgspec.Raw]])
+        if told[0] != FORMAT:
+            raise StateBytesError(f"{told[0]!r} is not {FORMAT!r}")
+        return spec.state({name: decoded(bytes(value)) for name, value in told[1].items()})
+    except KeyError as error:
+        raise StateBytesError(f"they are of other variables than {spec.name} has: {error}") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise StateBytesError(f"they are no state: {error}") from error
+
+
+def _values(state: State) -> dict[str, bytes]:
+    return {name: encoded(value) for name, value in state.as_dict().items()}
+
+
+def _joined(values: dict[str, bytes]) -> bytes:
+    return msgspec.msgpack.encode((FORMAT, {name: msgspec.Raw(text) for name, text in values.items()}))
