@@ -18,8 +18,13 @@ from dledger import VARIANTS, check_dledger
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.spark.check import _check_lines, _check_part, _parts, check_with_spark, verdicts_with_spark
+from lockstep.jobs.spark.check import _check_part, _parts, check_lines, check_with_spark, verdicts_with_spark
 from lockstep.jobs.spark.session import spark_session
+from lockstep.pipeline.replay import stored_lines
+from lockstep.pipeline.run import run_all
+from lockstep.pipeline.stages.check import Variant
+from lockstep.pipeline.stages.generate import Clusters
+from lockstep.pipeline.store.store import Store
 from lockstep.systems.specs import Switches, spec_key, trace_spec
 from lockstep.systems.traces import import_trace, write_cluster
 from lockstep.tla.spec import CompileError, Spec
@@ -126,7 +131,8 @@ def test_a_worker_refuses_a_constant_before_it_looks_up_a_spec(tmp_path: Path) -
     key = spec_key(read_trace(good).header, str(good))
     texts = {key: trace_spec(read_trace(good).header, str(good)).source}
     lines = good.read_bytes().replace(b'"Fifo":true', b'"Fifo":1').splitlines(keepends=True)
-    verdict = _check_lines(iter(lines), "odd", texts, {}, {key: Spec.from_source(texts[key])})
+    specs = {key: Spec.from_source(texts[key])}
+    verdict = check_lines(iter(lines), "odd", specs.__getitem__, {})
     assert (verdict.verdict, verdict.reason) == (
         Verdict.MALFORMED,
         "odd:1: field `constants.Fifo`: 1 is not false or true",
@@ -210,9 +216,9 @@ def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
     def killed_by_the_second(lines: Iterator[bytes], source: str, *rest: Any) -> TraceVerdict:
         if source.endswith("ordered-2.trace.ndjson"):
             os.kill(os.getpid(), signal.SIGKILL)
-        return _check_lines(lines, source, *rest)
+        return check_lines(lines, source, *rest)
 
-    monkeypatch.setattr("lockstep.jobs.spark.check._check_lines", killed_by_the_second)
+    monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", killed_by_the_second)
     found = check_with_spark(spark, traces)
     assert [each.verdict for each in found] == [Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.HOLDS]
     assert found[1].reason == "the Spark worker died"
@@ -228,7 +234,7 @@ def test_what_a_worker_raises_is_told_in_a_line(
     def raising(*_: Any) -> TraceVerdict:
         raise ModuleNotFoundError("No module named 'lockstep'")
 
-    monkeypatch.setattr("lockstep.jobs.spark.check._check_lines", raising)
+    monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", raising)
     (found,) = check_with_spark(spark, [trace])
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.reason == "Spark did not finish: ModuleNotFoundError: No module named 'lockstep'"
@@ -263,10 +269,37 @@ def test_verdicts_come_as_soon_as_they_are_there(
     def waiting(lines: Iterator[bytes], source: str, *rest: Any) -> TraceVerdict:
         while source.endswith("ordered-2.trace.ndjson") and not waited_for.exists():
             time.sleep(0.02)
-        return _check_lines(lines, source, *rest)
+        return check_lines(lines, source, *rest)
 
-    monkeypatch.setattr("lockstep.jobs.spark.check._check_lines", waiting)
+    monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", waiting)
     found = verdicts_with_spark(spark, traces)
     assert next(found).verdict is Verdict.HOLDS
     waited_for.touch()
     assert [each.verdict for each in found] == [Verdict.HOLDS]
+
+
+# ---- The pipeline ----
+
+
+def test_the_pipeline_simulates_and_checks_clusters_as_one_process_does_and_does_nothing_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    store, clusters = Store.open(str(tmp_path / "store"), create=True), Clusters(("ordered", "five"), range(1, 3), 60)
+    found = run_all(spark, store, "small", clusters, Variant())
+    (told,) = found.variants
+    assert (found.verdict, told["traces"], told["events"], told["verdicts"]) == (Verdict.HOLDS, 4, 240, {"holds": 4})
+    simulated = write_cluster(tmp_path, "five", 2, 60)
+    assert b"".join(stored_lines(store, "small", "five-2-60")) == simulated.read_bytes()
+    (row,) = (
+        store.read(spark, "verdicts", "small", store.batches("verdicts", "small"))
+        .where("trace = 'five-2-60'")
+        .collect()
+    )
+    assert row["observed"] == alone(simulated).observed > 500
+    assert row["replay"] == (
+        "lockstep simulate --plan five --seed 2 --events 60 -o . && lockstep check five-2.trace.ndjson"
+    )
+    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("part-*")}
+    assert len(written) > 1
+    run_all(spark, store, "small", clusters, Variant())
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("part-*")} == written

@@ -33,6 +33,7 @@ COMMANDS = {
     "import": ("import_:command", "Turn a recording or a log into a trace."),
     "minimise": ("traces.minimise:command", "Make a trace with a violation shorter."),
     "model": ("model:command", "Check models, or a spec of your own, with TLC."),
+    "pipeline": ("pipeline:command", "Check a store of traces of any size on Spark."),
     "play": ("traces.play:command", "Take the steps of a spec, in a browser."),
     "prove": ("prove:command", "Prove lemmas with z3."),
     "schema": ("printing:schema", "Print the JSON Schema of a line of a trace."),

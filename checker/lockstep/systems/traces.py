@@ -12,7 +12,7 @@ from lockstep.base.progress import EVERY, Say, silent
 from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
 from lockstep.systems.specs import spec_hash, trace_spec
 from lockstep.systems.system import ALL_TOLD, BEGINNING_BYTES, RawFormat, Simulator, System, Untold
-from lockstep.trace.format import Event, write_trace
+from lockstep.trace.format import Event, Header, write_trace
 from lockstep.trace.imported import Imported, Summary
 
 
@@ -33,12 +33,22 @@ def write_cluster(
     Arguments: `plan`, by its name, or the file of one; `system`, for a file: whose plan it is.
     Raises BadInputError where the file is no plan, and OSError where it cannot be read.
     """
-    owner, simulator = simulators().get(plan) or _simulator_of(system or next(iter(SYSTEMS.values())))
-    path = folder / f"{Path(plan).stem}-{seed}.trace.ndjson"
-    header, run = simulator.cluster(plan, seed, events)
-    header = msgspec.structs.replace(header, spec_hash=spec_hash(owner))
+    path = folder / cluster_file(plan, seed)
+    header, run = cluster_trace(plan, seed, events, system)
     write_trace(path, header, _telling(run, lambda count: say(f"{path}: event {count:,} of {events:,}")))
     return path
+
+
+def cluster_file(plan: str, seed: int) -> str:
+    """Return the name of the file of a simulated cluster."""
+    return f"{Path(plan).stem}-{seed}.trace.ndjson"
+
+
+def cluster_trace(plan: str, seed: int, events: int, system: System | None = None) -> tuple[Header, Iterator[Event]]:
+    """Simulate one cluster while its events are read; arguments and exceptions are those of write_cluster."""
+    owner, simulator = simulators().get(plan) or _simulator_of(system or next(iter(SYSTEMS.values())))
+    header, run = simulator.cluster(plan, seed, events)
+    return msgspec.structs.replace(header, spec_hash=spec_hash(owner)), run
 
 
 def _simulator_of(system: System) -> tuple[System, Simulator]:

@@ -119,7 +119,7 @@ def _check_part(spark: SparkSession, traces: Sequence[Path], texts: Texts, switc
     except DEATHS as error:
         reason = death(error)
         return {str(trace): TraceVerdict(str(trace), Verdict.INCONCLUSIVE, reason) for trace in traces}
-    return {row["trace"]: _verdict(row.asDict()) for row in rows}
+    return {row["trace"]: verdict_of(row.asDict()) for row in rows}
 
 
 def _missing(trace: Path) -> TraceVerdict:
@@ -154,6 +154,12 @@ def _checker(
 
     def check_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         specs: dict[tuple[object, ...], Spec] = {}
+
+        def spec_of(key: tuple[object, ...]) -> Spec:
+            if key not in specs:
+                specs[key] = Spec.from_source(sources[key])
+            return specs[key]
+
         rows = (
             row
             for batch in batches
@@ -161,31 +167,31 @@ def _checker(
         )
         for source, group in itertools.groupby(rows, key=lambda row: row[0]):
             lines = (row[2] for row in group if row[2] is not None)
-            verdict = _check_lines(lines, source, sources, switches, specs)
-            yield pa.RecordBatch.from_pylist([_row(verdict)], schema=VERDICTS)
+            verdict = check_lines(lines, source, spec_of, switches)
+            yield pa.RecordBatch.from_pylist([verdict_row(verdict)], schema=VERDICTS)
 
     return check_partition
 
 
-def _check_lines(
-    lines: Iterator[bytes],
-    source: str,
-    sources: Texts,
-    switches: dict[str, Any],
-    specs: dict[tuple[object, ...], Spec],
+def check_lines(
+    lines: Iterable[bytes], source: str, spec_of: Callable[[tuple[object, ...]], Spec], switches: Switches
 ) -> TraceVerdict:
+    """Check the trace of these lines in a worker; whatever goes wrong is the verdict of this trace alone.
+
+    Arguments: `source` names it in messages; `spec_of` returns the compiled spec of a spec_key; `switches` replace
+    constants of its header.
+    """
     try:
         trace = opened(lines, source)
-        key = spec_key(trace.header, source, switches)  # refuses a header before anything is looked up by it
-        if key not in specs:
-            specs[key] = Spec.from_source(sources[key])
-        spec = specs[key]
+        # It refuses a header before anything is looked up by it.
+        spec = spec_of(spec_key(trace.header, source, switches))
         return check_trace(trace, spec, system_of(trace.header, source).interface(spec))
     except Exception as error:  # One trace must not take the verdicts of all others with it.
         return failure(error, source)
 
 
-def _row(verdict: TraceVerdict) -> dict[str, Any]:
+def verdict_row(verdict: TraceVerdict) -> dict[str, Any]:
+    """Return the row of VERDICTS that tells a verdict."""
     return {
         "trace": verdict.source,
         "verdict": str(verdict.verdict),
@@ -198,7 +204,8 @@ def _row(verdict: TraceVerdict) -> dict[str, Any]:
     }
 
 
-def _verdict(row: dict[str, Any]) -> TraceVerdict:
+def verdict_of(row: dict[str, Any]) -> TraceVerdict:
+    """Return the verdict that a row of VERDICTS tells."""
     findings = [Finding(**{**each, "details": tuple(each["details"])}) for each in json.loads(row.pop("findings"))]
     source, verdict = row.pop("trace"), Verdict(row.pop("verdict"))
     return TraceVerdict(source, verdict, findings=findings, **row)

@@ -1,0 +1,93 @@
+"""Doing a stage batch by batch: some at once, so that no core waits for the last task of one, and telling of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from lockstep.base.errors import GaveUpError
+from lockstep.base.progress import Say, silent
+from lockstep.jobs.spark.session import DEATHS, death
+from lockstep.pipeline.store.store import Batch
+
+#: So many batches at once, each a Spark job or more: while one waits for its last task, others have tasks to run.
+_AT_ONCE = 3
+
+
+class StageFailed(GaveUpError):  # noqa: N818 - it names what happened
+    """A batch could not be finished; the message names the stage, the batch and why."""
+
+
+class Done(NamedTuple):
+    """What a batch came to: how many traces and events it has."""
+
+    traces: int
+    events: int
+
+
+@dataclass(slots=True)
+class Stage:
+    """The progress of a stage: `name`, how many batches there are `of` it, and how many `before` it began."""
+
+    name: str
+    of: int
+    before: int = 0
+    say: Say = silent
+    batches: int = 0
+    traces: int = 0
+    events: int = 0
+    begin: float = field(default_factory=time.perf_counter)
+
+    def tell(self) -> None:
+        """Say how far it is."""
+        seconds = time.perf_counter() - self.begin
+        speed = f", {self.events / seconds:,.0f} events/s" if self.events else ""
+        done = self.before + self.batches
+        self.say(f"{self.name}: {done:,} of {self.of:,} batches, {self.traces:,} traces, {self.events:,} events{speed}")
+
+    def run(self, batches: Sequence[Batch], work: Callable[[Batch], Done], at_once: int = _AT_ONCE) -> None:
+        """Do the work for every batch, in this order, some at once.
+
+        Raises StageFailed for the first that cannot be finished, once those under way have come to their end: what is
+        finished is kept, and a rerun goes on from there.
+        """
+        self.tell()
+        pool = ThreadPoolExecutor(max_workers=at_once)
+        try:
+            running: set[Future[Done]] = set()
+            waiting = iter(batches)
+            failed: StageFailed | None = None
+            while True:
+                while failed is None and len(running) < at_once and (batch := next(waiting, None)) is not None:
+                    running.add(pool.submit(self._attempt, batch, work))
+                if not running:
+                    break
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                failed = self._count(finished) or failed
+            if failed is not None:
+                raise failed
+        finally:  # Where an interrupt ends this, the session's end is that of the jobs.
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _count(self, finished: Iterable[Future[Done]]) -> StageFailed | None:
+        failed = None
+        for each in finished:
+            try:
+                done = each.result()
+            except StageFailed as error:
+                failed = error
+                continue
+            self.batches += 1
+            self.traces += done.traces
+            self.events += done.events
+            self.tell()
+        return failed
+
+    def _attempt(self, batch: Batch, work: Callable[[Batch], Done]) -> Done:
+        try:
+            return work(batch)
+        except DEATHS as error:
+            raise StageFailed(f"{self.name}: batch {batch.name}: {death(error)}") from error

@@ -1,0 +1,84 @@
+"""One trace out of a store, and the command that checks it again by itself."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+import pyarrow.dataset as ds
+
+from lockstep.base.errors import BadInputError
+from lockstep.pipeline.store.schema import TABLES
+from lockstep.pipeline.store.store import Batch, Store
+from lockstep.systems.traces import cluster_file
+
+#: What a source begins with that is a simulated cluster: the command that simulates it.
+_SIMULATE = "lockstep simulate "
+
+
+def simulate_command(plan: str, seed: int, events: int) -> str:
+    """Return the source of a simulated cluster: the command that writes its trace, but for `-o`."""
+    return f"{_SIMULATE}--plan {shlex.quote(plan)} --seed {seed} --events {events}"
+
+
+class Cluster(NamedTuple):
+    """A simulated cluster: what reproduces it."""
+
+    plan: str
+    seed: int
+    events: int
+
+
+def simulated(source: str) -> Cluster | None:
+    """Return the cluster that a source is, None where it is none."""
+    if not source.startswith(_SIMULATE):
+        return None
+    _, _, _, plan, _, seed, _, events = shlex.split(source)
+    return Cluster(plan, int(seed), int(events))
+
+
+def replay_command(uri: str, run: str, trace: str, source: str, switches: Sequence[str]) -> str:
+    """Return the command line that gets a trace again and checks it.
+
+    Arguments: `uri` and `run`, where the trace is stored; `source`, where it came from; `switches`, the words that
+    chose the variant it was checked against.
+    """
+    check = " ".join(["lockstep check", *(f"--switch {shlex.quote(each)}" for each in switches)])
+    if (cluster := simulated(source)) is not None:
+        return f"{source} -o . && {check} {shlex.quote(cluster_file(cluster.plan, cluster.seed))}"
+    file = shlex.quote(f"{PurePosixPath(trace).name.removesuffix('.ndjson').removesuffix('.trace')}.trace.ndjson")
+    words = [shlex.quote(each) for each in (uri.removeprefix("file://"), run, trace)]
+    return f"lockstep pipeline trace {' '.join(words)} -o {file} && {check} {file}"
+
+
+def stored_lines(store: Store, run: str, trace: str) -> Iterator[bytes]:
+    """Yield the lines of one trace of a run, in order.
+
+    Raises BadInputError where the run has no such trace, or a line of it is missing.
+    """
+    batches = store.batches("lines", run)
+    found = False
+    for batch in batches:
+        rows = _rows_of(store, run, batch, trace)
+        if rows:
+            found = True
+            yield from _in_order(rows, trace)
+            break
+    if not found:
+        raise BadInputError(f"run {run!r} has no trace {trace!r}")
+
+
+def _rows_of(store: Store, run: str, batch: Batch, trace: str) -> list[tuple[int, bytes]]:
+    folder = store.folder("lines", run, batch)
+    data = ds.dataset(folder.path, filesystem=folder.files, format="parquet", schema=TABLES["lines"])
+    table = data.to_table(columns=["seq", "bytes"], filter=ds.field("trace") == trace)
+    return sorted(zip(table.column("seq").to_pylist(), table.column("bytes").to_pylist(), strict=True))
+
+
+def _in_order(rows: Sequence[tuple[int, bytes]], trace: str) -> Iterator[bytes]:
+    for expected, (seq, line) in enumerate(rows):
+        if seq != expected:
+            raise BadInputError(f"{trace}:{expected + 1}: the store has no such line of it")
+        yield line

@@ -1,0 +1,106 @@
+"""The stage that makes traces: clusters of the references, simulated inside the tasks, their lines streamed.
+
+A cluster is a plan of faults and a seed; its trace is that of `lockstep simulate`, to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lockstep.base.progress import Say, silent
+from lockstep.pipeline.batches import Done, Stage
+from lockstep.pipeline.replay import simulate_command
+from lockstep.pipeline.store.schema import TABLES, ddl
+from lockstep.pipeline.store.store import Batch, Store, hash_of
+from lockstep.pipeline.traces import chunks, slots
+from lockstep.systems.registry import SYSTEMS
+from lockstep.systems.specs import spec_hash
+from lockstep.systems.traces import cluster_trace
+from lockstep.trace.format import trace_lines
+
+#: The variant of what is checked against the constants of its own header.
+TOLD = "told"
+
+#: A batch is of about so many events, which are some 64 MB, and of no more than so many clusters.
+BATCH_EVENTS = 100_000
+BATCH_CLUSTERS = 1_000
+
+#: A task hands on so many lines at a time.
+_LINES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Clusters to simulate: every plan with every seed, each of so many events."""
+
+    plans: Sequence[str]
+    seeds: range
+    events: int
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.plans) * len(self.seeds)
+
+    def about(self) -> dict[str, Any]:
+        """Return what decides their traces, as JSON can hold it."""
+        return {
+            "plans": list(self.plans),
+            "seeds": [self.seeds.start, self.seeds.stop],
+            "events": self.events,
+            "version": version("lockstep-raft"),
+            "specs": {name: spec_hash(system) for name, system in SYSTEMS.items()},
+        }
+
+    def run_name(self) -> str:
+        """Return the name of a run of these alone."""
+        return hash_of(self.about())
+
+    def batches(self) -> Iterator[tuple[Batch, list[tuple[str, int]]]]:
+        """Yield the batches, each with its clusters as (plan, seed)."""
+        size = max(1, min(BATCH_CLUSTERS, BATCH_EVENTS // self.events))
+        about = self.about()
+        for clusters in chunks(((plan, seed) for seed in self.seeds for plan in self.plans), size):
+            yield Batch(TOLD, hash_of(about["version"], about["specs"], self.events, clusters)), list(clusters)
+
+
+def generate(spark: SparkSession, store: Store, run: str, clusters: Clusters, say: Say = silent) -> None:
+    """Write the lines of clusters into a run of a store; batches that are there are not made again.
+
+    Raises StageFailed where a batch cannot be finished.
+    """
+    parts = dict(clusters.batches())
+    store.put_inputs(run, "generate", parts, clusters.about())
+    store.sweep("lines", run)
+    there = {(each.variant, each.name) for each in store.batches("lines", run)}
+    todo = [batch for batch in parts if (batch.variant, batch.name) not in there]
+
+    def work(batch: Batch) -> Done:
+        rows = [(plan, seed, clusters.events) for plan, seed in parts[batch]]
+        begun = spark.sparkContext.parallelize(rows, min(len(rows), 4 * slots(spark)))
+        frame = spark.createDataFrame(begun, "plan string, seed bigint, events bigint")
+        store.write(frame.mapInArrow(_simulate, ddl(TABLES["lines"])), "lines", run, batch)
+        return Done(len(rows), len(rows) * clusters.events)
+
+    Stage("generate", len(parts), len(parts) - len(todo), say).run(todo, work)
+
+
+def _simulate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Simulate clusters in a task: rows (plan, seed, events) -> rows of lines."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield from _cluster(row["plan"], row["seed"], row["events"])
+
+
+def _cluster(plan: str, seed: int, events: int) -> Iterator[pa.RecordBatch]:
+    trace, source = f"{plan}-{seed}-{events}", simulate_command(plan, seed, events)
+    lines = trace_lines(*cluster_trace(plan, seed, events))
+    for rows in chunks(enumerate(lines), _LINES):
+        seqs, texts = [seq for seq, _ in rows], [text for _, text in rows]
+        columns = [[trace] * len(rows), seqs, texts, [source] * len(rows), [seq + 1 for seq in seqs]]
+        yield pa.record_batch(columns, schema=TABLES["lines"])

@@ -1,0 +1,53 @@
+"""A report on a run as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockstep.pipeline.stages.report import Report
+
+
+def as_markdown(found: Report) -> str:
+    """Lay out a report."""
+    return "\n".join(_lines(found))
+
+
+def _lines(found: Report) -> Iterator[str]:
+    yield f"# Run {found.run}: {found.verdict}\n"
+    counts = ("traces", "events", "steps", "observed")
+    yield from _table(
+        ("variant", *counts, "seconds of checking", "verdicts"),
+        [
+            (
+                each["variant"],
+                *(f"{each[name]:,}" for name in counts),
+                f"{each['seconds']:,.0f}",
+                ", ".join(f"{count:,} {word}" for word, count in sorted(each["verdicts"].items())),
+            )
+            for each in found.variants
+        ],
+    )
+    yield from _section("Not whole", [f"- {gap}" for gap in found.gaps])
+    dead = found.dead_letters
+    letters = [f"- {each['source']}:{each['line']}: {each['reason']}" for each in dead["first"]]
+    yield from _section(f"No lines of a trace: {dead['count']:,}", letters)
+    rows = [(each["variant"], each["property"], f"{each['traces']:,}") for each in found.properties]
+    yield from _section("Properties that fail", list(_table(("variant", "property", "traces"), rows)) if rows else [])
+    failures = [
+        f"- `{each['trace']}` ({each['variant']}): {each['verdict']}: {each['reason']}\n  `{each['replay']}`"
+        for each in found.failures
+    ]
+    yield from _section("Traces that do not hold", failures)
+
+
+def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"\n## {title}\n"
+        yield from lines
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    for row in (heads, ["---"] * len(heads), *rows):
+        yield f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |"

@@ -1,0 +1,134 @@
+"""The stage that reports on a run: what its tables say, and whether they are whole.
+
+Only sums and samples are collected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from lockstep.base.verdict import Verdict, worst
+from lockstep.pipeline.store.store import Store
+
+#: So many of what is not as it should be are told one by one.
+_FEW = 50
+
+_FINDING = "array<struct<kind: string, name: string, line: bigint>>"
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run came to.
+
+    `variants` tells of each variant how many traces, events, values compared and seconds of checking there are, and
+    how many traces got each verdict (`verdicts`) and each that counts (`judged`); `properties` which properties fail in
+    how many traces; `failures` the first of the traces that do not hold, with the command that replays each; `gaps`
+    what is not there and should be; `dead_letters` how many there are, and the first.
+    """
+
+    run: str
+    verdict: Verdict = Verdict.INCONCLUSIVE
+    variants: list[dict[str, Any]] = field(default_factory=list)
+    properties: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    dead_letters: dict[str, Any] = field(default_factory=lambda: {"count": 0, "first": []})
+
+    @property
+    def traces(self) -> int:
+        """How many verdicts there are."""
+        return sum(each["traces"] for each in self.variants)
+
+    def as_json(self) -> str:
+        """Return the report as JSON, one object."""
+        return json.dumps({**asdict(self), "exit_code": self.verdict.exit_code}, indent=2)
+
+
+def report(spark: SparkSession, store: Store, run: str) -> Report:
+    """Report on a run, and write the report into the store, as JSON and as Markdown."""
+    from lockstep.pipeline.stages.markdown import as_markdown
+
+    found = Report(run)
+    verdicts = store.read(spark, "verdicts", run, store.batches("verdicts", run))
+    _sum_up(found, verdicts)
+    _look_for_gaps(found, spark, store, verdicts)
+    _count_dead_letters(found, spark, store)
+    found.verdict = _verdict(found)
+    folder = store.place / "_reports" / f"run={run}"
+    (folder / "report.json").write(found.as_json().encode() + b"\n")
+    (folder / "report.md").write(as_markdown(found).encode())
+    return found
+
+
+def _sum_up(found: Report, verdicts: DataFrame) -> None:
+    sums = [sql.sum(each).alias(each) for each in ("events", "steps", "observed", "seconds")]
+    for row in (
+        verdicts.groupBy("variant", "verdict", "judged").agg(sql.count(sql.lit(1)).alias("traces"), *sums).collect()
+    ):
+        _add(found, row.asDict())
+    findings = verdicts.select("variant", sql.explode(sql.from_json("findings", _FINDING)).alias("finding"))
+    failed = findings.where("finding.kind = 'property'").groupBy("variant", sql.col("finding.name").alias("property"))
+    found.properties = [
+        row.asDict()
+        for row in failed.agg(sql.count(sql.lit(1)).alias("traces")).orderBy("variant", "property").collect()
+    ]
+    columns = ("variant", "trace", "verdict", "judged", "reason", "replay")
+    failing = verdicts.where(sql.col("judged") != str(Verdict.HOLDS)).select(*columns)
+    found.failures = [row.asDict() for row in failing.orderBy("judged", "variant", "trace").limit(_FEW).collect()]
+
+
+def _add(found: Report, row: Mapping[str, Any]) -> None:
+    known = next((each for each in found.variants if each["variant"] == row["variant"]), None)
+    if known is None:
+        known = {"variant": row["variant"], "verdicts": {}, "judged": {}}
+        known |= dict.fromkeys(("traces", "events", "steps", "observed", "seconds"), 0)
+        found.variants.append(known)
+    for name in ("traces", "events", "steps", "observed", "seconds"):
+        known[name] += row[name]
+    for name in ("verdict", "judged"):
+        counts = known["verdicts" if name == "verdict" else name]
+        counts[row[name]] = counts.get(row[name], 0) + row["traces"]
+    found.variants.sort(key=lambda each: str(each["variant"]))
+
+
+def _look_for_gaps(found: Report, spark: SparkSession, store: Store, verdicts: DataFrame) -> None:
+    """Say what is missing: batches of lines and of verdicts, and verdicts of traces; and what is there twice."""
+    lines = store.batches("lines", found.run)
+    there = {(each.variant, each.name) for each in lines}
+    missing = [each for each in store.expected(found.run) if (each.variant, each.name) not in there]
+    if missing:
+        found.gaps.append(f"{len(missing):,} batches of lines are missing")
+    checked = store.batches("verdicts", found.run)
+    for variant in sorted({each.variant for each in checked}):
+        of = {each.of for each in checked if each.variant == variant}
+        own = {each.name for each in lines if each.variant == variant} or {each.name for each in lines}
+        if own - of:
+            found.gaps.append(f"{len(own - of):,} batches of lines were not checked against {variant}")
+    if lines and not checked:
+        found.gaps.append("no trace was checked")
+    twice = verdicts.groupBy("variant", "trace").count().where("count > 1")
+    found.gaps += [f"{row['trace']}: there twice in {row['variant']}" for row in twice.limit(_FEW).collect()]
+    in_lines = store.read(spark, "lines", found.run, lines).select("trace").distinct()
+    without = in_lines.join(verdicts.select("trace").distinct(), "trace", "left_anti")
+    found.gaps += [f"{row['trace']}: no verdict" for row in without.limit(_FEW).collect()]
+
+
+def _count_dead_letters(found: Report, spark: SparkSession, store: Store) -> None:
+    dead = store.read(spark, "dead_letters", found.run, store.batches("dead_letters", found.run))
+    first = dead.select("source", "line", "reason").orderBy("source", "line").limit(_FEW).collect()
+    found.dead_letters = {"count": dead.count(), "first": [row.asDict() for row in first]}
+
+
+def _verdict(found: Report) -> Verdict:
+    parts = [Verdict(word) for each in found.variants for word in each["judged"]]
+    if found.gaps:
+        parts.append(Verdict.INCONCLUSIVE)
+    if found.dead_letters["count"]:
+        parts.append(Verdict.MALFORMED)
+    return worst(parts)

@@ -1,0 +1,83 @@
+"""Folders and files by URI, for the driver and for tasks: a path of this machine, file://, hdfs://, s3a://."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from lockstep.base.errors import BadInputError
+
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]+://")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder or a file: `uri` as Spark names it; `files` and `path` as pyarrow reads it, also in tasks."""
+
+    uri: str
+    files: Any
+    path: str
+
+    def __truediv__(self, name: str) -> Place:
+        """Return what has a name, or a path, within this folder."""
+        return Place(f"{self.uri.rstrip('/')}/{name}", self.files, f"{self.path.rstrip('/')}/{name}")
+
+    @property
+    def is_file(self) -> bool:
+        """Whether there is a file here."""
+        return bool(self.files.get_file_info(self.path).type == pafs.FileType.File)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether there is a folder here."""
+        return bool(self.files.get_file_info(self.path).type == pafs.FileType.Directory)
+
+    def below(self) -> Iterator[tuple[str, int, str]]:
+        """Yield every file below this folder, in no order: its path within it, its size, and when it was changed."""
+        selector = pafs.FileSelector(self.path, allow_not_found=True, recursive=True)
+        begin = len(self.path.rstrip("/")) + 1
+        for info in self.files.get_file_info(selector):
+            if info.type == pafs.FileType.File:
+                yield info.path[begin:], info.size, str(info.mtime_ns)
+
+    def read(self) -> bytes:
+        """Return what the file holds; raises OSError."""
+        with self.files.open_input_stream(self.path, compression=None) as stream:
+            return bytes(stream.read())
+
+    def write(self, data: bytes) -> None:
+        """Write the file, and the folders that lead to it; raises OSError."""
+        self.files.create_dir(self.path.rpartition("/")[0], recursive=True)
+        with self.files.open_output_stream(self.path, compression=None) as stream:
+            stream.write(data)
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it, if it is there."""
+        if self.is_folder:
+            self.files.delete_dir(self.path)
+
+
+def place(uri: str) -> Place:
+    """Return the place of a URI, or of a path of this machine.
+
+    Raises BadInputError where no file system is known, or reached, by which it could be read.
+    """
+    if not _SCHEME.match(uri) or uri.startswith("file://"):
+        path = str(Path(uri.removeprefix("file://")).absolute())
+        return Place(f"file://{path}", pafs.LocalFileSystem(), path)
+    known = re.sub(r"^s3[an]://", "s3://", uri)
+    try:
+        files, path = pafs.FileSystem.from_uri(known)
+    except (OSError, ValueError) as error:  # pyarrow's errors are of these
+        raise BadInputError(f"{uri}: {str(error).strip().splitlines()[0]}") from error
+    return Place(uri.rstrip("/"), files, path)
+
+
+def literal(uri: str) -> str:
+    """Return a URI as Spark reads it where it would take some of its signs for a pattern."""
+    return re.sub(r"([*?\[\]{}\\])", r"\\\1", uri)

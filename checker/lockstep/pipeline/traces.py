@@ -1,0 +1,102 @@
+"""Whole traces in tasks: which there are in some lines, and each in one partition, in order, the longest first."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from lockstep.trace.format import TraceError
+
+#: So many partitions for each task that can run at once: small ones at the end fill what the large ones leave.
+_PARTITIONS_PER_SLOT = 4
+
+
+T = TypeVar("T")
+
+
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of this size, the last one of what is left."""
+    rest = iter(items)
+    while chunk := list(itertools.islice(rest, size)):
+        yield chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A trace: how many lines it has, and its first line, None where that is missing."""
+
+    lines: int
+    header: bytes | None
+
+
+def slots(spark: SparkSession) -> int:
+    """Return how many tasks run at once."""
+    return max(1, spark.sparkContext.defaultParallelism)
+
+
+def survey(lines: DataFrame) -> dict[str, Known]:
+    """Return the traces of some lines; the driver holds the first line of each, so a batch must be bounded."""
+    header = sql.max(sql.when(sql.col("seq") == 0, sql.col("bytes")))
+    rows = lines.groupBy("trace").agg(sql.count(sql.lit(1)).alias("lines"), header.alias("header"))
+    return {row["trace"]: Known(row["lines"], row["header"]) for row in rows.collect()}
+
+
+def partitions(sizes: Mapping[str, int], most: int) -> dict[str, int]:
+    """Assign traces to at most so many partitions: the longest first, each to the one with the least so far.
+
+    Partition 0 has the most lines, and so on down: Spark starts tasks in this order, so no long one starts last.
+    """
+    count = max(1, min(most, len(sizes)))
+    loads = [(0, number) for number in range(count)]
+    of: dict[str, int] = {}
+    for trace in sorted(sizes, key=lambda each: (-sizes[each], each)):
+        load, number = heapq.heappop(loads)
+        of[trace] = number
+        heapq.heappush(loads, (load + sizes[trace], number))
+    rank = {number: index for index, (_, number) in enumerate(sorted(loads, key=lambda each: (-each[0], each[1])))}
+    return {trace: rank[number] for trace, number in of.items()}
+
+
+def whole_traces(spark: SparkSession, lines: DataFrame, known: Mapping[str, Known]) -> DataFrame:
+    """Return the lines of these traces, those of one in one partition and in order."""
+    of = partitions({trace: each.lines for trace, each in known.items()}, _PARTITIONS_PER_SLOT * slots(spark))
+    placed = spark.createDataFrame(list(of.items()), "trace string, partition int")
+    together = lines.join(sql.broadcast(placed), "trace").repartitionById(max(of.values(), default=0) + 1, "partition")
+    return together.drop("partition").sortWithinPartitions("trace", "seq")
+
+
+@dataclass(slots=True)
+class TraceLines:
+    """The lines of one trace in a task, in order: `source` and `bytes` of each; `trace` is its name.
+
+    Iterating yields the bytes, and raises TraceError where a line is missing or there twice.
+    """
+
+    trace: str
+    source: str
+    rows: Iterator[tuple[int, bytes]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the bytes of each line, once."""
+        for expected, (seq, line) in enumerate(self.rows):
+            if seq != expected:
+                what = "there twice" if seq < expected else "missing: what stood there is no line of a trace"
+                raise TraceError(self.trace, min(seq, expected) + 1, f"the store has this line {what}")
+            yield line
+
+
+def traces_of(batches: Iterable[pa.RecordBatch]) -> Iterator[TraceLines]:
+    """Yield the traces of a partition that whole_traces made; what is not read of one is passed over."""
+    names = ("trace", "seq", "bytes", "source")
+    rows = (row for batch in batches for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True))
+    for trace, group in itertools.groupby(rows, key=lambda row: row[0]):
+        first = next(group)
+        numbered = ((row[1], row[2]) for row in itertools.chain([first], group))
+        yield TraceLines(trace, first[3], numbered)
