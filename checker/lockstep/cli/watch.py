@@ -2,69 +2,166 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.options import SWITCH, progress, progress_end
+from lockstep.cli.options import EXIT_CODES, progress, progress_end
+from lockstep.cli.pipeline.options import SWITCHES, spark_options
 
 if TYPE_CHECKING:
+    from lockstep.pipeline.watch.run import Watch
     from lockstep.pipeline.watch.told import Told
 
+#: At its end a watch waits so long for a webhook to take what it was sent.
+_WEBHOOK_SECONDS = 10.0
 
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@SWITCH
-@click.option("--store", type=click.Path(path_type=Path, file_okay=False), help="Where verdicts and progress are kept.")
-@click.option("--once", is_flag=True, help="Check what there is, and end.")
-@click.option("--until-idle", type=click.FloatRange(min=0), help="End after so many seconds without anything new.")
-@click.option("--exit-on", type=click.Choice(["violation"]), help="End with the first violation, exit code 1.")
-@click.option("--patience", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True)
-@click.option("--every", type=click.FloatRange(min=0.1), default=1.0, show_default=True)
-@click.option("--master", default="local[*,4]", show_default=True, help="The Spark cluster.")
-@click.option("--format", "form", type=click.Choice(["text", "jsonl"]), default="text")
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@SWITCHES
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder for the table of verdicts and Spark's checkpoint (default: DIR/.lockstep). A watch that is "
+    "started again with the same store goes on where it was.",
+)
+@click.option("--once", is_flag=True, help="Check all there is, and end with the verdict and exit code of `check`.")
+@click.option(
+    "--until-idle",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="End like --once after so many seconds without a new line.",
+)
+@click.option(
+    "--exit-on",
+    type=click.Choice(["violation"]),
+    help="End at the first violation, with exit code 1 (or a worse one, if another trace has that).",
+)
+@click.option(
+    "--webhook",
+    metavar="URL",
+    help="POST each finding, and each verdict that is no pass, to this http or https URL as JSON, at least once.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for an event that is missing, or for a file that is gone; then the trace is inconclusive.",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0.1),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often to look for new lines.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "jsonl"]),
+    default="text",
+    help="How to print what is found: as text, or as one JSON object per line.",
+)
+@spark_options
 def command(
     folder: Path,
-    switches: dict[str, bool | str | int],
+    words: tuple[str, ...],
     store: Path | None,
     once: bool,
     until_idle: float | None,
     exit_on: str | None,
+    webhook: str | None,
     patience: float,
     every: float,
-    master: str,
     form: str,
+    master: str,
+    settings: dict[str, str],
 ) -> int:
-    """Check traces while they are written."""
+    """Check the traces in DIR while they are written.
+
+    A trace is a file DIR/**/*.trace.ndjson; each line is checked once, within seconds of its being complete, by Spark
+    Structured Streaming. Files may be rotated: renamed, compressed, or copied and truncated. It needs the lines in any
+    order that `seq` puts right, from 0 or 1 on without a gap.
+
+    A violation is printed in the words of `lockstep check`, and is a row of the table STORE/verdicts. Ctrl-C ends with
+    a summary; the next start goes on, and tells nothing twice in the table.
+
+    Logs of a spec of your own (--spec, --mapping) cannot be watched: how a line is explained may depend on all lines
+    after it. `lockstep check --spec ... --mapping ...` checks them.
+
+    \b
+    lockstep watch staging/traces
+    lockstep watch --exit-on violation --store /var/lib/lockstep staging/traces
+    lockstep watch --webhook https://alerts.example/raft staging/traces
+    lockstep watch --until-idle 60 staging/traces
+    """
+    if once and until_idle is not None:
+        raise click.UsageError("--once and --until-idle say different things")
     from lockstep.base.extras import extra
+    from lockstep.cli.pipeline.options import variant
 
     with extra("spark"):
         from lockstep.pipeline.watch.run import Options, Watch
         from lockstep.pipeline.watch.table import Store
         from lockstep.pipeline.watch.under_way import Limits
+        from lockstep.pipeline.watch.webhook import Webhook, checked_url
+    from lockstep.systems.specs import switches_of
 
-    kept = Store((store or folder / ".lockstep").absolute(), "as-recorded")
+    against = variant(words)
     options = Options(
         folder=folder,
-        switches=switches,
+        switches=switches_of(words),
         limits=Limits(patience),
         every=every,
         idle_seconds=0.0 if once else until_idle,
         ends_on_violation=exit_on is not None,
         master=master,
+        settings=settings,
     )
+    if webhook is not None:
+        checked_url(webhook)
+    kept = Store((store or folder / ".lockstep").absolute(), against.name or "as-recorded")
+    with kept.opened({"folder": str(folder.absolute()), "switches": sorted(words)}):
+        hook = None if webhook is None else Webhook(webhook, kept.folder, _warn)
+        watch = Watch(options, kept, _teller(form), _replay(words), progress)
+        try:
+            verdict = watch.run(None if hook is None else hook.put)
+        finally:
+            progress_end()
+            left = 0 if hook is None else hook.close(_WEBHOOK_SECONDS)
+            if left:
+                _warn(f"webhook: {left:,} not taken yet; they are sent at the next start")
+            _warn(_summary(watch))
+    return verdict.exit_code
+
+
+def _warn(text: str) -> None:
+    progress_end()
+    click.echo(text, err=True)
+
+
+def _replay(words: tuple[str, ...]) -> Callable[[str], str]:
+    chosen = [f"--switch {shlex.quote(word)}" for word in words]
+    return lambda source: " ".join(["lockstep check", *chosen, shlex.quote(source)])
+
+
+def _teller(form: str) -> Callable[[Told], None]:
+    """Return what prints a row."""
 
     def tell(row: Told) -> None:
         progress_end()
-        click.echo(_text(row))
+        click.echo(_text(row) if form == "text" else json.dumps(row.record()))
 
-    with kept.opened({"folder": str(folder.absolute()), "switches": dict(switches)}):
-        watch = Watch(options, kept, tell, lambda source: f"lockstep check {shlex.quote(source)}", progress)
-        verdict = watch.run()
-    progress_end()
-    return verdict.exit_code
+    return tell
 
 
 def _text(row: Told) -> str:
@@ -74,3 +171,10 @@ def _text(row: Told) -> str:
     if row.settled:
         return verdict_text(result, colour=True)
     return "\n".join(finding_text(row.source, each) for each in result.findings)
+
+
+def _summary(watch: Watch) -> str:
+    counts = Counter(str(each) for each in watch.verdicts.values())
+    settled = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "no verdict"
+    under_way = f"; {watch.under_way:,} without their end" if watch.under_way else ""
+    return f"watch: {settled}{under_way}"

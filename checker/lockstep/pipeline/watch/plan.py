@@ -22,6 +22,9 @@ from lockstep.trace.json_lines import MAX_LINE_BYTES, TraceError
 BATCH_BYTES, PIECE_BYTES = 32 << 20, 4 << 20
 
 
+_GONE = "is gone"
+
+
 @dataclass(frozen=True, slots=True)
 class Torn:
     """The end of a file that is no complete line: what a check of the file would meet after its last line."""
@@ -76,13 +79,16 @@ class Planner:
         absent: dict[str, str] = {}
         for name, file in after.files.items():
             found = by_inode.get((file.dev, file.ino))
-            why = "is gone" if found is None else self._not_the_same(file, found)
+            why = _GONE if found is None else self._not_the_same(file, found)
             if why is None and found is not None:
                 there[name] = found
                 file.path = found.path
                 self._sizes[name] = found.size
-            else:
+                self._since.pop(("absent", name), None)
+            elif file.bytes:  # of any other nothing is known that it could be found again by
                 absent[name] = why or ""
+        for name in [name for name in after.files if name not in there and name not in absent]:
+            del after.files[name]
         taken = {(each.dev, each.ino) for each in there.values()}
         fresh = [each for each in seen if (each.dev, each.ino) not in taken]
         fresh = [each for each in fresh if not self._is_copy(each, after, there, absent)]
@@ -91,8 +97,14 @@ class Planner:
             is_replaced = why.startswith("shrank") or any(each.path == after.files[name].path for each in fresh)
             if self._has_waited(("absent", name), min(self.patience, 1.0) if is_replaced else None):
                 self._drop(after, name, why)
+        unsure = {
+            after.files[name].series
+            for name, why in absent.items()
+            if name in after.files and not (why == _GONE and self._is_old_and_read(after, name))
+        }
+        there = {name: each for name, each in there.items() if each.series not in unsure}
         for each in fresh:
-            if self._can_be_new(each, after, absent):
+            if each.series not in unsure and self._can_be_new(each, after, absent):
                 name = f"{after.next_file}"
                 after.next_file += 1
                 after.files[name] = File(each.path, each.series, each.dev, each.ino, each.packed)
@@ -102,7 +114,7 @@ class Planner:
     def _not_the_same(self, file: File, found: Seen) -> str | None:
         """Say why what has a file's inode is another file, or None."""
         if file.packed != found.packed or file.series != found.series:
-            return "is gone"
+            return _GONE
         if file.packed:
             return None
         if found.size < file.bytes:
@@ -149,8 +161,7 @@ class Planner:
 
     def _can_be_new(self, found: Seen, after: Offset, absent: dict[str, str]) -> bool:
         """Tell whether an unknown file can be read from its begin: not where it is not known yet what it is."""
-        if any(after.files[name].series == found.series for name in absent if name in after.files):
-            self.waiting = True
+        if found.is_rotated and any(after.files[name].series == found.series for name in absent if name in after.files):
             return False
         if found.packed and self._head(found, 1) is None and found.size:
             return self._has_waited(("packed", found.path))
@@ -159,19 +170,21 @@ class Planner:
     def _has_waited(self, what: tuple[str, str], seconds: float | None = None) -> bool:
         now = self.clock()
         over = now - self._since.setdefault(what, now) >= (self.patience if seconds is None else seconds)
-        if over:
-            del self._since[what]
-        else:
-            self.waiting = True
+        self.waiting |= not over
         return over
 
     def _drop(self, after: Offset, name: str, why: str) -> None:
         """Forget a file, and tell its trace of it unless it was an older part that had been read to its end."""
+        is_read = self._is_old_and_read(after, name)
         file = after.files.pop(name)
-        newest = not any(each.series == file.series and each.trace == file.trace for each in after.files.values())
-        if file.trace and not file.done and (newest or self._sizes.get(name, 0) > file.bytes):
+        if file.trace and not file.done and not is_read:
             after.said.append(Said(file.trace, "lost", f"{self.folder / file.path}: the file {why}"))
-        self._sizes.pop(name, None)
+
+    def _is_old_and_read(self, after: Offset, name: str) -> bool:
+        """Tell whether a file was read to its end when it was last seen, and its trace goes on in a newer one."""
+        file = after.files[name]
+        others = [each.trace for other, each in after.files.items() if other != name and each.series == file.series]
+        return file.trace in others and (file.done or self._sizes.get(name) == file.bytes)
 
     # ---- What is new in them ----
 

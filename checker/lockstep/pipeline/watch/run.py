@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from lockstep.base.interrupts import Interrupts, deferred_interrupts
 from lockstep.base.progress import Say, silent
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
-from lockstep.jobs.spark.session import DEATHS, death, spark_session
+from lockstep.jobs.spark.session import DEATHS, death
+from lockstep.pipeline.session import MASTER, pipeline_session
 from lockstep.pipeline.watch.control import Control
 from lockstep.pipeline.watch.files import bytes_between
 from lockstep.pipeline.watch.source import NAME, GrowingTraces
@@ -28,9 +29,6 @@ from lockstep.pipeline.watch.told import Told
 from lockstep.pipeline.watch.under_way import Limits, Step, UnderWay
 from lockstep.trace.json_lines import MAX_LINE_BYTES
 
-#: A failed task is tried again, which plain `local[*]` never does.
-MASTER = "local[*,4]"
-
 #: State is kept by RocksDB, whose memory does not grow with the number of traces as that of a table in the JVM does.
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
@@ -38,7 +36,6 @@ _SETTINGS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
 }
 
 _POLL_SECONDS = 0.1
@@ -84,18 +81,22 @@ class Watch:
         self._waiting: dict[str, float] = {}
         self._failed: Exception | None = None
         self._has_violation = False
+        self._post: Callable[[Iterable[dict[str, Any]]], None] = lambda _records: None
 
-    def run(self) -> Verdict:
+    def run(self, post: Callable[[Iterable[dict[str, Any]]], None] | None = None) -> Verdict:
         """Watch until it is to end; return the worst of the verdicts on all traces of the store.
+
+        Arguments: `post`, given the records of each row of the table, those of former runs first.
 
         Raises GaveUpError where Spark cannot go on; Interrupted after a clean end where a signal asked for it.
         """
+        self._post = post or self._post
         for row in self.store.rows():
-            self.verdicts[row.trace] = Verdict(row.verdict)
+            self._note(row)
+            self._post(row.records())
         settings = _SETTINGS | dict(self.options.settings)
-        self.say("starting Spark")
         with (
-            spark_session(self.options.master, "lockstep watch", settings=settings) as spark,
+            pipeline_session(self.options.master, settings, self.say) as spark,
             scratch("watch") as folder,
             deferred_interrupts() as interrupts,
         ):
@@ -159,8 +160,8 @@ class Watch:
         told = [Told(**{name: row[name] for name in Told.__struct_fields__}) for row in found if row["due"] is None]
         self.store.write(number, told, [self.replay(row.source) for row in told])
         for row in told:
-            self.verdicts[row.trace] = Verdict(row.verdict)
-            self._has_violation |= row.verdict == Verdict.VIOLATED
+            self._note(row)
+            self._post(row.records())
             self.on_told(row)
         if due:
             self._waiting = {trace: until for trace, until in (self._waiting | due).items() if until}
@@ -212,5 +213,10 @@ class Watch:
                 data = bytes_between(path, path.suffix in (".gz", ".zst"), end.begin, end.begin + MAX_LINE_BYTES + 1)
             Step(way, source, specs, self.options.limits).finish(data)
             row = Told.of(trace, source, way)
-            self.verdicts[trace] = Verdict(row.verdict)
+            self._note(row)
             self.on_told(row)
+
+    def _note(self, row: Told) -> None:
+        """Take over the verdict so far."""
+        self.verdicts[row.trace] = Verdict(row.verdict)
+        self._has_violation |= row.verdict == Verdict.VIOLATED

@@ -77,13 +77,13 @@ class Told(msgspec.Struct):
         )
 
     @property
-    def ids(self) -> list[str]:
-        """The id of each new finding; where there is none, that of the verdict."""
-        return [finding_id(self.trace, each) for each in self.result.findings] or [self._id]
-
-    @property
     def _id(self) -> str:
         return _hash(self.trace, self.verdict, self.reason)
+
+    def record(self) -> dict[str, Any]:
+        """Return the row as JSON can hold it, its findings with their ids."""
+        found = [{"id": finding_id(self.trace, each), **msgspec.to_builtins(each)} for each in self.result.findings]
+        return {**msgspec.to_builtins(self), "findings": found, "notes": self.result.notes}
 
     def records(self) -> list[dict[str, Any]]:
         """Return what a program is told: a record for each new finding, or for a verdict that is no pass.
