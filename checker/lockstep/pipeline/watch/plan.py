@@ -19,7 +19,7 @@ from lockstep.pipeline.watch.offset import HEAD_BYTES, File, Offset, Piece, Said
 from lockstep.trace.json_lines import MAX_LINE_BYTES, TraceError
 
 #: A batch reads so much at most, and of one file so much; a longer line is read whole.
-BATCH_BYTES, PIECE_BYTES = 32 << 20, 4 << 20
+BATCH_BYTES, PIECE_BYTES = 8 << 20, 2 << 20
 
 
 _GONE = "is gone"
