@@ -8,6 +8,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.pipeline.stages.check import Variant, check
 from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.report import Report, report
+from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Store
 
 
@@ -19,6 +20,7 @@ def run_all(
     Raises StageFailed where a batch of a stage cannot be finished.
     """
     generate(spark, store, run, clusters, say)
+    windows(spark, store, run, variant, say=say)
     check(spark, store, run, variant, say)
     say("report")
     return report(spark, store, run)

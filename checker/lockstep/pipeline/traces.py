@@ -85,11 +85,27 @@ class TraceLines:
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the bytes of each line, once."""
-        for expected, (seq, line) in enumerate(self.rows):
-            if seq != expected:
-                what = "there twice" if seq < expected else "missing: what stood there is no line of a trace"
-                raise TraceError(self.trace, min(seq, expected) + 1, f"the store has this line {what}")
-            yield line
+        return (line for _, line in in_order(self.trace, self.rows, 0))
+
+
+def in_order(trace: str, rows: Iterable[tuple[int, bytes]], first: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a trace, which are numbered from `first` on.
+
+    Raises TraceError where one is missing or there twice.
+    """
+    for expected, (seq, line) in enumerate(rows, first):
+        if seq != expected:
+            raise (missing(trace, expected) if seq > expected else _twice(trace, seq))
+        yield seq, line
+
+
+def missing(trace: str, seq: int) -> TraceError:
+    """Make the error of a line that the store has not."""
+    return TraceError(trace, seq + 1, "the store has this line missing: what stood there is no line of a trace")
+
+
+def _twice(trace: str, seq: int) -> TraceError:
+    return TraceError(trace, seq + 1, "the store has this line there twice")
 
 
 def traces_of(batches: Iterable[pa.RecordBatch]) -> Iterator[TraceLines]:

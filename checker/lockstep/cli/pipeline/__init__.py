@@ -14,6 +14,7 @@ COMMANDS = {
     "generate": ("stages:generate_command", "Simulate clusters into a run."),
     "report": ("stages:report_command", "Report on a run."),
     "run": ("run:command", "All stages, one after the other."),
+    "windows": ("windows:command", "Find states to cut long traces at."),
     "trace": ("trace:command", "Write one trace of a run into a file."),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -20,8 +21,10 @@ from lockstep.pipeline.specs import Key, Shipped, Shipping
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
 from lockstep.pipeline.traces import survey, traces_of, whole_traces
+from lockstep.pipeline.windows.in_tasks import cuts_of, states_for, verdicts_in_parts
+from lockstep.systems.opening import opened
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import spec_hash, switches_of
+from lockstep.systems.specs import spec_hash, spec_key, switches_of
 from lockstep.tla.spec import Spec
 
 
@@ -63,8 +66,13 @@ def check(spark: SparkSession, store: Store, run: str, variant: Variant = Varian
         rows = store.read(spark, "lines", run, [made[batch]])
         known = survey(rows)
         shipped = shipping.of((trace, each.header) for trace, each in known.items())
-        replay = _Replay(store.place.uri, run, variant.words)
-        checked = whole_traces(spark, rows, known).mapInArrow(_checker(shipped, replay), ddl(TABLES["verdicts"]))
+        tell = _Tell(shipped, _Replay(store.place.uri, run, variant.words))
+        states = store.read(spark, "states", run, states_for(store, run, batch))
+        cuts = cuts_of(states, known)
+        others = {trace: each for trace, each in known.items() if trace not in cuts}
+        checked = whole_traces(spark, rows, others).mapInArrow(_checker(shipped, tell), ddl(TABLES["verdicts"]))
+        if cuts:
+            checked = checked.unionByName(verdicts_in_parts(spark, rows, states, cuts, shipped, tell.in_parts))
         store.write(checked, "verdicts", run, batch)
         return Done(len(known), sum(each.lines for each in known.values()))
 
@@ -83,7 +91,26 @@ class _Replay:
         return replay_command(self.uri, self.run, trace, source, self.words)
 
 
-def _checker(shipped: Shipped, replay: _Replay) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+@dataclass(frozen=True, slots=True)
+class _Tell:
+    """Makes the row of a verdict: of the source of its trace, what was found, and the key of its spec."""
+
+    shipped: Shipped
+    replay: _Replay
+
+    def __call__(self, source: str, found: TraceVerdict, key: Key | None) -> dict[str, Any]:
+        row = verdict_row(found)
+        row["spec"] = "" if key is None else self.shipped.hash(key)
+        row["judged"] = str(_judged(source, found))
+        row["replay"] = self.replay(found.source, source)
+        return row
+
+    def in_parts(self, source: str, found: TraceVerdict, header: bytes) -> dict[str, Any]:
+        """Do the same for a trace that was cut, by its header."""
+        return self(source, found, spec_key(opened([header], found.source).header, source, self.shipped.switches))
+
+
+def _checker(shipped: Shipped, tell: _Tell) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function that a task runs over the lines of its partition."""
 
     def check_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -95,10 +122,7 @@ def _checker(shipped: Shipped, replay: _Replay) -> Callable[[Iterable[pa.RecordB
                 return shipped.spec(key)
 
             found = check_lines(lines, lines.trace, spec_of, shipped.switches)
-            row = verdict_row(found)
-            row["spec"] = shipped.hash(asked[0]) if asked else ""
-            row["judged"] = str(_judged(lines.source, found))
-            row["replay"] = replay(lines.trace, lines.source)
+            row = tell(lines.source, found, asked[0] if asked else None)
             yield pa.RecordBatch.from_pylist([row], schema=TABLES["verdicts"])
 
     return check_partition

@@ -34,7 +34,8 @@ _VERDICTS = pa.schema(
 
 #: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
 #: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
-#: cluster of a plan with flaws may violate properties; `reached` one a thing that a trace reaches.
+#: cluster of a plan with flaws may violate properties; `states` one a state at which a long trace is cut, the one after
+#: the line `seq`, with the SHA-256 of its bytes; `reached` one a thing that a trace reaches.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {
         "lines": pa.schema(
@@ -50,6 +51,9 @@ TABLES: Mapping[str, pa.Schema] = MappingProxyType(
             [("source", pa.string()), ("line", pa.int64()), ("reason", pa.string()), ("bytes", pa.binary())]
         ),
         "verdicts": _VERDICTS,
+        "states": pa.schema(
+            [("trace", pa.string()), ("seq", pa.int64()), ("state", pa.binary()), ("digest", pa.string())]
+        ),
         "reached": pa.schema(
             [("trace", pa.string()), ("kind", pa.string()), ("name", pa.string()), ("times", pa.int64())]
         ),

@@ -1,0 +1,222 @@
+"""Cutting traces in Spark: the pass that finds states, the check of the parts, and what they say together.
+
+A part has the lines behind one state up to the next. The rows of a part come together in one task, in order: first the
+state that it begins in (of the first part the header), then its lines.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict, failure
+from lockstep.pipeline.specs import Shipped
+from lockstep.pipeline.store.schema import TABLES, ddl
+from lockstep.pipeline.store.store import Batch, Store
+from lockstep.pipeline.traces import Known, in_order, missing, partitions, slots, traces_of
+from lockstep.pipeline.windows.checkpoints import checkpoints
+from lockstep.pipeline.windows.combine import combined
+from lockstep.pipeline.windows.part import Broken, Counts, PartVerdict, check_part
+from lockstep.pipeline.windows.state_bytes import Stand, state_bytes
+from lockstep.systems.opening import opened
+from lockstep.systems.specs import spec_key, system_of
+from lockstep.trace.format import TracePart
+
+__all__ = ["Cut", "Tell", "cuts_of", "pass_over", "states_for", "verdicts_in_parts"]
+
+#: So many partitions for each task that can run at once: parts are of one size, but their states are not.
+_PARTITIONS_PER_SLOT = 4
+
+_PARTS = pa.schema([("trace", pa.string()), ("part", pa.int64()), ("source", pa.string()), ("found", pa.binary())])
+
+#: Makes the row of a trace's verdict: of its source, what was found, and its header.
+Tell = Callable[[str, TraceVerdict, bytes], dict[str, Any]]
+
+_Batches = Iterable[pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A trace that is cut: its header, and the seq of the lines behind which it is."""
+
+    header: bytes
+    seqs: tuple[int, ...]
+    lines: int
+
+    def begin(self, part: int) -> int:
+        """Return the seq of the line behind which a part begins."""
+        return (0, *self.seqs)[part]
+
+    def end(self, part: int) -> int | None:
+        """Return the seq of a part's last line, None of the last part."""
+        return self.seqs[part] if part < len(self.seqs) else None
+
+    def sizes(self) -> Iterator[int]:
+        """Yield how many lines each part has."""
+        ends = (0, *self.seqs, self.lines - 1)
+        yield from (end - begin for begin, end in itertools.pairwise(ends))
+
+
+def pass_over(shipped: Shipped, every: int) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Make the function that finds the states of traces in a task, and yields them as rows of `states`."""
+
+    def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        for lines in traces_of(batches):
+            for line, text, digest in _states(lines.trace, iter(lines), shipped, every):
+                columns = [[lines.trace], [line - 1], [text], [digest]]
+                yield pa.record_batch(columns, schema=TABLES["states"])
+
+    return rows
+
+
+def _states(trace: str, lines: Iterator[bytes], shipped: Shipped, every: int) -> Iterator[tuple[int, bytes, str]]:
+    try:
+        header = opened([next(lines, b"")], trace).header
+        spec = shipped.spec(spec_key(header, trace, shipped.switches))
+        if spec.has_registers:  # what TLCGet says depends on all that was evaluated before
+            return
+        interface = system_of(header, trace).interface(spec)
+        for each in checkpoints(enumerate(lines, 2), trace, spec, interface, every):
+            yield each.line, state_bytes(each.state), Stand.of(each.state).digest
+    except Exception:  # The check of the trace will say it: without states it is checked as a whole.
+        return
+
+
+def states_for(store: Store, run: str, checked: Batch) -> list[Batch]:
+    """Return the batches of states at which the traces of a batch of verdicts can be cut."""
+    batches = store.batches("states", run, checked.variant)
+    return [each for each in batches if each.name.startswith(f"{checked.name}-")]
+
+
+def cuts_of(states: DataFrame, known: Mapping[str, Known]) -> dict[str, Cut]:
+    """Return the traces that can be cut; the driver holds where, not the states."""
+    seqs: dict[str, list[int]] = {}
+    for row in states.select("trace", "seq").distinct().collect():
+        seqs.setdefault(row["trace"], []).append(row["seq"])
+    found = {}
+    for trace, at in seqs.items():
+        what = known.get(trace)
+        if what is not None and what.header is not None and (fit := sorted(each for each in at if each < what.lines)):
+            found[trace] = Cut(what.header, tuple(fit), what.lines)
+    return found
+
+
+def verdicts_in_parts(
+    spark: SparkSession, rows: DataFrame, states: DataFrame, cuts: Mapping[str, Cut], shipped: Shipped, tell: Tell
+) -> DataFrame:
+    """Return the verdicts on traces that are cut.
+
+    Arguments: `rows`, of lines; `states`, of these traces; `cuts`, where each is cut; `tell`, which makes the row of a
+    verdict.
+    """
+    most = _PARTITIONS_PER_SLOT * slots(spark)
+    sizes = {(trace, part): size for trace, cut in cuts.items() for part, size in enumerate(cut.sizes())}
+    of = partitions({f"{part}:{trace}": size for (trace, part), size in sizes.items()}, most)
+    placed = spark.createDataFrame(
+        [(trace, part, cuts[trace].begin(part), cuts[trace].end(part), of[f"{part}:{trace}"]) for trace, part in sizes],
+        "trace string, part bigint, begin bigint, end bigint, partition int",
+    )
+    where = sql.broadcast(placed)
+    is_in = (sql.col("seq") > sql.col("begin")) | ((sql.col("seq") == 0) & (sql.col("begin") == 0))
+    lines = rows.join(where, "trace").where(is_in & (sql.col("end").isNull() | (sql.col("seq") <= sql.col("end"))))
+    given = states.join(where, "trace").where("seq = begin and part > 0").withColumn("bytes", sql.col("state"))
+    columns = ("trace", "part", "seq", "bytes", "source", "partition")
+    together = lines.select(*columns).unionByName(given.withColumn("source", sql.lit("")).select(*columns))
+    ordered = together.repartitionById(max(of.values(), default=0) + 1, "partition").drop("partition")
+    parts = ordered.sortWithinPartitions("trace", "part", "seq").mapInArrow(_parts(cuts, shipped), ddl(_PARTS))
+    by_trace = parts.repartition(min(len(cuts), most), "trace").sortWithinPartitions("trace", "part")
+    return by_trace.mapInArrow(_together(cuts, tell), ddl(TABLES["verdicts"]))
+
+
+def _told(batches: _Batches, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a partition, of each these columns."""
+    for batch in batches:
+        yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+
+
+def _parts(cuts: Mapping[str, Cut], shipped: Shipped) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Make the function that checks parts in a task."""
+
+    def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        names = ("trace", "part", "seq", "bytes", "source")
+        told = (
+            row for batch in batches for row in zip(*(batch.column(each).to_pylist() for each in names), strict=True)
+        )
+        for (trace, part), group in itertools.groupby(told, key=lambda row: row[:2]):
+            first = next(group)
+            lines = ((row[2], row[3]) for row in itertools.chain([first], group))
+            found = msgspec.json.encode(_checked(trace, part, cuts[trace], lines, shipped))
+            yield pa.record_batch([[trace], [part], [first[4]], [found]], schema=_PARTS)
+
+    return rows
+
+
+def _checked(trace: str, part: int, cut: Cut, rows: Iterator[tuple[int, bytes]], shipped: Shipped) -> PartVerdict:
+    """Check a part in a task: its first row has the state, of the first part the header."""
+    begin, end = cut.begin(part), cut.end(part)
+    try:
+        whole = opened([cut.header], trace)
+        spec = shipped.spec(spec_key(whole.header, trace, shipped.switches))
+        interface = system_of(whole.header, trace).interface(spec)
+        first = next(rows)
+        if first[0] != begin:
+            return _lost(trace, begin)
+        lines = TracePart(
+            whole.header,
+            _numbered(trace, rows, begin + 1, end),
+            trace,
+            before=begin + 1,
+            is_last=end is None,
+            least_integer=whole.least_integer,
+        )
+        return check_part(lines, spec, interface, first[1] if part else None)
+    except Exception as error:  # One trace must not take the verdicts of all others with it.
+        found = failure(error, trace)
+        return _broken(begin, Broken(found.verdict, found.reason))
+
+
+def _lost(trace: str, begin: int) -> PartVerdict:
+    """Return the verdict on a part of which the first row is lost."""
+    if begin == 0:
+        return _broken(begin, Broken(Verdict.MALFORMED, str(missing(trace, 0))))
+    return _broken(begin, Broken(Verdict.INCONCLUSIVE, f"the state before line {begin + 2} is not there"))
+
+
+def _broken(begin: int, broken: Broken) -> PartVerdict:
+    return PartVerdict(begin + 2, begin + 1, Counts(), [], [], [], 0.0, broken=broken)
+
+
+def _numbered(
+    trace: str, rows: Iterator[tuple[int, bytes]], first: int, end: int | None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a part with their numbers; raises TraceError where one is missing or there twice."""
+    seq = first - 1
+    for seq, line in in_order(trace, rows, first):
+        yield seq + 1, line
+    if end is not None and seq < end:
+        raise missing(trace, seq + 1)
+
+
+def _together(cuts: Mapping[str, Cut], tell: Tell) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Make the function that puts the parts of traces together in a task."""
+
+    def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        names = ("trace", "part", "source", "found")
+        told = (
+            row for batch in batches for row in zip(*(batch.column(each).to_pylist() for each in names), strict=True)
+        )
+        for trace, group in itertools.groupby(told, key=lambda row: row[0]):
+            listed = list(group)
+            found = combined(trace, (msgspec.json.decode(row[3], type=PartVerdict) for row in listed))
+            row = tell(listed[0][2], found, cuts[trace].header)
+            yield pa.RecordBatch.from_pylist([row], schema=TABLES["verdicts"])
+
+    return rows
