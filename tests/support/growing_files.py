@@ -131,3 +131,34 @@ class Writer:
             with gzip.open(f"{old}.gz", "wb") as packed:
                 packed.write(old.read_bytes())
             old.unlink()
+
+
+class Pieces:
+    """Writes the traces of a folder into another, each bit by bit, with a torn line at nearly every end.
+
+    `left` tells whether there is more; `torn` counts the writes that ended within a line.
+    """
+
+    def __init__(self, whole: Path, folder: Path, rng: random.Random, only: str = "") -> None:
+        self.rng, self.torn = rng, 0
+        self._rest = {path.name: path.read_bytes() for path in sorted(whole.glob(f"{only}*.trace.ndjson"))}
+        self._sizes = {name: len(data) for name, data in self._rest.items()}
+        self._folder = folder
+
+    @property
+    def left(self) -> bool:
+        return bool(self._rest)
+
+    def write(self, share: float) -> None:
+        """Write about that share of each trace, in several pieces, those of all traces mixed."""
+        wanted = {name: self.rng.uniform(0.5, 1.5) * share * self._sizes[name] for name in self._rest}
+        while names := [name for name in wanted if wanted[name] > 0 and name in self._rest]:
+            name = self.rng.choice(names)
+            size = self.rng.randrange(1, 2 + int(self._sizes[name] * share / 2))
+            data, self._rest[name] = self._rest[name][:size], self._rest[name][size:]
+            with (self._folder / name).open("ab") as file:
+                file.write(data)
+            self.torn += not data.endswith(b"\n")
+            wanted[name] -= len(data)
+            if not self._rest[name]:
+                del self._rest[name]
