@@ -42,7 +42,7 @@ class Reader:
 
     def new_planner(self) -> Planner:
         """What a restart has: the offset alone."""
-        return Planner(self.folder, self.patience, clock=self.clock)
+        return Planner(self.folder, self.patience, str(self.folder), clock=self.clock)
 
     def step(self) -> bool:
         """One batch; False where there was nothing to do. The offset goes through JSON, as Spark keeps it."""
@@ -54,7 +54,7 @@ class Reader:
 
     def take(self, after: Offset) -> None:
         for piece in after.pieces:
-            for trace, kind, line, block in blocks(self.folder, piece):
+            for trace, kind, line, block in blocks(self.folder, piece, str(self.folder)):
                 if kind != LINES:
                     self.said.append((trace, kind, block.decode()))
                     continue

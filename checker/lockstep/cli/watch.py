@@ -149,9 +149,9 @@ def _warn(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _replay(words: tuple[str, ...]) -> Callable[[str], str]:
+def _replay(words: tuple[str, ...]) -> Callable[[Path], str]:
     chosen = [f"--switch {shlex.quote(word)}" for word in words]
-    return lambda source: " ".join(["lockstep check", *chosen, shlex.quote(source)])
+    return lambda path: " ".join(["lockstep check", *chosen, shlex.quote(str(path))])
 
 
 def _teller(form: str) -> Callable[[Told], None]:

@@ -40,12 +40,14 @@ class Torn:
 class Planner:
     """Plans one batch after the other from what is there; `patience` is how many seconds it waits for what is missing.
 
-    `met` is told the first line of each trace. `torn` has, after each plan, the ends of files that are no complete
-    lines, and the files without any line; `behind` tells whether there was more to read than a batch takes.
+    `shown` is how messages name the folder; `met` is told the first line of each trace. After each plan `torn` has the
+    ends of files that are no complete lines, and the files without any line; `behind` tells whether there was more to
+    read than a batch takes, and `waiting` whether something is looked for once more.
     """
 
     folder: Path
     patience: float
+    shown: str
     met: Callable[[bytes, str], None] = lambda _line, _source: None
     clock: Callable[[], float] = time.time
     torn: list[Torn] = field(default_factory=list)
@@ -178,7 +180,10 @@ class Planner:
         is_read = self._is_old_and_read(after, name)
         file = after.files.pop(name)
         if file.trace and not file.done and not is_read:
-            after.said.append(Said(file.trace, "lost", f"{self.folder / file.path}: the file {why}"))
+            after.said.append(Said(file.trace, "lost", f"{self._named(file.path)}: the file {why}"))
+
+    def _named(self, path: str) -> str:
+        return str(Path(self.shown) / path)
 
     def _is_old_and_read(self, after: Offset, name: str) -> bool:
         """Tell whether a file was read to its end when it was last seen, and its trace goes on in a newer one."""
@@ -260,11 +265,11 @@ class Planner:
         if not series.traces or (_is_header(line) and series.lines):
             if series.traces:
                 ended = trace_name(file.series, series.traces)
-                after.said.append(Said(ended, "cut", str(self.folder / file.path)))
+                after.said.append(Said(ended, "cut", self._named(file.path)))
             series.traces, series.lines = series.traces + 1, 0
         file.trace = trace_name(file.series, series.traces)
         if not series.lines:
-            self.met(line, str(self.folder / file.trace))
+            self.met(line, self._named(file.trace))
 
     def _without_line(self, after: Offset, name: str, found: Seen, data: bytes) -> bool:
         """Look at a file with no complete line that is new; return whether the next file of the series may be read."""
@@ -302,7 +307,7 @@ class Planner:
             series.traces, series.lines = series.traces + 1, 0
             file.trace = trace_name(file.series, series.traces)
         after.said.append(
-            Said(file.trace, "fault", str(TraceError(str(self.folder / file.trace), series.lines + 1, problem)))
+            Said(file.trace, "fault", str(TraceError(self._named(file.trace), series.lines + 1, problem)))
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -67,7 +68,7 @@ class Watch:
         options: Options,
         store: Store,
         on_told: Callable[[Told], None],
-        replay: Callable[[str], str],
+        replay: Callable[[Path], str],
         say: Say = silent,
     ) -> None:
         """Prepare a watch.
@@ -129,7 +130,8 @@ class Watch:
         spark.dataSource.register(GrowingTraces)
         rows = (
             spark.readStream.format(NAME)
-            .option("folder", str(options.folder))
+            .option("folder", str(options.folder.absolute()))
+            .option("shown", str(options.folder))
             .option("store", str(self.store.folder))
             .option("control", str(folder))
             .option("patience", str(options.limits.patience))
@@ -158,7 +160,7 @@ class Watch:
         found = [row.asDict() for row in batch.collect()]
         due = {row["trace"]: row["due"] for row in found if row["due"] is not None}
         told = [Told(**{name: row[name] for name in Told.__struct_fields__}) for row in found if row["due"] is None]
-        self.store.write(number, told, [self.replay(row.source) for row in told])
+        self.store.write(number, told, [self.replay(self._file_of(row.trace)) for row in told])
         for row in told:
             self._note(row)
             self._post(row.records())
@@ -180,6 +182,10 @@ class Watch:
         if not told.idle or told.number != self._number:
             self._number, self._idle_since = told.number, time.monotonic()
         return idle is not None and told.idle and time.monotonic() - self._idle_since >= idle
+
+    def _file_of(self, trace: str) -> Path:
+        """Return the file that a trace is in, or was before it was rotated."""
+        return self.options.folder / re.sub(r"#\d+$", "", trace)
 
     _number: int = -1
     _idle_since: float = 0.0

@@ -40,14 +40,17 @@ class GrowingTraces(DataSource):
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return what reads the stream."""
-        return Reader({name: self.options[name] for name in ("folder", "store", "control", "patience", "switches")})
+        return Reader(
+            {name: self.options[name] for name in ("folder", "shown", "store", "control", "patience", "switches")}
+        )
 
 
 class Reader(DataSourceStreamReader):
     """Plans batches on the driver, and reads their pieces in tasks.
 
-    Options: `folder`, where the traces are; `store`, where compiled specs are kept; `control`, a folder of the driver's
-    machine, where it tells how far it is; `patience`, in seconds; `switches`, as JSON.
+    Options: `folder`, where the traces are, and `shown`, how messages name it; `store`, where compiled specs are kept;
+    `control`, a folder of the driver's machine, where it tells how far it is; `patience`, in seconds; `switches`, as
+    JSON.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -70,7 +73,7 @@ class Reader(DataSourceStreamReader):
     def _plans(self) -> Planner:
         if self._planner is None:
             specs = Specs(Path(self.options["store"]), json.loads(self.options["switches"]))
-            self._planner = Planner(self.folder, float(self.options["patience"]), specs.compile)
+            self._planner = Planner(self.folder, float(self.options["patience"]), self.options["shown"], specs.compile)
         return self._planner
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -92,7 +95,7 @@ class Reader(DataSourceStreamReader):
             if isinstance(each, Said):
                 rows = [(each.trace, each.kind, each.at, each.text.encode())]
             else:
-                rows = list(blocks(self.folder, each))
+                rows = list(blocks(self.folder, each, self.options["shown"]))
             yield pa.RecordBatch.from_arrays([pa.array(column, kind) for column, kind in _columns(rows)], schema=ROWS)
 
 
@@ -104,14 +107,16 @@ def _columns(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...],
     return zip(zip(*rows, strict=True), ROWS.types, strict=True)
 
 
-def blocks(folder: Path, piece: Piece) -> Iterator[tuple[str, str, int, bytes]]:
+def blocks(folder: Path, piece: Piece, shown: str) -> Iterator[tuple[str, str, int, bytes]]:
     """Yield the rows of a piece: its lines, or that they are not there any more.
 
     Where a batch is done again after the program was killed its file may have another name, or be a copy.
     """
     data = _again(folder, piece)
     if data is None:
-        text = f"{folder / piece.path}: the file is gone, or was written anew, before line {piece.line} was checked"
+        text = (
+            f"{Path(shown) / piece.path}: the file is gone, or was written anew, before line {piece.line} was checked"
+        )
         yield piece.trace, "lost", 0, text.encode()
     else:
         yield piece.trace, LINES, piece.line, data

@@ -41,6 +41,7 @@ class Specs:
         """Take a store; its folder of specs is made when the first is compiled."""
         self._folder, self.switches = store / "specs", switches
         self._met: dict[str, Spec] = {}
+        self._digests: dict[str, str] = {}
 
     def hash_of(self, header: Header, source: str) -> str:
         """Return the hash of what decides the spec of a trace; raises TraceError where its header is refused."""
@@ -77,6 +78,10 @@ class Specs:
             found = failure(error, source)
             return _Kept(verdict=str(found.verdict), reason=found.reason)
 
+    def digest(self, name: str) -> str:
+        """Return the SHA-256 of the text of a spec that was got, "" of any other."""
+        return self._digests.get(name, "")
+
     def get(self, name: str, source: str) -> Spec:
         """Return a spec by its hash; raises NoSpecError where compiling it failed, OSError where it is not there."""
         if name not in self._met:
@@ -85,4 +90,5 @@ class Specs:
                 at = f"{source}:{kept.line}: " if kept.line else ""
                 raise NoSpecError(TraceVerdict(source, Verdict(kept.verdict), f"{at}{kept.reason}"))
             self._met[name] = Spec.from_source(kept.source)
+            self._digests[name] = hashlib.sha256(kept.source.encode()).hexdigest()
         return self._met[name]

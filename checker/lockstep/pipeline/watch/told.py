@@ -49,7 +49,7 @@ class Told(msgspec.Struct):
         return cls(
             trace=trace,
             source=source,
-            spec=way.spec,
+            spec=way.digest,
             verdict=verdict,
             reason=reason,
             events=way.events,

@@ -51,16 +51,17 @@ class Waiting(msgspec.Struct, array_like=True):
 class UnderWay(msgspec.Struct):
     """What is kept of a trace between batches.
 
-    `line` is the last line that was taken, `header` the first; `spec` the hash of the compiled spec, and `state` that
-    spec's state after the event `last_seq`. `since` is when the first gap was met, in milliseconds since 1970.
-    `told` counts the findings that are in the table. `verdict` is empty until the trace is settled; `ended`: by its end
-    line.
+    `line` is the last line that was taken, `header` the first; `spec` is under what the compiled spec is kept, `digest`
+    the SHA-256 of its text, and `state` its state after the event `last_seq`. `since` is when the first gap was met, in
+    milliseconds since 1970. `told` counts the findings that are in the table. `verdict` is empty until the trace is
+    settled; `ended`: by its end line.
     """
 
     format: str = FORMAT
     line: int = 0
     header: bytes = b""
     spec: str = ""
+    digest: str = ""
     state: bytes = b""
     last_seq: int = -1
     waiting: list[Waiting] = []
@@ -188,6 +189,7 @@ class Step:
     def _check(self, lines: Iterator[tuple[int, bytes]]) -> None:
         trace = opened([self.way.header], self.source)
         spec = self.specs.get(self.way.spec, self.source)
+        self.way.digest = self.specs.digest(self.way.spec)
         events = _InOrder(self, trace, lines)
         check = _Resumed(events, spec, system_of(trace.header, self.source).interface(spec), self.way)
         try:
