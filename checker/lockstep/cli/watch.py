@@ -140,7 +140,7 @@ def command(
             left = 0 if hook is None else hook.close(_WEBHOOK_SECONDS)
             if left:
                 _warn(f"webhook: {left:,} not taken yet; they are sent at the next start")
-            _warn(_summary(watch))
+            _warn(_summary(watch, folder))
     return verdict.exit_code
 
 
@@ -173,7 +173,9 @@ def _text(row: Told) -> str:
     return "\n".join(finding_text(row.source, each) for each in result.findings)
 
 
-def _summary(watch: Watch) -> str:
+def _summary(watch: Watch, folder: Path) -> str:
+    if not watch.verdicts and not watch.under_way:
+        return f"watch: no verdict: there is no *.trace.ndjson in {folder}"
     counts = Counter(str(each) for each in watch.verdicts.values())
     settled = ", ".join(f"{count:,} {word}" for word, count in sorted(counts.items())) or "no verdict"
     under_way = f"; {watch.under_way:,} without their end" if watch.under_way else ""

@@ -8,7 +8,7 @@ where the file was left. What cannot be found again is told of, and never a pass
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,33 +76,16 @@ class Planner:
 
     def _match(self, after: Offset, seen: Sequence[Seen]) -> dict[str, Seen]:
         """Find the known files again, drop those that are gone, take in the new ones; return what is there by file."""
-        by_inode = {(each.dev, each.ino): each for each in seen}
-        there: dict[str, Seen] = {}
-        absent: dict[str, str] = {}
-        for name, file in after.files.items():
-            found = by_inode.get((file.dev, file.ino))
-            why = _GONE if found is None else self._not_the_same(file, found)
-            if why is None and found is not None:
-                there[name] = found
-                file.path = found.path
-                self._sizes[name] = found.size
-                self._since.pop(("absent", name), None)
-            elif file.bytes:  # of any other nothing is known that it could be found again by
-                absent[name] = why or ""
-        for name in [name for name in after.files if name not in there and name not in absent]:
-            del after.files[name]
+        there, absent = self._found_again(after, {(each.dev, each.ino): each for each in seen})
         taken = {(each.dev, each.ino) for each in there.values()}
         fresh = [each for each in seen if (each.dev, each.ino) not in taken]
         fresh = [each for each in fresh if not self._is_copy(each, after, there, absent)]
-        for name, why in absent.items():
-            # A copy, or what it is renamed to, would be there already: it is looked for once more.
-            is_replaced = why.startswith("shrank") or any(each.path == after.files[name].path for each in fresh)
-            if self._has_waited(("absent", name), min(self.patience, 1.0) if is_replaced else None):
-                self._drop(after, name, why)
+        absent = {name: why for name, why in absent.items() if not self._is_given_up(after, name, why, fresh)}
+        # Of a series with a file that may still be found nothing is read: its lines might come before.
         unsure = {
             after.files[name].series
             for name, why in absent.items()
-            if name in after.files and not (why == _GONE and self._is_old_and_read(after, name))
+            if not (why == _GONE and self._is_old_and_read(after, name))
         }
         there = {name: each for name, each in there.items() if each.series not in unsure}
         for each in fresh:
@@ -112,6 +95,35 @@ class Planner:
                 after.files[name] = File(each.path, each.series, each.dev, each.ino, each.packed)
                 there[name] = each
         return there
+
+    def _found_again(
+        self, after: Offset, by_inode: Mapping[tuple[int, int], Seen]
+    ) -> tuple[dict[str, Seen], dict[str, str]]:
+        """Return which known files are where they were, or renamed, and why each other one is not."""
+        there: dict[str, Seen] = {}
+        absent: dict[str, str] = {}
+        for name, file in list(after.files.items()):
+            found = by_inode.get((file.dev, file.ino))
+            why = _GONE if found is None else self._not_the_same(file, found)
+            if why is None and found is not None:
+                there[name] = found
+                file.path = found.path
+                self._sizes[name] = found.size
+                self._since.pop(("absent", name), None)
+            elif file.bytes:
+                absent[name] = why or ""
+            else:  # nothing is known that it could be found again by, and nothing was read
+                del after.files[name]
+        return there, absent
+
+    def _is_given_up(self, after: Offset, name: str, why: str, fresh: Sequence[Seen]) -> bool:
+        """Drop a file that was looked for long enough; tell whether that is so."""
+        # A copy, or what it is renamed to, would be there already: it is looked for once more.
+        is_replaced = why.startswith("shrank") or any(each.path == after.files[name].path for each in fresh)
+        if not self._has_waited(("absent", name), min(self.patience, 1.0) if is_replaced else None):
+            return False
+        self._drop(after, name, why)
+        return True
 
     def _not_the_same(self, file: File, found: Seen) -> str | None:
         """Say why what has a file's inode is another file, or None."""
@@ -163,7 +175,7 @@ class Planner:
 
     def _can_be_new(self, found: Seen, after: Offset, absent: dict[str, str]) -> bool:
         """Tell whether an unknown file can be read from its begin: not where it is not known yet what it is."""
-        if found.is_rotated and any(after.files[name].series == found.series for name in absent if name in after.files):
+        if found.is_rotated and any(after.files[name].series == found.series for name in absent):
             return False
         if found.packed and self._head(found, 1) is None and found.size:
             return self._has_waited(("packed", found.path))
@@ -232,17 +244,7 @@ class Planner:
                 self.behind = True
                 return False
             self._begin(after, file, series, data[: data.index(b"\n") + 1])
-        lines = data.count(b"\n", 0, end)
-        crc = crc_of(data[:end], file.crc)
-        piece = Piece(
-            file.trace, series.lines + 1, found.path, file.series, found.dev, found.ino, file.packed,
-            file.bytes, file.bytes + end, file.crc, crc,
-        )  # fmt: skip
-        after.pieces.append(piece)
-        if file.head_bytes == file.bytes < HEAD_BYTES:
-            more = data[: min(end, HEAD_BYTES - file.head_bytes)]
-            file.head, file.head_bytes = crc_of(more, file.head), file.head_bytes + len(more)
-        file.bytes, file.crc, series.lines = file.bytes + end, crc, series.lines + lines
+        self._take(after, file, found, data[:end])
         if len(data) >= most:
             self.behind = True
             return False
@@ -251,6 +253,30 @@ class Planner:
             self._note_torn(after, file, found)
             return self._torn_is_over(after, name, found)
         return True
+
+    def _take(self, after: Offset, file: File, found: Seen, data: bytes) -> None:
+        """Plan to read complete lines, which are the next of a file."""
+        series = after.series[file.series]
+        begin, end, crc = file.bytes, file.bytes + len(data), crc_of(data, file.crc)
+        after.pieces.append(
+            Piece(
+                trace=file.trace,
+                line=series.lines + 1,
+                path=found.path,
+                series=file.series,
+                dev=found.dev,
+                ino=found.ino,
+                packed=file.packed,
+                begin=begin,
+                end=end,
+                crc=file.crc,
+                crc_after=crc,
+            )
+        )
+        if file.head_bytes == begin < HEAD_BYTES:
+            more = data[: HEAD_BYTES - begin]
+            file.head, file.head_bytes = crc_of(more, file.head), begin + len(more)
+        file.bytes, file.crc, series.lines = end, crc, series.lines + data.count(b"\n")
 
     def _complete(self, file: File, found: Seen, most: int) -> bytes:
         """Return the bytes that are new, as many as `most`, but a line at least if there is one."""

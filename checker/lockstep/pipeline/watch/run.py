@@ -36,6 +36,8 @@ _SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
+    # Of each batch an offset is kept, which names every file.
+    "spark.sql.streaming.minBatchesToRetain": "20",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 
@@ -175,7 +177,7 @@ class Watch:
             return True
         if told is None:
             return False
-        counts = Counter(map(str, self.verdicts.values()))
+        counts = Counter(map(str, list(self.verdicts.values())))
         found = "".join(f", {count:,} {word}" for word, count in sorted(counts.items()))
         self.say(f"{told.traces:,} traces in {told.files:,} files, {told.bytes:,} bytes read{found}")
         idle = self.options.idle_seconds

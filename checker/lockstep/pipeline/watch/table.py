@@ -69,6 +69,8 @@ class Store:
                 raise BadInputError(f"{self.folder}: another watch is running with this store") from error
             self._agree(_VERSION_FILE, {"format": STORE_FORMAT})
             self._agree(_ABOUT_FILE, {"lockstep": __version__, **about})
+            if next(self._table.glob("batch=*"), None) is not None and not (self.checkpoint / "metadata").exists():
+                raise BadInputError(f"{self.folder}: there are verdicts and no checkpoint: name another with --store")
             yield
         finally:
             os.close(lock)
