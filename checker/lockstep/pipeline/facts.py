@@ -26,7 +26,7 @@ TWO_LEADERS = "two leaders in a term"
 
 #: What is measured, and what `name` and `value` of a row are.
 MEASURED = {
-    EVENTS: "value: the events of the trace that were read",
+    EVENTS: "name: the spec; value: the events of the trace that were read",
     UNREAD: "value: the lines that are neither header, event nor end",
     ELECTION: "name: the term in which the node was elected; value: 1",
     LATENCY: "name: the index of an entry that a leader appended; value: events of the trace until it regards it as "
@@ -51,15 +51,15 @@ def facts_of(lines: DataFrame, systems: Iterable[System]) -> DataFrame:
     """
     header = sql.get_json_object(sql.col("bytes").cast("string"), "$.spec")
     specs = lines.where("seq = 0").select("trace", header.alias("spec"))
-    asked = [(system.spec, system.facts) for system in systems if system.facts is not None]
-    found = (
-        _of_system(lines.where("seq > 0").join(specs.where(specs.spec == spec), "trace"), facts)
-        for spec, facts in asked
-    )
+    found = []
+    for system in systems:
+        if system.facts is not None:
+            told = lines.where("seq > 0").join(specs.where(specs.spec == system.spec), "trace")
+            found.append(_of_system(told, system.spec, system.facts))
     return reduce(DataFrame.unionByName, found)
 
 
-def _of_system(lines: DataFrame, facts: Facts) -> DataFrame:
+def _of_system(lines: DataFrame, spec: str, facts: Facts) -> DataFrame:
     schema = f"kind string, node string, action string, shows struct<{_struct(facts.shows)}>"
     parsed = lines.select("trace", "seq", sql.from_json(sql.col("bytes").cast("string"), schema).alias("event"))
     # What is asked several times is read once; the stage forgets it when the batch is written.
@@ -69,7 +69,7 @@ def _of_system(lines: DataFrame, facts: Facts) -> DataFrame:
         _at_events(told, facts),
         _two_leaders(told, facts.one_leader),
         _latency(told),
-        *_of_traces(told, read),
+        *_of_traces(told, read, spec),
     ]
     return reduce(DataFrame.unionByName, kinds)
 
@@ -165,7 +165,7 @@ def _latency(told: DataFrame) -> DataFrame:
     return _rows(of_entry, LATENCY, seq="appended", name="at", value=later)
 
 
-def _of_traces(told: DataFrame, read: DataFrame) -> Sequence[DataFrame]:
+def _of_traces(told: DataFrame, read: DataFrame, spec: str) -> Sequence[DataFrame]:
     """Return what was read of each trace, and how long its leaders were in which state towards their peers.
 
     A trace of which nothing was read has broken no rule.
@@ -182,7 +182,7 @@ def _of_traces(told: DataFrame, read: DataFrame) -> Sequence[DataFrame]:
     each = lasting.select("trace", "node", lasts, sql.explode("states").alias("peer", "state"))
     times = each.groupBy("trace", "node", "state").agg(sql.sum("events").alias("events"))
     return (
-        _rows(sums, EVENTS, seq="null", value="events"),
+        _rows(sums, EVENTS, seq="null", name=f"'{spec}'", value="events"),
         _rows(sums.where("unread > 0"), UNREAD, seq="null", value="unread"),
         _rows(times, TIME, seq="null", name="state", value="events"),
     )
