@@ -20,9 +20,9 @@ from lockstep.base.verdict import Verdict, worst
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.spark.check import _check_part, _parts, check_lines, check_with_spark, verdicts_with_spark
 from lockstep.jobs.spark.session import spark_session
+from lockstep.pipeline.against import Variant
 from lockstep.pipeline.replay import stored_lines
 from lockstep.pipeline.run import run_all
-from lockstep.pipeline.stages.check import Variant
 from lockstep.pipeline.stages.generate import Clusters
 from lockstep.pipeline.store.store import Store
 from lockstep.systems.specs import Switches, spec_key, trace_spec

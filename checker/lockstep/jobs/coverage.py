@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
 from lockstep.report.text import table
 from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached
-from lockstep.trace.format import Trace
+from lockstep.trace.format import Event, Trace
 
 
 @dataclass(slots=True)
@@ -21,15 +21,14 @@ class Coverage:
     traces: Counter[Reached] = field(default_factory=Counter)
     times: Counter[Reached] = field(default_factory=Counter)
 
-    def add(self, reached: Iterable[Reached], event_count: int) -> None:
+    def add(self, reached: Mapping[Reached, int], event_count: int) -> None:
         """Count one trace.
 
-        Arguments: `reached`, what it reaches, again and again where it is reached again; `event_count`, its length.
+        Arguments: `reached`, what it reaches, with how often; `event_count`, its length.
         """
-        found = Counter(reached)
         self.events.append(event_count)
-        self.times += found
-        self.traces.update(found.keys())
+        self.times.update(reached)
+        self.traces.update(reached.keys())
 
     @property
     def median_events(self) -> float:
@@ -53,8 +52,20 @@ class Coverage:
         return table(("what", "name", "traces", "share", "times"), rows)
 
 
-def reached_by(trace: Trace) -> tuple[list[Reached], int]:
-    """Return what a trace reaches, again and again where it is reached again, and how many events it has."""
+def reached_by(trace: Trace) -> tuple[Counter[Reached], int]:
+    """Return what a trace reaches, with how often, and how many events it has; they are read while they are counted.
+
+    Raises TraceError where the trace is malformed.
+    """
     system = system_of(trace.header, trace.source)
-    events = [event for _, event in trace]
-    return list(system.reached(events)) if system.reached else [], len(events)
+    count = 0
+
+    def events() -> Iterator[Event]:
+        nonlocal count
+        for _, event in trace:
+            count += 1
+            yield event
+
+    if system.reached is None:
+        return Counter(), sum(1 for _ in events())
+    return Counter(system.reached(events())), count

@@ -82,7 +82,12 @@ def judge_plan(plan: str, coverage: Coverage, events: int) -> FloorVerdict:
 
     Arguments: `coverage`, of all clusters of the plan; `events`, how many each of them had to take.
     """
+    return judge_reached(plan, coverage.times, len(coverage.events), events)
+
+
+def judge_reached(plan: str, reached: Collection[Reached], clusters: int, events: int) -> FloorVerdict:
+    """Do so by what they reached together; `clusters` is how many there are."""
     system, simulator = simulators()[plan]
     spec = trace_spec(simulator.cluster(plan, 0, 0)[0], plan)
     floors = system.floors(plan, spec) if system.floors else ()
-    return judge_floor(plan, floors, coverage.times, len(coverage.events), events)
+    return judge_floor(plan, floors, reached, clusters, events)

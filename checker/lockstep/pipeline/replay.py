@@ -39,18 +39,56 @@ def simulated(source: str) -> Cluster | None:
     return Cluster(plan, int(seed), int(events))
 
 
-def replay_command(uri: str, run: str, trace: str, source: str, switches: Sequence[str]) -> str:
+def replay_command(uri: str, run: str, trace: str, source: str, options: Sequence[str]) -> str:
     """Return the command line that gets a trace again and checks it.
 
-    Arguments: `uri` and `run`, where the trace is stored; `source`, where it came from; `switches`, the words that
-    chose the variant it was checked against.
+    Arguments: `uri` and `run`, where the trace is stored; `source`, where it came from; `options`, those of
+    `lockstep check` that choose what it is checked against.
     """
-    check = " ".join(["lockstep check", *(f"--switch {shlex.quote(each)}" for each in switches)])
+    check = shlex.join(["lockstep", "check", *options])
     if (cluster := simulated(source)) is not None:
         return f"{source} -o . && {check} {shlex.quote(cluster_file(cluster.plan, cluster.seed))}"
-    file = shlex.quote(f"{PurePosixPath(trace).name.removesuffix('.ndjson').removesuffix('.trace')}.trace.ndjson")
+    name = PurePosixPath(trace).name
+    if "--mapping" not in options:
+        name = f"{name.removesuffix('.ndjson').removesuffix('.trace')}.trace.ndjson"
+    file = shlex.quote(name)
     words = [shlex.quote(each) for each in (uri.removeprefix("file://"), run, trace)]
     return f"lockstep pipeline trace {' '.join(words)} -o {file} && {check} {file}"
+
+
+def counterexample_command(uri: str, run: str, variant: str, signature: str, options: Sequence[str]) -> str:
+    """Return the command line that gets a counterexample out of a store and checks it; arguments as there."""
+    file = f"{signature}.trace.ndjson"
+    get = ["lockstep", "pipeline", "counterexample", uri.removeprefix("file://"), run, signature]
+    check = shlex.join(["lockstep", "check", *options, file])
+    return f"{shlex.join([*get, '--variant', variant, '-o', file])} && {check}"
+
+
+def stored_counterexample(store: Store, run: str, signature: str, variant: str | None = None) -> bytes:
+    """Return the lines of the counterexample of a signature; `variant` is needed where several have it.
+
+    Raises BadInputError where the run has none, or several.
+    """
+    found: dict[str, bytes | None] = {}
+    known: set[str] = set()
+    for batch in store.batches("counterexamples", run, variant):
+        folder = store.folder("counterexamples", run, batch)
+        schema = TABLES["counterexamples"]
+        data = ds.dataset(folder.path, filesystem=folder.files, format="parquet", schema=schema)
+        for row in data.to_table(columns=["signature", "lines"]).to_pylist():
+            known.add(row["signature"])
+            if row["signature"] == signature:
+                found[batch.variant] = row["lines"]
+    if not found:
+        raise BadInputError(
+            f"run {run!r} has no counterexample {signature!r}; it has {', '.join(sorted(known)) or 'none'}"
+        )
+    if len(found) > 1:
+        raise BadInputError(f"--variant: {signature!r} is there in {', '.join(sorted(found))}")
+    (lines,) = found.values()
+    if lines is None:
+        raise BadInputError(f"{signature!r} could not be minimised: the table says why")
+    return lines
 
 
 def stored_lines(store: Store, run: str, trace: str) -> Iterator[bytes]:

@@ -5,22 +5,35 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.stages.check import Variant, check
+from lockstep.pipeline.against import Against, Variant
+from lockstep.pipeline.stages.check import check
+from lockstep.pipeline.stages.counterexamples import counterexamples
+from lockstep.pipeline.stages.coverage import cover
+from lockstep.pipeline.stages.facts import facts
 from lockstep.pipeline.stages.generate import Clusters, generate
+from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import Report, report
 from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Store
 
 
 def run_all(
-    spark: SparkSession, store: Store, run: str, clusters: Clusters, variant: Variant, say: Say = silent
+    spark: SparkSession, store: Store, run: str, of: Clusters | Files, against: Against, say: Say = silent
 ) -> Report:
-    """Simulate clusters into a run, check them, and report; what is in the store is not done again.
+    """Simulate clusters, or read files, into a run, check them, and report; what is in the store is not done again.
 
-    Raises StageFailed where a batch of a stage cannot be finished.
+    Raises BadInputError as ingest does, StageFailed where a batch of a stage cannot be finished.
     """
-    generate(spark, store, run, clusters, say)
-    windows(spark, store, run, variant, say=say)
-    check(spark, store, run, variant, say)
+    if isinstance(of, Clusters):
+        generate(spark, store, run, of, say)
+    else:
+        ingest(spark, store, run, of, say)
+    if isinstance(against, Variant):
+        windows(spark, store, run, against, say=say)
+    check(spark, store, run, against, say)
+    cover(spark, store, run, say)
+    facts(spark, store, run, say)
+    if isinstance(against, Variant):
+        counterexamples(spark, store, run, against, say=say)
     say("report")
     return report(spark, store, run)

@@ -6,7 +6,7 @@ import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -108,10 +108,15 @@ def _twice(trace: str, seq: int) -> TraceError:
     return TraceError(trace, seq + 1, "the store has this line there twice")
 
 
+def told(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a partition, of each the columns of these names."""
+    for batch in batches:
+        yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+
+
 def traces_of(batches: Iterable[pa.RecordBatch]) -> Iterator[TraceLines]:
     """Yield the traces of a partition that whole_traces made; what is not read of one is passed over."""
-    names = ("trace", "seq", "bytes", "source")
-    rows = (row for batch in batches for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True))
+    rows = told(batches, "trace", "seq", "bytes", "source")
     for trace, group in itertools.groupby(rows, key=lambda row: row[0]):
         first = next(group)
         numbered = ((row[1], row[2]) for row in itertools.chain([first], group))

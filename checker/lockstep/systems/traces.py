@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -78,10 +79,16 @@ def import_trace(
     for file in files:
         if path.exists() and file.samefile(path):
             raise OverwritingError(f"{path}: the trace would overwrite what it is made of")
+    imported = imported_trace(files, untold, say)
+    return write_trace(path, imported.header, imported.events), imported.summary
+
+
+def imported_trace(recorded: Path | Sequence[Path], untold: Untold = ALL_TOLD, say: Say = silent) -> Imported:
+    """Import raw input as import_trace does, without writing it: the header tells the hash of the spec."""
+    files = [recorded] if isinstance(recorded, Path) else list(recorded)
     system, _ = raw_format(files[0])
     imported = imported_file(files, untold, say)
-    header = msgspec.structs.replace(imported.header, spec_hash=spec_hash(system))
-    return write_trace(path, header, imported.events), imported.summary
+    return replace(imported, header=msgspec.structs.replace(imported.header, spec_hash=spec_hash(system)))
 
 
 def imported_file(recorded: Path | Sequence[Path], untold: Untold = ALL_TOLD, say: Say = silent) -> Imported:

@@ -37,6 +37,7 @@ __all__ = [
     "TraceError",
     "TracePart",
     "after_the_end",
+    "end_line",
     "json_schema",
     "not_rising",
     "read_trace",
@@ -241,7 +242,12 @@ def trace_lines(header: Header, events: Iterable[Event]) -> Iterator[bytes]:
     for event in events:
         yield _encoder.encode(event) + b"\n"
         count += 1
-    yield _encoder.encode(End(events=count)) + b"\n"
+    yield end_line(count)
+
+
+def end_line(events: int) -> bytes:
+    """Return the end line of a trace of so many events."""
+    return _encoder.encode(End(events=events)) + b"\n"
 
 
 def write_trace(path: Path | str, header: Header, events: Iterable[Event]) -> int:

@@ -10,11 +10,16 @@ from lockstep.cli.options import EXIT_CODES
 
 #: The commands: where each is, and what the list of commands says of it.
 COMMANDS = {
+    "counterexample": ("found:counterexample_command", "Write one counterexample of a run into a file."),
+    "counterexamples": ("found:counterexamples_command", "Minimise a trace of each kind of violation."),
+    "facts": ("found:facts_command", "Find facts of traces in SQL, and hold them against the verdicts."),
+    "windows": ("found:windows_command", "Find states to cut long traces at."),
     "check": ("stages:check_command", "Check the traces of a run."),
+    "coverage": ("stages:coverage_command", "Count what the traces of a run reach."),
     "generate": ("stages:generate_command", "Simulate clusters into a run."),
+    "ingest": ("stages:ingest_command", "Read traces, recordings and logs into a run."),
     "report": ("stages:report_command", "Report on a run."),
     "run": ("run:command", "All stages, one after the other."),
-    "windows": ("windows:command", "Find states to cut long traces at."),
     "trace": ("trace:command", "Write one trace of a run into a file."),
 }
 
@@ -44,6 +49,7 @@ def command() -> None:
     again. A store has runs, each of them some traces with their verdicts.
 
     \b
+    lockstep pipeline run STORE traces/                      read files, check and report
     lockstep pipeline run STORE --seeds 100                  simulate, check and report
     lockstep pipeline trace STORE RUN TRACE -o x.ndjson      get one trace out of it
     """

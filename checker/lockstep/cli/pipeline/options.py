@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from lockstep.base.errors import BadInputError
-from lockstep.cli.options import progress, progress_end
+from lockstep.cli.options import FILE, LIBRARY, OWN_CFG, OWN_SPEC, cfg_of, progress, progress_end
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lockstep.pipeline.stages.check import Variant
+    from lockstep.pipeline.against import Against
+    from lockstep.pipeline.stages.ingest import Files
     from lockstep.pipeline.store.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,13 +42,29 @@ CONF = click.option(
     callback=_settings,
     help="A setting of Spark; may be given several times.",
 )
-#: Kept as words: the verdicts are filed under them.
 SWITCHES = click.option(
     "--switch",
     "words",
     multiple=True,
     help="Check against another variant of the spec: `repaired`, `published`, or NAME=VALUE for one constant.",
 )
+MAPPING = click.option(
+    "--mapping", type=FILE, help="With --spec: a TOML file that says which action each line of a log is."
+)
+STRICT = click.option(
+    "--strict", is_flag=True, help="With --mapping: no pass where some explanation of the logs violates a property."
+)
+NEW_RUN = click.option("--run", metavar="NAME", help="The name of the run (default: a hash of what goes in).")
+VERSION = click.option(
+    "--logged-version", "version", help="The version of the system that wrote the logs, if they do not say it."
+)
+
+
+def against_options(command: F) -> F:
+    """Add what traces are checked against."""
+    for option in (STRICT, MAPPING, LIBRARY, OWN_CFG, OWN_SPEC, SWITCHES):
+        command = option(command)
+    return command
 
 
 def spark_options(command: F) -> F:
@@ -93,13 +111,37 @@ def chosen_run(store: Store, run: str | None) -> str:
     raise BadInputError(f"--run: the store has {listed}")
 
 
-def variant(words: tuple[str, ...]) -> Variant:
-    """Return the variant that words of --switch choose; raises a usage error where one is none."""
-    from lockstep.pipeline.stages.check import Variant
+def against(
+    words: tuple[str, ...],
+    own: Path | None,
+    cfg: Path | None,
+    library: tuple[Path, ...],
+    mapping: Path | None,
+    strict: bool,
+) -> Against:
+    """Return what the options of against_options choose; raises a usage error where they do not go together."""
+    from lockstep.pipeline.against import OwnSpec, Variant
     from lockstep.systems.specs import switches_of
 
+    if own is None and (cfg or mapping or library):
+        raise click.UsageError("--cfg, -I and --mapping go with --spec")
+    if strict and mapping is None:
+        raise click.UsageError("--strict goes with --mapping")
+    if own is not None:
+        if words:
+            raise click.UsageError("--switch is for traces of a system that lockstep knows")
+        return OwnSpec(own, cfg_of(own, cfg), mapping, library, strict)
     try:
         switches_of(words)
     except BadInputError as error:
         raise click.BadParameter(str(error), param_hint="--switch") from error
     return Variant(words)
+
+
+def files(paths: tuple[str, ...], is_log: bool, version: str | None) -> Files:
+    """Return the files that are to be read."""
+    from lockstep.base.extras import extra
+
+    with extra("spark"):
+        from lockstep.pipeline.stages.ingest import Files
+    return Files(paths, is_log, version)

@@ -2,44 +2,64 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from lockstep.cli.options import FORMAT
-from lockstep.cli.pipeline.options import STORE, SWITCHES, opened, say, session, spark_options, variant
-from lockstep.cli.pipeline.stages import EVENTS, NEW_RUN, PLANS, SEED, clusters_of, show
+from lockstep.cli.pipeline.options import (
+    NEW_RUN,
+    STORE,
+    VERSION,
+    against,
+    against_options,
+    files,
+    opened,
+    say,
+    session,
+    spark_options,
+)
+from lockstep.cli.pipeline.stages import EVENTS, PLANS, SEED, SEEDS, clusters_of, show
 
 
 @click.command()
 @STORE
+@click.argument("paths", nargs=-1)
 @NEW_RUN
 @SEED
-@click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True, help="How many seeds.")
+@SEEDS
 @PLANS
 @EVENTS
-@SWITCHES
+@VERSION
+@against_options
 @FORMAT
 @spark_options
 def command(
     store: str,
+    paths: tuple[str, ...],
     run: str | None,
     seed: int,
     seeds: int,
     plans: tuple[str, ...],
     events: int,
-    words: tuple[str, ...],
+    version: str | None,
     form: str,
     master: str,
     settings: dict[str, str],
+    **chosen: Any,
 ) -> int:
-    """Simulate clusters, check their traces, and report: all stages with one command.
+    """Read files or simulate clusters, check the traces, and report: all stages with one command.
 
-    What is in the store already is not done again, so the same command goes on after an interruption.
+    PATHS are those of `lockstep pipeline ingest`; without any, clusters are simulated as by `generate`. What is in the
+    store already is not done again, so the same command goes on after an interruption.
     """
-    clusters, there, against = clusters_of(seed, seeds, plans, events), opened(store, create=True), variant(words)
+    held = against(**chosen)
+    goes_in = files(paths, chosen["mapping"] is not None, version) if paths else clusters_of(seed, seeds, plans, events)
+    there = opened(store, create=True)
     from lockstep.pipeline.run import run_all
     from lockstep.pipeline.store.store import checked_name
 
-    name = checked_name(run or clusters.run_name(), "run")
+    name = checked_name(run or goes_in.run_name(), "run")
     with session(master, settings) as spark:
-        found = run_all(spark, there, name, clusters, against, say)
+        found = run_all(spark, there, name, goes_in, held, say)
     return show(found, form)

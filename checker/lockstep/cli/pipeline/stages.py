@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lockstep.cli.options import FORMAT, completing, plan_names
-from lockstep.cli.pipeline.options import RUN, STORE, SWITCHES, chosen_run, opened, say, session, spark_options, variant
+from lockstep.cli.pipeline.options import (
+    NEW_RUN,
+    RUN,
+    STORE,
+    VERSION,
+    against,
+    against_options,
+    chosen_run,
+    files,
+    opened,
+    say,
+    session,
+    spark_options,
+)
 from raftref.limits import EVENTS_MAX
 
 if TYPE_CHECKING:
@@ -24,6 +37,7 @@ def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tup
 
 
 SEED = click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The first seed.")
+SEEDS = click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True, help="How many seeds.")
 PLANS = click.option(
     "--plan",
     "plans",
@@ -39,7 +53,6 @@ EVENTS = click.option(
     show_default=True,
     help="How many events a cluster takes.",
 )
-NEW_RUN = click.option("--run", metavar="NAME", help="The name of the run (default: a hash of what goes in).")
 
 
 def clusters_of(seed: int, seeds: int, plans: tuple[str, ...], events: int) -> Clusters:
@@ -55,7 +68,7 @@ def clusters_of(seed: int, seeds: int, plans: tuple[str, ...], events: int) -> C
 @STORE
 @NEW_RUN
 @SEED
-@click.option("--seeds", type=click.IntRange(min=1), default=20, show_default=True, help="How many seeds.")
+@SEEDS
 @PLANS
 @EVENTS
 @spark_options
@@ -85,23 +98,80 @@ def generate_command(
     return 0
 
 
+@click.command("ingest")
+@STORE
+@click.argument("paths", nargs=-1, required=True)
+@NEW_RUN
+@click.option(
+    "--logs", "is_log", is_flag=True, help="Take lines as they are: `check --spec --mapping` says what they mean."
+)
+@VERSION
+@spark_options
+def ingest_command(
+    store: str,
+    paths: tuple[str, ...],
+    run: str | None,
+    is_log: bool,
+    version: str | None,
+    master: str,
+    settings: dict[str, str],
+) -> int:
+    """Read traces, recordings and logs into the store, in the tasks.
+
+    PATHS are files and folders (every .ndjson, .jsonl and .log in them, plain or packed as .gz or .zst), on this
+    machine or by a URI that all tasks reach. A recording or a log of a system that lockstep knows is imported, as by
+    `lockstep import`. What is no line of a trace goes to the table dead_letters, with file, line and reason.
+
+    Files that the run has read already are not read again.
+    """
+    there, given = opened(store, create=True), files(paths, is_log, version)
+    from lockstep.pipeline.stages.ingest import ingest
+    from lockstep.pipeline.store.store import checked_name
+
+    name = checked_name(run or given.run_name(), "run")
+    with session(master, settings) as spark:
+        ingest(spark, there, name, given, say)
+    click.echo(f"run {name}: read")
+    return 0
+
+
 @click.command("check")
 @STORE
 @RUN
-@SWITCHES
+@against_options
 @spark_options
-def check_command(store: str, run: str | None, words: tuple[str, ...], master: str, settings: dict[str, str]) -> int:
+def check_command(store: str, run: str | None, master: str, settings: dict[str, str], **chosen: Any) -> int:
     """Check the traces of a run, each whole and in order, and write a verdict on each.
 
-    The exit code tells whether all were checked, not what was found: `lockstep pipeline report` tells that.
+    The options that choose the spec are those of `lockstep check`. The exit code tells whether all traces were checked,
+    not what was found: `lockstep pipeline report` tells that.
     """
     there = opened(store)
-    name, against = chosen_run(there, run), variant(words)
+    name, held = chosen_run(there, run), against(**chosen)
     from lockstep.pipeline.stages.check import check
 
     with session(master, settings) as spark:
-        check(spark, there, name, against, say)
+        check(spark, there, name, held, say)
     click.echo(f"run {name}: checked")
+    return 0
+
+
+@click.command("coverage")
+@STORE
+@RUN
+@spark_options
+def coverage_command(store: str, run: str | None, master: str, settings: dict[str, str]) -> int:
+    """Count what the traces of a run reach of the protocol: actions, answers, faults, what becomes of logs.
+
+    The report holds the sums against the floor of each plan, and names the actions of the specs that no trace takes.
+    """
+    there = opened(store)
+    name = chosen_run(there, run)
+    from lockstep.pipeline.stages.coverage import cover
+
+    with session(master, settings) as spark:
+        cover(spark, there, name, say)
+    click.echo(f"run {name}: counted")
     return 0
 
 

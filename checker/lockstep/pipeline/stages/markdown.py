@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lockstep.pipeline.stages.report import Report
@@ -33,13 +33,33 @@ def _lines(found: Report) -> Iterator[str]:
     dead = found.dead_letters
     letters = [f"- {each['source']}:{each['line']}: {each['reason']}" for each in dead["first"]]
     yield from _section(f"No lines of a trace: {dead['count']:,}", letters)
-    rows = [(each["variant"], each["property"], f"{each['traces']:,}") for each in found.properties]
-    yield from _section("Properties that fail", list(_table(("variant", "property", "traces"), rows)) if rows else [])
-    failures = [
-        f"- `{each['trace']}` ({each['variant']}): {each['verdict']}: {each['reason']}\n  `{each['replay']}`"
-        for each in found.failures
+    failed = [(each["variant"], each["property"], f"{each['traces']:,}") for each in found.properties]
+    yield from _tabled("Properties that fail", ("variant", "property", "traces"), failed)
+    yield from _section("Traces that do not hold", [_failure(each) for each in found.failures])
+    yield from _reached(found)
+
+
+def _failure(each: Mapping[str, Any]) -> str:
+    return f"- `{each['trace']}` ({each['variant']}): {each['verdict']}: {each['reason']}\n  `{each['replay']}`"
+
+
+def _reached(found: Report) -> Iterator[str]:
+    floors = [
+        (each["plan"], each["required"] - len(each["missing"]), each["required"], each["result"])
+        for each in found.floors
     ]
-    yield from _section("Traces that do not hold", failures)
+    yield from _tabled("Floors", ("plan", "reached", "of", "floor"), floors)
+    yield from _section("Never taken", [f"- {each}" for each in found.never_taken])
+    rows = [
+        (each["plan"] or "-", each["kind"], each["name"], f"{each['traces']:,}", f"{each['times']:,}")
+        for each in found.coverage
+    ]
+    yield from _tabled("Reached", ("plan", "what", "name", "traces", "times"), rows)
+
+
+def _tabled(title: str, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    if rows:
+        yield from _section(title, list(_table(heads, rows)))
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:

@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict, worst
+from lockstep.pipeline.stages.coverage import NOT_COUNTED
+from lockstep.pipeline.stages.floors import floor_record, judged, never_taken, summed
 from lockstep.pipeline.store.store import Store
 
 #: So many of what is not as it should be are told one by one.
@@ -29,7 +31,8 @@ class Report:
     `variants` tells of each variant how many traces, events, values compared and seconds of checking there are, and
     how many traces got each verdict (`verdicts`) and each that counts (`judged`); `properties` which properties fail in
     how many traces; `failures` the first of the traces that do not hold, with the command that replays each; `gaps`
-    what is not there and should be; `dead_letters` how many there are, and the first.
+    what is not there and should be; `dead_letters` how many there are, and the first; `coverage` what the traces reach,
+    by plan, `floors` whether it is enough, and `never_taken` the actions of the specs that no trace takes.
     """
 
     run: str
@@ -38,6 +41,9 @@ class Report:
     properties: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
+    coverage: list[dict[str, Any]] = field(default_factory=list)
+    floors: list[dict[str, Any]] = field(default_factory=list)
+    never_taken: list[str] = field(default_factory=list)
     dead_letters: dict[str, Any] = field(default_factory=lambda: {"count": 0, "first": []})
 
     @property
@@ -59,6 +65,7 @@ def report(spark: SparkSession, store: Store, run: str) -> Report:
     _sum_up(found, verdicts)
     _look_for_gaps(found, spark, store, verdicts)
     _count_dead_letters(found, spark, store)
+    _cover(found, spark, store, verdicts)
     found.verdict = _verdict(found)
     folder = store.place / "_reports" / f"run={run}"
     (folder / "report.json").write(found.as_json().encode() + b"\n")
@@ -125,8 +132,27 @@ def _count_dead_letters(found: Report, spark: SparkSession, store: Store) -> Non
     found.dead_letters = {"count": dead.count(), "first": [row.asDict() for row in first]}
 
 
+def _cover(found: Report, spark: SparkSession, store: Store, verdicts: DataFrame) -> None:
+    """Sum up what was reached, hold it against the floors, and find the actions that no trace takes."""
+    counted = store.batches("reached", found.run)
+    lines = store.batches("lines", found.run)
+    found.coverage = summed(store.read(spark, "reached", found.run, counted))
+    for each in found.coverage:
+        if each["kind"] == NOT_COUNTED and each["plan"]:
+            found.gaps.append(f"{each['traces']:,} clusters of {each['plan']} were not counted: {each['name']}")
+    found.floors = [floor_record(each) for each in judged(found.coverage)]
+    if counted:
+        one_of_each = verdicts.where("spec != ''").groupBy("spec").agg(sql.min("trace").alias("trace"))
+        headers = store.read(spark, "lines", found.run, lines).where("seq = 0").join(one_of_each, "trace")
+        found.never_taken = never_taken(found.coverage, headers.select("trace", "bytes").collect())
+    simulated = any(noted["stage"] == "generate" for noted in store.inputs(found.run))
+    if simulated and (missing := {each.name for each in lines} - {each.of for each in counted}):
+        found.gaps.append(f"of {len(missing):,} batches of lines it was not counted what they reach")
+
+
 def _verdict(found: Report) -> Verdict:
     parts = [Verdict(word) for each in found.variants for word in each["judged"]]
+    parts += [Verdict(each["verdict"]) for each in found.floors]
     if found.gaps:
         parts.append(Verdict.INCONCLUSIVE)
     if found.dead_letters["count"]:

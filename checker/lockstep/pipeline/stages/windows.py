@@ -6,11 +6,12 @@ The check of the traces then begins at all of these states at once, and finds ou
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
 from lockstep.base.progress import Say, silent
+from lockstep.pipeline.against import Variant
 from lockstep.pipeline.batches import Done, Stage
 from lockstep.pipeline.specs import Shipping
-from lockstep.pipeline.stages.check import Variant
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.traces import Known, survey, whole_traces
@@ -53,3 +54,11 @@ def _found(spark: SparkSession, rows: DataFrame, known: dict[str, Known], shippi
         return spark.createDataFrame([], columns)
     shipped = shipping.of((trace, each.header) for trace, each in known.items())
     return whole_traces(spark, rows, known).mapInArrow(pass_over(shipped, every), columns)
+
+
+def found_states(spark: SparkSession, store: Store, run: str) -> tuple[int, int]:
+    """Count the traces of a run that can be cut, and the states at which they can."""
+    states = store.read(spark, "states", run, store.batches("states", run))
+    traces = sql.countDistinct("trace").alias("traces")
+    (row,) = states.agg(traces, sql.count(sql.lit(1)).alias("states")).collect()
+    return row["traces"], row["states"]

@@ -35,7 +35,9 @@ _VERDICTS = pa.schema(
 #: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
 #: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
 #: cluster of a plan with flaws may violate properties; `states` one a state at which a long trace is cut, the one after
-#: the line `seq`, with the SHA-256 of its bytes; `reached` one a thing that a trace reaches.
+#: the line `seq`, with the SHA-256 of its bytes; `facts` one a thing that SQL finds in a trace; `reached` one a thing
+#: that a trace reaches; `counterexamples` one a signature of violations, with the lines of a short trace that has it;
+#: of what is reached `plan` is that of a simulated cluster.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {
         "lines": pa.schema(
@@ -54,11 +56,46 @@ TABLES: Mapping[str, pa.Schema] = MappingProxyType(
         "states": pa.schema(
             [("trace", pa.string()), ("seq", pa.int64()), ("state", pa.binary()), ("digest", pa.string())]
         ),
+        "facts": pa.schema(
+            [
+                ("trace", pa.string()),
+                ("fact", pa.string()),
+                ("property", pa.string()),
+                ("node", pa.string()),
+                ("seq", pa.int64()),
+                ("name", pa.string()),
+                ("value", pa.int64()),
+            ]
+        ),
+        "counterexamples": pa.schema(
+            [
+                ("signature", pa.string()),
+                ("name", pa.string()),
+                ("action", pa.string()),
+                ("traces", pa.int64()),
+                ("trace", pa.string()),
+                ("line", pa.int64()),
+                ("events", pa.int64()),
+                ("is_minimal", pa.bool_()),
+                ("reason", pa.string()),
+                ("lines", pa.binary()),
+                ("replay", pa.string()),
+            ]
+        ),
         "reached": pa.schema(
-            [("trace", pa.string()), ("kind", pa.string()), ("name", pa.string()), ("times", pa.int64())]
+            [
+                ("trace", pa.string()),
+                ("plan", pa.string()),
+                ("kind", pa.string()),
+                ("name", pa.string()),
+                ("times", pa.int64()),
+            ]
         ),
     }
 )
+
+#: What ingesting reads out of files: rows of `lines`, and with a `reason` those of `dead_letters`.
+READ = TABLES["lines"].append(pa.field("reason", pa.string()))
 
 _WORDS = {"string": "string", "int64": "bigint", "double": "double", "binary": "binary", "bool": "boolean"}
 

@@ -37,8 +37,8 @@ _PARTITIONS_PER_SLOT = 4
 
 _PARTS = pa.schema([("trace", pa.string()), ("part", pa.int64()), ("source", pa.string()), ("found", pa.binary())])
 
-#: Makes the row of a trace's verdict: of its source, what was found, and its header.
-Tell = Callable[[str, TraceVerdict, bytes], dict[str, Any]]
+#: Makes the row of a trace's verdict: of its source, what was found, and the SHA-256 of the spec.
+Tell = Callable[[str, TraceVerdict, str], dict[str, Any]]
 
 _Batches = Iterable[pa.RecordBatch]
 
@@ -133,24 +133,15 @@ def verdicts_in_parts(
     ordered = together.repartitionById(max(of.values(), default=0) + 1, "partition").drop("partition")
     parts = ordered.sortWithinPartitions("trace", "part", "seq").mapInArrow(_parts(cuts, shipped), ddl(_PARTS))
     by_trace = parts.repartition(min(len(cuts), most), "trace").sortWithinPartitions("trace", "part")
-    return by_trace.mapInArrow(_together(cuts, tell), ddl(TABLES["verdicts"]))
-
-
-def _told(batches: _Batches, *names: str) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a partition, of each these columns."""
-    for batch in batches:
-        yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+    return by_trace.mapInArrow(_together(cuts, shipped, tell), ddl(TABLES["verdicts"]))
 
 
 def _parts(cuts: Mapping[str, Cut], shipped: Shipped) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     """Make the function that checks parts in a task."""
 
     def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        names = ("trace", "part", "seq", "bytes", "source")
-        told = (
-            row for batch in batches for row in zip(*(batch.column(each).to_pylist() for each in names), strict=True)
-        )
-        for (trace, part), group in itertools.groupby(told, key=lambda row: row[:2]):
+        rows_of = told(batches, "trace", "part", "seq", "bytes", "source")
+        for (trace, part), group in itertools.groupby(rows_of, key=lambda row: row[:2]):
             first = next(group)
             lines = ((row[2], row[3]) for row in itertools.chain([first], group))
             found = msgspec.json.encode(_checked(trace, part, cuts[trace], lines, shipped))
@@ -205,18 +196,16 @@ def _numbered(
         raise missing(trace, seq + 1)
 
 
-def _together(cuts: Mapping[str, Cut], tell: Tell) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+def _together(cuts: Mapping[str, Cut], shipped: Shipped, tell: Tell) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     """Make the function that puts the parts of traces together in a task."""
 
     def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        names = ("trace", "part", "source", "found")
-        told = (
-            row for batch in batches for row in zip(*(batch.column(each).to_pylist() for each in names), strict=True)
-        )
-        for trace, group in itertools.groupby(told, key=lambda row: row[0]):
+        rows_of = told(batches, "trace", "part", "source", "found")
+        for trace, group in itertools.groupby(rows_of, key=lambda row: row[0]):
             listed = list(group)
             found = combined(trace, (msgspec.json.decode(row[3], type=PartVerdict) for row in listed))
-            row = tell(listed[0][2], found, cuts[trace].header)
+            key = spec_key(opened([cuts[trace].header], trace).header, trace, shipped.switches)
+            row = tell(listed[0][2], found, shipped.hash(key))
             yield pa.RecordBatch.from_pylist([row], schema=TABLES["verdicts"])
 
     return rows

@@ -1,0 +1,154 @@
+"""lockstep pipeline windows, facts, counterexamples, counterexample: what is found in the traces of a run besides."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lockstep.cli.options import FORMAT
+from lockstep.cli.pipeline.options import RUN, STORE, SWITCHES, against, chosen_run, opened, say, session, spark_options
+
+if TYPE_CHECKING:
+    from lockstep.pipeline.against import Variant
+
+
+def _variant(words: tuple[str, ...]) -> Variant:
+    from lockstep.pipeline.against import Variant
+
+    chosen = against(words, None, None, (), None, strict=False)
+    assert isinstance(chosen, Variant)
+    return chosen
+
+
+@click.command("windows")
+@STORE
+@RUN
+@SWITCHES
+@click.option(
+    "--every",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    help="How many events a part has; no trace of fewer is cut.",
+)
+@spark_options
+def windows_command(
+    store: str, run: str | None, words: tuple[str, ...], every: int, master: str, settings: dict[str, str]
+) -> int:
+    """Find states to cut long traces at, so that `check` checks the parts of one trace on all cores.
+
+    One pass over each long trace takes its steps on the compiled spec, compares nothing and evaluates no property. The
+    check then begins in all of these states at once. The state that each part comes to must be the one in which the
+    next part begins, the network and what is remembered of history included: else the trace does not hold. Verdict,
+    findings and counts are those of a check of the whole trace.
+    """
+    there = opened(store)
+    name, chosen = chosen_run(there, run), _variant(words)
+    from lockstep.pipeline.stages.windows import found_states, windows
+
+    with session(master, settings) as spark:
+        windows(spark, there, name, chosen, every, say)
+        traces, states = found_states(spark, there, name)
+    click.echo(f"run {name}: {states:,} states at which {traces:,} traces can be cut")
+    return 0
+
+
+@click.command("facts")
+@STORE
+@RUN
+@FORMAT
+@spark_options
+def facts_command(store: str, run: str | None, form: str, master: str, settings: dict[str, str]) -> int:
+    """Find facts of the traces of a run in SQL: what must never be, and what is measured.
+
+    Among them: whether committed indexes ever fall, the order of indexes, how many events an append takes until it is
+    committed, how long leaders are in which state towards their peers, elections, entries that are cut. Each rule says
+    the same as a property of the spec; where traces of the run were checked, the two are held against each other, and
+    a difference is an internal error: one of the two is wrong.
+    """
+    there = opened(store)
+    name = chosen_run(there, run)
+    from lockstep.pipeline.stages.facts import agreement, as_text, facts
+
+    with session(master, settings) as spark:
+        facts(spark, there, name, say)
+        found = agreement(spark, there, name)
+    if form == "json":
+        click.echo(json.dumps({**asdict(found), "run": name, "verdict": str(found.verdict)}, indent=2))
+    else:
+        click.echo("\n".join(as_text(found)))
+    return found.verdict.exit_code
+
+
+@click.command("counterexamples")
+@STORE
+@RUN
+@SWITCHES
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds that one minimisation may take; after that the shortest so far is kept.",
+)
+@FORMAT
+@spark_options
+def counterexamples_command(
+    store: str,
+    run: str | None,
+    words: tuple[str, ...],
+    seconds: float,
+    form: str,
+    master: str,
+    settings: dict[str, str],
+) -> int:
+    """Minimise a trace of each kind of violation of a run, in parallel, and tell how to get and check it.
+
+    Of a kind are the traces that violate a property, or leave the spec, at the same action. Of these the one is taken
+    in which that comes soonest, up to there.
+
+    Exit codes: 0 each was minimised, or there is none; 3 one could not be, or the time was over before it was known
+    that no part of it can go.
+    """
+    there = opened(store)
+    name, chosen = chosen_run(there, run), _variant(words)
+    from lockstep.base.verdict import Verdict
+    from lockstep.pipeline.stages.counterexamples import as_text, counterexamples, listed
+
+    with session(master, settings) as spark:
+        counterexamples(spark, there, name, chosen, seconds, say)
+        found = listed(spark, there, name)
+    click.echo(json.dumps(found, indent=2) if form == "json" else "\n".join(as_text(name, found)))
+    return 0 if all(each["is_minimal"] for each in found) else Verdict.INCONCLUSIVE.exit_code
+
+
+@click.command("counterexample")
+@STORE
+@click.argument("run")
+@click.argument("signature")
+@click.option("--variant", metavar="NAME", help="Which variant of the run, where several have it.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file (default: standard output).",
+)
+def counterexample_command(store: str, run: str, signature: str, variant: str | None, output: Path | None) -> int:
+    """Write one counterexample of a run, by its signature, into a file; Spark is not needed for it."""
+    there = opened(store)
+    there.refuse_unknown(run)
+    from lockstep.base.whole_files import writing_whole
+    from lockstep.pipeline.replay import stored_counterexample
+
+    lines = stored_counterexample(there, run, signature, variant)
+    if output is None:
+        click.echo(lines, nl=False)
+        return 0
+    with writing_whole(output) as file:
+        file.write(lines)
+    return 0

@@ -1,0 +1,205 @@
+"""The stage that makes counterexamples: of each signature of violations the shortest trace, minimised in a task.
+
+A signature is what is wrong and at which action: a property, or the code of how a trace leaves the spec.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as sql
+
+from lockstep.base.deadline import Deadline
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.progress import Say, silent
+from lockstep.jobs.minimise import minimise
+from lockstep.pipeline.against import Variant
+from lockstep.pipeline.batches import Done, Stage
+from lockstep.pipeline.replay import counterexample_command
+from lockstep.pipeline.specs import Shipped, Shipping
+from lockstep.pipeline.store.schema import TABLES, ddl
+from lockstep.pipeline.store.store import Batch, Store, hash_of
+from lockstep.pipeline.traces import in_order, survey
+from lockstep.systems.opening import opened
+from lockstep.systems.specs import spec_key, switches_of, system_of
+from lockstep.trace.format import end_line, trace_lines
+
+#: So many seconds one minimisation may take.
+SECONDS = 60.0
+
+_FINDING = "array<struct<kind: string, code: string, name: string, line: bigint, action: string>>"
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A signature, how many traces have it, and the shortest: `line` is that of what is wrong; `only` the property."""
+
+    signature: str
+    name: str
+    action: str
+    traces: int
+    trace: str
+    line: int
+    only: str | None
+    batch: str
+
+
+def counterexamples(
+    spark: SparkSession, store: Store, run: str, variant: Variant, seconds: float = SECONDS, say: Say = silent
+) -> None:
+    """Write one counterexample for each signature of the violations of a run, as far as it was checked.
+
+    Arguments: `variant`, that the traces were checked against; `seconds`, after which a minimisation is content with
+    the shortest so far.
+    Raises StageFailed where one cannot be finished.
+    """
+    checked = [each for each in store.batches("verdicts", run) if each.name.endswith(f".{variant.hash()}")]
+    store.sweep("counterexamples", run)
+    there = {(each.variant, each.name) for each in store.batches("counterexamples", run)}
+    made: dict[Batch, list[Batch]] = {}
+    for name in sorted({each.variant for each in checked}):
+        of = [each for each in checked if each.variant == name]
+        what = hash_of(version("lockstep-raft"), sorted(each.name for each in of), seconds)
+        made[Batch(name, "all").made_with(what)] = of
+    todo = [batch for batch in made if (batch.variant, batch.name) not in there]
+    shipping = Shipping(spark, switches_of(variant.words))
+
+    def work(batch: Batch) -> Done:
+        store.supersede("counterexamples", run, batch)
+        chosen = _shortest(store.read(spark, "verdicts", run, made[batch]))
+        of = {each.batch.partition(".")[0] for each in chosen}
+        lines = store.read(spark, "lines", run, [each for each in store.batches("lines", run) if each.name in of])
+        task = _Minimiser(seconds, store.place.uri, run, batch.variant, variant.options)
+        store.write(_minimised(spark, lines, chosen, shipping, task), "counterexamples", run, batch)
+        return Done(len(chosen), 0)
+
+    Stage("counterexamples", len(made), len(made) - len(todo), say).run(todo, work)
+
+
+def _shortest(verdicts: DataFrame) -> list[_Chosen]:
+    """Return of each signature the trace that has it soonest; there are as many as properties and actions, at most."""
+    each = verdicts.where("verdict = 'violated'").select(
+        "trace", "batch", sql.posexplode(sql.from_json("findings", _FINDING)).alias("at", "found")
+    )
+    is_property = sql.col("found.kind") == "property"
+    of_each = each.select(
+        "trace",
+        "batch",
+        sql.when(is_property, sql.col("found.name")).otherwise(sql.col("found.code")).alias("name"),
+        sql.col("found.action").alias("action"),
+        sql.col("found.line").alias("line"),
+        is_property.alias("is_property"),
+        # Of how a trace leaves the spec it is minimised only if that comes first.
+        (is_property | (sql.col("at") == 0)).alias("can"),
+    )
+    of = Window.partitionBy("name", "action")
+    rank = sql.row_number().over(of.orderBy(sql.desc("can"), "line", "trace")).alias("rank")
+    counted = of_each.select("*", rank, sql.size(sql.collect_set("trace").over(of)).alias("traces")).where("rank = 1")
+    return [
+        _Chosen(
+            f"{row['name']}-{row['action']}",
+            row["name"],
+            row["action"],
+            row["traces"],
+            row["trace"],
+            row["line"],
+            row["name"] if row["is_property"] else None,
+            row["batch"],
+        )
+        for row in counted.orderBy("name", "action").collect()
+    ]
+
+
+def _minimised(
+    spark: SparkSession, lines: DataFrame, chosen: Sequence[_Chosen], shipping: Shipping, task: _Minimiser
+) -> DataFrame:
+    """Minimise in tasks: one a signature, with the lines of its trace up to what is wrong."""
+    if not chosen:
+        return spark.createDataFrame([], ddl(TABLES["counterexamples"]))
+    rows = [(number, each.trace, each.line) for number, each in enumerate(chosen)]
+    where = sql.broadcast(spark.createDataFrame(rows, "number int, trace string, upto bigint"))
+    needed = lines.join(where, "trace").where("seq < upto").select("number", "trace", "seq", "bytes")
+    shipped = shipping.of((trace, each.header) for trace, each in survey(needed).items())
+    together = needed.repartitionById(len(chosen), "number").sortWithinPartitions("number", "seq")
+    return together.mapInArrow(_Task(task, tuple(chosen), shipped), ddl(TABLES["counterexamples"]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Minimiser:
+    """How long a minimisation may take, and where its result is found."""
+
+    seconds: float
+    uri: str
+    run: str
+    variant: str
+    options: tuple[str, ...]
+
+    def row(self, of: _Chosen, lines: Iterable[bytes], shipped: Shipped) -> dict[str, Any]:
+        """Minimise the trace of a signature; return its row."""
+        row: dict[str, Any] = {
+            "signature": of.signature,
+            "name": of.name,
+            "action": of.action,
+            "traces": of.traces,
+            "trace": of.trace,
+            "line": of.line,
+            "events": 0,
+            "is_minimal": False,
+            "lines": None,
+            "replay": counterexample_command(self.uri, self.run, self.variant, of.signature, self.options),
+        }
+        deadline = Deadline(self.seconds)
+        try:
+            trace = opened(lines, of.trace)
+            spec = shipped.spec(spec_key(trace.header, of.trace, shipped.switches))
+            found = minimise(trace, spec, system_of(trace.header, of.trace), only=of.only, deadline=deadline)
+        except (BadInputError, GaveUpError) as error:
+            return {**row, "reason": str(error)}
+        except Exception as error:  # One signature must not take all others with it.
+            return {**row, "reason": f"{type(error).__name__}: {error}"}
+        reason = found.wrong if found.is_minimal else f"{found.wrong}; not known to be minimal: {deadline.spent()}"
+        text = b"".join(trace_lines(found.header, found.events))
+        return {**row, "events": len(found.events), "is_minimal": found.is_minimal, "reason": reason, "lines": text}
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Minimises the traces of a partition: rows of lines, by the number of the signature -> rows of counterexamples."""
+
+    minimiser: _Minimiser
+    chosen: tuple[_Chosen, ...]
+    shipped: Shipped
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        names = ("number", "seq", "bytes")
+        rows = (
+            row for batch in batches for row in zip(*(batch.column(each).to_pylist() for each in names), strict=True)
+        )
+        for number, group in itertools.groupby(rows, key=lambda row: row[0]):
+            of = self.chosen[number]
+            lines = (line for _, line in in_order(of.trace, ((seq, line) for _, seq, line in group), 0))
+            row = self.minimiser.row(of, itertools.chain(lines, [end_line(of.line - 1)]), self.shipped)
+            yield pa.RecordBatch.from_pylist([row], schema=TABLES["counterexamples"])
+
+
+def listed(spark: SparkSession, store: Store, run: str) -> list[dict[str, Any]]:
+    """Return the counterexamples of a run without their lines; there are few."""
+    found = store.read(spark, "counterexamples", run, store.batches("counterexamples", run))
+    rows = found.drop("lines", "run", "batch").orderBy("variant", "signature").collect()
+    return [row.asDict() for row in rows]
+
+
+def as_text(run: str, found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield what there is, a line each, and how to get it."""
+    if not found:
+        yield f"run {run}: no violation"
+    for each in found:
+        counts = f"in {each['traces']:,} traces, {each['events']:,} events"
+        yield f"{each['signature']} ({each['variant']}): {counts}: {each['reason']}"
+        yield f"  {each['replay']}"

@@ -1,0 +1,199 @@
+"""The stage that reads files: the driver lists them, the tasks stream them into the store line by line.
+
+A file is read once in a run. Further files of the same folder become further batches, and one that has changed since it
+was read is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as sql
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.progress import Say, silent
+from lockstep.pipeline.batches import Done, Stage
+from lockstep.pipeline.sources import PACKED_SUFFIXES, SourceFile
+from lockstep.pipeline.stages.generate import TOLD
+from lockstep.pipeline.store.place import place
+from lockstep.pipeline.store.schema import READ, ddl
+from lockstep.pipeline.store.store import Batch, Store, hash_of
+from lockstep.pipeline.traces import chunks, partitions, slots
+
+#: A batch is of files of about so many bytes, and of no more than so many.
+BATCH_BYTES = 64 * 1024 * 1024
+BATCH_FILES = 1_000
+
+#: A packed file has about so many times its size.
+_PACKED_RATIO = 10
+
+#: What a folder's files end with that are taken.
+_WANTED = re.compile(r"\.(ndjson|jsonl|log)(\.gz|\.zst)?$")
+
+_ROWS = 1_000
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Listed:
+    """A file that was found: the trace that it becomes, its URI, its size in bytes, and when it was changed."""
+
+    trace: str
+    uri: str
+    size: int
+    changed: str
+
+    @property
+    def weight(self) -> int:
+        """Return about how many bytes there are to read, one at least."""
+        return max(1, self.size * (_PACKED_RATIO if self.uri.endswith(PACKED_SUFFIXES) else 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What is to be ingested: files and folders, by path or URI; the rest is that of SourceFile."""
+
+    words: Sequence[str]
+    is_log: bool = False
+    version: str | None = None
+
+    def run_name(self) -> str:
+        """Return the name of a run of these alone."""
+        return hash_of([place(word).uri for word in self.words], self.is_log, self.version)
+
+    def listed(self) -> list[Listed]:
+        """Return all files, in the order of their traces.
+
+        Raises BadInputError where a word stands for none, or two files would become one trace.
+        """
+        found: dict[str, Listed] = {}
+        for word in self.words:
+            files = list(_files_of(word))
+            if not files:
+                raise BadInputError(f"{word}: there is no such file, and no folder with .ndjson or .log files in it")
+            for file in files:
+                other = found.setdefault(file.trace, file)
+                if other.uri != file.uri:
+                    raise BadInputError(f"{other.uri} and {file.uri} would both be the trace {file.trace!r}")
+        return sorted(found.values())
+
+
+def _files_of(word: str) -> Iterator[Listed]:
+    where = place(word)
+    (info,) = where.files.get_file_info([where.path])
+    if where.is_file:
+        yield Listed(_trace_name(PurePosixPath(where.path).name), where.uri, info.size, str(info.mtime_ns))
+        return
+    for path, size, changed in where.below():
+        hidden = any(part.startswith((".", "_")) for part in path.split("/"))
+        if _WANTED.search(path) and not hidden:
+            yield Listed(_trace_name(path), (where / path).uri, size, changed)
+
+
+def _trace_name(path: str) -> str:
+    return re.sub(r"(\.gz|\.zst)$", "", path)
+
+
+def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say = silent) -> None:
+    """Read files into a run of a store: the lines of their traces, and in dead_letters what is no line of one.
+
+    Raises BadInputError where a file has changed since the run read it, StageFailed where a batch cannot be finished.
+    """
+    parts = _parts(store, run, files)
+    for table in ("lines", "dead_letters"):
+        store.sweep(table, run)
+    there = {table: {each.name for each in store.batches(table, run)} for table in ("lines", "dead_letters")}
+    todo = [batch for batch in parts if any(batch.name not in names for names in there.values())]
+    todo.sort(key=lambda batch: -sum(file.weight for file in parts[batch]))
+
+    def work(batch: Batch) -> Done:
+        rows = _read(spark, files, parts[batch])
+        seen = Observation()
+        alive = rows.observe(seen, sql.count(sql.lit(1)).alias("rows"), sql.count("reason").alias("dead"))
+        store.write(alive.where("reason is null").drop("reason"), "lines", run, batch)
+        counts = seen.get
+        letters = rows.where("reason is not null") if counts["dead"] else spark.createDataFrame([], ddl(READ))
+        store.write(letters.select("source", "line", "reason", "bytes"), "dead_letters", run, batch)
+        return Done(len(parts[batch]), counts["rows"])
+
+    Stage("ingest", len(parts), len(parts) - len(todo), say).run(todo, work)
+
+
+def _parts(store: Store, run: str, files: Files) -> dict[Batch, list[Listed]]:
+    """Return the batches of the files: those that the run knows, as they were cut then, and those of the rest."""
+    listed = {file.uri: file for file in files.listed()}
+    parts: dict[Batch, list[Listed]] = {}
+    known: dict[str, str] = {}
+    for noted in store.inputs(run):
+        for (variant, name), cut in zip(noted["batches"], noted.get("files", []), strict=False):
+            known |= {uri: trace for trace, uri, _, _ in cut}
+            if any(uri in listed for _, uri, _, _ in cut):
+                parts[Batch(variant, name)] = [_unchanged(Listed(*each), listed) for each in cut]
+    owners = {trace: uri for uri, trace in known.items()}
+    new = [file for file in listed.values() if file.uri not in known]
+    for file in new:
+        if file.trace in owners:
+            raise BadInputError(f"{file.uri}: the run has the trace {file.trace!r} already, of {owners[file.trace]}")
+    fresh = {Batch(TOLD, hash_of([_key(file) for file in cut], files.is_log, files.version)): cut for cut in _cut(new)}
+    if fresh:
+        cuts = [[_key(file) for file in cut] for cut in fresh.values()]
+        store.put_inputs(run, "ingest", fresh, {"files": cuts, "is_log": files.is_log, "version": files.version})
+    return parts | fresh
+
+
+def _key(file: Listed) -> tuple[str, str, int, str]:
+    return (file.trace, file.uri, file.size, file.changed)
+
+
+def _unchanged(noted: Listed, listed: Mapping[str, Listed]) -> Listed:
+    now = listed.get(noted.uri, noted)
+    if (now.size, now.changed) != (noted.size, noted.changed):
+        raise BadInputError(f"{noted.uri}: the file has changed since the run read it: give --run another name")
+    return noted
+
+
+def _cut(files: Iterable[Listed]) -> Iterator[list[Listed]]:
+    """Cut files into batches."""
+    cut: list[Listed] = []
+    weight = 0
+    for file in files:
+        if cut and (weight + file.weight > BATCH_BYTES or len(cut) == BATCH_FILES):
+            yield cut
+            cut, weight = [], 0
+        cut.append(file)
+        weight += file.weight
+    if cut:
+        yield cut
+
+
+def _read(spark: SparkSession, files: Files, cut: Sequence[Listed]) -> DataFrame:
+    """Return what the files of a batch hold, with the columns of READ."""
+    of = partitions({file.uri: file.weight for file in cut}, 4 * slots(spark))
+    rows = [(file.uri, file.uri.removeprefix("file://"), file.trace, of[file.uri]) for file in cut]
+    frame = spark.createDataFrame(rows, "uri string, source string, trace string, partition int")
+    placed = frame.repartitionById(max(of.values()) + 1, "partition").drop("partition")
+    return placed.mapInArrow(_Reader(files.is_log, files.version), ddl(READ))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads files in a task: rows (uri, source, trace) -> rows of READ."""
+
+    is_log: bool
+    version: str | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield from self._read(SourceFile(**row, is_log=self.is_log, version=self.version))
+
+    def _read(self, file: SourceFile) -> Iterator[pa.RecordBatch]:
+        for rows in chunks(file.rows(), _ROWS):
+            count = len(rows)
+            seqs, texts, numbers, reasons = zip(*rows, strict=True)
+            columns = [[file.trace] * count, seqs, texts, [file.source] * count, numbers, reasons]
+            yield pa.record_batch([list(column) for column in columns], schema=READ)
