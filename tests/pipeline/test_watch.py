@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -48,8 +49,20 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def none_is_left() -> Iterator[None]:
+    """End the watches that a test which fails has left running."""
+    yield
+    while Running.all:
+        watch = Running.all.pop()
+        if watch.process.poll() is None:
+            watch.kill()
+
+
 class Running:
     """A watch that is running, in a session of its own as one started from a terminal is."""
+
+    all: ClassVar[list[Running]] = []
 
     def __init__(self, folder: Path, *options: str | Path) -> None:
         self.folder = folder
@@ -57,6 +70,7 @@ class Running:
         words = [sys.executable, "-m", "lockstep", "watch", *map(str, options), str(folder)]
         with self.out.open("ab") as out, self.err.open("ab") as err:
             self.process = subprocess.Popen(words, stdout=out, stderr=err, start_new_session=True, preexec_fn=_hear)
+        Running.all.append(self)
 
     @property
     def printed(self) -> str:

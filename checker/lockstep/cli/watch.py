@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 _WEBHOOK_SECONDS = 10.0
 
 
+def _refuse(_: click.Context, __: click.Parameter, given: Path | None) -> None:
+    if given is not None:
+        raise click.UsageError(
+            "logs of a spec of your own cannot be watched: which steps explain a line may depend on all lines behind "
+            "it; check them with `lockstep check --spec ... --mapping ...`"
+        )
+
+
 @click.command(epilog=EXIT_CODES)
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @SWITCHES
@@ -41,7 +49,7 @@ _WEBHOOK_SECONDS = 10.0
 @click.option(
     "--exit-on",
     type=click.Choice(["violation"]),
-    help="End at the first violation, with exit code 1 (or a worse one, if another trace has that).",
+    help="End at the first violation that the store has, with exit code 1.",
 )
 @click.option(
     "--webhook",
@@ -71,6 +79,8 @@ _WEBHOOK_SECONDS = 10.0
     default="text",
     help="How to print what is found: as text, or as one JSON object per line.",
 )
+@click.option("--spec", expose_value=False, hidden=True, callback=_refuse)
+@click.option("--mapping", expose_value=False, hidden=True, callback=_refuse)
 @spark_options
 def command(
     folder: Path,
@@ -107,7 +117,8 @@ def command(
     if once and until_idle is not None:
         raise click.UsageError("--once and --until-idle say different things")
     from lockstep.base.extras import extra
-    from lockstep.cli.pipeline.options import variant
+    from lockstep.base.verdict import Verdict
+    from lockstep.cli.pipeline.options import against
 
     with extra("spark"):
         from lockstep.pipeline.watch.run import Options, Watch
@@ -116,7 +127,7 @@ def command(
         from lockstep.pipeline.watch.webhook import Webhook, checked_url
     from lockstep.systems.specs import switches_of
 
-    against = variant(words)
+    held = against(words, None, None, (), None, strict=False)
     options = Options(
         folder=folder,
         switches=switches_of(words),
@@ -129,10 +140,10 @@ def command(
     )
     if webhook is not None:
         checked_url(webhook)
-    kept = Store((store or folder / ".lockstep").absolute(), against.name or "as-recorded")
+    kept = Store((store or folder / ".lockstep").absolute(), held.name or "as-recorded")
     with kept.opened({"folder": str(folder.absolute()), "switches": sorted(words)}):
         hook = None if webhook is None else Webhook(webhook, kept.folder, _warn)
-        watch = Watch(options, kept, _teller(form), _replay(words), progress)
+        watch = Watch(options, kept, _teller(form), _replay(held.options), progress)
         try:
             verdict = watch.run(None if hook is None else hook.put)
         finally:
@@ -141,7 +152,7 @@ def command(
             if left:
                 _warn(f"webhook: {left:,} not taken yet; they are sent at the next start")
             _warn(_summary(watch, folder))
-    return verdict.exit_code
+    return Verdict.VIOLATED.exit_code if watch.has_ended_on_violation else verdict.exit_code
 
 
 def _warn(text: str) -> None:
@@ -149,9 +160,8 @@ def _warn(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _replay(words: tuple[str, ...]) -> Callable[[Path], str]:
-    chosen = [f"--switch {shlex.quote(word)}" for word in words]
-    return lambda path: " ".join(["lockstep check", *chosen, shlex.quote(str(path))])
+def _replay(options: tuple[str, ...]) -> Callable[[Path], str]:
+    return lambda path: shlex.join(["lockstep", "check", *options, str(path)])
 
 
 def _teller(form: str) -> Callable[[Told], None]:

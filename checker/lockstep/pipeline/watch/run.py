@@ -171,9 +171,14 @@ class Watch:
             self._waiting = {trace: until for trace, until in (self._waiting | due).items() if until}
             control.set_waiting(self._waiting)
 
+    @property
+    def has_ended_on_violation(self) -> bool:
+        """Whether a violation was to end it, and there is one."""
+        return self.options.ends_on_violation and self._has_violation
+
     def _is_over(self, control: Control) -> bool:
         told = control.source()
-        if self.options.ends_on_violation and self._has_violation:
+        if self.has_ended_on_violation:
             return True
         if told is None:
             return False

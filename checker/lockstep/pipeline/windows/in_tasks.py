@@ -21,7 +21,7 @@ from lockstep.conformance.check import TraceVerdict, failure
 from lockstep.pipeline.specs import Shipped
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.traces import Known, in_order, missing, partitions, slots, traces_of
+from lockstep.pipeline.traces import Known, in_order, missing, partitions, slots, told, traces_of
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import Broken, Counts, PartVerdict, check_part
