@@ -64,6 +64,7 @@ def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:
         pass
 
 
+@pytest.mark.nightly
 def test_a_watch_puts_the_verdicts_of_check_into_its_table(tmp_path: Path) -> None:
     good = write_cluster(tmp_path, "ordered", 1, 30)
     bad = tmp_path / "bad.trace.ndjson"

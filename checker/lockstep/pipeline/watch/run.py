@@ -81,6 +81,7 @@ class Watch:
         self.options, self.store, self.on_told, self.replay, self.say = options, store, on_told, replay, say
         self.verdicts: dict[str, Verdict] = {}
         self.under_way = 0
+        self._settled: set[str] = set()
         self._waiting: dict[str, float] = {}
         self._failed: Exception | None = None
         self._has_violation = False
@@ -209,8 +210,9 @@ class Watch:
 
     def _end(self, spark: SparkSession, control: Control, *, is_asked: bool) -> None:
         """Give traces under way the verdict of a check that finds them as they are now, if that was asked for."""
-        ways = dict(self._open_traces(spark))
         told = control.source()
+        are_settled = told is not None and told.traces == len(self._settled)
+        ways = {} if are_settled else dict(self._open_traces(spark))
         torn = {} if told is None else {each.trace: each for each in told.torn}
         ways |= {trace: UnderWay() for trace, each in torn.items() if trace not in ways and not each.line}
         self.under_way = len(ways)
@@ -232,4 +234,6 @@ class Watch:
     def _note(self, row: Told) -> None:
         """Take over the verdict so far."""
         self.verdicts[row.trace] = Verdict(row.verdict)
+        if row.settled:
+            self._settled.add(row.trace)
         self._has_violation |= row.verdict == Verdict.VIOLATED
