@@ -281,8 +281,9 @@ def test_the_offset_of_another_version_is_refused() -> None:
         Offset.of({"format": "lockstep-watch-offset/0"})
 
 
-def test_a_link_to_a_file_and_a_pipe_do_no_harm(tmp_path: Path) -> None:
+def test_a_dangling_link_a_pipe_and_a_name_that_is_no_text_do_no_harm(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.trace.ndjson")
+    Path(os.fsdecode(bytes(tmp_path) + b"/\xff.trace.ndjson")).touch()
     (tmp_path / "dangling.trace.ndjson").symlink_to(tmp_path / "nothing")
     append(tmp_path / NAME, header())
     assert [each.path for each in seen_files(tmp_path)] == [NAME]

@@ -39,9 +39,10 @@ class Seen:
 
 
 def seen_files(folder: Path) -> list[Seen]:
-    """List the files of a folder and those in it that are a trace or a part of one; hidden ones are passed over.
+    """List the files of a folder, and of the folders in it, that are a trace or a part of one.
 
-    A folder that cannot be listed, or a file that goes meanwhile, is as good as not there.
+    Hidden ones are passed over, and so are those whose names are not UTF-8. A folder that cannot be listed, or a file
+    that goes meanwhile, is as good as not there.
     """
     found = []
     pending = [""]
@@ -52,7 +53,7 @@ def seen_files(folder: Path) -> list[Seen]:
         except OSError:
             continue
         for entry in entries:
-            if entry.name.startswith("."):
+            if entry.name.startswith(".") or not _is_text(entry.name):
                 continue
             path = f"{within}{entry.name}"
             try:
@@ -63,6 +64,15 @@ def seen_files(folder: Path) -> list[Seen]:
             except OSError:
                 continue
     return sorted(found, key=lambda each: (each.series, each.place, each.packed))
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether a name is UTF-8, as Spark's tables need it."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _seen(path: str, within: str, entry: os.DirEntry[str]) -> Seen | None:
