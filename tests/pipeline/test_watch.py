@@ -84,11 +84,11 @@ class Running:
         wait_until(lambda: condition() or self.process.poll() is not None, SECONDS)
         assert condition(), self.err.read_text(encoding="utf-8")
 
-    def batch_of(self, write: Callable[[], None]) -> None:
-        """Write something, and wait until a batch more is done."""
+    def batch_of(self, write: Callable[[], bool]) -> None:
+        """Write something, and wait until a batch more is done if that completed a line."""
         before = self.batches
-        write()
-        self.until(lambda: self.batches > before)
+        if write():
+            self.until(lambda: self.batches > before)
 
     def end(self) -> int:
         return self.process.wait(SECONDS)
@@ -176,9 +176,9 @@ def test_a_watch_that_is_killed_and_started_again_tells_each_violation_once(
     kills = 0
     while pieces.left:
         watch = Running(folder, "--every", "0.2", "--patience", "3600")
-        for _ in range(3):
-            watch.batch_of(lambda: pieces.write(0.06))
-        pieces.write(0.05)
+        for _ in range(2):
+            watch.batch_of(lambda: pieces.write(0.1))
+        pieces.write(0.06)
         time.sleep(rng.uniform(0, 2))  # anywhere in the batch that reads this
         watch.kill()
         kills += 1

@@ -149,8 +149,9 @@ class Pieces:
     def left(self) -> bool:
         return bool(self._rest)
 
-    def write(self, share: float) -> None:
-        """Write about that share of each trace, in several pieces, those of all traces mixed."""
+    def write(self, share: float) -> bool:
+        """Write about that share of each trace, in mixed pieces; tell whether a line was completed."""
+        has_line = False
         wanted = {name: self.rng.uniform(0.5, 1.5) * share * self._sizes[name] for name in self._rest}
         while names := [name for name in wanted if wanted[name] > 0 and name in self._rest]:
             name = self.rng.choice(names)
@@ -158,7 +159,9 @@ class Pieces:
             data, self._rest[name] = self._rest[name][:size], self._rest[name][size:]
             with (self._folder / name).open("ab") as file:
                 file.write(data)
+            has_line |= b"\n" in data
             self.torn += not data.endswith(b"\n")
             wanted[name] -= len(data)
             if not self._rest[name]:
                 del self._rest[name]
+        return has_line
