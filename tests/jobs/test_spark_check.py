@@ -289,7 +289,7 @@ def test_the_pipeline_simulates_and_checks_clusters_as_one_process_does_and_does
     (told,) = found.variants
     assert (found.verdict, told["traces"], told["events"], told["verdicts"]) == (Verdict.HOLDS, 4, 240, {"holds": 4})
     simulated = write_cluster(tmp_path, "five", 2, 60)
-    assert b"".join(stored_lines(store, "small", "five-2-60")) == simulated.read_bytes()
+    assert b"".join(line for line, _ in stored_lines(store, "small", "five-2-60")) == simulated.read_bytes()
     (row,) = (
         store.read(spark, "verdicts", "small", store.batches("verdicts", "small"))
         .where("trace = 'five-2-60'")

@@ -37,12 +37,12 @@ def test_the_partitions_come_with_the_longest_first_and_none_is_empty() -> None:
 
 @pytest.mark.parametrize(
     ("seqs", "line", "problem"),
-    [((0, 1, 3), 3, "missing"), ((0, 1, 1, 2), 2, "twice"), ((1, 2), 1, "missing")],
+    [((0, 1, 3), 3, "lacks this line"), ((0, 1, 1, 2), 2, "twice"), ((1, 2), 1, "lacks this line")],
 )
 def test_a_gap_in_the_lines_of_a_trace_is_an_error_that_names_the_line(
     seqs: tuple[int, ...], line: int, problem: str
 ) -> None:
-    lines = TraceLines("run-7", "run-7.ndjson", iter([(seq, b"{}\n") for seq in seqs]))
+    lines = TraceLines("run-7", "run-7.ndjson", iter([(seq, b"{}\n", "run-7.ndjson") for seq in seqs]))
     with pytest.raises(TraceError, match=problem) as found:
         list(lines)
     assert (found.value.source, found.value.line) == ("run-7", line)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import pickle
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from pyspark.sql import SparkSession
 
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
-from lockstep.conformance.check import Finding, TraceVerdict, failure
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict, failure
 from lockstep.jobs.spark.check import check_lines
+from lockstep.logs.reading.mapping import read_mapping
+from lockstep.pipeline.sources import unpacked
 from lockstep.pipeline.specs import Key, Shipped, Shipping
 from lockstep.pipeline.store.store import hash_of
 from lockstep.pipeline.traces import TraceLines
@@ -44,8 +47,13 @@ class Against(Protocol):
     """What traces are checked against.
 
     `name` is the variant that the verdicts stand in, None where it is that of the lines; `options` are those of
-    `lockstep check` that choose it; `hash` is of all that decides a verdict besides the trace.
+    `lockstep check` that choose it; `together`: a trace may be of several files; `hash` is of all that decides a
+    verdict besides the trace.
     """
+
+    @property
+    def together(self) -> bool:
+        """Whether a trace may be of several files."""
 
     @property
     def name(self) -> str | None:
@@ -67,6 +75,11 @@ class Variant:
     """The specs of the traces' headers, with what these words choose in place of the headers' constants."""
 
     words: tuple[str, ...] = ()
+
+    @property
+    def together(self) -> bool:
+        """Whether a trace may be of several files."""
+        return False
 
     @property
     def name(self) -> str | None:
@@ -129,6 +142,11 @@ class OwnSpec:
     strict: bool = False
 
     @property
+    def together(self) -> bool:
+        """Whether a trace may be of several files."""
+        return self.mapping is not None and read_mapping(self.mapping).files == "together"
+
+    @property
     def name(self) -> str | None:
         """The variant of the verdicts."""
         return self.spec.stem
@@ -167,25 +185,44 @@ class _OwnJudge:
     digest: str
 
     def __call__(self, lines: TraceLines) -> tuple[TraceVerdict, str]:
-        """Check a log, or a trace, from a file: a search may read its lines again."""
+        """Check a trace, or logs, from files: a search may read their lines again."""
         with scratch("log") as folder:
-            file = folder / PurePosixPath(lines.trace).name
+            found, names = TraceVerdict(lines.trace, Verdict.INCONCLUSIVE, ""), dict[str, str]()
             try:
-                with file.open("wb") as copy:
-                    copy.writelines(lines)
-                found = self.shipped.value(file)
+                names = _written(lines, folder)
+                judge, files = self.shipped.value, list(map(Path, names))
+                found = judge.all(files) if judge.together else judge(files[0])
             except Exception as error:  # One trace must not take the verdicts of all others with it.
                 found = failure(error, lines.trace)
-            return _renamed(found, str(file), lines.trace), self.digest
+            return _renamed(found, names, lines.trace), self.digest
 
 
-def _renamed(found: TraceVerdict, file: str, trace: str) -> TraceVerdict:
-    """Return a verdict that names the trace where it named the file."""
-    findings = json.loads(json.dumps([asdict(each) for each in found.findings]).replace(json.dumps(file)[1:-1], trace))
+def _written(lines: TraceLines, folder: Path) -> dict[str, str]:
+    """Write the lines into a file for each that they came from; return the name of that for each file."""
+    written: dict[str, str] = {}
+    with ExitStack() as stack:
+        files: dict[str, BinaryIO] = {}
+        for line, source in lines.with_sources():
+            if source not in files:
+                name = folder / str(len(files)) / PurePosixPath(unpacked(source)).name
+                name.parent.mkdir()
+                files[source] = stack.enter_context(name.open("wb"))
+                written[str(name)] = source
+            files[source].write(line)
+    return dict(sorted(written.items(), key=lambda each: each[1]))
+
+
+def _renamed(found: TraceVerdict, names: Mapping[str, str], trace: str) -> TraceVerdict:
+    """Return a verdict that names the files that there were where it names those that were written."""
+
+    def told(text: str) -> str:
+        for file, name in names.items():
+            text = text.replace(file, name)
+        return text
+
+    findings = [
+        replace(each, details=tuple(map(told, each.details)), source=told(each.source)) for each in found.findings
+    ]
     return replace(
-        found,
-        source=trace,
-        reason=found.reason.replace(file, trace),
-        findings=[Finding(**{**each, "details": tuple(each["details"])}) for each in findings],
-        notes=[each.replace(file, trace) for each in found.notes],
+        found, source=trace, reason=told(found.reason), findings=findings, notes=list(map(told, found.notes))
     )

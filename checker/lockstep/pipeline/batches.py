@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.spark.session import DEATHS, death
+from lockstep.jobs.spark.session import CANNOT_BE_READ, DEATHS, death
 from lockstep.pipeline.store.store import Batch
 
 #: So many batches at once, each a Spark job or more: while one waits for its last task, others have tasks to run.
 _AT_ONCE = 3
+
+
+_REMOVE = "remove the folder of this file, and the stage that wrote it writes it anew"
+_RERUN = "what is finished is kept, and the same command goes on from there"
 
 
 class StageFailed(GaveUpError):  # noqa: N818 - it names what happened
@@ -90,4 +94,6 @@ class Stage:
         try:
             return work(batch)
         except DEATHS as error:
-            raise StageFailed(f"{self.name}: batch {batch.name}: {death(error)}") from error
+            reason = death(error)
+            then = _REMOVE if CANNOT_BE_READ in reason else _RERUN
+            raise StageFailed(f"{self.name}: batch {batch.name}: {reason}; {then}") from error

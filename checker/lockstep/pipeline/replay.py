@@ -39,17 +39,21 @@ def simulated(source: str) -> Cluster | None:
     return Cluster(plan, int(seed), int(events))
 
 
-def replay_command(uri: str, run: str, trace: str, source: str, options: Sequence[str]) -> str:
+def replay_command(
+    uri: str, run: str, trace: str, source: str, options: Sequence[str], *, together: bool = False
+) -> str:
     """Return the command line that gets a trace again and checks it.
 
     Arguments: `uri` and `run`, where the trace is stored; `source`, where it came from; `options`, those of
-    `lockstep check` that choose what it is checked against.
+    `lockstep check` that choose what it is checked against; `together`, whether it may have several files.
     """
     check = shlex.join(["lockstep", "check", *options])
     if (cluster := simulated(source)) is not None:
         return f"{source} -o . && {check} {shlex.quote(cluster_file(cluster.plan, cluster.seed))}"
     name = PurePosixPath(trace).name
-    if "--mapping" not in options:
+    if together:
+        name = f"{name}-logs"
+    elif "--mapping" not in options:
         name = f"{name.removesuffix('.ndjson').removesuffix('.trace')}.trace.ndjson"
     file = shlex.quote(name)
     words = [shlex.quote(each) for each in (uri.removeprefix("file://"), run, trace)]
@@ -91,8 +95,8 @@ def stored_counterexample(store: Store, run: str, signature: str, variant: str |
     return lines
 
 
-def stored_lines(store: Store, run: str, trace: str) -> Iterator[bytes]:
-    """Yield the lines of one trace of a run, in order.
+def stored_lines(store: Store, run: str, trace: str) -> Iterator[tuple[bytes, str]]:
+    """Yield the lines of one trace of a run, in order, each with the file that it came from.
 
     Raises BadInputError where the run has no such trace, or a line of it is missing.
     """
@@ -108,15 +112,16 @@ def stored_lines(store: Store, run: str, trace: str) -> Iterator[bytes]:
         raise BadInputError(f"run {run!r} has no trace {trace!r}")
 
 
-def _rows_of(store: Store, run: str, batch: Batch, trace: str) -> list[tuple[int, bytes]]:
+def _rows_of(store: Store, run: str, batch: Batch, trace: str) -> list[tuple[int, bytes, str]]:
     folder = store.folder("lines", run, batch)
     data = ds.dataset(folder.path, filesystem=folder.files, format="parquet", schema=TABLES["lines"])
-    table = data.to_table(columns=["seq", "bytes"], filter=ds.field("trace") == trace)
-    return sorted(zip(table.column("seq").to_pylist(), table.column("bytes").to_pylist(), strict=True))
+    names = ["seq", "bytes", "source"]
+    table = data.to_table(columns=names, filter=ds.field("trace") == trace)
+    return sorted(zip(*(table.column(name).to_pylist() for name in names), strict=True))
 
 
-def _in_order(rows: Sequence[tuple[int, bytes]], trace: str) -> Iterator[bytes]:
-    for expected, (seq, line) in enumerate(rows):
+def _in_order(rows: Sequence[tuple[int, bytes, str]], trace: str) -> Iterator[tuple[bytes, str]]:
+    for expected, (seq, line, source) in enumerate(rows):
         if seq != expected:
             raise BadInputError(f"{trace}:{expected + 1}: the store has no such line of it")
-        yield line
+        yield line, source

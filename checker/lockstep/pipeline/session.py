@@ -22,9 +22,10 @@ SETTINGS: Mapping[str, str] = {
     # A task holds so many lines at a time in Python: a line may have 16 MiB, few have more than 1 KiB.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.python.worker.reuse": "true",
-    # A line is read once, so Spark's cache of what it read would hold nothing that is asked for again.
+    # A damaged file, or one that is gone, is an error and not a table with fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
 
 

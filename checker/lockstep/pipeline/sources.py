@@ -31,6 +31,12 @@ _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 #: What a name ends with where the file is packed.
 PACKED_SUFFIXES = (".gz", ".zst")
 
+
+def unpacked(name: str) -> str:
+    """Return the name of a file without the ending that says how it is packed."""
+    return next((name.removesuffix(suffix) for suffix in PACKED_SUFFIXES if name.endswith(suffix)), name)
+
+
 _BUFFER_BYTES = 1 << 20
 
 

@@ -74,38 +74,43 @@ def whole_traces(spark: SparkSession, lines: DataFrame, known: Mapping[str, Know
 
 @dataclass(slots=True)
 class TraceLines:
-    """The lines of one trace in a task, in order: `source` and `bytes` of each; `trace` is its name.
+    """The lines of one trace in a task, in order, which can be read once: `trace` is its name, `source` its first file.
 
-    Iterating yields the bytes, and raises TraceError where a line is missing or there twice.
+    Iterating yields the bytes of each line, and raises TraceError where one is missing or there twice.
     """
 
     trace: str
     source: str
-    rows: Iterator[tuple[int, bytes]]
+    rows: Iterator[tuple[int, bytes, str]]
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the bytes of each line, once."""
-        return (line for _, line in in_order(self.trace, self.rows, 0))
+        """Yield the bytes of each line."""
+        return (line for line, _ in self.with_sources())
+
+    def with_sources(self) -> Iterator[tuple[bytes, str]]:
+        """Yield the bytes of each line with the file that it came from; raises as iterating does."""
+        return ((line, source) for _, line, source in in_order(self.trace, self.rows, 0))
 
 
-def in_order(trace: str, rows: Iterable[tuple[int, bytes]], first: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a trace, which are numbered from `first` on.
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+def in_order(trace: str, rows: Iterable[Row], first: int) -> Iterator[Row]:
+    """Yield rows of lines of a trace, which begin with their seq and are numbered from `first` on.
 
     Raises TraceError where one is missing or there twice.
     """
-    for expected, (seq, line) in enumerate(rows, first):
-        if seq != expected:
-            raise (missing(trace, expected) if seq > expected else _twice(trace, seq))
-        yield seq, line
+    for expected, row in enumerate(rows, first):
+        if row[0] < expected:
+            raise TraceError(trace, row[0] + 1, "the store has this line twice")
+        if row[0] > expected:
+            raise lacking(trace, expected)
+        yield row
 
 
-def missing(trace: str, seq: int) -> TraceError:
+def lacking(trace: str, seq: int) -> TraceError:
     """Make the error of a line that the store has not."""
-    return TraceError(trace, seq + 1, "the store has this line missing: what stood there is no line of a trace")
-
-
-def _twice(trace: str, seq: int) -> TraceError:
-    return TraceError(trace, seq + 1, "the store has this line there twice")
+    return TraceError(trace, seq + 1, "the store lacks this line: it was no line of a trace")
 
 
 def told(batches: Iterable[pa.RecordBatch], *names: str) -> Iterator[tuple[Any, ...]]:
@@ -119,5 +124,4 @@ def traces_of(batches: Iterable[pa.RecordBatch]) -> Iterator[TraceLines]:
     rows = told(batches, "trace", "seq", "bytes", "source")
     for trace, group in itertools.groupby(rows, key=lambda row: row[0]):
         first = next(group)
-        numbered = ((row[1], row[2]) for row in itertools.chain([first], group))
-        yield TraceLines(trace, first[3], numbered)
+        yield TraceLines(trace, first[3], (row[1:] for row in itertools.chain([first], group)))

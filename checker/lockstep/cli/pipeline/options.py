@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.cli.options import FILE, LIBRARY, OWN_CFG, OWN_SPEC, cfg_of, progress, progress_end
 
 if TYPE_CHECKING:
@@ -78,10 +78,14 @@ def session(master: str, settings: dict[str, str]) -> Iterator[SparkSession]:
     from lockstep.base.extras import extra
 
     with extra("spark"):
+        from lockstep.jobs.spark.session import DEATHS, death
         from lockstep.pipeline.session import pipeline_session
     try:
         with pipeline_session(master, settings, say) as spark:
-            yield spark
+            try:
+                yield spark
+            except DEATHS as error:
+                raise GaveUpError(death(error)) from error
     finally:
         progress_end()
 
@@ -138,10 +142,10 @@ def against(
     return Variant(words)
 
 
-def files(paths: tuple[str, ...], is_log: bool, version: str | None) -> Files:
+def files(paths: tuple[str, ...], logs: str, version: str | None) -> Files:
     """Return the files that are to be read."""
     from lockstep.base.extras import extra
 
     with extra("spark"):
         from lockstep.pipeline.stages.ingest import Files
-    return Files(paths, is_log, version)
+    return Files(paths, logs, version)

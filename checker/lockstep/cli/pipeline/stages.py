@@ -103,7 +103,11 @@ def generate_command(
 @click.argument("paths", nargs=-1, required=True)
 @NEW_RUN
 @click.option(
-    "--logs", "is_log", is_flag=True, help="Take lines as they are: `check --spec --mapping` says what they mean."
+    "--logs",
+    type=click.Choice(["each", "together"]),
+    default=None,
+    help="Take lines as they are, for `check --spec --mapping` to read: each file is a log of its own, or the files of "
+    "a folder are those of one system.",
 )
 @VERSION
 @spark_options
@@ -111,7 +115,7 @@ def ingest_command(
     store: str,
     paths: tuple[str, ...],
     run: str | None,
-    is_log: bool,
+    logs: str | None,
     version: str | None,
     master: str,
     settings: dict[str, str],
@@ -124,7 +128,7 @@ def ingest_command(
 
     Files that the run has read already are not read again.
     """
-    there, given = opened(store, create=True), files(paths, is_log, version)
+    there, given = opened(store, create=True), files(paths, logs or "", version)
     from lockstep.pipeline.stages.ingest import ingest
     from lockstep.pipeline.store.store import checked_name
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import click
@@ -16,8 +19,8 @@ from lockstep.cli.pipeline.options import STORE, opened
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The file (default: standard output).",
+    type=click.Path(path_type=Path),
+    help="The file, or for the logs of several files the folder (default: standard output).",
 )
 def command(store: str, run: str, trace: str, output: Path | None) -> int:
     """Write one trace of a run into a file, as it was before it was stored; Spark is not needed for it.
@@ -27,15 +30,28 @@ def command(store: str, run: str, trace: str, output: Path | None) -> int:
     """
     there = opened(store)
     there.refuse_unknown(run)
-    from lockstep.base.whole_files import writing_whole
     from lockstep.pipeline.replay import stored_lines
 
     lines = stored_lines(there, run, trace)
     if output is None:
-        for line in lines:
+        for line, _ in lines:
             click.echo(line, nl=False)
-        return 0
-    with writing_whole(output) as file:
-        for line in lines:
-            file.write(line)
+    else:
+        _write(lines, output)
     return 0
+
+
+def _write(lines: Iterator[tuple[bytes, str]], output: Path) -> None:
+    """Write the lines into a file, or where they came from several files into as many in a folder."""
+    from lockstep.base.whole_files import writing_whole
+    from lockstep.pipeline.sources import unpacked
+
+    of_files = {source: [line for line, _ in each] for source, each in groupby(lines, key=itemgetter(1))}
+    targets = {source: output / Path(unpacked(source)).name for source in of_files}
+    if len(of_files) == 1:
+        targets = dict.fromkeys(of_files, output)
+    else:
+        output.mkdir(parents=True, exist_ok=True)
+    for source, each in of_files.items():
+        with writing_whole(targets[source]) as file:
+            file.writelines(each)

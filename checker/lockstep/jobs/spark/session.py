@@ -27,6 +27,10 @@ _LOG_TAIL_BYTES = 2_000
 DEATHS = (Py4JError, PySparkException, ConnectionError)
 
 
+#: What is said of a file of a table that is damaged.
+CANNOT_BE_READ = "cannot be read"
+
+
 class SparkStartError(GaveUpError):
     """Spark did not start; the message has the last lines it wrote."""
 
@@ -170,14 +174,34 @@ def death(error: Exception) -> str:
     process = getattr(SparkContext._gateway, "proc", None)
     if isinstance(error, ConnectionError | Py4JNetworkError) or (process is not None and process.poll() is not None):
         return "Spark's Java process died"
-    text = error.getMessage() if isinstance(error, PySparkException) else str(error)
-    if "Python worker exited unexpectedly" in text or "Python worker failed" in text:
+    text = _text(error)
+    if _of_worker(text):
         return "the Spark worker died"
+    if "No space left on device" in text:
+        return "no space left on device"
+    causes = [said for said in re.findall(r"^Caused by: [\w.$]+: (.*)", text, re.MULTILINE) if said]
+    unread = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(\S+)\. ", text)
+    if unread is not None:
+        why = (causes or ["it is damaged"])[0].removeprefix(f"file:{unread[1]} ")
+        return f"{unread[1]} {CANNOT_BE_READ}: {why[:200]}"
     # Of a Python traceback the last line that begins at the margin tells what was raised.
     raised = re.findall(r"^[A-Za-z_][\w.]*: .*", text, re.MULTILINE) if "Traceback" in text else []
     failed = re.findall(r"most recent failure: .*?executor \S+\): (.*)", text)
     said = [*raised[-1:], *failed, text.strip().partition("\n")[0] or repr(error)][0]
     return f"Spark did not finish: {said[:200]}"
+
+
+def worker_died(error: Exception) -> bool:
+    """Tell whether a Spark job ended because its Python workers died, and Spark itself lives."""
+    return not isinstance(error, ConnectionError | Py4JNetworkError) and _of_worker(_text(error))
+
+
+def _of_worker(text: str) -> bool:
+    return "Python worker exited unexpectedly" in text or "Python worker failed" in text
+
+
+def _text(error: Exception) -> str:
+    return str(error.getMessage()) if isinstance(error, PySparkException) else str(error)
 
 
 def _tail(log: IO[bytes]) -> str:

@@ -5,24 +5,26 @@ A trace of which the stage windows has found states is cut there, and its parts 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.check import verdict_row
+from lockstep.jobs.spark.session import DEATHS, worker_died
 from lockstep.pipeline.against import AS_TOLD, Against, HeaderJudge, TaskJudge
 from lockstep.pipeline.batches import Done, Stage
 from lockstep.pipeline.replay import replay_command, simulated
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.traces import survey, traces_of, whole_traces
+from lockstep.pipeline.traces import Known, survey, traces_of, whole_traces
 from lockstep.pipeline.windows.in_tasks import cuts_of, states_for, verdicts_in_parts
 
 
@@ -44,18 +46,66 @@ def check(spark: SparkSession, store: Store, run: str, against: Against = AS_TOL
         rows = store.read(spark, "lines", run, [made[batch]])
         known = survey(rows)
         judge = court.judge((trace, each.header) for trace, each in known.items())
-        checker = _Checker(judge, store.place.uri, run, against.options)
-        states = store.read(spark, "states", run, states_for(store, run, batch))
-        cuts = cuts_of(states, known) if isinstance(judge, HeaderJudge) else {}
-        whole = {trace: each for trace, each in known.items() if trace not in cuts}
-        checked = whole_traces(spark, rows, whole).mapInArrow(checker, ddl(TABLES["verdicts"]))
-        if cuts and isinstance(judge, HeaderJudge):
-            in_parts = verdicts_in_parts(spark, rows, states, cuts, judge.shipped, checker.row)
-            checked = checked.unionByName(in_parts)
-        store.write(checked, "verdicts", run, batch)
+        checker = _Checker(judge, store.place.uri, run, against.options, against.together)
+        checking = _Checking(spark, rows, store.read(spark, "states", run, states_for(store, run, batch)), checker)
+        try:
+            store.write(checking.verdicts(known), "verdicts", run, batch)
+        except DEATHS as error:
+            if not worker_died(error):
+                raise
+            store.write(checking.without_deadly(known), "verdicts", run, batch)
         return Done(len(known), sum(each.lines for each in known.values()))
 
     Stage("check", len(made), len(made) - len(todo), say).run(todo, work)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checking:
+    """The check of the lines of a batch; `states` are those at which its long traces are cut."""
+
+    spark: SparkSession
+    lines: DataFrame
+    states: DataFrame
+    checker: _Checker
+
+    def verdicts(self, known: Mapping[str, Known]) -> DataFrame:
+        """Return the verdicts on these of its traces."""
+        judge = self.checker.judge
+        cuts = cuts_of(self.states, known) if isinstance(judge, HeaderJudge) else {}
+        whole = {trace: each for trace, each in known.items() if trace not in cuts}
+        found = whole_traces(self.spark, self.lines, whole).mapInArrow(self.checker, ddl(TABLES["verdicts"]))
+        if not cuts or not isinstance(judge, HeaderJudge):
+            return found
+        tell = self.checker.row
+        return found.union(verdicts_in_parts(self.spark, self.lines, self.states, cuts, judge.shipped, tell))
+
+    def without_deadly(self, known: Mapping[str, Known]) -> DataFrame:
+        """Return the verdicts on its traces, where workers die of some: these are inconclusive."""
+        deadly = self._deadly(known)
+        sources = self.lines.where((sql.col("seq") == 0) & sql.col("trace").isin(list(deadly)))
+        rows = [self.checker.row(_died(row["trace"]), row["source"], "") for row in sources.collect()]
+        schema = TABLES["verdicts"]
+        dead = self.spark.createDataFrame([tuple(row[name] for name in schema.names) for row in rows], ddl(schema))
+        alive = {trace: each for trace, each in known.items() if trace not in deadly}
+        return self.verdicts(alive).union(dead) if alive else dead
+
+    def _deadly(self, known: Mapping[str, Known]) -> set[str]:
+        """Find the traces that workers die of, by halves."""
+        try:
+            self.verdicts(known).write.format("noop").mode("overwrite").save()
+        except DEATHS as error:
+            if not worker_died(error):
+                raise
+            if len(known) == 1:
+                return set(known)
+            names = sorted(known)
+            halves = names[: len(names) // 2], names[len(names) // 2 :]
+            return set().union(*(self._deadly({name: known[name] for name in half}) for half in halves))
+        return set()
+
+
+def _died(trace: str) -> TraceVerdict:
+    return TraceVerdict(trace, Verdict.INCONCLUSIVE, "the Spark worker died of this trace, however often it was tried")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +116,19 @@ class _Checker:
     uri: str
     run: str
     options: tuple[str, ...]
+    together: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for lines in traces_of(batches):
             found, digest = self.judge(lines)
-            yield pa.RecordBatch.from_pylist([self.row(lines.source, found, digest)], schema=TABLES["verdicts"])
+            yield pa.RecordBatch.from_pylist([self.row(found, lines.source, digest)], schema=TABLES["verdicts"])
 
-    def row(self, source: str, found: TraceVerdict, digest: str) -> dict[str, Any]:
-        """Return the row of a verdict: of a trace from this source, checked against the spec of this digest."""
+    def row(self, found: TraceVerdict, source: str, digest: str) -> dict[str, Any]:
+        """Return the row of a verdict; `source` is where the trace came from, `digest` the hash of its spec."""
         row = verdict_row(found)
         row["spec"], row["judged"] = digest, str(_judged(source, found))
-        row["replay"] = replay_command(self.uri, self.run, found.source, source, self.options)
+        words = (self.uri, self.run, found.source, source, self.options)
+        row["replay"] = replay_command(*words, together=self.together)
         return row
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 
@@ -10,18 +11,20 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.coverage import reached_by
 from lockstep.pipeline.batches import Done, Stage
 from lockstep.pipeline.replay import simulated
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
 from lockstep.pipeline.traces import TraceLines, survey, traces_of, whole_traces
 from lockstep.systems.opening import opened
+from lockstep.systems.specs import system_of
+from lockstep.systems.system import Reached, System
+from lockstep.trace.format import Event, Trace
 
 #: The kind and the name of the row that every trace has; its `times` is the number of events.
 EVENTS = ("trace", "events")
 
-#: The kind of the row of a trace of which nothing could be counted; its name is the reason.
+#: The kind of the row of a trace of which the actions alone could be counted; its name is the reason.
 NOT_COUNTED = "not counted"
 
 
@@ -57,14 +60,38 @@ def _count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _rows(lines: TraceLines) -> Iterator[dict[str, object]]:
     cluster = simulated(lines.source)
-    plan = cluster.plan if cluster else ""
     try:
-        times, events = reached_by(opened(lines, lines.trace))
+        trace = opened(lines, lines.trace)
+        times, events = _counted(trace, system_of(trace.header, lines.trace))
     except BadInputError:  # its verdict says so
         return
-    except Exception as error:  # A trace that shows too little, say: the others are counted all the same.
-        reason = f"{type(error).__name__}: {error}"
-        yield {"trace": lines.trace, "plan": plan, "kind": NOT_COUNTED, "name": reason, "times": 1}
-        return
+    plan = cluster.plan if cluster else ""
     for (kind, name), count in (*times.items(), (EVENTS, events)):
         yield {"trace": lines.trace, "plan": plan, "kind": kind, "name": name, "times": count}
+
+
+def _counted(trace: Trace, system: System) -> tuple[Counter[Reached], int]:
+    """Return what a trace reaches, with how often, and how many events it has.
+
+    Of a trace that shows less than a simulated cluster does, its actions are counted, and NOT_COUNTED says why no more.
+    """
+    actions: Counter[str] = Counter()
+
+    def events() -> Iterator[Event]:
+        for _, event in trace:
+            actions[event.action] += 1
+            yield event
+
+    rest = events()
+    try:
+        times = Counter(system.reached(rest) if system.reached else ())
+    except BadInputError:
+        raise
+    except Exception as error:
+        times = Counter({(NOT_COUNTED, f"{type(error).__name__}: {error}"): 1})
+    for _ in rest:
+        pass
+    for action, count in actions.items():
+        if not {("action", action), ("fault", action)} & times.keys():
+            times["fault" if action in system.faults else "action", action] = count
+    return times, actions.total()

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.pipeline.batches import Done, Stage
 from lockstep.pipeline.replay import simulate_command
@@ -75,7 +76,8 @@ def generate(spark: SparkSession, store: Store, run: str, clusters: Clusters, sa
     Raises StageFailed where a batch cannot be finished.
     """
     parts = dict(clusters.batches())
-    store.put_inputs(run, "generate", parts, clusters.about())
+    _refuse_overlap(store, run, clusters)
+    store.put_inputs(run, "generate", parts, {"traces": len(clusters), **clusters.about()})
     store.sweep("lines", run)
     there = {(each.variant, each.name) for each in store.batches("lines", run)}
     todo = [batch for batch in parts if (batch.variant, batch.name) not in there]
@@ -88,6 +90,18 @@ def generate(spark: SparkSession, store: Store, run: str, clusters: Clusters, sa
         return Done(len(rows), len(rows) * clusters.events)
 
     Stage("generate", len(parts), len(parts) - len(todo), say).run(todo, work)
+
+
+def _refuse_overlap(store: Store, run: str, clusters: Clusters) -> None:
+    """Raise BadInputError where a run has some of these clusters, and others besides, or in another version."""
+    about, (first, last) = clusters.about(), (clusters.seeds.start, clusters.seeds.stop)
+    for noted in store.inputs(run):
+        same = all(noted.get(name) == value for name, value in about.items())
+        if noted["stage"] != "generate" or same or noted["events"] != clusters.events:
+            continue
+        low, high = noted["seeds"]
+        if set(noted["plans"]) & set(clusters.plans) and low < last and first < high:
+            raise BadInputError(f"the run {run!r} has some of these clusters already: give --run another name")
 
 
 def _simulate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -6,9 +6,11 @@ was read is refused.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 import pyarrow as pa
@@ -18,7 +20,7 @@ from pyspark.sql import functions as sql
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.pipeline.batches import Done, Stage
-from lockstep.pipeline.sources import PACKED_SUFFIXES, SourceFile
+from lockstep.pipeline.sources import PACKED_SUFFIXES, SourceFile, unpacked
 from lockstep.pipeline.stages.generate import TOLD
 from lockstep.pipeline.store.place import place
 from lockstep.pipeline.store.schema import READ, ddl
@@ -36,6 +38,9 @@ _PACKED_RATIO = 10
 _WANTED = re.compile(r"\.(ndjson|jsonl|log)(\.gz|\.zst)?$")
 
 _ROWS = 1_000
+
+#: How logs are taken: each file alone, or all files of a folder as those of one system.
+EACH, TOGETHER = "each", "together"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -55,15 +60,19 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What is to be ingested: files and folders, by path or URI; the rest is that of SourceFile."""
+    """What is to be ingested: files and folders, by path or URI; `version` is that of SourceFile.
+
+    `logs`: the lines are taken as they are, for a mapping to read them, and each file is a trace (EACH), or all files
+    of a folder together are one (TOGETHER).
+    """
 
     words: Sequence[str]
-    is_log: bool = False
+    logs: str = ""
     version: str | None = None
 
     def run_name(self) -> str:
         """Return the name of a run of these alone."""
-        return hash_of([place(word).uri for word in self.words], self.is_log, self.version)
+        return hash_of([place(word).uri for word in self.words], self.logs, self.version)
 
     def listed(self) -> list[Listed]:
         """Return all files, in the order of their traces.
@@ -79,6 +88,8 @@ class Files:
                 other = found.setdefault(file.trace, file)
                 if other.uri != file.uri:
                     raise BadInputError(f"{other.uri} and {file.uri} would both be the trace {file.trace!r}")
+        if self.logs == TOGETHER:
+            return sorted(replace(file, trace=_folder_of(file)) for file in found.values())
         return sorted(found.values())
 
 
@@ -86,16 +97,17 @@ def _files_of(word: str) -> Iterator[Listed]:
     where = place(word)
     (info,) = where.files.get_file_info([where.path])
     if where.is_file:
-        yield Listed(_trace_name(PurePosixPath(where.path).name), where.uri, info.size, str(info.mtime_ns))
+        yield Listed(unpacked(PurePosixPath(where.path).name), where.uri, info.size, str(info.mtime_ns))
         return
     for path, size, changed in where.below():
         hidden = any(part.startswith((".", "_")) for part in path.split("/"))
         if _WANTED.search(path) and not hidden:
-            yield Listed(_trace_name(path), (where / path).uri, size, changed)
+            yield Listed(unpacked(path), (where / path).uri, size, changed)
 
 
-def _trace_name(path: str) -> str:
-    return re.sub(r"(\.gz|\.zst)$", "", path)
+def _folder_of(file: Listed) -> str:
+    """Return the name of the folder of a file."""
+    return str(PurePosixPath(file.trace).parent) if "/" in file.trace else PurePosixPath(file.uri).parent.name
 
 
 def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say = silent) -> None:
@@ -138,10 +150,16 @@ def _parts(store: Store, run: str, files: Files) -> dict[Batch, list[Listed]]:
     for file in new:
         if file.trace in owners:
             raise BadInputError(f"{file.uri}: the run has the trace {file.trace!r} already, of {owners[file.trace]}")
-    fresh = {Batch(TOLD, hash_of([_key(file) for file in cut], files.is_log, files.version)): cut for cut in _cut(new)}
+    fresh = {Batch(TOLD, hash_of([_key(file) for file in cut], files.logs, files.version)): cut for cut in _cut(new)}
     if fresh:
         cuts = [[_key(file) for file in cut] for cut in fresh.values()]
-        store.put_inputs(run, "ingest", fresh, {"files": cuts, "is_log": files.is_log, "version": files.version})
+        about = {
+            "traces": len({file.trace for file in new}),
+            "files": cuts,
+            "logs": files.logs,
+            "version": files.version,
+        }
+        store.put_inputs(run, "ingest", fresh, about)
     return parts | fresh
 
 
@@ -160,23 +178,29 @@ def _cut(files: Iterable[Listed]) -> Iterator[list[Listed]]:
     """Cut files into batches."""
     cut: list[Listed] = []
     weight = 0
-    for file in files:
-        if cut and (weight + file.weight > BATCH_BYTES or len(cut) == BATCH_FILES):
+    for _, of_trace in itertools.groupby(files, key=lambda file: file.trace):
+        more = list(of_trace)
+        size = sum(file.weight for file in more)
+        if cut and (weight + size > BATCH_BYTES or len(cut) + len(more) > BATCH_FILES):
             yield cut
             cut, weight = [], 0
-        cut.append(file)
-        weight += file.weight
+        cut += more
+        weight += size
     if cut:
         yield cut
 
 
 def _read(spark: SparkSession, files: Files, cut: Sequence[Listed]) -> DataFrame:
     """Return what the files of a batch hold, with the columns of READ."""
-    of = partitions({file.uri: file.weight for file in cut}, 4 * slots(spark))
-    rows = [(file.uri, file.uri.removeprefix("file://"), file.trace, of[file.uri]) for file in cut]
+    weights: Counter[str] = Counter()
+    for file in cut:
+        weights[file.trace] += file.weight
+    of = partitions(weights, 4 * slots(spark))
+    rows = [(file.uri, file.uri.removeprefix("file://"), file.trace, of[file.trace]) for file in cut]
     frame = spark.createDataFrame(rows, "uri string, source string, trace string, partition int")
     placed = frame.repartitionById(max(of.values()) + 1, "partition").drop("partition")
-    return placed.mapInArrow(_Reader(files.is_log, files.version), ddl(READ))
+    in_order = placed.sortWithinPartitions("trace", "uri")
+    return in_order.mapInArrow(_Reader(bool(files.logs), files.version), ddl(READ))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +211,20 @@ class _Reader:
     version: str | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for row in batch.to_pylist():
-                yield from self._read(SourceFile(**row, is_log=self.is_log, version=self.version))
+        rows = (row for batch in batches for row in batch.to_pylist())
+        for _, of_trace in itertools.groupby(rows, key=lambda row: row["trace"]):
+            before = 0  # lines of the files before
+            for row in of_trace:
+                before += yield from self._read(SourceFile(**row, is_log=self.is_log, version=self.version), before)
 
-    def _read(self, file: SourceFile) -> Iterator[pa.RecordBatch]:
+    def _read(self, file: SourceFile, before: int) -> Generator[pa.RecordBatch, None, int]:
+        """Yield what a file holds, and return how many lines that is; `before` are those of the trace before it."""
+        read = 0
         for rows in chunks(file.rows(), _ROWS):
             count = len(rows)
             seqs, texts, numbers, reasons = zip(*rows, strict=True)
-            columns = [[file.trace] * count, seqs, texts, [file.source] * count, numbers, reasons]
+            numbered = [before + seq for seq in seqs]
+            columns = [[file.trace] * count, numbered, texts, [file.source] * count, numbers, reasons]
             yield pa.record_batch([list(column) for column in columns], schema=READ)
+            read += count
+        return read

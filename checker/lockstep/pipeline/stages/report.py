@@ -16,6 +16,7 @@ from pyspark.sql import functions as sql
 from lockstep.base.verdict import Verdict, worst
 from lockstep.pipeline.stages.coverage import NOT_COUNTED
 from lockstep.pipeline.stages.floors import floor_record, judged, never_taken, summed
+from lockstep.pipeline.stages.gaps import gaps
 from lockstep.pipeline.store.store import Store
 
 #: So many of what is not as it should be are told one by one.
@@ -63,7 +64,7 @@ def report(spark: SparkSession, store: Store, run: str) -> Report:
     found = Report(run)
     verdicts = store.read(spark, "verdicts", run, store.batches("verdicts", run))
     _sum_up(found, verdicts)
-    _look_for_gaps(found, spark, store, verdicts)
+    found.gaps = list(gaps(spark, store, run))
     _count_dead_letters(found, spark, store)
     _cover(found, spark, store, verdicts)
     found.verdict = _verdict(found)
@@ -102,28 +103,6 @@ def _add(found: Report, row: Mapping[str, Any]) -> None:
         counts = known["verdicts" if name == "verdict" else name]
         counts[row[name]] = counts.get(row[name], 0) + row["traces"]
     found.variants.sort(key=lambda each: str(each["variant"]))
-
-
-def _look_for_gaps(found: Report, spark: SparkSession, store: Store, verdicts: DataFrame) -> None:
-    """Say what is missing: batches of lines and of verdicts, and verdicts of traces; and what is there twice."""
-    lines = store.batches("lines", found.run)
-    there = {(each.variant, each.name) for each in lines}
-    missing = [each for each in store.expected(found.run) if (each.variant, each.name) not in there]
-    if missing:
-        found.gaps.append(f"{len(missing):,} batches of lines are missing")
-    checked = store.batches("verdicts", found.run)
-    for variant in sorted({each.variant for each in checked}):
-        of = {each.of for each in checked if each.variant == variant}
-        own = {each.name for each in lines if each.variant == variant} or {each.name for each in lines}
-        if own - of:
-            found.gaps.append(f"{len(own - of):,} batches of lines were not checked against {variant}")
-    if lines and not checked:
-        found.gaps.append("no trace was checked")
-    twice = verdicts.groupBy("variant", "trace").count().where("count > 1")
-    found.gaps += [f"{row['trace']}: there twice in {row['variant']}" for row in twice.limit(_FEW).collect()]
-    in_lines = store.read(spark, "lines", found.run, lines).select("trace").distinct()
-    without = in_lines.join(verdicts.select("trace").distinct(), "trace", "left_anti")
-    found.gaps += [f"{row['trace']}: no verdict" for row in without.limit(_FEW).collect()]
 
 
 def _count_dead_letters(found: Report, spark: SparkSession, store: Store) -> None:

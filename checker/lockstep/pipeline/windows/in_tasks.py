@@ -21,7 +21,7 @@ from lockstep.conformance.check import TraceVerdict, failure
 from lockstep.pipeline.specs import Shipped
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.traces import Known, in_order, missing, partitions, slots, told, traces_of
+from lockstep.pipeline.traces import Known, in_order, lacking, partitions, slots, told, traces_of
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import Broken, Counts, PartVerdict, check_part
@@ -37,8 +37,8 @@ _PARTITIONS_PER_SLOT = 4
 
 _PARTS = pa.schema([("trace", pa.string()), ("part", pa.int64()), ("source", pa.string()), ("found", pa.binary())])
 
-#: Makes the row of a trace's verdict: of its source, what was found, and the SHA-256 of the spec.
-Tell = Callable[[str, TraceVerdict, str], dict[str, Any]]
+#: Makes the row of a trace's verdict: of what was found, its source, and the SHA-256 of the spec.
+Tell = Callable[[TraceVerdict, str, str], dict[str, Any]]
 
 _Batches = Iterable[pa.RecordBatch]
 
@@ -177,7 +177,7 @@ def _checked(trace: str, part: int, cut: Cut, rows: Iterator[tuple[int, bytes]],
 def _lost(trace: str, begin: int) -> PartVerdict:
     """Return the verdict on a part of which the first row is lost."""
     if begin == 0:
-        return _broken(begin, Broken(Verdict.MALFORMED, str(missing(trace, 0))))
+        return _broken(begin, Broken(Verdict.MALFORMED, str(lacking(trace, 0))))
     return _broken(begin, Broken(Verdict.INCONCLUSIVE, f"the state before line {begin + 2} is not there"))
 
 
@@ -193,7 +193,7 @@ def _numbered(
     for seq, line in in_order(trace, rows, first):
         yield seq + 1, line
     if end is not None and seq < end:
-        raise missing(trace, seq + 1)
+        raise lacking(trace, seq + 1)
 
 
 def _together(cuts: Mapping[str, Cut], shipped: Shipped, tell: Tell) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
@@ -205,7 +205,7 @@ def _together(cuts: Mapping[str, Cut], shipped: Shipped, tell: Tell) -> Callable
             listed = list(group)
             found = combined(trace, (msgspec.json.decode(row[3], type=PartVerdict) for row in listed))
             key = spec_key(opened([cuts[trace].header], trace).header, trace, shipped.switches)
-            row = tell(listed[0][2], found, shipped.hash(key))
+            row = tell(found, listed[0][2], shipped.hash(key))
             yield pa.RecordBatch.from_pylist([row], schema=TABLES["verdicts"])
 
     return rows

@@ -1,0 +1,305 @@
+"""The pipeline on real Spark: the verdicts of `lockstep check`, whatever is in the way."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+
+import lockstep.pipeline.stages.generate as generating
+from backup_service import EXAMPLE, service
+from lockstep.base.errors import BadInputError
+from lockstep.base.paths import traces_dir
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict
+from lockstep.jobs.recordings import load_recordings
+from lockstep.jobs.spark.check import check_with_spark, verdict_of
+from lockstep.pipeline.against import AS_TOLD, Against, OwnSpec, TaskJudge, Variant
+from lockstep.pipeline.batches import StageFailed
+from lockstep.pipeline.replay import stored_lines
+from lockstep.pipeline.run import run_all
+from lockstep.pipeline.session import pipeline_session
+from lockstep.pipeline.stages.check import check
+from lockstep.pipeline.stages.generate import Clusters, generate
+from lockstep.pipeline.stages.ingest import TOGETHER, Files, ingest
+from lockstep.pipeline.stages.report import report
+from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.traces import TraceLines
+from lockstep.systems.judge import judge_known, judge_own
+from lockstep.systems.specs import switches_of
+from lockstep.systems.traces import import_trace, write_cluster
+
+pytestmark = pytest.mark.nightly
+
+#: Row groups, parts of files and batches so small that every trace is in several.
+TORN = {
+    "spark.hadoop.parquet.block.size": "16384",
+    "spark.sql.files.maxPartitionBytes": "16384",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
+}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with pipeline_session("local[2,4]", TORN) as session:
+        yield session
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(str(tmp_path / "store"), create=True)
+
+
+def verdicts(spark: SparkSession, store: Store, run: str, variant: str | None = None) -> dict[str, TraceVerdict]:
+    """The verdicts of a run by trace, without the time that they took."""
+    rows = store.read(spark, "verdicts", run, store.batches("verdicts", run, variant))
+    columns = ("trace", "verdict", "reason", "events", "steps", "observed", "seconds", "findings")
+    found = [verdict_of(row.asDict()) for row in rows.select(*columns).collect()]
+    assert len({each.source for each in found}) == len(found)
+    return {each.source: replace(each, seconds=0.0) for each in found}
+
+
+def as_told(found: TraceVerdict, source: str) -> TraceVerdict:
+    """A verdict of the check of a file, as the table has it."""
+    return replace(
+        found, source=source, reason=found.reason.replace(found.source, source), seconds=0.0, notes=[], sources=[]
+    )
+
+
+# ---- The same verdicts ----
+
+
+@pytest.mark.parametrize("words", [(), ("repaired",)], ids=["as told", "repaired"])
+def test_check_fleet_and_pipeline_agree_on_all_traces_that_ship(
+    spark: SparkSession, store: Store, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    captured, counterexamples = traces_dir() / "captured", traces_dir() / "counterexamples"
+    versions = {each.file: each.untold for each in load_recordings(traces_dir() / "manifest.toml")}
+    plain = [file for file in versions if versions[file].version is None]
+    paths: dict[str, Path] = {
+        str(each.relative_to(counterexamples)): each for each in counterexamples.rglob("*.ndjson")
+    }
+    for file in plain:
+        name = file.removeprefix("captured/")
+        paths[name] = tmp_path / f"{name.replace('/', '-')}.trace.ndjson"
+        import_trace(traces_dir() / file, paths[name])
+    older = {each for each in versions if versions[each].version is not None}
+    given = [str(counterexamples), str(captured)]
+    run_all(spark, store, "all", Files(given), Variant(words))
+    found = verdicts(spark, store, "all")
+    dead = store.read(spark, "dead_letters", "all", store.batches("dead_letters", "all")).collect()
+    # A log that does not say its version is no trace without it.
+    assert {row["source"] for row in dead} == {str(traces_dir() / each) for each in older}
+    assert found.keys() == paths.keys()
+    assert len(found) > 45
+    judge = judge_known(switches_of(words))
+    alone = {name: as_told(judge(path), name) for name, path in paths.items()}
+    by_fleet = check_with_spark(spark, list(paths.values()), switches_of(words))
+    assert {name: as_told(each, name) for name, each in zip(paths, by_fleet, strict=True)} == alone
+    assert found == alone
+    assert len({each.verdict for each in found.values()}) > 1
+
+
+def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    cases = {
+        "good": service(tmp_path / "logs" / "good", 1),
+        "hasty": service(tmp_path / "logs" / "hasty", 1, "--hasty"),
+    }
+    own = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
+    assert own.together
+    found = run_all(spark, store, "logs", Files([str(tmp_path / "logs")], TOGETHER), own)
+    judge = judge_own(own.spec, own.cfg, own.mapping)
+    alone = {name: as_told(judge.all(paths), name) for name, paths in cases.items()}
+    assert {name: replace(each, ambiguity=None) for name, each in alone.items()} == verdicts(spark, store, "logs")
+    assert [alone[name].verdict for name in cases] == [Verdict.HOLDS, Verdict.VIOLATED]
+    assert found.verdict is Verdict.VIOLATED
+    assert "-o hasty-logs && lockstep check" in found.failures[0]["replay"]
+    got: dict[str, bytes] = {}
+    for line, source in stored_lines(store, "logs", "hasty"):
+        got[source] = got.get(source, b"") + line
+    assert got == {str(path): path.read_bytes() for path in cases["hasty"]}
+
+
+# ---- Files ----
+
+
+def test_packed_files_and_those_of_several_members_are_the_traces_that_they_were(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    data = write_cluster(tmp_path, "ordered", 1, 80).read_bytes()
+    lines = data.splitlines(keepends=True)
+    halves = b"".join(lines[:30]), b"".join(lines[30:])
+    zstd = pa.Codec("zstd")
+    (folder / "gzip.ndjson.gz").write_bytes(b"".join(map(gzip.compress, halves)))
+    (folder / "zstd.ndjson.zst").write_bytes(b"".join(bytes(zstd.compress(half, asbytes=True)) for half in halves))
+    (folder / "plain.ndjson").write_bytes(data)
+    (folder / "notes.txt").write_text("no trace\n")
+    found = run_all(spark, store, "packed", Files([str(folder)]), AS_TOLD)
+    assert (found.verdict, found.traces) == (Verdict.HOLDS, 3)
+    for name in ("gzip.ndjson", "zstd.ndjson", "plain.ndjson"):
+        assert b"".join(line for line, _ in stored_lines(store, "packed", name)) == data
+
+
+def test_what_is_no_line_of_a_trace_is_kept_with_its_place_and_its_trace_never_passes(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    lines = write_cluster(folder, "ordered", 1, 60).read_bytes().splitlines(keepends=True)
+    (folder / "torn.ndjson").write_bytes(b"".join([*lines[:7], b'{"kind": "ev\n', *lines[8:]]))
+    (folder / "empty.ndjson").write_bytes(b"")
+    (folder / "prose.ndjson").write_bytes(b"once upon\na time\n")
+    (folder / "cut.ndjson.gz").write_bytes(gzip.compress(b"".join(lines))[:-40])
+    found = run_all(spark, store, "bad", Files([str(folder)]), AS_TOLD)
+    letters = {(Path(each["source"]).name, each["line"]): each["reason"] for each in found.dead_letters["first"]}
+    assert letters.keys() == {("torn.ndjson", 8), ("empty.ndjson", 0), ("prose.ndjson", 1), ("cut.ndjson.gz", 0)}
+    assert "JSON is malformed" in letters["torn.ndjson", 8]
+    assert "Truncated compressed stream" in letters["cut.ndjson.gz", 0]
+    each = verdicts(spark, store, "bad")
+    assert each["ordered-1.trace.ndjson"].verdict is Verdict.HOLDS
+    assert each["torn.ndjson"].verdict is Verdict.MALFORMED
+    assert each["torn.ndjson"].reason.startswith("torn.ndjson:8: the store lacks this line")
+    assert (found.verdict, found.gaps) == (Verdict.MALFORMED, [])
+
+
+def test_files_that_come_later_are_read_and_none_twice_and_a_changed_one_is_refused(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    first = write_cluster(folder, "ordered", 1, 40)
+    ingest(spark, store, "growing", Files([str(folder)]))
+    write_cluster(folder, "ordered", 2, 40)
+    found = run_all(spark, store, "growing", Files([str(folder)]), AS_TOLD)
+    assert (found.verdict, found.traces, found.gaps) == (Verdict.HOLDS, 2, [])
+    first.write_bytes(first.read_bytes() + b"\n")
+    with pytest.raises(BadInputError, match="has changed since the run read it"):
+        ingest(spark, store, "growing", Files([str(folder)]))
+
+
+def test_two_files_of_one_name_in_two_folders_are_refused(store: Store, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_cluster(tmp_path / name, "ordered", 1, 10)
+    with pytest.raises(BadInputError, match=r"would both be the trace 'ordered-1\.trace\.ndjson'"):
+        Files([str(tmp_path / "a"), str(tmp_path / "b")]).listed()
+
+
+# ---- What is missing ----
+
+
+def test_a_batch_that_is_not_there_or_was_not_checked_is_no_pass(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generating, "BATCH_EVENTS", 80)
+    clusters = Clusters(("ordered",), range(1, 7), 40)
+    generate(spark, store, "half", clusters)
+    check(spark, store, "half")
+    batches = store.batches("lines", "half")
+    assert len(batches) == 3
+    store.remove("verdicts", "half", store.batches("verdicts", "half")[0])
+    found = report(spark, store, "half")
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "1 batches of lines were not checked against told: run `check` again" in found.gaps
+    (Path(store.folder("lines", "half", batches[0]).path) / "_SUCCESS").unlink()
+    found = report(spark, store, "half")
+    assert "1 batches of lines are missing: run the stage that writes them again" in found.gaps
+    assert "2 of 6 traces are missing from the lines" in found.gaps
+    found = run_all(spark, store, "half", clusters, AS_TOLD)
+    assert (found.gaps, found.traces) == ([], 6)
+
+
+def test_a_file_of_a_table_that_is_damaged_or_gone_ends_the_stage_or_is_told(spark: SparkSession, store: Store) -> None:
+    generate(spark, store, "damaged", Clusters(("ordered",), range(1, 9), 40))
+    (batch,) = store.batches("lines", "damaged")
+    parts = sorted(Path(store.folder("lines", "damaged", batch).path).glob("part-*"))
+    whole = parts[0].read_bytes()
+    for checksum in parts[0].parent.glob(".*.crc"):
+        checksum.unlink()
+    parts[0].write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StageFailed, match=r"part-00000.* cannot be read: .*remove the folder of this file"):
+        check(spark, store, "damaged")
+    parts[0].unlink()
+    check(spark, store, "damaged")
+    found = report(spark, store, "damaged")
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert any("traces are missing from the lines" in gap for gap in found.gaps)
+
+
+# ---- What dies ----
+
+
+class Deadly(Variant):
+    """The check, in which a worker dies of one trace."""
+
+    def court(self, spark: SparkSession) -> Any:
+        court = super().court(spark)
+
+        class Court:
+            def judge(self, headers: Any) -> TaskJudge:
+                return DeadlyJudge(court.judge(headers))
+
+        return Court()
+
+
+class DeadlyJudge:
+    def __init__(self, judge: TaskJudge) -> None:
+        self.judge = judge
+
+    def __call__(self, lines: TraceLines) -> tuple[TraceVerdict, str]:
+        if lines.trace == "ordered-3-40":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.judge(lines)
+
+
+@pytest.fixture
+def here() -> Iterator[ModuleType]:
+    """This module, which tasks cannot import, shipped with what they run."""
+    import sys
+
+    module = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(module)
+    yield module
+    cloudpickle.unregister_pickle_by_value(module)
+
+
+def test_a_trace_that_workers_die_of_is_inconclusive_and_all_others_have_their_verdicts(
+    spark: SparkSession, store: Store, here: ModuleType
+) -> None:
+    generate(spark, store, "deadly", Clusters(("ordered",), range(1, 7), 40))
+    against: Against = Deadly()
+    check(spark, store, "deadly", against)
+    found = verdicts(spark, store, "deadly")
+    assert {name for name, each in found.items() if each.verdict is Verdict.HOLDS} == {
+        f"ordered-{seed}-40" for seed in (1, 2, 4, 5, 6)
+    }
+    died = found["ordered-3-40"]
+    assert (died.verdict, died.reason) == (
+        Verdict.INCONCLUSIVE,
+        "the Spark worker died of this trace, however often it was tried",
+    )
+    told = report(spark, store, "deadly")
+    assert told.gaps == ["of 1 batches of lines it was not counted what they reach"]
+    assert told.failures[0]["replay"].startswith("lockstep simulate --plan ordered --seed 3 --events 40 -o . && ")
+
+
+def test_a_report_is_json_and_markdown_in_the_store(spark: SparkSession, store: Store) -> None:
+    found = run_all(spark, store, "told", Clusters(("published",), range(1, 3), 60), AS_TOLD)
+    folder = Path(store.place.path) / "_reports" / "run=told"
+    assert json.loads((folder / "report.json").read_text())["exit_code"] == found.verdict.exit_code
+    assert f"# Run told: {found.verdict}" in (folder / "report.md").read_text()
