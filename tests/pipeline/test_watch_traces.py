@@ -227,6 +227,18 @@ def test_numbers_that_skip_some_are_no_gap_once_the_end_line_says_that_all_are_t
     assert watched.verdict.verdict is Verdict.HOLDS
 
 
+@pytest.mark.parametrize(("first", "said"), [(12, "line 12 came after line 10"), (10, "line 10 came after line 10")])
+def test_lines_that_the_stream_loses_or_doubles_are_an_internal_error(
+    cluster: Path, tmp_path: Path, first: int, said: str
+) -> None:
+    lines = lines_of(cluster)
+    watched = Watched(cluster, tmp_path)
+    watched.take(lines[:10])
+    watched.take([], Row("lines", first, b"".join(lines[first - 1 :])))
+    assert [row.verdict for row in watched.told] == ["internal error"]
+    assert watched.told[0].reason == f"LinesMissingError at the initial state: {said}"
+
+
 # ---- What is said besides lines ----
 
 

@@ -161,7 +161,7 @@ class Step:
     # ---- Lines ----
 
     def _lines(self, rows: Sequence[Row]) -> None:
-        lines = _numbered(rows)
+        lines = _numbered(rows, None if self.way.verdict else self.way.line)
         if not self.way.line:
             first = next(lines, None)
             if first is None:
@@ -246,11 +246,17 @@ class Step:
             way.settle(failure(error, self.source))
 
 
-def _numbered(rows: Iterable[Row]) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of blocks with their numbers."""
+class LinesMissingError(Exception):
+    """The lines of a batch do not follow those before: the stream has lost some, or has them twice."""
+
+
+def _numbered(rows: Iterable[Row], last: int | None) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of blocks with their numbers; raises LinesMissingError where they do not follow line `last`."""
     for row in rows:
-        begin = 0
-        number = row.line
+        begin, number = 0, row.line
+        if last is not None and number != last + 1:
+            raise LinesMissingError(f"line {number} came after line {last}")
+        last = None if last is None else last + row.block.count(b"\n")
         while begin < len(row.block):
             end = row.block.index(b"\n", begin) + 1
             yield number, row.block[begin:end]
