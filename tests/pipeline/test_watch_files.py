@@ -157,6 +157,23 @@ def test_files_in_folders_are_traces_of_their_own_and_hidden_ones_are_none(tmp_p
     assert reader.lines == {f"{folder}{NAME}": [header(folder)] for folder in ("", "n1/", "n2/")}
 
 
+def test_an_empty_file_is_no_trace_yet_where_one_was_rotated_and_is_one_where_none_was(tmp_path: Path) -> None:
+    writer, reader = Writer(tmp_path, random.Random(2)), Reader(tmp_path)
+    reader.all()
+    assert [(each.trace, each.line) for each in reader.planner.torn] == [(NAME, 0)]
+    for line in [header(), *lines(3)]:
+        writer.write(line)
+    writer.rename()
+    reader.all()
+    assert reader.planner.torn == []
+    append(tmp_path / NAME, b'{"kind":"header","form')
+    reader.all()
+    assert [(each.trace, each.line) for each in reader.planner.torn] == [(f"{NAME}#2", 0)]
+    (tmp_path / NAME).write_bytes(event(3)[:9])
+    reader.all()
+    assert [(each.trace, each.line) for each in reader.planner.torn] == [(NAME, 4)]
+
+
 # ---- What cannot be read any more ----
 
 

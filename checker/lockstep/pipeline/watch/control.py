@@ -18,8 +18,9 @@ from lockstep.pipeline.watch.plan import Planner, Torn
 class Told(msgspec.Struct):
     """What the source tells after it looked for what is new.
 
-    `number` is that of the last batch that is finished. `idle` tells that there is nothing to read and nothing that it
-    waits to see more of; `looked` is when that was, in seconds since 1970. `files` are all, `bytes` those read of them.
+    `number` is that of the last batch that is finished; the counts are those after the next one. `idle` tells that
+    there is nothing to read and nothing that it waits to see more of; `looked` is when that was, in seconds since 1970.
+    `files` are all, `bytes` those read of them.
     """
 
     number: int
@@ -38,15 +39,15 @@ class Control:
         """Take a folder that is there."""
         self._source, self._waiting = folder / "source.json", folder / "waiting.json"
 
-    def tell_source(self, before: Offset, is_over: bool, planner: Planner) -> None:
-        """Tell what the source saw: of the offset of the last finished batch, and whether there is nothing new."""
+    def tell_source(self, before: Offset, after: Offset, planner: Planner) -> None:
+        """Tell what the source saw: the offset of the last finished batch, and that of the next, or the same."""
         told = Told(
             number=before.number,
-            idle=is_over and not planner.behind and not planner.waiting,
+            idle=after is before and not planner.behind and not planner.waiting,
             looked=time.time(),
-            files=len(before.files),
-            traces=sum(each.traces for each in before.series.values()),
-            bytes=sum(each.bytes for each in before.files.values()),
+            files=len(after.files),
+            traces=sum(each.traces for each in after.series.values()),
+            bytes=sum(each.bytes for each in after.files.values()),
             torn=planner.torn,
         )
         with writing_whole(self._source) as file:

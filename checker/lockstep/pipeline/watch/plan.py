@@ -24,6 +24,9 @@ BATCH_BYTES, PIECE_BYTES = 8 << 20, 2 << 20
 
 _GONE = "is gone"
 
+#: How the header of a trace begins where it is written as this program writes it.
+_HEADER_BEGINS = b'{"kind":"header"'
+
 
 @dataclass(frozen=True, slots=True)
 class Torn:
@@ -250,7 +253,7 @@ class Planner:
             return False
         file.done = file.packed and end == len(data)
         if end < len(data):
-            self._note_torn(after, file, found)
+            self._note_torn(after, file, found, data[end:])
             return self._torn_is_over(after, name, found)
         return True
 
@@ -304,14 +307,16 @@ class Planner:
             self._fault(after, name, f"a line of more than {MAX_LINE_BYTES:,} bytes")
             return False
         if data or not file.trace:
-            self._note_torn(after, file, found)
+            self._note_torn(after, file, found, data)
         return not data or self._torn_is_over(after, name, found)
 
-    def _note_torn(self, after: Offset, file: File, found: Seen) -> None:
+    def _note_torn(self, after: Offset, file: File, found: Seen, data: bytes) -> None:
+        """Note the end of a file; of one without a line it is guessed whether a trace begins there."""
         series = after.series[file.series]
-        trace = file.trace or trace_name(file.series, series.traces + 1)
-        line = series.lines if file.trace else 0
-        self.torn.append(Torn(trace, file.series, found.path, file.bytes, line))
+        begins = not series.traces or (not file.trace and data.startswith(_HEADER_BEGINS))
+        if data or begins:
+            trace = file.trace or trace_name(file.series, series.traces + begins)
+            self.torn.append(Torn(trace, file.series, found.path, file.bytes, 0 if begins else series.lines))
 
     def _torn_is_over(self, after: Offset, name: str, found: Seen) -> bool:
         """Tell whether the end of an older file will not be completed any more, and say so to its trace."""

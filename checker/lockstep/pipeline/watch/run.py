@@ -211,13 +211,14 @@ class Watch:
     def _end(self, spark: SparkSession, control: Control, *, is_asked: bool) -> None:
         """Give traces under way the verdict of a check that finds them as they are now, if that was asked for."""
         told = control.source()
-        are_settled = told is not None and told.traces == len(self._settled)
-        ways = {} if are_settled else dict(self._open_traces(spark))
-        torn = {} if told is None else {each.trace: each for each in told.torn}
-        ways |= {trace: UnderWay() for trace, each in torn.items() if trace not in ways and not each.line}
-        self.under_way = len(ways)
-        if is_asked or self.options.idle_seconds is None:
+        if told is None:
             return
+        torn = {each.trace: each for each in told.torn}
+        ways = {trace: UnderWay() for trace, each in torn.items() if not each.line}
+        self.under_way = max(0, told.traces - len(self._settled)) + len(ways)
+        if is_asked or self.options.idle_seconds is None or not self.under_way:
+            return
+        ways |= dict(self._open_traces(spark))
         specs = specs_of(self.store.folder, dict(self.options.switches))
         for trace, way in sorted(ways.items()):
             source = str(self.options.folder / trace)

@@ -67,7 +67,7 @@ class Reader(DataSourceStreamReader):
         planner, control = self._plans(), Control(Path(self.options["control"]))
         before = Offset.of(start)
         after = planner.next(before, control.due())
-        control.tell_source(before, after is before, planner)
+        control.tell_source(before, after, planner)
         return start if after is before else after.tree()
 
     def _plans(self) -> Planner:
