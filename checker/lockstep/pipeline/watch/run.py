@@ -219,6 +219,7 @@ class Watch:
         if is_asked or self.options.idle_seconds is None or not self.under_way:
             return
         ways |= dict(self._open_traces(spark))
+        self.under_way = 0  # each gets a verdict now
         specs = specs_of(self.store.folder, dict(self.options.switches))
         for trace, way in sorted(ways.items()):
             source = str(self.options.folder / trace)
