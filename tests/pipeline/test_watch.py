@@ -78,7 +78,9 @@ class Running:
 
     @property
     def batches(self) -> int:
-        return len(list(self.folder.glob(".lockstep/checkpoint/commits/[0-9]*")))
+        """How many batches are done; Spark keeps the names of the last ones alone."""
+        done = [int(path.name) for path in self.folder.glob(".lockstep/checkpoint/commits/[0-9]*") if path.suffix == ""]
+        return max(done, default=-1) + 1
 
     def until(self, condition: Callable[[], bool]) -> None:
         wait_until(lambda: condition() or self.process.poll() is not None, SECONDS)
