@@ -84,23 +84,20 @@ def as_told(found: TraceVerdict, source: str) -> TraceVerdict:
 def test_check_fleet_and_pipeline_agree_on_all_traces_that_ship(
     spark: SparkSession, store: Store, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    captured, counterexamples = traces_dir() / "captured", traces_dir() / "counterexamples"
+    counterexamples = traces_dir() / "counterexamples"
     versions = {each.file: each.untold for each in load_recordings(traces_dir() / "manifest.toml")}
-    plain = [file for file in versions if versions[file].version is None]
-    paths: dict[str, Path] = {
-        str(each.relative_to(counterexamples)): each for each in counterexamples.rglob("*.ndjson")
-    }
-    for file in plain:
-        name = file.removeprefix("captured/")
-        paths[name] = tmp_path / f"{name.replace('/', '-')}.trace.ndjson"
-        import_trace(traces_dir() / file, paths[name])
-    older = {each for each in versions if versions[each].version is not None}
-    given = [str(counterexamples), str(captured)]
-    run_all(spark, store, "all", Files(given), Variant(words))
+    paths = {str(each.relative_to(counterexamples)): each for each in counterexamples.rglob("*.ndjson")}
+    for file, untold in versions.items():
+        name = Path(file).name
+        paths[name] = tmp_path / f"{name}.trace.ndjson"
+        import_trace(traces_dir() / file, paths[name], untold)
+    for version in {untold.version for untold in versions.values()}:
+        files = [str(traces_dir() / file) for file, untold in versions.items() if untold.version == version]
+        given = files if version else [str(counterexamples), *files]
+        ingest(spark, store, "all", Files(given, version=version))
+    check(spark, store, "all", Variant(words))
     found = verdicts(spark, store, "all")
-    dead = store.read(spark, "dead_letters", "all", store.batches("dead_letters", "all")).collect()
-    # A log that does not say its version is no trace without it.
-    assert {row["source"] for row in dead} == {str(traces_dir() / each) for each in older}
+    assert report(spark, store, "all").gaps == []
     assert found.keys() == paths.keys()
     assert len(found) > 45
     judge = judge_known(switches_of(words))
@@ -114,13 +111,12 @@ def test_check_fleet_and_pipeline_agree_on_all_traces_that_ship(
 def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
     spark: SparkSession, store: Store, tmp_path: Path
 ) -> None:
-    cases = {
-        "good": service(tmp_path / "logs" / "good", 1),
-        "hasty": service(tmp_path / "logs" / "hasty", 1, "--hasty"),
-    }
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    cases = {"good": service(logs / "good", 1), "hasty": service(logs / "hasty", 1, "--hasty")}
     own = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
     assert own.together
-    found = run_all(spark, store, "logs", Files([str(tmp_path / "logs")], TOGETHER), own)
+    found = run_all(spark, store, "logs", Files([str(logs)], TOGETHER), own)
     judge = judge_own(own.spec, own.cfg, own.mapping)
     alone = {name: as_told(judge.all(paths), name) for name, paths in cases.items()}
     assert {name: replace(each, ambiguity=None) for name, each in alone.items()} == verdicts(spark, store, "logs")

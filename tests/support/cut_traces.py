@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.interface import Interface
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
@@ -28,12 +29,11 @@ States = dict[int, State]
 class Cut:
     """A trace of which every part can be checked alone; `states` has what a pass over it finds after each event."""
 
-    def __init__(self, lines: Sequence[bytes], spec: Spec | None = None) -> None:
+    def __init__(self, lines: Sequence[bytes], spec: Spec | None = None, interface: Interface | None = None) -> None:
         self.lines = list(lines)
         self.trace = opened(self.lines, SOURCE)
         self.spec = spec or trace_spec(self.trace.header, SOURCE)
-        self.system = system_of(self.trace.header, SOURCE)
-        self.interface = self.system.interface(self.spec)
+        self.interface = interface or system_of(self.trace.header, SOURCE).interface(self.spec)
         told = list(enumerate(self.lines, 1))[1:]
         self.states: States = {
             each.line: each.state for each in checkpoints(told, SOURCE, self.spec, self.interface, every=1)
@@ -90,4 +90,4 @@ def changed(cut: Cut, line: int, change: Callable[[bytes], bytes]) -> Cut:
     lines = list(cut.lines)
     lines[line - 1] = change(lines[line - 1])
     assert lines != cut.lines
-    return Cut(lines, cut.spec)
+    return Cut(lines, cut.spec, cut.interface)

@@ -18,9 +18,10 @@ from lockstep.systems.traces import cluster_file
 _SIMULATE = "lockstep simulate "
 
 
-def simulate_command(plan: str, seed: int, events: int) -> str:
+def simulate_command(plan: str, seed: int, events: int, variant: str = "") -> str:
     """Return the source of a simulated cluster: the command that writes its trace, but for `-o`."""
-    return f"{_SIMULATE}--plan {shlex.quote(plan)} --seed {seed} --events {events}"
+    chosen = f" --variant {variant}" if variant else ""
+    return f"{_SIMULATE}--plan {shlex.quote(plan)} --seed {seed} --events {events}{chosen}"
 
 
 class Cluster(NamedTuple):
@@ -29,14 +30,15 @@ class Cluster(NamedTuple):
     plan: str
     seed: int
     events: int
+    variant: str = ""
 
 
 def simulated(source: str) -> Cluster | None:
     """Return the cluster that a source is, None where it is none."""
     if not source.startswith(_SIMULATE):
         return None
-    _, _, _, plan, _, seed, _, events = shlex.split(source)
-    return Cluster(plan, int(seed), int(events))
+    _, _, _, plan, _, seed, _, events, *variant = shlex.split(source)
+    return Cluster(plan, int(seed), int(events), *variant[1:])
 
 
 def replay_command(
@@ -49,7 +51,7 @@ def replay_command(
     """
     check = shlex.join(["lockstep", "check", *options])
     if (cluster := simulated(source)) is not None:
-        return f"{source} -o . && {check} {shlex.quote(cluster_file(cluster.plan, cluster.seed))}"
+        return f"{source} -o . && {check} {shlex.quote(cluster_file(cluster.plan, cluster.seed, cluster.variant))}"
     name = PurePosixPath(trace).name
     if together:
         name = f"{name}-logs"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -11,6 +11,9 @@ from lockstep.base.errors import BadInputError
 from lockstep.conformance.both_ways import Offer, Run
 from lockstep.systems.system import Simulator
 from lockstep.trace.format import FORMAT, OBSERVE, Event, Header
+
+#: The form of all flaws together that the code was released with.
+PUBLISHED = "published"
 
 
 class Plan(Protocol):
@@ -72,13 +75,15 @@ class Simulation(Generic[P, S]):
 class Reference(Generic[P, S]):
     """The clusters of a reference.
 
-    `spec` is the name of its system's; `plans` are the fields of each plan that has a name. `simulation` imports the
-    reference: that is slow, and only what runs a cluster, or reads a plan, needs it.
+    `spec` is the name of its system's; `plans` are the fields of each plan that has a name, and `variants` those that
+    replace them where it is run with another form of the flaws. `simulation` imports the reference: that is slow, and
+    only what runs a cluster, or reads a plan, needs it.
     """
 
     spec: str
     plans: Mapping[str, Mapping[str, Any]]
     simulation: Callable[[], Simulation[P, S]]
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def simulator(self, verified: Sequence[str], flawed: Collection[str], kept: Collection[str]) -> Simulator:
         """Return the clusters as a system's simulator; which plans are verified, flawed and kept is said there."""
@@ -89,25 +94,30 @@ class Reference(Generic[P, S]):
             kept=frozenset(kept),
             cluster=self.cluster,
             asked=self.asked,
+            variants=tuple(self.variants),
+            flawed_variants=frozenset(self.variants) & {PUBLISHED},
         )
 
-    def fault_plan(self, name: str, events: int) -> P:
-        """Return the plan of a name, or the one in the file `name`, with so many events.
+    def fault_plan(self, name: str, events: int, variant: str = "") -> P:
+        """Return the plan of a name, in a variant if one is named, or the one in the file `name`, with so many events.
 
-        Raises BadInputError where the file is no plan and OSError where it cannot be read.
+        Raises BadInputError where the file is no plan, or there is no such variant; OSError where it cannot be read.
         """
+        if variant and (name not in self.plans or variant not in self.variants):
+            raise BadInputError(f"{name}: no plan of {self.spec} that can be run in the variant {variant!r}")
         # It comes with what `simulation` imports, and no sooner for the same reason.
         from raftref.simulation.plans import PlanError
 
         simulation = self.simulation()
         try:
-            plan = simulation.from_dict(self.plans[name]) if name in self.plans else simulation.load_plan(Path(name))
+            fields = {**self.plans.get(name, {}), **self.variants.get(variant, {})}
+            plan = simulation.from_dict(fields) if name in self.plans else simulation.load_plan(Path(name))
         except PlanError as error:
             raise BadInputError(str(error)) from error
         return replace(plan, events=events)
 
-    def header(self, name: str, plan: P, seed: int) -> Header:
-        """Return the header of the trace of a plan."""
+    def header(self, name: str, plan: P, seed: int, variant: str = "") -> Header:
+        """Return the header of the trace of a plan; `variant` is the one that it is run in, if it is another."""
         from importlib.metadata import version  # it is slow to import, and no check needs it
 
         return Header(
@@ -118,16 +128,16 @@ class Reference(Generic[P, S]):
             nodes=tuple(plan.node_ids),
             constants=dict(self.simulation().constants(plan)),
             origin="simulation of the Python reference",
-            scenario=f"plan {name}, seed {seed}, {plan.events} events",
+            scenario=f"plan {name}, {f'{variant}, ' if variant else ''}seed {seed}, {plan.events} events",
         )
 
-    def cluster(self, name: str, seed: int, events: int) -> tuple[Header, Iterator[Event]]:
-        """Run a plan, named or in a file, with a seed for so many events."""
-        header, run = self.asked(name, seed, events)
-        return header, (event for event, _ in run)
+    def cluster(self, name: str, seed: int, events: int, variant: str = "") -> tuple[Header, Iterator[Event]]:
+        """Run a plan, named or in a file, with a seed for so many events, in a variant if one is named."""
+        plan = self.fault_plan(name, events, variant)
+        return self.header(name, plan, seed, variant), (event for event, _ in self.run(seed, plan))
 
     def asked(self, name: str, seed: int, events: int) -> tuple[Header, Run]:
-        """Do so, too, and let every action be tried after each event."""
+        """Run it, and let every action be tried after each event."""
         plan = self.fault_plan(name, events)
         return self.header(name, plan, seed), self.run(seed, plan)
 

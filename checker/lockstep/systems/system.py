@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from lockstep.base.paths import spec_dir
 from lockstep.base.progress import Say
@@ -78,6 +78,13 @@ class RawFormat:
     is_explained: bool = False
 
 
+class RunsCluster(Protocol):
+    """Runs a plan with a seed for so many events, in a variant if one is named."""
+
+    def __call__(self, name: str, seed: int, events: int, variant: str = "") -> tuple[Header, Iterator[Event]]:
+        """Return the header of the trace, and the events while they happen."""
+
+
 @dataclass(frozen=True, slots=True)
 class Simulator:
     """Clusters of the reference under faults, reproduced by a plan and a seed.
@@ -85,14 +92,22 @@ class Simulator:
     `plans` are the names of the plans; `verified` those that `lockstep verify` runs; in those that are `flawed` a
     property may fail, but for those that are `kept` with every flaw. `cluster` runs a plan (a name, or the file of
     one) with a seed for so many events; `asked` does, too, and lets every action be tried after each step.
+    `variants` are other forms of the flaws that a named plan can be run with, and `flawed_variants` those of them in
+    which a property may fail.
     """
 
     plans: tuple[str, ...]
     verified: tuple[str, ...]
     flawed: frozenset[str]
     kept: frozenset[str]
-    cluster: Callable[[str, int, int], tuple[Header, Iterator[Event]]]
+    cluster: RunsCluster
     asked: Callable[[str, int, int], tuple[Header, Run]]
+    variants: tuple[str, ...] = ()
+    flawed_variants: frozenset[str] = frozenset()
+
+    def may_fail(self, plan: str, variant: str = "") -> bool:
+        """Tell whether a property may fail in the clusters of a plan, run in a variant if one is named."""
+        return variant in self.flawed_variants if variant else plan in self.flawed
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,29 +26,38 @@ class UnknownFormatError(BadInputError):
 
 
 def write_cluster(
-    folder: Path, plan: str, seed: int, events: int, system: System | None = None, say: Say = silent
+    folder: Path,
+    plan: str,
+    seed: int,
+    events: int,
+    system: System | None = None,
+    say: Say = silent,
+    variant: str = "",
 ) -> Path:
     """Simulate one cluster and write its trace into `folder`; return the file.
 
     A plan, a seed and a version of this package reproduce the trace to the byte.
-    Arguments: `plan`, by its name, or the file of one; `system`, for a file: whose plan it is.
-    Raises BadInputError where the file is no plan, and OSError where it cannot be read.
+    Arguments: `plan`, by its name, or the file of one; `system`, for a file: whose plan it is; `variant`, another form
+    of the flaws that a named plan is run with.
+    Raises BadInputError where the file is no plan, or there is no such variant, and OSError where it cannot be read.
     """
-    path = folder / cluster_file(plan, seed)
-    header, run = cluster_trace(plan, seed, events, system)
+    path = folder / cluster_file(plan, seed, variant)
+    header, run = cluster_trace(plan, seed, events, system, variant)
     write_trace(path, header, _telling(run, lambda count: say(f"{path}: event {count:,} of {events:,}")))
     return path
 
 
-def cluster_file(plan: str, seed: int) -> str:
+def cluster_file(plan: str, seed: int, variant: str = "") -> str:
     """Return the name of the file of a simulated cluster."""
-    return f"{Path(plan).stem}-{seed}.trace.ndjson"
+    return f"{Path(plan).stem}{f'-{variant}' if variant else ''}-{seed}.trace.ndjson"
 
 
-def cluster_trace(plan: str, seed: int, events: int, system: System | None = None) -> tuple[Header, Iterator[Event]]:
+def cluster_trace(
+    plan: str, seed: int, events: int, system: System | None = None, variant: str = ""
+) -> tuple[Header, Iterator[Event]]:
     """Simulate one cluster while its events are read; arguments and exceptions are those of write_cluster."""
     owner, simulator = simulators().get(plan) or _simulator_of(system or next(iter(SYSTEMS.values())))
-    header, run = simulator.cluster(plan, seed, events)
+    header, run = simulator.cluster(plan, seed, events, variant)
     return msgspec.structs.replace(header, spec_hash=spec_hash(owner)), run
 
 

@@ -19,7 +19,7 @@ from lockstep.cli.pipeline.options import (
     session,
     spark_options,
 )
-from lockstep.cli.pipeline.stages import EVENTS, PLANS, SEED, SEEDS, clusters_of, show
+from lockstep.cli.pipeline.stages import EVENTS, PLANS, SEED, SEEDS, VARIANTS, clusters_of, show
 
 
 @click.command()
@@ -30,6 +30,7 @@ from lockstep.cli.pipeline.stages import EVENTS, PLANS, SEED, SEEDS, clusters_of
 @SEEDS
 @PLANS
 @EVENTS
+@VARIANTS
 @VERSION
 @against_options
 @FORMAT
@@ -42,6 +43,7 @@ def command(
     seeds: int,
     plans: tuple[str, ...],
     events: int,
+    variants: tuple[str, ...],
     version: str | None,
     form: str,
     master: str,
@@ -55,7 +57,7 @@ def command(
     """
     held = against(**chosen)
     logs = ("together" if held.together else "each") if chosen["mapping"] else ""
-    goes_in = files(paths, logs, version) if paths else clusters_of(seed, seeds, plans, events)
+    goes_in = files(paths, logs, version) if paths else clusters_of(seed, seeds, plans, events, variants)
     there = opened(store, create=True)
     from lockstep.pipeline.run import run_all
     from lockstep.pipeline.store.store import checked_name

@@ -46,6 +46,15 @@ PLANS = click.option(
     shell_complete=completing(plan_names),
     help="A plan of faults; may be given several times (default: all plans of both systems).",
 )
+VARIANTS = click.option(
+    "--variant",
+    "variants",
+    type=click.Choice(["told", "published", "repaired"]),
+    multiple=True,
+    default=("told",),
+    help="Simulate with every flaw as published, or repaired; `told`, the default, is each plan's own form. May be "
+    "given several times.",
+)
 EVENTS = click.option(
     "--events",
     type=click.IntRange(1, EVENTS_MAX),
@@ -55,13 +64,13 @@ EVENTS = click.option(
 )
 
 
-def clusters_of(seed: int, seeds: int, plans: tuple[str, ...], events: int) -> Clusters:
+def clusters_of(seed: int, seeds: int, plans: tuple[str, ...], events: int, variants: tuple[str, ...]) -> Clusters:
     """Return the clusters that the options choose."""
     from lockstep.base.extras import extra
 
     with extra("spark"):
         from lockstep.pipeline.stages.generate import Clusters
-    return Clusters(plans or tuple(plan_names()), range(seed, seed + seeds), events)
+    return Clusters(plans or tuple(plan_names()), range(seed, seed + seeds), events, tuple(dict.fromkeys(variants)))
 
 
 @click.command("generate")
@@ -71,6 +80,7 @@ def clusters_of(seed: int, seeds: int, plans: tuple[str, ...], events: int) -> C
 @SEEDS
 @PLANS
 @EVENTS
+@VARIANTS
 @spark_options
 def generate_command(
     store: str,
@@ -79,14 +89,16 @@ def generate_command(
     seeds: int,
     plans: tuple[str, ...],
     events: int,
+    variants: tuple[str, ...],
     master: str,
     settings: dict[str, str],
 ) -> int:
     """Simulate clusters of the references, in the tasks, and write the lines of their traces into the store.
 
-    The clusters are every plan of faults with every seed. Each trace is that of `lockstep simulate`, to the byte.
+    The clusters are every plan of faults with every seed in every variant. Each trace is that of `lockstep simulate`,
+    to the byte.
     """
-    clusters = clusters_of(seed, seeds, plans, events)
+    clusters = clusters_of(seed, seeds, plans, events, variants)
     there = opened(store, create=True)
     from lockstep.pipeline.stages.generate import generate
     from lockstep.pipeline.store.store import checked_name

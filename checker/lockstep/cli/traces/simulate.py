@@ -31,6 +31,11 @@ from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progres
 @click.option(
     "--system", "spec", help="If --plan is a file: the system it is for, by the name of its spec (default: the first)."
 )
+@click.option(
+    "--variant",
+    type=click.Choice(["published", "repaired"]),
+    help="Run a named plan with every flaw as published, or repaired, whatever is the plan's own form.",
+)
 @EVENTS
 @click.option(
     "-o",
@@ -40,7 +45,9 @@ from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progres
     help="The folder for the traces.",
 )
 @FORMAT
-def command(seed: int, seeds: int, plan: str, spec: str | None, events: int, output: Path, form: str) -> int:
+def command(
+    seed: int, seeds: int, plan: str, spec: str | None, variant: str | None, events: int, output: Path, form: str
+) -> int:
     """Run clusters of the Python reference under faults and write their traces.
 
     \b
@@ -60,7 +67,7 @@ def command(seed: int, seeds: int, plan: str, spec: str | None, events: int, out
     output.mkdir(parents=True, exist_ok=True)
     written: list[str] = []
     for each in range(seed, seed + seeds):
-        written.append(str(write_cluster(output, plan, each, events, system, progress)))
+        written.append(str(write_cluster(output, plan, each, events, system, progress, variant or "")))
         progress_end()
         if form == "text":
             click.echo(written[-1])

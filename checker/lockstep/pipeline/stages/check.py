@@ -135,4 +135,4 @@ class _Checker:
 def _judged(source: str, found: TraceVerdict) -> Verdict:
     """Return the verdict that counts: of a simulated cluster what its plan makes of it."""
     cluster = simulated(source)
-    return found.verdict if cluster is None else judge_cluster(cluster.plan, found, cluster.events)[0]
+    return found.verdict if cluster is None else judge_cluster(cluster.plan, found, cluster.events, cluster.variant)[0]

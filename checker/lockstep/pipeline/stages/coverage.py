@@ -65,7 +65,7 @@ def _rows(lines: TraceLines) -> Iterator[dict[str, object]]:
         times, events = _counted(trace, system_of(trace.header, lines.trace))
     except BadInputError:  # its verdict says so
         return
-    plan = cluster.plan if cluster else ""
+    plan = " ".join(filter(None, (cluster.plan, cluster.variant))) if cluster else ""
     for (kind, name), count in (*times.items(), (EVENTS, events)):
         yield {"trace": lines.trace, "plan": plan, "kind": kind, "name": name, "times": count}
 

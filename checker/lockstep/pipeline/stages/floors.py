@@ -12,6 +12,7 @@ from pyspark.sql import functions as sql
 from lockstep.jobs.floors import FloorVerdict, judge_reached
 from lockstep.pipeline.stages.coverage import EVENTS
 from lockstep.systems.opening import opened
+from lockstep.systems.registry import simulators
 from lockstep.systems.specs import trace_spec
 
 
@@ -26,8 +27,8 @@ def summed(reached: DataFrame) -> list[dict[str, Any]]:
 
 
 def judged(coverage: list[dict[str, Any]]) -> Iterator[FloorVerdict]:
-    """Yield of each plan whether its clusters reached its floor."""
-    for plan in sorted({each["plan"] for each in coverage} - {""}):
+    """Yield of each plan whether its clusters reached its floor; none is stated for a plan run in another variant."""
+    for plan in sorted({each["plan"] for each in coverage} & simulators().keys()):
         of_plan = {(each["kind"], each["name"]): each for each in coverage if each["plan"] == plan}
         clusters = of_plan.pop(EVENTS, {"traces": 0, "least": 0})
         yield judge_reached(plan, of_plan, clusters["traces"], clusters["least"])

@@ -38,15 +38,19 @@ _LINES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Clusters to simulate: every plan with every seed, each of so many events."""
+    """Clusters to simulate: every plan with every seed in every variant, each of so many events.
+
+    A variant is another form of the flaws than the plan's own; TOLD stands for that.
+    """
 
     plans: Sequence[str]
     seeds: range
     events: int
+    variants: Sequence[str] = (TOLD,)
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self.plans) * len(self.seeds)
+        return len(self.plans) * len(self.seeds) * len(self.variants)
 
     def about(self) -> dict[str, Any]:
         """Return what decides their traces, as JSON can hold it."""
@@ -54,6 +58,7 @@ class Clusters:
             "plans": list(self.plans),
             "seeds": [self.seeds.start, self.seeds.stop],
             "events": self.events,
+            "variants": list(self.variants),
             "version": version("lockstep-raft"),
             "specs": {name: spec_hash(system) for name, system in SYSTEMS.items()},
         }
@@ -66,8 +71,10 @@ class Clusters:
         """Yield the batches, each with its clusters as (plan, seed)."""
         size = max(1, min(BATCH_CLUSTERS, BATCH_EVENTS // self.events))
         about = self.about()
-        for clusters in chunks(((plan, seed) for seed in self.seeds for plan in self.plans), size):
-            yield Batch(TOLD, hash_of(about["version"], about["specs"], self.events, clusters)), list(clusters)
+        for variant in self.variants:
+            for clusters in chunks(((plan, seed) for seed in self.seeds for plan in self.plans), size):
+                name = hash_of(about["version"], about["specs"], self.events, variant, clusters)
+                yield Batch(variant, name), clusters
 
 
 def generate(spark: SparkSession, store: Store, run: str, clusters: Clusters, say: Say = silent) -> None:
@@ -83,9 +90,10 @@ def generate(spark: SparkSession, store: Store, run: str, clusters: Clusters, sa
     todo = [batch for batch in parts if (batch.variant, batch.name) not in there]
 
     def work(batch: Batch) -> Done:
-        rows = [(plan, seed, clusters.events) for plan, seed in parts[batch]]
+        variant = "" if batch.variant == TOLD else batch.variant
+        rows = [(plan, seed, clusters.events, variant) for plan, seed in parts[batch]]
         begun = spark.sparkContext.parallelize(rows, min(len(rows), 4 * slots(spark)))
-        frame = spark.createDataFrame(begun, "plan string, seed bigint, events bigint")
+        frame = spark.createDataFrame(begun, "plan string, seed bigint, events bigint, variant string")
         store.write(frame.mapInArrow(_simulate, ddl(TABLES["lines"])), "lines", run, batch)
         return Done(len(rows), len(rows) * clusters.events)
 
@@ -100,20 +108,22 @@ def _refuse_overlap(store: Store, run: str, clusters: Clusters) -> None:
         if noted["stage"] != "generate" or same or noted["events"] != clusters.events:
             continue
         low, high = noted["seeds"]
-        if set(noted["plans"]) & set(clusters.plans) and low < last and first < high:
+        shared = all(set(noted[name]) & set(about[name]) for name in ("plans", "variants"))
+        if shared and low < last and first < high:
             raise BadInputError(f"the run {run!r} has some of these clusters already: give --run another name")
 
 
 def _simulate(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Simulate clusters in a task: rows (plan, seed, events) -> rows of lines."""
+    """Simulate clusters in a task: rows (plan, seed, events, variant) -> rows of lines."""
     for batch in batches:
         for row in batch.to_pylist():
-            yield from _cluster(row["plan"], row["seed"], row["events"])
+            yield from _cluster(**row)
 
 
-def _cluster(plan: str, seed: int, events: int) -> Iterator[pa.RecordBatch]:
-    trace, source = f"{plan}-{seed}-{events}", simulate_command(plan, seed, events)
-    lines = trace_lines(*cluster_trace(plan, seed, events))
+def _cluster(plan: str, seed: int, events: int, variant: str) -> Iterator[pa.RecordBatch]:
+    trace = "-".join(filter(None, (plan, variant, str(seed), str(events))))
+    source = simulate_command(plan, seed, events, variant)
+    lines = trace_lines(*cluster_trace(plan, seed, events, variant=variant))
     for rows in chunks(enumerate(lines), _LINES):
         seqs, texts = [seq for seq, _ in rows], [text for _, text in rows]
         columns = [[trace] * len(rows), seqs, texts, [source] * len(rows), [seq + 1 for seq in seqs]]

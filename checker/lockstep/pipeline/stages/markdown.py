@@ -36,11 +36,22 @@ def _lines(found: Report) -> Iterator[str]:
     failed = [(each["variant"], each["property"], f"{each['traces']:,}") for each in found.properties]
     yield from _tabled("Properties that fail", ("variant", "property", "traces"), failed)
     yield from _section("Traces that do not hold", [_failure(each) for each in found.failures])
+    yield from _section("Counterexamples", [_counterexample(each) for each in found.counterexamples])
+    yield from _section("SQL and the spec differ", [f"- {each}" for each in found.differing])
+    facts = [
+        (each["fact"], each["property"] or "-", f"{each['rows']:,}", f"{each['traces']:,}") for each in found.facts
+    ]
+    yield from _tabled("Facts", ("fact", "property", "rows", "traces"), facts)
     yield from _reached(found)
 
 
 def _failure(each: Mapping[str, Any]) -> str:
     return f"- `{each['trace']}` ({each['variant']}): {each['verdict']}: {each['reason']}\n  `{each['replay']}`"
+
+
+def _counterexample(each: Mapping[str, Any]) -> str:
+    counts = f"in {each['traces']:,} traces, {each['events']:,} events"
+    return f"- {each['signature']} ({each['variant']}): {counts}: {each['reason']}\n  `{each['replay']}`"
 
 
 def _reached(found: Report) -> Iterator[str]:

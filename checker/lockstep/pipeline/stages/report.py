@@ -14,7 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict, worst
+from lockstep.pipeline.stages.counterexamples import listed
 from lockstep.pipeline.stages.coverage import NOT_COUNTED
+from lockstep.pipeline.stages.facts import agreement
 from lockstep.pipeline.stages.floors import floor_record, judged, never_taken, summed
 from lockstep.pipeline.stages.gaps import gaps
 from lockstep.pipeline.store.store import Store
@@ -33,7 +35,9 @@ class Report:
     how many traces got each verdict (`verdicts`) and each that counts (`judged`); `properties` which properties fail in
     how many traces; `failures` the first of the traces that do not hold, with the command that replays each; `gaps`
     what is not there and should be; `dead_letters` how many there are, and the first; `coverage` what the traces reach,
-    by plan, `floors` whether it is enough, and `never_taken` the actions of the specs that no trace takes.
+    by plan, `floors` whether it is enough, and `never_taken` the actions of the specs that no trace takes; `facts` how
+    many of each there are, and `differing` the traces of which SQL and the spec say different things;
+    `counterexamples` one of each signature of violations, without its lines.
     """
 
     run: str
@@ -45,6 +49,9 @@ class Report:
     coverage: list[dict[str, Any]] = field(default_factory=list)
     floors: list[dict[str, Any]] = field(default_factory=list)
     never_taken: list[str] = field(default_factory=list)
+    facts: list[dict[str, Any]] = field(default_factory=list)
+    differing: list[str] = field(default_factory=list)
+    counterexamples: list[dict[str, Any]] = field(default_factory=list)
     dead_letters: dict[str, Any] = field(default_factory=lambda: {"count": 0, "first": []})
 
     @property
@@ -67,6 +74,11 @@ def report(spark: SparkSession, store: Store, run: str) -> Report:
     found.gaps = list(gaps(spark, store, run))
     _count_dead_letters(found, spark, store)
     _cover(found, spark, store, verdicts)
+    if store.batches("facts", run):
+        told = agreement(spark, store, run)
+        found.facts, found.differing = told.counts, told.differing
+    if store.batches("counterexamples", run):
+        found.counterexamples = listed(spark, store, run)
     found.verdict = _verdict(found)
     folder = store.place / "_reports" / f"run={run}"
     (folder / "report.json").write(found.as_json().encode() + b"\n")
@@ -134,6 +146,8 @@ def _verdict(found: Report) -> Verdict:
     parts += [Verdict(each["verdict"]) for each in found.floors]
     if found.gaps:
         parts.append(Verdict.INCONCLUSIVE)
+    if found.differing:
+        parts.append(Verdict.INTERNAL)
     if found.dead_letters["count"]:
         parts.append(Verdict.MALFORMED)
     return worst(parts)

@@ -27,7 +27,7 @@ def windows(
 ) -> None:
     """Write the states of traces that are longer than `every` events, one after every so many of them.
 
-    Batches of which they are there are not passed over again.
+    What was passed over so already is not again.
     Raises StageFailed where a batch cannot be finished.
     """
     lines = store.batches("lines", run)

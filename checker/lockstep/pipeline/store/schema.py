@@ -35,9 +35,9 @@ _VERDICTS = pa.schema(
 #: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
 #: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
 #: cluster of a plan with flaws may violate properties; `states` one a state at which a long trace is cut, the one after
-#: the line `seq`, with the SHA-256 of its bytes; `facts` one a thing that SQL finds in a trace; `reached` one a thing
-#: that a trace reaches; `counterexamples` one a signature of violations, with the lines of a short trace that has it;
-#: of what is reached `plan` is that of a simulated cluster.
+#: the line `seq`, with the SHA-256 of its bytes; `facts` one a thing that SQL finds in a trace; `counterexamples` one a
+#: signature of violations, with the lines of a short trace that has it; `reached` one a thing that a trace reaches,
+#: `plan` that of a simulated cluster, with its variant if that is not the plan's own.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {
         "lines": pa.schema(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lockstep.systems.simulated import Reference, Simulation
-from raftref.dledger.switches import FINE, REPAIRED, VOTES
+from raftref.dledger.switches import FINE, PUBLISHED, REPAIRED, VOTES
 
 if TYPE_CHECKING:
     from raftref.dledger.simulation import FaultPlan, Schedule
@@ -64,6 +64,9 @@ PLANS: dict[str, dict[str, Any]] = {
     "commit_past_end": {"nodes": 3, **_LATE, "switches": _flaws("LateTruncate", "CommitPastEnd")},
 }
 
+#: What replaces the switches of a plan.
+_VARIANTS = {"published": {"switches": PUBLISHED.constants()}, "repaired": {"switches": REPAIRED.constants()}}
+
 #: The plans that `verify` runs. Each cluster must be a behaviour of the spec.
 VERIFIED = ("ordered", "five", "published", "fine", "votes")
 
@@ -81,6 +84,6 @@ def _simulation() -> Simulation[FaultPlan, Schedule]:
     return Simulation(FaultPlan.from_dict, load_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster))
 
 
-REFERENCE = Reference("DLedger", PLANS, _simulation)
+REFERENCE = Reference("DLedger", PLANS, _simulation, _VARIANTS)
 fault_plan = REFERENCE.fault_plan
 SIMULATOR = REFERENCE.simulator(VERIFIED, FLAWED, KEPT)

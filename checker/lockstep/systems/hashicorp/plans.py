@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lockstep.systems.simulated import Reference, Simulation
-from raftref.hashicorp.switches import ALL_FEATURES, Feature
+from raftref.hashicorp.switches import ALL_FEATURES, IN_V173, Feature
 
 if TYPE_CHECKING:
     from raftref.hashicorp.simulation import FaultPlan, Schedule
@@ -49,6 +49,9 @@ PLANS: dict[str, dict[str, Any]] = {
     "raft_whole_published": {**_ALL},
 }
 
+#: What replaces the flaws of a plan.
+_VARIANTS: dict[str, dict[str, Any]] = {"published": {"flaws": sorted(map(str, IN_V173))}, "repaired": _REPAIRED}
+
 #: The plans that `verify` runs. Each cluster must be a behaviour of the spec.
 VERIFIED = ("raft", "raft_whole_published")
 
@@ -66,6 +69,6 @@ def _simulation() -> Simulation[FaultPlan, Schedule]:
     return Simulation(FaultPlan.from_dict, load_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster))
 
 
-REFERENCE = Reference("HashicorpRaft", PLANS, _simulation)
+REFERENCE = Reference("HashicorpRaft", PLANS, _simulation, _VARIANTS)
 fault_plan = REFERENCE.fault_plan
 SIMULATOR = REFERENCE.simulator(VERIFIED, FLAWED, KEPT)
