@@ -70,7 +70,7 @@ def test_a_watch_puts_the_verdicts_of_check_into_its_table(tmp_path: Path) -> No
     bad = tmp_path / "bad.trace.ndjson"
     bad.write_bytes(good.read_bytes().replace(b'"ledgerEndIndex":0', b'"ledgerEndIndex":7', 1))
     (tmp_path / "cut.trace.ndjson").write_bytes(good.read_bytes()[:-1])
-    store = Store(tmp_path / ".lockstep", "as-recorded")
+    store = Store(tmp_path / ".lockstep", "told")
     told: list[Told] = []
     options = Options(tmp_path, {}, every=0.1, idle_seconds=0.0, master="local[2]")
     with store.opened({}):

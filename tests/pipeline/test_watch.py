@@ -105,7 +105,7 @@ def _hear() -> None:
 
 
 def rows(folder: Path) -> list[Told]:
-    return list(Store(folder / ".lockstep", "as-recorded").rows())
+    return list(Store(folder / ".lockstep", "told").rows())
 
 
 def assert_told_as_check_does(folder: Path, whole: Path) -> None:

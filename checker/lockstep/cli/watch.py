@@ -140,7 +140,7 @@ def command(
     )
     if webhook is not None:
         checked_url(webhook)
-    kept = Store((store or folder / ".lockstep").absolute(), held.name or "as-recorded")
+    kept = Store((store or folder / ".lockstep").absolute(), held.name or "told")
     with kept.opened({"folder": str(folder.absolute()), "switches": sorted(words)}):
         hook = None if webhook is None else Webhook(webhook, kept.folder, _warn)
         watch = Watch(options, kept, _teller(form), _replay(held.options), progress)
