@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -15,6 +16,10 @@ from pyspark.sql import SparkSession
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.spark.check import check_with_spark
 from lockstep.jobs.spark.session import SparkStartError, spark_session
+from lockstep.pipeline.watch.run import Options, Watch
+from lockstep.pipeline.watch.table import Store
+from lockstep.pipeline.watch.told import Told
+from lockstep.systems.judge import check
 from lockstep.systems.traces import write_cluster
 
 
@@ -57,6 +62,25 @@ def test_a_session_ends_with_the_error_of_its_block_and_the_next_one_starts() ->
 def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:
     with pytest.raises(SparkStartError, match="nowhere"), spark_session("nowhere"):
         pass
+
+
+@pytest.mark.nightly
+def test_a_watch_puts_the_verdicts_of_check_into_its_table(tmp_path: Path) -> None:
+    good = write_cluster(tmp_path, "ordered", 1, 30)
+    bad = tmp_path / "bad.trace.ndjson"
+    bad.write_bytes(good.read_bytes().replace(b'"ledgerEndIndex":0', b'"ledgerEndIndex":7', 1))
+    (tmp_path / "cut.trace.ndjson").write_bytes(good.read_bytes()[:-1])
+    store = Store(tmp_path / ".lockstep", "told")
+    told: list[Told] = []
+    options = Options(tmp_path, {}, every=0.1, idle_seconds=0.0, master="local[2]")
+    with store.opened({}):
+        watch = Watch(options, store, told.append, "lockstep check {}".format)
+        assert watch.run() is Verdict.MALFORMED
+    kept = {row.trace: replace(row.result, seconds=0.0) for row in store.rows()}
+    assert kept == {path.name: replace(check(path), seconds=0.0) for path in (good, bad)}
+    assert {(row.trace, row.verdict) for row in told} - {(each, str(kept[each].verdict)) for each in kept} == {
+        ("cut.trace.ndjson", "malformed")
+    }
 
 
 @pytest.mark.nightly

@@ -41,6 +41,7 @@ COMMANDS = {
     "tamper": ("traces.tamper:command", "Change a trace and count what the check notices."),
     "verify": ("verify:command", "Run the main job: all of the checks."),
     "view": ("traces.view:command", "Write a page to step through a trace."),
+    "watch": ("watch:command", "Check traces while they are written."),
 }
 
 

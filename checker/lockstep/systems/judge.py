@@ -23,6 +23,7 @@ from lockstep.systems.own.logs import OwnLogs
 from lockstep.systems.own.subject import own_subject
 from lockstep.systems.own.traces import check_own, not_checked
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
+from lockstep.systems.system import System
 from lockstep.tla.loading.project import parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Header, Trace, TraceError
@@ -99,7 +100,7 @@ def judge_known(
                 found = check_with_tlc(trace, held, timeout_seconds=tlc.timeout, jar=tlc.jar)
         except Exception as error:
             return failure(error, source)
-        found.notes.extend(_notes(header, spec_hash(system), source))
+        found.notes.extend(notes_on(header, system, source))
         return found
 
     return judge
@@ -119,11 +120,13 @@ def _exported(
     system = system_of(header, source)
     spec = compiled(system, header, source, switches, jar)
     found = check_states(behaviour, spec, system.interface(spec), deadline)
-    found.notes.extend(_notes(header, spec_hash(system), source))
+    found.notes.extend(notes_on(header, system, source))
     return found
 
 
-def _notes(header: Header, here: str, source: str) -> Iterator[str]:
+def notes_on(header: Header, system: System, source: str) -> Iterator[str]:
+    """Yield a note where a trace was written with another version of its system's spec than it is checked against."""
+    here = spec_hash(system) if header.spec_hash else ""
     if header.spec_hash and header.spec_hash != here:
         told = f"written with the spec {header.spec_hash[:12]}, checked against {here[:12]}"
         yield f"{source}:1: {OTHER_SPEC} note: {told}"

@@ -1,0 +1,1 @@
+"""`lockstep watch`: Structured Streaming checks traces while they are written."""

@@ -1,0 +1,118 @@
+"""The files of a folder that have traces: what is there now, and their bytes, compressed or not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from lockstep.logs.reading.rotation import place_of
+
+SUFFIX = ".trace.ndjson"
+
+#: How compressed files end, and how pyarrow names what unpacks them.
+_PACKED = {".gz": "gzip", ".zst": "zstd"}
+
+#: So much of a file is held at once.
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file as it is found: its path in the folder, the series it is of, and its place in that, the oldest first."""
+
+    path: str
+    series: str
+    place: tuple[int, ...]
+    dev: int
+    ino: int
+    size: int
+    changed: int
+    packed: bool
+
+    @property
+    def is_rotated(self) -> bool:
+        """Whether its name is one that rotation gives, so that it may be a copy of another file."""
+        return self.packed or self.path != self.series
+
+
+def seen_files(folder: Path) -> list[Seen]:
+    """List the files of a folder, and of the folders in it, that are a trace or a part of one.
+
+    Hidden ones are passed over, and so are those whose names are not UTF-8. A folder that cannot be listed, or a file
+    that goes meanwhile, is as good as not there.
+    """
+    found = []
+    pending = [""]
+    while pending:
+        within = pending.pop()
+        try:
+            entries = list(os.scandir(folder / within))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name.startswith(".") or not _is_text(entry.name):
+                continue
+            path = f"{within}{entry.name}"
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(f"{path}/")
+                elif (seen := _seen(path, within, entry)) is not None:
+                    found.append(seen)
+            except OSError:
+                continue
+    return sorted(found, key=lambda each: (each.series, each.place, each.packed))
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether a name is UTF-8, as Spark's tables need it."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _seen(path: str, within: str, entry: os.DirEntry[str]) -> Seen | None:
+    if SUFFIX not in entry.name or not entry.is_file():
+        return None
+    bare, packed = entry.name, False
+    for ending in _PACKED:
+        if bare.endswith(ending):
+            bare, packed = bare.removesuffix(ending), True
+    base, place = place_of(bare)
+    if not base.endswith(SUFFIX):
+        return None
+    about = entry.stat()
+    return Seen(path, f"{within}{base}", place, about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, packed)
+
+
+def opened_bytes(path: Path, packed: bool) -> BinaryIO:
+    """Open a file, unpacked if it is compressed; raises OSError."""
+    if not packed:
+        return path.open("rb")
+    import pyarrow as pa  # slow to import, and there is seldom one
+
+    return cast(BinaryIO, pa.input_stream(str(path), compression=_PACKED[path.suffix]))
+
+
+def bytes_between(path: Path, packed: bool, begin: int, end: int) -> bytes:
+    """Return the bytes of a file from `begin` up to `end`, or to where it ends; raises OSError."""
+    with opened_bytes(path, packed) as file:
+        if packed:
+            left = begin
+            while left and (passed := len(file.read(min(left, _CHUNK_BYTES)))):
+                left -= passed
+        else:
+            file.seek(begin)
+        return bytes(file.read(end - begin))
+
+
+def chunks(path: Path, packed: bool, size: int) -> Iterator[bytes]:
+    """Yield the first `size` bytes of a file, in parts; raises OSError."""
+    with opened_bytes(path, packed) as file:
+        while size and (data := bytes(file.read(min(size, _CHUNK_BYTES)))):
+            size -= len(data)
+            yield data

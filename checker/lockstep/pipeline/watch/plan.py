@@ -1,0 +1,350 @@
+"""What the next batch reads: which files have grown, were renamed, copied, compressed, truncated or removed.
+
+No line is lost or read twice over a rotation. A file that is renamed keeps its inode. One that is copied and then
+truncated (`copytruncate`), or compressed and then removed, is found again by its checksum: the copy is read on from
+where the file was left. What cannot be found again is told of, and never a pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from lockstep.pipeline.watch.files import Seen, bytes_between, chunks, seen_files
+from lockstep.pipeline.watch.offset import HEAD_BYTES, File, Offset, Piece, Said, Series, crc_of, trace_name
+from lockstep.trace.json_lines import MAX_LINE_BYTES, TraceError
+
+#: A batch reads so much at most, and of one file so much; a longer line is read whole.
+BATCH_BYTES, PIECE_BYTES = 8 << 20, 2 << 20
+
+
+_GONE = "is gone"
+
+#: How the header of a trace begins where it is written as this program writes it.
+_HEADER_BEGINS = b'{"kind":"header"'
+
+
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """The end of a file that is no complete line: what a check of the file would meet after its last line."""
+
+    trace: str
+    series: str
+    path: str
+    begin: int
+    line: int
+
+
+@dataclass(slots=True)
+class Planner:
+    """Plans one batch after the other from what is there; `patience` is how many seconds it waits for what is missing.
+
+    `shown` is how messages name the folder; `met` is told the first line of each trace. After each plan `torn` has the
+    ends of files that are no complete lines, and the files without any line; `behind` tells whether there was more to
+    read than a batch takes, and `waiting` whether something is looked for once more.
+    """
+
+    folder: Path
+    patience: float
+    shown: str
+    met: Callable[[bytes, str], None] = lambda _line, _source: None
+    clock: Callable[[], float] = time.time
+    torn: list[Torn] = field(default_factory=list)
+    behind: bool = False
+    waiting: bool = False
+    _since: dict[tuple[str, str], float] = field(default_factory=dict)
+    _heads: dict[tuple[int, int, int, int, int], int | None] = field(default_factory=dict)
+    _sizes: dict[str, int] = field(default_factory=dict)
+
+    def next(self, start: Offset, due: Sequence[str] = ()) -> Offset:
+        """Return the offset after the next batch, or `start` itself where there is nothing to do.
+
+        Arguments: `due`, traces that have waited long enough for events that are missing.
+        """
+        after = start.following()
+        self.torn, self.behind, self.waiting = [], False, False
+        seen = seen_files(self.folder)
+        there = self._match(after, seen)
+        self._read(after, there)
+        if not after.has_work and not self.behind:
+            now = int(self.clock() * 1000)
+            after.said += [Said(trace, "tick", at=now) for trace in due]
+        return after if after.has_work else start
+
+    # ---- Which file is which ----
+
+    def _match(self, after: Offset, seen: Sequence[Seen]) -> dict[str, Seen]:
+        """Find the known files again, drop those that are gone, take in the new ones; return what is there by file."""
+        there, absent = self._found_again(after, {(each.dev, each.ino): each for each in seen})
+        taken = {(each.dev, each.ino) for each in there.values()}
+        fresh = [each for each in seen if (each.dev, each.ino) not in taken]
+        fresh = [each for each in fresh if not self._is_copy(each, after, there, absent)]
+        absent = {name: why for name, why in absent.items() if not self._is_given_up(after, name, why, fresh)}
+        # Of a series with a file that may still be found nothing is read: its lines might come before.
+        unsure = {
+            after.files[name].series
+            for name, why in absent.items()
+            if not (why == _GONE and self._is_old_and_read(after, name))
+        }
+        there = {name: each for name, each in there.items() if each.series not in unsure}
+        for each in fresh:
+            if each.series not in unsure and self._can_be_new(each, after, absent):
+                name = f"{after.next_file}"
+                after.next_file += 1
+                after.files[name] = File(each.path, each.series, each.dev, each.ino, each.packed)
+                there[name] = each
+        return there
+
+    def _found_again(
+        self, after: Offset, by_inode: Mapping[tuple[int, int], Seen]
+    ) -> tuple[dict[str, Seen], dict[str, str]]:
+        """Return which known files are where they were, or renamed, and why each other one is not."""
+        there: dict[str, Seen] = {}
+        absent: dict[str, str] = {}
+        for name, file in list(after.files.items()):
+            found = by_inode.get((file.dev, file.ino))
+            why = _GONE if found is None else self._not_the_same(file, found)
+            if why is None and found is not None:
+                there[name] = found
+                file.path = found.path
+                self._sizes[name] = found.size
+                self._since.pop(("absent", name), None)
+            elif file.bytes:
+                absent[name] = why or ""
+            else:  # nothing is known that it could be found again by, and nothing was read
+                del after.files[name]
+        return there, absent
+
+    def _is_given_up(self, after: Offset, name: str, why: str, fresh: Sequence[Seen]) -> bool:
+        """Drop a file that was looked for long enough; tell whether that is so."""
+        # A copy, or what it is renamed to, would be there already: it is looked for once more.
+        is_replaced = why.startswith("shrank") or any(each.path == after.files[name].path for each in fresh)
+        if not self._has_waited(("absent", name), min(self.patience, 1.0) if is_replaced else None):
+            return False
+        self._drop(after, name, why)
+        return True
+
+    def _not_the_same(self, file: File, found: Seen) -> str | None:
+        """Say why what has a file's inode is another file, or None."""
+        if file.packed != found.packed or file.series != found.series:
+            return _GONE
+        if file.packed:
+            return None
+        if found.size < file.bytes:
+            return f"shrank from {file.bytes:,} bytes or more to {found.size:,}"
+        head = self._head(found, file.head_bytes)
+        return None if head == file.head else "shrank, and was written anew"
+
+    def _head(self, found: Seen, size: int) -> int | None:
+        """Return the checksum of a file's first bytes, None where they cannot be read."""
+        key = found.dev, found.ino, found.size, found.changed, size
+        if key not in self._heads:
+            if len(self._heads) > 100_000:
+                self._heads.clear()
+            self._heads[key] = self._crc(found, size)
+        return self._heads[key]
+
+    def _crc(self, found: Seen, size: int) -> int | None:
+        crc, length = 0, 0
+        try:
+            for data in chunks(self.folder / found.path, found.packed, size):
+                crc, length = crc_of(data, crc), length + len(data)
+        except OSError:
+            return None
+        return crc if length == size else None
+
+    def _is_copy(self, found: Seen, after: Offset, there: dict[str, Seen], absent: dict[str, str]) -> bool:
+        """Tell whether a file is, or may become, a copy of one that is known; where that is gone it takes its place."""
+        if not found.is_rotated:
+            return False
+        alike = [
+            name
+            for name, file in after.files.items()
+            if file.series == found.series and file.bytes and self._head(found, file.head_bytes) == file.head
+        ]
+        for name in sorted(alike, key=lambda name: -after.files[name].bytes):
+            file = after.files[name]
+            if name in absent and self._crc(found, file.bytes) == file.crc:
+                file.path, file.dev, file.ino, file.packed = found.path, found.dev, found.ino, found.packed
+                there[name] = found
+                self._sizes[name] = found.size
+                del absent[name]
+                return True
+        return bool(alike)
+
+    def _can_be_new(self, found: Seen, after: Offset, absent: dict[str, str]) -> bool:
+        """Tell whether an unknown file can be read from its begin: not where it is not known yet what it is."""
+        if found.is_rotated and any(after.files[name].series == found.series for name in absent):
+            return False
+        if found.packed and self._head(found, 1) is None and found.size:
+            return self._has_waited(("packed", found.path))
+        return True
+
+    def _has_waited(self, what: tuple[str, str], seconds: float | None = None) -> bool:
+        now = self.clock()
+        over = now - self._since.setdefault(what, now) >= (self.patience if seconds is None else seconds)
+        self.waiting |= not over
+        return over
+
+    def _drop(self, after: Offset, name: str, why: str) -> None:
+        """Forget a file, and tell its trace of it unless it was an older part that had been read to its end."""
+        is_read = self._is_old_and_read(after, name)
+        file = after.files.pop(name)
+        if file.trace and not file.done and not is_read:
+            after.said.append(Said(file.trace, "lost", f"{self._named(file.path)}: the file {why}"))
+
+    def _named(self, path: str) -> str:
+        return str(Path(self.shown) / path)
+
+    def _is_old_and_read(self, after: Offset, name: str) -> bool:
+        """Tell whether a file was read to its end when it was last seen, and its trace goes on in a newer one."""
+        file = after.files[name]
+        others = [each.trace for other, each in after.files.items() if other != name and each.series == file.series]
+        return file.trace in others and (file.done or self._sizes.get(name) == file.bytes)
+
+    # ---- What is new in them ----
+
+    def _read(self, after: Offset, there: dict[str, Seen]) -> None:
+        left = BATCH_BYTES
+        by_series: dict[str, list[str]] = {}
+        for name in sorted(there, key=lambda name: (there[name].series, there[name].place)):
+            by_series.setdefault(there[name].series, []).append(name)
+        for names in by_series.values():
+            has_begun = False
+            for name in names:
+                if left <= 0:
+                    self.behind = True
+                    return
+                file, found = after.files[name], there[name]
+                if file.done or (not file.packed and found.size == file.bytes and file.trace):
+                    continue
+                before = len(after.pieces)
+                was_new = not file.trace
+                goes_on = self._read_file(after, name, found, min(left, PIECE_BYTES), has_begun)
+                has_begun |= was_new and bool(file.trace)
+                left -= sum(piece.end - piece.begin for piece in after.pieces[before:])
+                if not goes_on:
+                    break
+
+    def _read_file(self, after: Offset, name: str, found: Seen, most: int, has_begun: bool) -> bool:
+        """Plan what is new in one file; return whether the next file of its series may be read."""
+        file = after.files[name]
+        series = after.series.setdefault(file.series, Series())
+        try:
+            data = self._complete(file, found, most)
+        except OSError as error:
+            return self._unreadable(after, name, error)
+        end = data.rfind(b"\n") + 1
+        if not end:
+            return self._without_line(after, name, found, data)
+        self._since.pop(("torn", name), None)
+        if not file.trace:
+            if has_begun:  # one more in a batch is enough
+                self.behind = True
+                return False
+            self._begin(after, file, series, data[: data.index(b"\n") + 1])
+        self._take(after, file, found, data[:end])
+        if len(data) >= most:
+            self.behind = True
+            return False
+        file.done = file.packed and end == len(data)
+        if end < len(data):
+            self._note_torn(after, file, found, data[end:])
+            return self._torn_is_over(after, name, found)
+        return True
+
+    def _take(self, after: Offset, file: File, found: Seen, data: bytes) -> None:
+        """Plan to read complete lines, which are the next of a file."""
+        series = after.series[file.series]
+        begin, end, crc = file.bytes, file.bytes + len(data), crc_of(data, file.crc)
+        after.pieces.append(
+            Piece(
+                trace=file.trace,
+                line=series.lines + 1,
+                path=found.path,
+                series=file.series,
+                dev=found.dev,
+                ino=found.ino,
+                packed=file.packed,
+                begin=begin,
+                end=end,
+                crc=file.crc,
+                crc_after=crc,
+            )
+        )
+        if file.head_bytes == begin < HEAD_BYTES:
+            more = data[: HEAD_BYTES - begin]
+            file.head, file.head_bytes = crc_of(more, file.head), begin + len(more)
+        file.bytes, file.crc, series.lines = end, crc, series.lines + data.count(b"\n")
+
+    def _complete(self, file: File, found: Seen, most: int) -> bytes:
+        """Return the bytes that are new, as many as `most`, but a line at least if there is one."""
+        path = self.folder / found.path
+        data = bytes_between(path, file.packed, file.bytes, file.bytes + most)
+        if len(data) == most and b"\n" not in data:
+            data = bytes_between(path, file.packed, file.bytes, file.bytes + MAX_LINE_BYTES + 1)
+        return data
+
+    def _begin(self, after: Offset, file: File, series: Series, line: bytes) -> None:
+        """Decide which trace a file's first line is of: a header begins another one."""
+        if not series.traces or (_is_header(line) and series.lines):
+            if series.traces:
+                ended = trace_name(file.series, series.traces)
+                after.said.append(Said(ended, "cut", self._named(file.path)))
+            series.traces, series.lines = series.traces + 1, 0
+        file.trace = trace_name(file.series, series.traces)
+        if not series.lines:
+            self.met(line, self._named(file.trace))
+
+    def _without_line(self, after: Offset, name: str, found: Seen, data: bytes) -> bool:
+        """Look at a file with no complete line that is new; return whether the next file of the series may be read."""
+        file = after.files[name]
+        if len(data) > MAX_LINE_BYTES:
+            self._fault(after, name, f"a line of more than {MAX_LINE_BYTES:,} bytes")
+            return False
+        if data or not file.trace:
+            self._note_torn(after, file, found, data)
+        return not data or self._torn_is_over(after, name, found)
+
+    def _note_torn(self, after: Offset, file: File, found: Seen, data: bytes) -> None:
+        """Note the end of a file; of one without a line it is guessed whether a trace begins there."""
+        series = after.series[file.series]
+        begins = not series.traces or (not file.trace and data.startswith(_HEADER_BEGINS))
+        if data or begins:
+            trace = file.trace or trace_name(file.series, series.traces + begins)
+            self.torn.append(Torn(trace, file.series, found.path, file.bytes, 0 if begins else series.lines))
+
+    def _torn_is_over(self, after: Offset, name: str, found: Seen) -> bool:
+        """Tell whether the end of an older file will not be completed any more, and say so to its trace."""
+        if found.path == found.series or not self._has_waited(("torn", name)):
+            return False
+        self._fault(after, name, "the file is truncated: this line does not end")
+        return True
+
+    def _unreadable(self, after: Offset, name: str, error: OSError) -> bool:
+        if self._has_waited(("unreadable", name)):
+            self._fault(after, name, f"cannot be read: {error.strerror or error}")
+        return False
+
+    def _fault(self, after: Offset, name: str, problem: str) -> None:
+        file = after.files[name]
+        series = after.series[file.series]
+        file.done = True
+        if not file.trace:
+            series.traces, series.lines = series.traces + 1, 0
+            file.trace = trace_name(file.series, series.traces)
+        after.said.append(
+            Said(file.trace, "fault", str(TraceError(self._named(file.trace), series.lines + 1, problem)))
+        )
+
+
+def _is_header(line: bytes) -> bool:
+    try:
+        tree = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return isinstance(tree, dict) and tree.get("kind") == "header"

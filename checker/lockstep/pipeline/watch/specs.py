@@ -1,0 +1,94 @@
+"""Compiled specs in the store, each under the hash of what decides it: compiled once, on the driver, read by tasks."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from lockstep.base.verdict import Verdict
+from lockstep.base.whole_files import writing_whole
+from lockstep.conformance.check import TraceVerdict, failure
+from lockstep.systems.opening import opened
+from lockstep.systems.specs import Switches, spec_hash, spec_key, system_of, trace_spec
+from lockstep.tla.spec import Spec
+from lockstep.trace.format import Header, TraceError
+
+
+class _Kept(msgspec.Struct):
+    """What became of compiling a spec: its source, or the verdict on the traces that need it."""
+
+    source: str = ""
+    verdict: str = ""
+    reason: str = ""
+    line: int = 0
+
+
+class NoSpecError(Exception):
+    """A spec cannot be had; `found` is the verdict on the trace that needs it."""
+
+    def __init__(self, found: TraceVerdict) -> None:
+        """Carry the verdict."""
+        super().__init__(found.reason)
+        self.found = found
+
+
+class Specs:
+    """The specs of a store, for traces whose constants `switches` replace."""
+
+    def __init__(self, store: Path, switches: Switches) -> None:
+        """Take a store; its folder of specs is made when the first is compiled."""
+        self._folder, self.switches = store / "specs", switches
+        self._met: dict[str, Spec] = {}
+        self._digests: dict[str, str] = {}
+
+    def hash_of(self, header: Header, source: str) -> str:
+        """Return the hash of what decides the spec of a trace; raises TraceError where its header is refused."""
+        system = system_of(header, source)
+        key = (spec_key(header, source, self.switches), spec_hash(system))
+        return hashlib.sha256(repr(key).encode()).hexdigest()
+
+    def compile(self, line: bytes, source: str) -> None:
+        """Compile the spec that the trace with this first line needs, if it is not there; what fails is kept too."""
+        try:
+            header = opened([line], source).header
+            name = self.hash_of(header, source)
+        except Exception:  # Whoever checks the trace meets it again, and tells of it.
+            return
+        path = self._folder / name
+        if not self._is_there(path):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with writing_whole(path) as file:
+                file.write(msgspec.json.encode(self._compiled(header, source)))
+
+    def _is_there(self, path: Path) -> bool:
+        """Tell whether a spec was compiled; what failed is tried again, as a tool may have been missing."""
+        try:
+            return bool(msgspec.json.decode(path.read_bytes(), type=_Kept).source)
+        except (OSError, msgspec.MsgspecError):
+            return False
+
+    def _compiled(self, header: Header, source: str) -> _Kept:
+        try:
+            return _Kept(trace_spec(header, source, self.switches).source)
+        except TraceError as error:
+            return _Kept(verdict=str(failure(error, source).verdict), reason=error.problem, line=error.line)
+        except Exception as error:  # The traces that need this spec get it as their verdict, the others go on.
+            found = failure(error, source)
+            return _Kept(verdict=str(found.verdict), reason=found.reason)
+
+    def digest(self, name: str) -> str:
+        """Return the SHA-256 of the text of a spec that was got, "" of any other."""
+        return self._digests.get(name, "")
+
+    def get(self, name: str, source: str) -> Spec:
+        """Return a spec by its hash; raises NoSpecError where compiling it failed, OSError where it is not there."""
+        if name not in self._met:
+            kept = msgspec.json.decode((self._folder / name).read_bytes(), type=_Kept)
+            if not kept.source:
+                at = f"{source}:{kept.line}: " if kept.line else ""
+                raise NoSpecError(TraceVerdict(source, Verdict(kept.verdict), f"{at}{kept.reason}"))
+            self._met[name] = Spec.from_source(kept.source)
+            self._digests[name] = hashlib.sha256(kept.source.encode()).hexdigest()
+        return self._met[name]

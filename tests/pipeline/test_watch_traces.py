@@ -1,0 +1,307 @@
+"""A trace that is checked batch by batch gets the verdict of `check`, whatever its batches are."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.paths import traces_dir
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict
+from lockstep.pipeline.watch.specs import Specs
+from lockstep.pipeline.watch.under_way import Limits, Row, UnderWay
+from lockstep.systems.judge import check
+from lockstep.systems.traces import import_trace, write_cluster
+from watched_traces import Watched
+
+FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
+
+
+@pytest.fixture(scope="module")
+def figure8(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("figure8") / "figure8.trace.ndjson"
+    import_trace(FIGURE_8, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_cluster(tmp_path_factory.mktemp("cluster"), "ordered", 1, 60)
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def untimed(found: TraceVerdict) -> TraceVerdict:
+    return replace(found, seconds=0.0)
+
+
+def in_batches(path: Path, store: Path, lines: list[bytes], sizes: list[int]) -> Watched:
+    watched = Watched(path, store)
+    rest = list(lines)
+    for size in sizes:
+        watched.take(rest[:size])
+        rest = rest[size:]
+    if rest:
+        watched.take(rest)
+    return watched
+
+
+# ---- The verdict of check ----
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 20))])
+def test_any_batches_lead_to_the_verdict_of_one_check(figure8: Path, tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    lines = lines_of(figure8)
+    watched = in_batches(figure8, tmp_path, lines, [rng.randrange(1, 90) for _ in range(30)])
+    assert untimed(watched.verdict) == untimed(check(figure8))
+    assert [row.settled for row in watched.told].count(True) == 1
+    assert len(watched.told) > 1
+
+
+def test_each_violation_is_told_in_the_batch_that_has_its_line_and_once(figure8: Path, tmp_path: Path) -> None:
+    expected = check(figure8).findings
+    assert len({each.line for each in expected}) > 3
+    watched = Watched(figure8, tmp_path)
+    lines = lines_of(figure8)
+    for begin in range(0, len(lines), 6):
+        before = len(watched.told)
+        watched.take(lines[begin : begin + 6])
+        new = [each for row in watched.told[before:] for each in row.result.findings]
+        assert new == [each for each in expected if begin < each.line <= begin + 6]
+    ids = [record["id"] for row in watched.told for record in row.records()]
+    assert len(ids) == len(set(ids)) == len(expected)
+
+
+def test_a_trace_that_leaves_the_spec_is_settled_there(figure8: Path, tmp_path: Path) -> None:
+    lines = lines_of(figure8)
+    repaired: dict[str, object] = {"repaired": True}
+    watched = Watched(figure8, tmp_path, switches=dict(repaired))
+    for begin in range(0, len(lines), 50):
+        watched.take(lines[begin : begin + 50])
+    assert untimed(watched.verdict) == untimed(check(figure8, switches={"repaired": True}))
+    assert [row.settled for row in watched.told] == [True]
+    assert watched.way.state == b""
+
+
+def test_what_is_malformed_has_the_words_of_check(cluster: Path, tmp_path: Path) -> None:
+    lines = lines_of(cluster)
+    cases = {
+        "json": [*lines[:5], b"{]\n", *lines[5:]],
+        "empty line": [*lines[:5], b"\n", *lines[5:]],
+        "second header": [*lines[:5], lines[0], *lines[5:]],
+        "node": [*lines[:5], lines[5].replace(b'"node":"n', b'"node":"x'), *lines[6:]],
+        "argument": [*lines[:2], lines[2].replace(b'"seq"', b'"more":1,"seq"'), *lines[3:]],
+        "twice": [*lines[:5], lines[4], *lines[5:]],
+        "count": [*lines[:5], *lines[-1:]],
+        "behind": [*lines, lines[3]],
+        "header": [lines[0].replace(b"lockstep-trace/1", b"lockstep-trace/9"), *lines[1:]],
+        "constant": [lines[0].replace(b'"Fifo":true', b'"Fifo":7'), *lines[1:]],
+        "no header": lines[1:],
+        "bare": [lines[0], b'{"kind":"end","events":0}\n'],
+    }
+    for name, damaged in cases.items():
+        path = tmp_path / f"{name}.trace.ndjson"
+        path.write_bytes(b"".join(damaged))
+        expected = untimed(check(path))
+        assert expected.verdict in (Verdict.MALFORMED, Verdict.INCONCLUSIVE)
+        for sizes in ([], [1, 2, 2, 1]):
+            watched = in_batches(path, tmp_path, damaged, sizes)
+            assert watched.told, name
+            assert untimed(watched.verdict) == expected, name
+
+
+def test_a_trace_that_goes_on_behind_its_end_was_a_pass_and_is_malformed(cluster: Path, tmp_path: Path) -> None:
+    watched = Watched(cluster, tmp_path)
+    watched.take(lines_of(cluster))
+    watched.take(lines_of(cluster)[3:4])
+    assert [row.verdict for row in watched.told] == ["holds", "malformed"]
+    assert watched.told[-1].reason.endswith("there is more after the end line")
+
+
+@pytest.mark.parametrize("cut", [0, 10, -30, -1])
+def test_a_trace_without_its_end_is_what_check_says_of_it(cluster: Path, tmp_path: Path, cut: int) -> None:
+    data = cluster.read_bytes()[:cut]
+    path = tmp_path / "cut.trace.ndjson"
+    path.write_bytes(data)
+    whole, _, torn = data.rpartition(b"\n")
+    watched = Watched(path, tmp_path)
+    watched.take([each + b"\n" for each in whole.split(b"\n")] if whole else [])
+    watched.finish(torn)
+    assert untimed(watched.verdict) == untimed(check(path))
+    assert watched.verdict.verdict is Verdict.MALFORMED
+
+
+# ---- Order ----
+
+
+def shuffled(lines: list[bytes], rng: random.Random, within: int) -> list[bytes]:
+    """The lines of a trace with each event at most `within` places from its own; header and end stay."""
+    events = sorted(enumerate(lines[1:-1]), key=lambda each: each[0] + rng.uniform(0, within))
+    return [lines[0], *(line for _, line in events), lines[-1]]
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 20))])
+def test_events_out_of_order_wait_for_those_before_them(cluster: Path, tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    lines = shuffled(lines_of(cluster), rng, 8)
+    seqs = [json.loads(line)["seq"] for line in lines[1:-1]]
+    assert seqs != sorted(seqs)
+    watched = in_batches(cluster, tmp_path, lines, [rng.randrange(1, 9) for _ in range(20)])
+    found, expected = watched.verdict, check(cluster)
+    assert (found.verdict, found.events, found.steps, found.observed) == (
+        Verdict.HOLDS,
+        expected.events,
+        expected.steps,
+        expected.observed,
+    )
+
+
+def test_a_violation_behind_a_gap_is_found_once_the_gap_closes(figure8: Path, tmp_path: Path) -> None:
+    lines = lines_of(figure8)
+    first = check(figure8).findings[0].line
+    watched = Watched(figure8, tmp_path)
+    watched.take([*lines[:100], *lines[101:first]])
+    assert watched.told == []
+    assert watched.due > 0
+    assert len(watched.way.waiting) == first - 101
+    watched.take([lines[100]])
+    assert [row.verdict for row in watched.told] == ["violated"]
+    assert watched.due == 0
+    assert watched.told[0].result.findings[0].line == first - 1  # the line that has it, not where it belongs
+
+
+def test_a_gap_that_does_not_close_is_inconclusive_and_never_a_pass(cluster: Path, tmp_path: Path) -> None:
+    lines = lines_of(cluster)
+    watched = Watched(cluster, tmp_path, Limits(patience=5.0))
+    watched.take([*lines[:10], *lines[11:20]])
+    since = watched.way.since
+    watched.take([], Row("tick", since + 4_999, b""))
+    assert watched.told == []
+    watched.take([], Row("tick", since + 5_000, b""))
+    assert [(row.verdict, row.settled) for row in watched.told] == [("inconclusive", True)]
+    assert watched.told[0].reason == (
+        "the event with `seq` 10 never came; line 11 has `seq` 11, and 9 events wait: waited 5 s"
+    )
+    watched.take([*lines[10:11], *lines[20:]])  # too late: it is settled
+    assert len(watched.told) == 1
+
+
+def test_a_gap_at_the_end_of_a_run_is_inconclusive(cluster: Path, tmp_path: Path) -> None:
+    lines = lines_of(cluster)
+    watched = Watched(cluster, tmp_path)
+    watched.take([*lines[:10], *lines[11:20]])
+    watched.finish()
+    assert watched.verdict.verdict is Verdict.INCONCLUSIVE
+
+
+def test_the_room_for_events_that_wait_is_bounded(cluster: Path, tmp_path: Path) -> None:
+    lines = lines_of(cluster)
+    for limits in (Limits(events=5), Limits(bytes=len(b"".join(lines[11:16])))):
+        watched = Watched(cluster, tmp_path, limits)
+        watched.take([*lines[:10], *lines[11:16]])
+        assert watched.told == []
+        watched.take(lines[16:17])
+        assert [row.verdict for row in watched.told] == ["inconclusive"]
+        assert watched.told[0].reason.endswith("there is no room for more")
+        assert watched.way.waiting == []
+
+
+def test_numbers_that_skip_some_are_no_gap_once_the_end_line_says_that_all_are_there(tmp_path: Path) -> None:
+    path = write_cluster(tmp_path, "ordered", 2, 30)
+    text = path.read_bytes()
+    for seq in range(30, 9, -1):
+        text = text.replace(b'"seq":%d,' % seq, b'"seq":%d,' % (seq * 10))
+    path.write_bytes(text)
+    watched = Watched(path, tmp_path)
+    watched.take(lines_of(path)[:-1])
+    assert watched.told == []
+    watched.take(lines_of(path)[-1:])
+    assert untimed(watched.verdict) == untimed(check(path))
+    assert watched.verdict.verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize(("first", "said"), [(12, "line 12 came after line 10"), (10, "line 10 came after line 10")])
+def test_lines_that_the_stream_loses_or_doubles_are_an_internal_error(
+    cluster: Path, tmp_path: Path, first: int, said: str
+) -> None:
+    lines = lines_of(cluster)
+    watched = Watched(cluster, tmp_path)
+    watched.take(lines[:10])
+    watched.take([], Row("lines", first, b"".join(lines[first - 1 :])))
+    assert [row.verdict for row in watched.told] == ["internal error"]
+    assert watched.told[0].reason == f"LinesMissingError at the initial state: {said}"
+
+
+# ---- What is said besides lines ----
+
+
+@pytest.mark.parametrize(
+    ("row", "verdict", "reason"),
+    [
+        (Row("lost", 0, b"x: it is gone"), "inconclusive", "x: it is gone; line 20 is the last that was read"),
+        (Row("fault", 0, b"x:9: too long"), "malformed", "x:9: too long"),
+        (Row("cut", 0, b"x"), "malformed", "the file is truncated: it has no end line"),
+    ],
+)
+def test_what_becomes_of_a_file_settles_its_trace(
+    cluster: Path, tmp_path: Path, row: Row, verdict: str, reason: str
+) -> None:
+    watched = Watched(cluster, tmp_path)
+    watched.take(lines_of(cluster)[:20], row)
+    assert [each.verdict for each in watched.told] == [verdict]
+    assert watched.told[0].reason.endswith(reason)
+    assert watched.told[0].events == 19
+    ended = Watched(cluster, tmp_path)
+    ended.take(lines_of(cluster), row)
+    assert [each.verdict for each in ended.told] == ["holds"]
+
+
+# ---- What is kept ----
+
+
+def test_what_is_kept_is_the_same_bytes_for_the_same_lines(cluster: Path, tmp_path: Path) -> None:
+    lines = lines_of(cluster)[:40]
+    one = in_batches(cluster, tmp_path, lines, [])
+    many = in_batches(cluster, tmp_path, lines, [1, 1, 2, 3, 5, 8, 13])
+    assert replace_seconds(one.way) == replace_seconds(many.way)
+    assert one.way.state
+
+
+def replace_seconds(way: UnderWay) -> bytes:
+    way.seconds = 0.0
+    return way.kept()
+
+
+def test_what_another_version_kept_is_refused() -> None:
+    with pytest.raises(ValueError, match="the checkpoint has a trace 'lockstep-under-way/0'"):
+        UnderWay.of(UnderWay(format="lockstep-under-way/0").kept())
+
+
+def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = lines_of(cluster)[0]
+    calls = []
+
+    def failing(*args: object) -> None:
+        calls.append(args)
+        raise OSError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("lockstep.pipeline.watch.specs.trace_spec", failing)
+        watched = Watched(cluster, tmp_path)
+        watched.take(lines_of(cluster)[:5])
+    assert [row.verdict for row in watched.told] == ["internal error"]
+    Specs(tmp_path, {}).compile(header, "again")
+    Specs(tmp_path, {}).compile(header, "and again")
+    assert len(calls) == 1
+    healed = Watched(cluster, tmp_path)
+    healed.take(lines_of(cluster))
+    assert [row.verdict for row in healed.told] == ["holds"]
