@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.pipeline.traces import TraceLines, chunks, partitions
+from lockstep.pipeline.work.traces import TraceLines, chunks, partitions
 from lockstep.trace.format import TraceError
 
 

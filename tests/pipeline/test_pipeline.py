@@ -26,7 +26,6 @@ from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
 from lockstep.jobs.spark.check import check_with_spark, verdict_of
 from lockstep.pipeline.against import AS_TOLD, Against, OwnSpec, TaskJudge, Variant
-from lockstep.pipeline.batches import StageFailed
 from lockstep.pipeline.replay import stored_lines
 from lockstep.pipeline.run import run_all
 from lockstep.pipeline.session import pipeline_session
@@ -35,7 +34,8 @@ from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.ingest import TOGETHER, Files, ingest
 from lockstep.pipeline.stages.report import report
 from lockstep.pipeline.store.store import Store
-from lockstep.pipeline.traces import TraceLines
+from lockstep.pipeline.work.batches import StageFailed
+from lockstep.pipeline.work.traces import TraceLines
 from lockstep.systems.judge import judge_known, judge_own
 from lockstep.systems.specs import switches_of
 from lockstep.systems.traces import import_trace, write_cluster

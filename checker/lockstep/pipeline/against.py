@@ -22,7 +22,7 @@ from lockstep.logs.reading.mapping import read_mapping
 from lockstep.pipeline.sources import unpacked
 from lockstep.pipeline.specs import Key, Shipped, Shipping
 from lockstep.pipeline.store.store import hash_of
-from lockstep.pipeline.traces import TraceLines
+from lockstep.pipeline.work.traces import TraceLines
 from lockstep.systems.judge import judge_own
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import spec_hash, switches_of

@@ -20,12 +20,12 @@ from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.check import verdict_row
 from lockstep.jobs.spark.session import DEATHS, worker_died
 from lockstep.pipeline.against import AS_TOLD, Against, HeaderJudge, TaskJudge
-from lockstep.pipeline.derive import Derived
 from lockstep.pipeline.replay import replay_command, simulated
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.traces import Known, traces_of, whole_traces
 from lockstep.pipeline.windows.in_tasks import cuts_of, states_for, verdicts_in_parts
+from lockstep.pipeline.work.derive import Derived
+from lockstep.pipeline.work.traces import Known, traces_of, whole_traces
 
 
 def check(spark: SparkSession, store: Store, run: str, against: Against = AS_TOLD, say: Say = silent) -> None:

@@ -20,12 +20,12 @@ from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.minimise import minimise
 from lockstep.pipeline.against import Variant
-from lockstep.pipeline.batches import Done, Stage
 from lockstep.pipeline.replay import counterexample_command
 from lockstep.pipeline.specs import Shipped, Shipping
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.traces import in_order, survey
+from lockstep.pipeline.work.batches import Done, Stage
+from lockstep.pipeline.work.traces import in_order, survey
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, switches_of, system_of
 from lockstep.trace.format import end_line, trace_lines

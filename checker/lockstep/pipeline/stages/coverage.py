@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.derive import Derived
 from lockstep.pipeline.replay import simulated
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.traces import Known, TraceLines, traces_of, whole_traces
+from lockstep.pipeline.work.derive import Derived
+from lockstep.pipeline.work.traces import Known, TraceLines, traces_of, whole_traces
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached, System

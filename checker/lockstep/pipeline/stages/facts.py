@@ -12,11 +12,11 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.pipeline.derive import Derived
 from lockstep.pipeline.facts import EVENTS, UNREAD, facts_of, rules_of
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.traces import Known
+from lockstep.pipeline.work.derive import Derived
+from lockstep.pipeline.work.traces import Known
 from lockstep.systems.opening import opened
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System

@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.batches import Done, Stage
 from lockstep.pipeline.replay import simulate_command
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.traces import chunks, slots
+from lockstep.pipeline.work.batches import Done, Stage
+from lockstep.pipeline.work.traces import chunks, slots
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import spec_hash
 from lockstep.systems.traces import cluster_trace

@@ -19,13 +19,13 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.batches import Done, Stage
 from lockstep.pipeline.sources import PACKED_SUFFIXES, SourceFile, unpacked
 from lockstep.pipeline.stages.generate import TOLD
 from lockstep.pipeline.store.place import place
 from lockstep.pipeline.store.schema import READ, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.traces import chunks, partitions, slots
+from lockstep.pipeline.work.batches import Done, Stage
+from lockstep.pipeline.work.traces import chunks, partitions, slots
 
 #: A batch is of files of about so many bytes, and of no more than so many.
 BATCH_BYTES = 64 * 1024 * 1024

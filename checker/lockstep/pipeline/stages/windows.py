@@ -12,12 +12,12 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.progress import Say, silent
 from lockstep.pipeline.against import Variant
-from lockstep.pipeline.derive import Derived
 from lockstep.pipeline.specs import Shipping
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.traces import Known, whole_traces
 from lockstep.pipeline.windows.in_tasks import pass_over
+from lockstep.pipeline.work.derive import Derived
+from lockstep.pipeline.work.traces import Known, whole_traces
 from lockstep.systems.specs import switches_of
 
 #: So many events has a part: checking them takes some seconds, and reading a state a fraction of one.

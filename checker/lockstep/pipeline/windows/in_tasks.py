@@ -21,11 +21,11 @@ from lockstep.conformance.check import TraceVerdict, failure
 from lockstep.pipeline.specs import Shipped
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.traces import Known, in_order, lacking, partitions, slots, told, traces_of
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import Broken, Counts, PartVerdict, check_part
 from lockstep.pipeline.windows.state_bytes import Stand, state_bytes
+from lockstep.pipeline.work.traces import Known, in_order, lacking, partitions, slots, told, traces_of
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, system_of
 from lockstep.trace.format import TracePart

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.batches import AT_ONCE, Done, Stage
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.traces import Known, survey
+from lockstep.pipeline.work.batches import AT_ONCE, Done, Stage
+from lockstep.pipeline.work.traces import Known, survey
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""How a stage works: batch by batch, over whole traces in order."""
