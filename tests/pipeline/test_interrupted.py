@@ -36,7 +36,8 @@ def begun(store: Path) -> subprocess.Popen[bytes]:
 
 
 def finished(store: Path, table: str) -> list[Path]:
-    return sorted((store / table).rglob("_SUCCESS"))
+    # Below these folders Spark makes and removes others while it writes.
+    return sorted((store / table).glob("run=*/variant=*/batch=*/_SUCCESS"))
 
 
 def wait_for(process: subprocess.Popen[bytes], store: Path, table: str, count: int) -> None:
