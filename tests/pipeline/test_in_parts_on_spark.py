@@ -15,11 +15,11 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import check_trace
 from lockstep.jobs.spark.session import spark_session
 from lockstep.pipeline.against import AS_TOLD
-from lockstep.pipeline.facts import EVENTS, LATENCY, MEASURED, TIME, TWO_LEADERS, rules_of
 from lockstep.pipeline.replay import stored_counterexample
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples, listed
-from lockstep.pipeline.stages.facts import agreement, facts
+from lockstep.pipeline.stages.facts.in_sql import EVENTS, LATENCY, MEASURED, TIME, TWO_LEADERS, rules_of
+from lockstep.pipeline.stages.facts.stage import agreement, facts
 from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Store

@@ -9,7 +9,7 @@ from lockstep.pipeline.against import Against, Variant
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples
 from lockstep.pipeline.stages.coverage import cover
-from lockstep.pipeline.stages.facts import facts
+from lockstep.pipeline.stages.facts.stage import facts
 from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import Report, report

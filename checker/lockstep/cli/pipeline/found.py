@@ -72,7 +72,7 @@ def facts_command(store: str, run: str | None, form: str, master: str, settings:
     """
     there = opened(store)
     name = chosen_run(there, run)
-    from lockstep.pipeline.stages.facts import agreement, as_text, facts
+    from lockstep.pipeline.stages.facts.stage import agreement, as_text, facts
 
     with session(master, settings) as spark:
         facts(spark, there, name, say)

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sql
 from lockstep.base.verdict import Verdict, worst
 from lockstep.pipeline.stages.counterexamples import listed
 from lockstep.pipeline.stages.coverage import NOT_COUNTED
-from lockstep.pipeline.stages.facts import agreement
+from lockstep.pipeline.stages.facts.stage import agreement
 from lockstep.pipeline.stages.floors import floor_record, judged, never_taken, summed
 from lockstep.pipeline.stages.gaps import gaps
 from lockstep.pipeline.store.store import Store

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.pipeline.facts import EVENTS, UNREAD, facts_of, rules_of
+from lockstep.pipeline.stages.facts.in_sql import EVENTS, UNREAD, facts_of, rules_of
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
 from lockstep.pipeline.work.derive import Derived
