@@ -1,0 +1,358 @@
+"""Exploring a specification by tables, level by level, counting as TLC counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lockstep.tla.explore import Violation
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.symmetry import sameness
+from lockstep.tla.tables.content import Fingerprints, Hashes
+from lockstep.tla.tables.evaluate import ERROR, Evaluator
+from lockstep.tla.tables.groups import Generated, Groups
+from lockstep.tla.tables.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
+from lockstep.tla.tables.literal import Literal
+from lockstep.tla.tables.predicates import OfStates, OfSteps, constraints, invariants, step_properties
+from lockstep.tla.tables.seen import Seen
+from lockstep.tla.tables.trees import Ints, Trees
+from lockstep.tla.tables.unread import tracked
+
+__all__ = ["Progress", "TableExploration", "explore_by_tables", "unsuited"]
+
+_MOST_PAIRS = 1 << 20
+
+
+@dataclass
+class TableExploration:
+    """The result of a search by tables; the counts are those of :class:`lockstep.tla.explore.Exploration`.
+
+    Attributes:
+        distinct: the number of distinct states.
+        generated: the states generated.
+        depth: the number of levels.
+        complete: whether all reachable states were seen.
+        levels: how many distinct states each level has.
+        violation: the first violation, if any.
+        unchecked: the properties with parts that no search checks.
+        collision: about how probable it is that two states had one fingerprint, so that something was not seen.
+        evaluations: how many evaluations there were.
+        looked_up: how many answers were asked for.
+        memory: the bytes of all arrays at the end, about.
+    """
+
+    distinct: int = 0
+    generated: int = 0
+    depth: int = 0
+    complete: bool = False
+    levels: list[int] = field(default_factory=list)
+    violation: Violation | None = None
+    unchecked: tuple[str, ...] = ()
+    collision: float = 0.0
+    evaluations: int = 0
+    looked_up: int = 0
+    memory: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search is: distinct and generated states, those waiting, the level, evaluations and answers."""
+
+    distinct: int
+    generated: int
+    queued: int
+    depth: int
+    seconds: float
+    evaluations: int
+    looked_up: int
+
+
+@dataclass(slots=True)
+class _Level:
+    """Some states of one level: their numbers among all, their rows, and the fingerprints of their images."""
+
+    first: int
+    rows: Rows
+    hashes: Hashes
+
+
+def unsuited(spec: Spec) -> str | None:
+    """Say why a specification cannot be explored by tables; None where it can, as far as is known beforehand."""
+    if not spec.has_behaviour:
+        return "it has no behaviour"
+    if spec.has_registers:
+        return "TLCGet or TLCSet make it matter how often a formula is evaluated"
+    if "_tlc_print" in spec.source.partition("\nMETA")[2]:
+        return "Print tells of every evaluation"
+    if spec.temporal:
+        return "temporal properties need the states themselves"
+    if spec.view is not None and spec.symmetry is not None:
+        return "there is VIEW beside SYMMETRY"
+    return None
+
+
+def explore_by_tables(
+    spec: Spec,
+    *,
+    check_deadlock: bool | None = None,
+    max_states: int | None = None,
+    on_level: Callable[[Progress], None] | None = None,
+    seed: int = 0,
+) -> TableExploration:
+    """Search all reachable states, breadth first, until one violates something.
+
+    Args:
+        spec: the specification.
+        check_deadlock: whether a state without successors is a violation; the configuration decides if None.
+        max_states: stop after the state whose successors make this many distinct ones.
+        on_level: told how far the search is, level by level.
+        seed: chooses the function that makes fingerprints.
+
+    Returns:
+        Counts and the violation, which the literal search has confirmed.
+
+    Raises:
+        UnsuitedError: if the specification cannot be taken apart so; nothing is known of it then.
+        FalseAssumptionError: if an ASSUME is false.
+        SpecFault: if evaluation fails, with its place and the steps that lead there.
+        LeakError: if an evaluation depends on what it was not seen to read.
+    """
+    if (why := unsuited(spec)) is not None:
+        raise UnsuitedError(why)
+    deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
+    spec.refuse_false_assumptions()
+    whole: set[Path] = set()
+    while True:
+        search = _Search(spec, deadlock, max_states, on_level, seed, whole)
+        try:
+            return search.run()
+        except ShapeChangedError as error:
+            whole.add(error.path)
+
+
+class _Search:
+    def __init__(
+        self,
+        spec: Spec,
+        check_deadlock: bool,
+        max_states: int | None,
+        on_level: Callable[[Progress], None] | None,
+        seed: int,
+        whole: set[Path],
+    ) -> None:
+        self.spec, self.max_states, self.on_level, self.seed, self.whole = spec, max_states, on_level, seed, whole
+        self.literal = Literal(spec, check_deadlock)
+        self.check_deadlock = check_deadlock
+        self.result = TableExploration(unchecked=tuple(spec.unchecked))
+        self.begin = time.perf_counter()
+        self.seen = Seen()
+        self.trees = Trees()
+        self.parents: list[Ints] = []
+        self.found: list[Hashes] = []
+
+    def run(self) -> TableExploration:
+        result = self.result
+        initial, generated, violation = self.literal.start()
+        result.generated, result.distinct, result.levels = generated, len(initial), [len(initial)]
+        if violation is not None or not initial:
+            result.violation, result.depth = violation, 1
+            result.complete = violation is None and self.literal.completed(result)
+            return result
+        self.prepare(initial)
+        level = self.first(initial)
+        while len(level.rows):
+            result.depth += 1
+            before = result.distinct
+            level, goes_on = self.expand(level)
+            result.levels.append(result.distinct - before)
+            if not goes_on:
+                # TLC tells the level of the state it found last.
+                result.depth += result.violation is not None and result.distinct > before
+                break
+            if self.on_level is not None:
+                self.on_level(self.progress(len(level.rows)))
+        else:
+            result.complete = self.literal.completed(result)
+        return self.told()
+
+    def told(self) -> TableExploration:
+        result, trees = self.result, self.trees
+        # As TLC's: every state generated that was not distinct might have been one.
+        result.collision = result.distinct * max(1, result.generated - result.distinct) / 2.0**64
+        result.evaluations, result.looked_up = trees.evaluations, trees.looked_up
+        result.memory = self.seen.nbytes + trees.nbytes + 16 * result.distinct
+        return result
+
+    def progress(self, queued: int) -> Progress:
+        result, trees = self.result, self.trees
+        seconds = time.perf_counter() - self.begin
+        counts = result.distinct, result.generated, queued, result.depth, seconds
+        return Progress(*counts, trees.evaluations, trees.looked_up)
+
+    def prepare(self, initial: list[State]) -> None:
+        """Make the trees."""
+        spec, trees = self.spec, self.trees
+        self.layout = Layout(spec.variables, initial, self.whole)
+        same = sameness(spec)
+        if same.view is not None:
+            raise UnsuitedError("there is a VIEW")
+        self.hashing = Fingerprints(self.layout, same.images, self.seed)
+        evaluator = self.evaluator = Evaluator(self.layout)
+        module = tracked(spec)
+        self.groups = Groups(module["META"]["stages"], module, evaluator, trees)
+        self.invariants = OfStates(evaluator, trees, invariants(module))
+        self.step_properties = OfSteps(evaluator, trees, step_properties(module))
+        of_states, of_steps = constraints(module)
+        self.constraints = OfStates(evaluator, trees, of_states)
+        self.action_constraints = OfSteps(evaluator, trees, of_steps)
+
+    def first(self, initial: list[State]) -> _Level:
+        rows = self.layout.encode(initial)
+        hashes = self.hashing.of_rows(rows)
+        least = hashes.min(axis=0)
+        self.seen.add(least)
+        self.parents.append(np.full(len(rows), -1, np.int64))
+        self.found.append(least)
+        return _Level(0, rows, hashes)
+
+    def expand(self, level: _Level) -> tuple[_Level, bool]:
+        """Expand a level, some of its states at once; answer the next one, and whether the search goes on."""
+        size = max(1, min(1 << 16, _MOST_PAIRS // max(1, len(self.groups))))
+        next_first = self.result.distinct
+        made: list[_Level] = []
+        goes_on = True
+        for begin in range(0, len(level.rows), size):
+            chunk = _Level(level.first + begin, level.rows[begin : begin + size], level.hashes[:, begin : begin + size])
+            new, goes_on = self.chunk(chunk)
+            made.append(new)
+            if not goes_on:
+                break
+        rows = np.concatenate([each.rows for each in made])
+        return _Level(next_first, rows, np.concatenate([each.hashes for each in made], axis=1)), goes_on
+
+    def chunk(self, level: _Level) -> tuple[_Level, bool]:
+        """Expand some states; answer the new ones, and whether the search goes on."""
+        generated = self.groups.generate(level.rows)
+        self.hashing.known()
+        steps = self.evaluator.steps
+        which, slots, values = steps.written(generated.steps)
+        hashes = self.stepped(level, generated, which, slots, values)
+        least = hashes.min(axis=0)
+        needs_rows = bool(len(self.step_properties) + len(self.constraints) + len(self.action_constraints))
+        wrong = [generated.failing]
+        outside = np.zeros(len(least), np.bool_)
+        if needs_rows:
+            after = level.rows[generated.rows]
+            after[which, slots] = values
+            patterns = steps.pattern.array[generated.steps].astype(np.int64)
+            outside, broken = self.constrained(level, generated, after, patterns)
+            wrong.append(broken)
+            told = self.step_properties.told(level.rows, generated.rows, after, patterns)
+            wrong.append(generated.rows[told != 1])
+        candidates = np.flatnonzero(~outside & ~self.seen.has(least))
+        _, first = np.unique(least[candidates], return_index=True)
+        new = np.sort(candidates[first])
+        rows = after[new] if needs_rows else self.rows_of(level, generated, new)
+        wrong.append(generated.rows[new[self.invariants.told(rows) != 1]])
+        if outside.any():
+            beyond = np.flatnonzero(outside)
+            wrong.append(generated.rows[beyond[self.invariants.told(after[beyond]) != 1]])
+        if self.check_deadlock:
+            stuck = np.ones(len(level.rows), np.bool_)
+            stuck[generated.rows] = False
+            wrong.append(np.flatnonzero(stuck))
+        return self.taken(level, generated, least, hashes, new, rows, np.concatenate(wrong))
+
+    def stepped(self, level: _Level, generated: Generated, which: Ints, slots: Rows, values: Rows) -> Hashes:
+        """Answer the fingerprints after steps: those before, and the difference that the writes make."""
+        hashes = level.hashes[:, generated.rows]
+        if len(which):
+            old = level.rows[generated.rows[which], slots]
+            change = self.hashing.at(slots, values) - self.hashing.at(slots, old)
+            starts = np.flatnonzero(np.diff(which, prepend=-1))
+            hashes[:, which[starts]] += np.add.reduceat(change, starts, axis=1)
+        return hashes
+
+    def rows_of(self, level: _Level, generated: Generated, new: Ints) -> Rows:
+        rows = level.rows[generated.rows[new]]
+        which, slots, values = self.evaluator.steps.written(generated.steps[new])
+        rows[which, slots] = values
+        return rows
+
+    def constrained(
+        self, level: _Level, generated: Generated, after: Rows, patterns: Ints
+    ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], Ints]:
+        """Tell which successors are outside the constraints; and the states of some whose constraint has no value."""
+        told = self.constraints.told(after)
+        on = np.flatnonzero(told == 1)
+        told[on] = self.action_constraints.told(level.rows, generated.rows[on], after[on], patterns[on])
+        return told != 1, generated.rows[told == ERROR]
+
+    def taken(
+        self,
+        level: _Level,
+        generated: Generated,
+        least: Hashes,
+        hashes: Hashes,
+        new: Ints,
+        rows: Rows,
+        wrong: Ints,
+    ) -> tuple[_Level, bool]:
+        """Take in the new states, up to the first state of which something is wrong."""
+        result = self.result
+        stop = int(wrong.min()) if len(wrong) else None
+        enough = None
+        if self.max_states is not None and result.distinct + len(new) >= self.max_states:
+            enough = int(generated.rows[new[self.max_states - result.distinct - 1]])
+        if stop is not None and (enough is None or stop <= enough):
+            kept, count = new[generated.rows[new] < stop], int(np.searchsorted(generated.rows, stop))
+        elif enough is not None:
+            kept, count = new[generated.rows[new] <= enough], int(np.searchsorted(generated.rows, enough, "right"))
+            stop = None
+        else:
+            kept, count = new, len(least)
+        self.seen.add(least[kept])
+        self.found.append(least[kept])
+        self.parents.append(level.first + generated.rows[kept])
+        result.generated += count
+        result.distinct += len(kept)
+        if stop is not None:
+            self.judge(level, stop)
+        next_level = _Level(0, rows[: len(kept)], hashes[:, kept])
+        return next_level, stop is None and enough is None
+
+    def judge(self, level: _Level, number: int) -> None:
+        """Let the literal search expand a state of which something is wrong, and take over what it finds.
+
+        Raises:
+            AssertionError: if that finds nothing.
+        """
+        result = self.result
+        trace = self.literal.trace(self.fingerprints(level.first + number), self.fingerprint)
+        generated, distinct, violation = self.literal.expand(trace, lambda after: self.has(after))
+        result.generated += generated
+        result.distinct += distinct
+        if violation is None:
+            raise AssertionError("the tables find fault with a state in which the literal search finds none")
+        result.violation = violation
+
+    def has(self, state: State) -> bool:
+        return bool(self.seen.has(np.array([self.fingerprint(state)], np.uint64))[0])
+
+    def fingerprint(self, state: State) -> int:
+        """Answer the fingerprint of a state, the least of those of its images."""
+        return int(self.hashing.of_rows(self.layout.encode([state])).min())
+
+    def fingerprints(self, number: int) -> list[int]:
+        """Answer the fingerprints on the way from an initial state to a state."""
+        parents, found = np.concatenate(self.parents), np.concatenate(self.found)
+        way = []
+        while number >= 0:
+            way.append(int(found[number]))
+            number = int(parents[number])
+        way.reverse()
+        return way
