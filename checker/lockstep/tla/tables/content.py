@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from lockstep.tla.symmetry import Images
 from lockstep.tla.tables.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
+from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, forced
 
-__all__ = ["Fingerprints", "Hashes", "content"]
+__all__ = ["Fingerprints", "Hashes", "Views", "content"]
 
 #: Fingerprints, or what they are the sum of.
 Hashes: TypeAlias = npt.NDArray[np.uint64]
@@ -131,6 +132,28 @@ class Fingerprints:
     def at(self, slots: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32]) -> Hashes:
         """Answer what the values of columns add to the fingerprints of each image."""
         return self._table[:, self._start[slots] + numbers]
+
+
+class Views:
+    """The fingerprints of states under a VIEW: those of what it is in them."""
+
+    def __init__(self, seed: int) -> None:
+        """Begin with no value; `seed` chooses the function."""
+        self._seed = seed
+        self._numbers: dict[bytes, int] = {}
+        self._hashes: list[int] = []
+
+    def number(self, value: Value) -> int:
+        """Answer the number of a value of the VIEW."""
+        found = content(value)
+        if (known := self._numbers.get(found)) is None:
+            known = self._numbers[found] = len(self._hashes)
+            self._hashes.append(_number(b"", found, self._seed))
+        return known
+
+    def hashes(self, numbers: Ints) -> Hashes:
+        """Answer the fingerprints of values by their numbers; of none, where the number is negative, any."""
+        return np.array([*self._hashes, 0], np.uint64)[numbers]
 
 
 def _path_content(path: Path) -> bytes:

@@ -22,6 +22,7 @@ Answer = TypeVar("Answer")
 #: The answer of an evaluation that has no value.
 ERROR = -1
 
+_MOST_BEGUN = 10_000
 _AUDITED = 3
 _AUDIT_EVERY = 257
 
@@ -136,7 +137,9 @@ class Evaluator:
         self.steps = Successors()
         self.reading = Reading()
         self._numbers: dict[int, int] = {}
-        self._audits = 0
+        self._audits = self.audited = 0
+        self._refused: set[int] = set()
+        """The columns that some evaluation touched without asking: they are put in place once they are known."""
         layout.leave_unread(self.reading)
         self._after = layout.after_unread(self.reading)
 
@@ -145,6 +148,12 @@ class Evaluator:
     def truth(self, holds: Callable[[State], Any]) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
         """Return what evaluates a predicate of a state for a tree; it answers 1, 0 or ERROR."""
         return lambda way, look: self.ask(way, look, lambda state: int(bool(holds(state))))
+
+    def numbered(
+        self, value: Callable[[State], Value], number: Callable[[Value], int]
+    ) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
+        """Return what evaluates a formula in a state for a tree; it answers the number of its value, or ERROR."""
+        return lambda way, look: self.ask(way, look, lambda state: number(value(state)))
 
     def successors(
         self, listed: Callable[..., Iterable[State]], numbers: Lists, args: Callable[[int], tuple[Value, ...]]
@@ -209,7 +218,7 @@ class Evaluator:
 
         def pick(slot: int) -> Value:
             column = width + slot
-            return known[column] if column in known else after[slot]
+            return known[column] if column in known and column in self._refused else after[slot]
 
         return self.layout.next_state(state, changed, pick)
 
@@ -225,37 +234,46 @@ class Evaluator:
     ) -> tuple[Way, Answer | None]:
         """Evaluate with what is known; answer the whole way, and None where there is no value."""
         found, failed = self._attempt(way, look, answer)
-        whole = [*way, *((column, self._numbers[column]) for column in self.reading.order if column not in dict(way))]
+        numbers = self._numbers
+        first = len(way) - (way[:1] != [] and way[0][0] == AUX)
+        whole = [*way, *[(column, numbers[column]) for column in self.reading.order[first:]]]
         self._audits += 1
         if failed or self._audits % _AUDIT_EVERY < _AUDITED:
             self._audit(look, answer, found, failed)
         return whole, found
 
     def _attempt(
-        self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer]
+        self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer], *, in_place: bool = False
     ) -> tuple[Answer | None, bool]:
+        """Evaluate; answer what comes of it, and whether it has no value. With `in_place` what is known is in place."""
         numbers = self._numbers = {column: number for column, number in way if column != AUX}
-        width, values = self.layout.width, self.layout.values
+        width, values, reading, refused = self.layout.width, self.layout.values, self.reading, self._refused
 
         def look_up(column: int) -> Value:
             number = numbers[column] = look(column)
             return values[column % width][number]
 
-        known = {column: values[column % width][number] for column, number in numbers.items()}
-        self.reading.begin(known, look_up)
-        while True:
+        reading.begin({column: values[column % width][number] for column, number in numbers.items()}, look_up)
+        known = reading.known
+        for _ in range(_MOST_BEGUN):
             mask = 0
             for column in known:
-                if column < width:
+                if column < width and (in_place or column in refused):
                     mask |= 1 << column
             try:
                 return answer(self.layout.state(known, mask)), False
             except NeedRead as need:
-                if need.column in known and need.column < width and mask >> need.column & 1:
-                    raise LeakError(f"{self.layout.path_text(need.column)} is asked for where it is known") from None
-                self.reading.read(need.column)
+                if mask >> need.column & 1:
+                    raise LeakError(f"{self._text(need.column)} is asked for where it is known") from None
+                refused.add(need.column)
+                reading.read(need.column)
             except TlaError:
                 return None, True
+        raise LeakError(f"an evaluation was begun {_MOST_BEGUN:,} times, and still asks for more")
+
+    def _text(self, column: int) -> str:
+        width = self.layout.width
+        return self.layout.path_text(column % width) + "'" * (column >= width)
 
     def _audit(
         self, look: Callable[[int], int], answer: Callable[[State], Answer], found: Answer | None, failed: bool
@@ -267,14 +285,12 @@ class Evaluator:
         """
         self.audited += 1
         order = list(self.reading.order)
-        width = self.layout.width
         # What a step changes is read as it comes; all of the state before it is known.
-        again, also_failed = self._attempt([(slot, look(slot)) for slot in range(width)], look, answer)
+        whole = [(slot, look(slot)) for slot in range(self.layout.width)]
+        again, also_failed = self._attempt(whole, look, answer, in_place=True)
         if failed != also_failed or (not failed and not self._agree(found, again)):
-            read = ", ".join(self.layout.path_text(column % width) for column in order) or "nothing"
+            read = ", ".join(map(self._text, order)) or "nothing"
             raise LeakError(f"an evaluation that read {read} answers {found!r}, and {again!r} in the whole state")
-
-    audited = 0
 
     def _agree(self, found: Answer | None, again: Answer | None) -> bool:
         """Tell whether two answers say the same of the state that is being read."""

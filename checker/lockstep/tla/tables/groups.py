@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from lockstep.tla.compile.module.meta import Stage
 from lockstep.tla.tables.evaluate import ERROR, Arguments, Evaluator, Lists
 from lockstep.tla.tables.layout import Rows, UnsuitedError
-from lockstep.tla.tables.trees import Ints, Tree, Trees
+from lockstep.tla.tables.trees import Ints, RowsAsked, Tree, Trees, touched
 from lockstep.tla.tables.unread import NeedRead
 from lockstep.tla.values.kinds import TlaError, Value
 
@@ -117,26 +118,25 @@ class Groups:
 
     # ---- Asking ----
 
-    def generate(self, rows: Rows) -> Generated:
-        """Generate the successors of states, MOST_ROWS at most."""
-        flat, width = rows.reshape(-1), rows.shape[1]
+    def answers(self, rows: Rows, which: Ints, groups: Ints) -> Ints:
+        """Ask groups of rows: the groups with these numbers, of the rows with those."""
+        return self._trees.answers(self._roots[groups], RowsAsked(rows, which))
 
-        def columns(which: Ints, asked: Ints) -> Any:
-            return flat[which * width + asked]
+    def touched(self, masks: Sequence[int]) -> npt.NDArray[np.bool_]:
+        """Tell for each of some sets of columns, and each group, whether the group has read one of them."""
+        return touched(masks, [group.tree for group in self._top])
 
-        count = len(rows)
-        asked = np.repeat(np.arange(count), len(self._top))
-        answers = self._trees.answers(np.tile(self._roots, count), asked, columns).reshape(count, len(self._top))
+    def generate(self, rows: Rows, answers: Ints) -> Generated:
+        """Generate the successors of states, MOST_ROWS at most, given the answer of each group for each."""
         found: list[tuple[Ints, Ints]] = []
         failing = [np.flatnonzero((answers == ERROR).any(axis=1))]
         listing = np.where(self._chooses, 0, np.maximum(answers, 0))
         at, groups = np.nonzero(listing)
         self._take(at, listing[at, groups], groups.astype(np.int64) << _GROUP_AT, found)
         for group in np.flatnonzero(self._chooses).tolist():
-            self._choose(
-                self._top[group], np.arange(count), answers[:, group], np.full(count, group << _GROUP_AT, np.int64),
-                columns, 0, found, failing,
-            )  # fmt: skip
+            at = np.flatnonzero(answers[:, group] > 0)
+            places = np.full(len(at), group << _GROUP_AT, np.int64)
+            self._choose(self._top[group], at, answers[at, group], places, rows, 0, found, failing)
         keys = np.concatenate([key for key, _ in found]) if found else np.zeros(0, np.int64)
         steps = np.concatenate([step for _, step in found]) if found else np.zeros(0, np.int64)
         order = np.argsort(keys)
@@ -155,7 +155,7 @@ class Groups:
         at: Ints,
         answers: Ints,
         places: Ints,
-        columns: Callable[[Ints, Ints], Any],
+        rows: Rows,
         depth: int,
         found: list[tuple[Ints, Ints]],
         failing: list[Ints],
@@ -168,13 +168,12 @@ class Groups:
             raise UnsuitedError("a quantifier of Next ranges over too many elements of a state")
         below_bits = _BELOW[depth].bit_length() - 1
         for number, below in enumerate(group.below):
-            told = self._trees.answers(
-                np.full(len(which), below.tree.root, np.int64), at[which], columns, args.astype(np.int64)
-            )
+            roots = np.full(len(which), below.tree.root, np.int64)
+            told = self._trees.answers(roots, RowsAsked(rows, at[which]), args)
             failing.append(np.unique(at[which][told == ERROR]))
             inner = places[which] | (((place << below_bits) | number) << _ELEMENT_AT[depth])
             if below.below:
-                self._choose(below, at[which], told, inner, columns, depth + 1, found, failing)
+                self._choose(below, at[which], told, inner, rows, depth + 1, found, failing)
             else:
                 on = np.flatnonzero(told > 0)
                 self._take(at[which][on], told[on], inner[on], found)

@@ -56,14 +56,17 @@ class Literal:
         Raises:
             AssertionError: if there is no such way.
         """
-        states = [Step(None, {}, state) for state in self._initial]
         trace: list[Step] = []
         for wanted in way:
-            found = next((step for step in states if fingerprint(step.state) == wanted), None)
+            following = (
+                (Step(*told) for told in self._spec.successors(trace[-1].state))
+                if trace
+                else (Step(None, {}, state) for state in self._initial)
+            )
+            found = next((step for step in following if fingerprint(step.state) == wanted), None)
             if found is None:
                 raise AssertionError("a step of the tables is none of the specification")
             trace.append(found)
-            states = [Step(action, args, after) for action, args, after in self._spec.successors(found.state)]
         return trace
 
     def expand(self, trace: list[Step], known: Callable[[State], bool]) -> tuple[int, int, Violation | None]:

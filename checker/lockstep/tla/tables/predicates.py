@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from lockstep.tla.compile.module.parts import PropertyPart, part_of
 from lockstep.tla.state import State
 from lockstep.tla.tables.evaluate import Evaluator
 from lockstep.tla.tables.layout import Rows
-from lockstep.tla.tables.trees import Ints, Trees
+from lockstep.tla.tables.trees import Asked, Ints, RowsAsked, StepsAsked, Trees, touched
 from lockstep.tla.values.kinds import TlaError, Value
 
 __all__ = ["OfStates", "OfSteps", "constraints", "invariants", "step_properties"]
@@ -38,12 +38,16 @@ class OfStates:
 
     def told(self, rows: Rows) -> Truths:
         """Answer for each row whether all is true: 1, or what the first that is not true is, 0 or ERROR."""
-        flat, width = rows.reshape(-1), rows.shape[1]
+        everything = np.ones((1, len(self)), np.bool_)
+        return _told(self._trees, self._roots, everything, np.zeros(len(rows), np.int64), _of_rows(rows))
 
-        def columns(which: Ints, asked: Ints) -> Any:
-            return flat[which * width + asked]
+    def told_after(self, rows: Rows, patterns: Ints, masks: Sequence[int]) -> Truths:
+        """Answer the same for rows before whose last step, of a pattern that wrote the columns of a mask, all was true.
 
-        return _told(self._trees, self._roots, len(rows), columns, None)
+        Each must have been asked of the state before that step.
+        """
+        concerned = touched(masks, self._made)
+        return _told(self._trees, self._roots, concerned, patterns, _of_rows(rows))
 
 
 class OfSteps:
@@ -68,26 +72,36 @@ class OfSteps:
             after: the state after it.
             patterns: the pattern of what it writes.
         """
-        before, then, width = rows.reshape(-1), after.reshape(-1), rows.shape[1]
+        if not self._made or not len(patterns):
+            return np.ones(len(patterns), np.int8)
+        count = int(patterns.max()) + 1
+        open_ = ~np.array([self._trees.settled(tree, count) for tree in self._made], np.bool_).reshape(-1, count).T
+        return _told(
+            self._trees, self._roots, open_, patterns, lambda which: StepsAsked(rows, sources, after, which), True
+        )
 
-        def columns(which: Ints, asked: Ints) -> Any:
-            is_next = asked >= width
-            of_now = before[np.where(is_next, 0, sources[which] * width + asked)]
-            return np.where(is_next, then[np.where(is_next, which * width + asked - width, 0)], of_now)
 
-        return _told(self._trees, self._roots, len(after), columns, patterns)
+def _of_rows(rows: Rows) -> Callable[[Ints], Asked]:
+    return lambda which: RowsAsked(rows, which)
 
 
-def _told(trees: Trees, roots: Ints, count: int, columns: Callable[[Ints, Ints], Any], aux: Ints | None) -> Truths:
-    """Go down all trees with all rows, some at once; answer the first answer of each row that is not true."""
-    found = np.ones(count, np.int8)
+def _told(
+    trees: Trees,
+    roots: Ints,
+    concerned: npt.NDArray[np.bool_],
+    kinds: Ints,
+    asked: Callable[[Ints], Asked],
+    on_aux: bool = False,
+) -> Truths:
+    """Ask of each row the trees that concern its kind; answer the first answer of each row that is not true."""
+    found = np.ones(len(kinds), np.int8)
     size = max(1, _MOST_ASKED // max(1, len(roots)))
-    for first in range(0, count if len(roots) else 0, size):
-        many = min(size, count - first)
-        asked = np.repeat(np.arange(first, first + many), len(roots))
-        answers = trees.answers(np.tile(roots, many), asked, columns, None if aux is None else aux[asked])
-        told = answers.reshape(many, len(roots))
-        found[first : first + many] = told[np.arange(many), np.argmax(told != _TRUE, axis=1)]
+    for first in range(0, len(kinds) if len(roots) else 0, size):
+        which, tree = np.nonzero(concerned[kinds[first : first + size]])
+        which += first
+        told = trees.answers(roots[tree], asked(which), kinds[which] if on_aux else None)
+        for place in np.flatnonzero(told != _TRUE)[::-1].tolist():
+            found[which[place]] = told[place]
     return found
 
 

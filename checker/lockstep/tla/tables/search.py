@@ -5,26 +5,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.explore import Violation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
-from lockstep.tla.tables.content import Fingerprints, Hashes
+from lockstep.tla.tables.content import Fingerprints, Hashes, Views
 from lockstep.tla.tables.evaluate import ERROR, Evaluator
 from lockstep.tla.tables.groups import Generated, Groups
 from lockstep.tla.tables.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.literal import Literal
 from lockstep.tla.tables.predicates import OfStates, OfSteps, constraints, invariants, step_properties
 from lockstep.tla.tables.seen import Seen
-from lockstep.tla.tables.trees import Ints, Trees
+from lockstep.tla.tables.trees import Ints, RowsAsked, Trees
 from lockstep.tla.tables.unread import tracked
+from lockstep.tla.values.kinds import Value
 
 __all__ = ["Progress", "TableExploration", "explore_by_tables", "unsuited"]
 
 _MOST_PAIRS = 1 << 20
+_SAY_EVERY = 0.3
 
 
 @dataclass
@@ -73,11 +77,22 @@ class Progress:
 
 @dataclass(slots=True)
 class _Level:
-    """Some states of one level: their numbers among all, their rows, and the fingerprints of their images."""
+    """Some states of one level.
+
+    `first` is the number of the first among all; `rows` are they, `hashes` the fingerprints of their images; `answers`
+    what each group answered of the state before the last step to each, and `patterns` which columns that step wrote.
+    """
 
     first: int
     rows: Rows
     hashes: Hashes
+    answers: Ints
+    patterns: Ints
+
+    def part(self, begin: int, end: int) -> _Level:
+        """Answer some of the states."""
+        of_rows = self.rows[begin:end], self.hashes[:, begin:end], self.answers[begin:end], self.patterns[begin:end]
+        return _Level(self.first + begin, *of_rows)
 
 
 def unsuited(spec: Spec) -> str | None:
@@ -100,7 +115,7 @@ def explore_by_tables(
     *,
     check_deadlock: bool | None = None,
     max_states: int | None = None,
-    on_level: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
 ) -> TableExploration:
     """Search all reachable states, breadth first, until one violates something.
@@ -109,7 +124,7 @@ def explore_by_tables(
         spec: the specification.
         check_deadlock: whether a state without successors is a violation; the configuration decides if None.
         max_states: stop after the state whose successors make this many distinct ones.
-        on_level: told how far the search is, level by level.
+        on_progress: told how far the search is, a few times a second.
         seed: chooses the function that makes fingerprints.
 
     Returns:
@@ -127,11 +142,19 @@ def explore_by_tables(
     spec.refuse_false_assumptions()
     whole: set[Path] = set()
     while True:
-        search = _Search(spec, deadlock, max_states, on_level, seed, whole)
+        search = _Search(spec, deadlock, max_states, on_progress, seed, whole)
         try:
             return search.run()
         except ShapeChangedError as error:
             whole.add(error.path)
+
+
+def _view(module: dict[str, Any], name: str) -> Callable[[State], Value]:
+    """Return what evaluates the VIEW, given the names of the tracked code."""
+    meta: Meta = module["META"]
+    told = meta["definitions"][name]
+    view: Callable[..., Value] = module[told["function"]]
+    return view if told["reads_now"] else lambda _state: view()
 
 
 class _Search:
@@ -140,11 +163,12 @@ class _Search:
         spec: Spec,
         check_deadlock: bool,
         max_states: int | None,
-        on_level: Callable[[Progress], None] | None,
+        on_progress: Callable[[Progress], None] | None,
         seed: int,
         whole: set[Path],
     ) -> None:
-        self.spec, self.max_states, self.on_level, self.seed, self.whole = spec, max_states, on_level, seed, whole
+        self.spec, self.max_states, self.seed, self.whole = spec, max_states, seed, whole
+        self.on_progress, self.said = on_progress, 0.0
         self.literal = Literal(spec, check_deadlock)
         self.check_deadlock = check_deadlock
         self.result = TableExploration(unchecked=tuple(spec.unchecked))
@@ -173,8 +197,6 @@ class _Search:
                 # TLC tells the level of the state it found last.
                 result.depth += result.violation is not None and result.distinct > before
                 break
-            if self.on_level is not None:
-                self.on_level(self.progress(len(level.rows)))
         else:
             result.complete = self.literal.completed(result)
         return self.told()
@@ -187,22 +209,27 @@ class _Search:
         result.memory = self.seen.nbytes + trees.nbytes + 16 * result.distinct
         return result
 
-    def progress(self, queued: int) -> Progress:
+    def tell(self, queued: int) -> None:
+        """Tell how far the search is, now and then."""
         result, trees = self.result, self.trees
         seconds = time.perf_counter() - self.begin
+        if self.on_progress is None or seconds - self.said < _SAY_EVERY:
+            return
+        self.said = seconds
         counts = result.distinct, result.generated, queued, result.depth, seconds
-        return Progress(*counts, trees.evaluations, trees.looked_up)
+        self.on_progress(Progress(*counts, trees.evaluations, trees.looked_up))
 
     def prepare(self, initial: list[State]) -> None:
         """Make the trees."""
         spec, trees = self.spec, self.trees
         self.layout = Layout(spec.variables, initial, self.whole)
-        same = sameness(spec)
-        if same.view is not None:
-            raise UnsuitedError("there is a VIEW")
-        self.hashing = Fingerprints(self.layout, same.images, self.seed)
+        self.hashing = Fingerprints(self.layout, sameness(spec).images, self.seed)
         evaluator = self.evaluator = Evaluator(self.layout)
         module = tracked(spec)
+        self.views = Views(self.seed)
+        self.view = (
+            None if spec.view is None else trees.tree(evaluator.numbered(_view(module, spec.view), self.views.number))
+        )
         self.groups = Groups(module["META"]["stages"], module, evaluator, trees)
         self.invariants = OfStates(evaluator, trees, invariants(module))
         self.step_properties = OfSteps(evaluator, trees, step_properties(module))
@@ -212,12 +239,16 @@ class _Search:
 
     def first(self, initial: list[State]) -> _Level:
         rows = self.layout.encode(initial)
-        hashes = self.hashing.of_rows(rows)
+        hashes = self.hashed(rows)
         least = hashes.min(axis=0)
         self.seen.add(least)
         self.parents.append(np.full(len(rows), -1, np.int64))
         self.found.append(least)
-        return _Level(0, rows, hashes)
+        if (self.invariants.told(rows) != 1).any():
+            raise AssertionError("the tables find fault with an initial state in which the literal search finds none")
+        every = np.nonzero(np.ones((len(rows), len(self.groups)), np.bool_))
+        answers = self.groups.answers(rows, *every).reshape(len(rows), -1)
+        return _Level(0, rows, hashes, answers, np.zeros(len(rows), np.int64))
 
     def expand(self, level: _Level) -> tuple[_Level, bool]:
         """Expand a level, some of its states at once; answer the next one, and whether the search goes on."""
@@ -226,38 +257,47 @@ class _Search:
         made: list[_Level] = []
         goes_on = True
         for begin in range(0, len(level.rows), size):
-            chunk = _Level(level.first + begin, level.rows[begin : begin + size], level.hashes[:, begin : begin + size])
-            new, goes_on = self.chunk(chunk)
+            new, goes_on = self.chunk(level.part(begin, begin + size))
             made.append(new)
             if not goes_on:
                 break
-        rows = np.concatenate([each.rows for each in made])
-        return _Level(next_first, rows, np.concatenate([each.hashes for each in made], axis=1)), goes_on
+            self.tell(max(0, len(level.rows) - begin - size) + self.result.distinct - next_first)
+        hashes = np.concatenate([each.hashes for each in made], axis=1)
+        rows, answers, patterns = (
+            np.concatenate([getattr(each, name) for each in made]) for name in ("rows", "answers", "patterns")
+        )
+        return _Level(next_first, rows, hashes, answers, patterns), goes_on
 
     def chunk(self, level: _Level) -> tuple[_Level, bool]:
         """Expand some states; answer the new ones, and whether the search goes on."""
-        generated = self.groups.generate(level.rows)
+        self.ask(level)
+        generated = self.groups.generate(level.rows, level.answers)
         self.hashing.known()
         steps = self.evaluator.steps
         which, slots, values = steps.written(generated.steps)
-        hashes = self.stepped(level, generated, which, slots, values)
-        least = hashes.min(axis=0)
-        needs_rows = bool(len(self.step_properties) + len(self.constraints) + len(self.action_constraints))
+        patterns = steps.pattern.array[generated.steps]
+        checked = len(self.step_properties) + len(self.constraints) + len(self.action_constraints)
+        needs_rows = bool(checked) or self.view is not None
         wrong = [generated.failing]
-        outside = np.zeros(len(least), np.bool_)
+        outside = np.zeros(len(generated.rows), np.bool_)
         if needs_rows:
             after = level.rows[generated.rows]
             after[which, slots] = values
-            patterns = steps.pattern.array[generated.steps].astype(np.int64)
             outside, broken = self.constrained(level, generated, after, patterns)
             wrong.append(broken)
             told = self.step_properties.told(level.rows, generated.rows, after, patterns)
             wrong.append(generated.rows[told != 1])
+        if self.view is None:
+            hashes = self.stepped(level, generated, which, slots, values)
+        else:
+            hashes, failed = self.seen_as(after, np.flatnonzero(~outside))
+            wrong.append(generated.rows[failed])
+        least = hashes.min(axis=0)
         candidates = np.flatnonzero(~outside & ~self.seen.has(least))
         _, first = np.unique(least[candidates], return_index=True)
         new = np.sort(candidates[first])
         rows = after[new] if needs_rows else self.rows_of(level, generated, new)
-        wrong.append(generated.rows[new[self.invariants.told(rows) != 1]])
+        wrong.append(generated.rows[new[self.invariants.told_after(rows, patterns[new], steps.masks) != 1]])
         if outside.any():
             beyond = np.flatnonzero(outside)
             wrong.append(generated.rows[beyond[self.invariants.told(after[beyond]) != 1]])
@@ -265,7 +305,14 @@ class _Search:
             stuck = np.ones(len(level.rows), np.bool_)
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
-        return self.taken(level, generated, least, hashes, new, rows, np.concatenate(wrong))
+        found = _Level(0, rows, hashes[:, new], level.answers[generated.rows[new]], patterns[new])
+        return self.taken(level, generated, least, new, found, np.concatenate(wrong))
+
+    def ask(self, level: _Level) -> None:
+        """Ask the groups that have read something that the last step to a state wrote; the others answer as before."""
+        concerned = self.groups.touched(self.evaluator.steps.masks)
+        which, groups = np.nonzero(concerned[level.patterns])
+        level.answers[which, groups] = self.groups.answers(level.rows, which, groups)
 
     def stepped(self, level: _Level, generated: Generated, which: Ints, slots: Rows, values: Rows) -> Hashes:
         """Answer the fingerprints after steps: those before, and the difference that the writes make."""
@@ -276,6 +323,17 @@ class _Search:
             starts = np.flatnonzero(np.diff(which, prepend=-1))
             hashes[:, which[starts]] += np.add.reduceat(change, starts, axis=1)
         return hashes
+
+    def seen_as(self, rows: Rows, which: Ints) -> tuple[Hashes, Ints]:
+        """Answer the fingerprints of states under the VIEW, a row of them, and the states in which it has no value.
+
+        Arguments: `which`, the states that are asked for; of the others the fingerprint means nothing.
+        """
+        assert self.view is not None
+        numbers = self.trees.answers(np.full(len(which), self.view.root, np.int64), RowsAsked(rows, which))
+        hashes = np.zeros((1, len(rows)), np.uint64)
+        hashes[0, which] = self.views.hashes(numbers)
+        return hashes, which[numbers == ERROR]
 
     def rows_of(self, level: _Level, generated: Generated, new: Ints) -> Rows:
         rows = level.rows[generated.rows[new]]
@@ -297,9 +355,8 @@ class _Search:
         level: _Level,
         generated: Generated,
         least: Hashes,
-        hashes: Hashes,
         new: Ints,
-        rows: Rows,
+        found: _Level,
         wrong: Ints,
     ) -> tuple[_Level, bool]:
         """Take in the new states, up to the first state of which something is wrong."""
@@ -322,8 +379,7 @@ class _Search:
         result.distinct += len(kept)
         if stop is not None:
             self.judge(level, stop)
-        next_level = _Level(0, rows[: len(kept)], hashes[:, kept])
-        return next_level, stop is None and enough is None
+        return found.part(0, len(kept)), stop is None and enough is None
 
     def judge(self, level: _Level, number: int) -> None:
         """Let the literal search expand a state of which something is wrong, and take over what it finds.
@@ -345,7 +401,11 @@ class _Search:
 
     def fingerprint(self, state: State) -> int:
         """Answer the fingerprint of a state, the least of those of its images."""
-        return int(self.hashing.of_rows(self.layout.encode([state])).min())
+        return int(self.hashed(self.layout.encode([state])).min())
+
+    def hashed(self, rows: Rows) -> Hashes:
+        """Answer the fingerprints of states, of each of their images."""
+        return self.hashing.of_rows(rows) if self.view is None else self.seen_as(rows, np.arange(len(rows)))[0]
 
     def fingerprints(self, number: int) -> list[int]:
         """Answer the fingerprints on the way from an initial state to a state."""

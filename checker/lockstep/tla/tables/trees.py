@@ -8,15 +8,15 @@ level of states go down all of them together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AUX", "Ints", "Tree", "Trees", "Way"]
+__all__ = ["AUX", "Asked", "Ints", "RowsAsked", "StepsAsked", "Tree", "Trees", "Way", "touched"]
 
-Ints: TypeAlias = npt.NDArray[np.int64]
+Ints: TypeAlias = npt.NDArray[Any]
 #: The columns that an evaluation read, with the numbers of their values, in order.
 Way: TypeAlias = list[tuple[int, int]]
 
@@ -25,6 +25,16 @@ AUX = 1 << 24
 
 _LEAF, _OPEN = -1, -2
 _FIRST = 1 << 10
+
+
+class Asked(Protocol):
+    """The rows that go down trees together."""
+
+    def values(self, which: Ints, columns: Ints) -> Ints:
+        """Answer the values of columns, one for each of some of what is asked."""
+
+    def of(self, which: int) -> Callable[[int], int]:
+        """Answer what answers the value of a column for one of what is asked."""
 
 
 class Tree:
@@ -59,7 +69,7 @@ class Trees:
         self._parent: list[int] = []
         self._value: list[int] = []
         self._branch = np.full(_FIRST, -1, np.int32)
-        self._end = 0
+        self._end = 1  # the first place is that of a node without room, which has no branch
 
     @property
     def nbytes(self) -> int:
@@ -88,15 +98,12 @@ class Trees:
         self._value.append(value)
         return number
 
-    def answers(
-        self, roots: Ints, rows: Ints, columns: Callable[[Ints, Ints], npt.NDArray[np.int32]], aux: Ints | None = None
-    ) -> Ints:
-        """Go down trees with rows; evaluate what is not known.
+    def answers(self, roots: Ints, asked: Asked, aux: Ints | None = None) -> Ints:
+        """Go down trees; evaluate what is not known.
 
         Args:
             roots: the root of the tree to go down, for each of what is asked.
-            rows: the row to go with.
-            columns: answers the values of columns, given rows and columns.
+            asked: what answers the values of columns for each.
             aux: the number that comes with each, where roots branch on it.
 
         Returns:
@@ -107,82 +114,61 @@ class Trees:
         self.looked_up += len(roots)
         while len(left):
             nodes = at[left]
-            asked = self._column[nodes]
-            if (asked < 0).any():
-                if (asked == _OPEN).any():
-                    self._open(nodes, left, rows, columns, aux)
-                    asked = self._column[nodes]
-                on = asked != _LEAF
-                left, nodes, asked = left[on], nodes[on], asked[on]
+            wanted = self._column[nodes]
+            if len(wanted) and int(wanted.min()) < 0:
+                if (wanted == _OPEN).any():
+                    self._open(nodes, left, asked)
+                    wanted = self._column[nodes]
+                on = np.flatnonzero(wanted != _LEAF)
+                left, nodes, wanted = left[on], nodes[on], wanted[on]
                 if not len(left):
                     break
-            values = self._values(asked, rows[left], columns, None if aux is None else aux[left])
+            if aux is not None and int(wanted.max()) == AUX:
+                values = np.where(wanted == AUX, aux[left], asked.values(left, np.where(wanted == AUX, 0, wanted)))
+            else:
+                values = asked.values(left, wanted)
             below = self._below(nodes, values)
-            if (missing := below < 0).any():
-                where = np.flatnonzero(missing)
-                self._grow(nodes[where], values[where], left[where], rows, columns, aux)
+            if int(below.min()) < 0:
+                missing = np.flatnonzero(below < 0)
+                self._grow(nodes[missing], values[missing], left[missing], asked)
                 below = self._below(nodes, values)
             at[left] = below
-        return self._answer[at].astype(np.int64)
+        return self._answer[at]
 
-    @staticmethod
-    def _values(
-        asked: npt.NDArray[np.int32],
-        rows: Ints,
-        columns: Callable[[Ints, Ints], npt.NDArray[np.int32]],
-        aux: Ints | None,
-    ) -> npt.NDArray[np.int32]:
-        if aux is None:
-            return columns(rows, asked.astype(np.int64))
-        of_aux = asked == AUX
-        if of_aux.all():
-            return aux.astype(np.int32)
-        if not of_aux.any():
-            return columns(rows, asked.astype(np.int64))
-        return np.where(of_aux, aux, columns(rows, np.where(of_aux, 0, asked).astype(np.int64))).astype(np.int32)
+    def _below(self, nodes: Ints, values: Ints) -> Ints:
+        """Answer the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
+        return self._branch[self._start[nodes] + np.minimum(values, self._room[nodes])]
 
-    def _below(self, nodes: Ints, values: npt.NDArray[np.int32]) -> Ints:
-        inside = values < self._room[nodes]
-        found = self._branch[np.where(inside, self._start[nodes] + values, 0)]
-        return np.where(inside, found, -1).astype(np.int64)
+    def settled(self, tree: Tree, count: int) -> npt.NDArray[np.bool_]:
+        """Tell for the numbers on which a root branches whether nothing more is read there, and all is true."""
+        found = np.zeros(count, np.bool_)
+        known = min(count, int(self._room[tree.root]))
+        start = int(self._start[tree.root])
+        below = self._branch[start : start + known]
+        found[:known] = (below >= 0) & (self._column[below] == _LEAF) & (self._answer[below] == 1)
+        return found
 
     # ---- What is not known yet ----
 
-    def _open(
-        self,
-        nodes: Ints,
-        left: Ints,
-        rows: Ints,
-        columns: Callable[[Ints, Ints], npt.NDArray[np.int32]],
-        aux: Ints | None,
-    ) -> None:
+    def _open(self, nodes: Ints, left: Ints, asked: Asked) -> None:
         """Evaluate for the nodes of which nothing is known but how they are reached."""
         open_ = np.flatnonzero(self._column[nodes] == _OPEN)
         wanted, first = np.unique(nodes[open_], return_index=True)
         for node, place in zip(wanted.tolist(), left[open_[first]].tolist(), strict=True):
-            self._evaluate(node, _looking(int(rows[place]), columns))
+            self._evaluate(node, asked.of(place))
 
-    def _grow(
-        self,
-        nodes: Ints,
-        values: npt.NDArray[np.int32],
-        asking: Ints,
-        rows: Ints,
-        columns: Callable[[Ints, Ints], npt.NDArray[np.int32]],
-        aux: Ints | None,
-    ) -> None:
+    def _grow(self, nodes: Ints, values: Ints, asking: Ints, asked: Asked) -> None:
         """Add branches for values that were not met there before, and evaluate."""
-        wanted, first = np.unique((nodes << 32) | values.astype(np.int64), return_index=True)
+        wanted, first = np.unique((nodes.astype(np.int64) << 32) | values, return_index=True)
         for each, place in zip(wanted.tolist(), asking[first].tolist(), strict=True):
             child = self._child(each >> 32, each & 0xFFFFFFFF)
             if self._column[child] == _OPEN:
-                self._evaluate(child, _looking(int(rows[place]), columns))
+                self._evaluate(child, asked.of(place))
 
     def _child(self, node: int, value: int) -> int:
         """Answer the node below a node, for a value; a new one where there is none."""
-        room = int(self._room[node])
-        if value >= room:
-            self._make_room(node, max(4, 1 << (value + 1).bit_length()))
+        if value >= self._room[node]:
+            self._make_room(node, max(3, (1 << (value + 1).bit_length()) - 1))
         place = int(self._start[node]) + value
         child = int(self._branch[place])
         if child < 0:
@@ -191,13 +177,15 @@ class Trees:
         return child
 
     def _make_room(self, node: int, room: int) -> None:
-        if self._end + room > len(self._branch):
-            more = max(len(self._branch), room)
+        end = self._end + room + 1
+        if end > len(self._branch):
+            more = max(len(self._branch), room + 1)
             self._branch = np.concatenate([self._branch, np.full(more, -1, np.int32)])
         start, before = int(self._start[node]), int(self._room[node])
-        self._branch[self._end : self._end + before] = self._branch[start : start + before]
+        if before:
+            self._branch[self._end : self._end + before] = self._branch[start : start + before]
         self._start[node], self._room[node] = self._end, room
-        self._end += room
+        self._end = end
 
     def _way(self, node: int) -> Way:
         way: Way = []
@@ -221,6 +209,54 @@ class Trees:
         tree.leaves += 1
 
 
-def _looking(row: int, columns: Callable[[Ints, Ints], npt.NDArray[np.int32]]) -> Callable[[int], int]:
-    where = np.array([row], np.int64)
-    return lambda column: int(columns(where, np.array([column], np.int64))[0])
+class RowsAsked:
+    """States that go down trees: of each of what is asked the number of its row."""
+
+    __slots__ = ("_base", "_flat")
+
+    def __init__(self, rows: npt.NDArray[np.int32], which: Ints) -> None:
+        """Take rows, and the number of the row of each of what is asked."""
+        self._flat, self._base = rows.reshape(-1), which * rows.shape[1]
+
+    def values(self, which: Ints, columns: Ints) -> Ints:
+        """Answer the values of columns, one for each of some of what is asked."""
+        found: Ints = self._flat[self._base[which] + columns]
+        return found
+
+    def of(self, which: int) -> Callable[[int], int]:
+        """Answer what answers the value of a column for one of what is asked."""
+        flat, base = self._flat, int(self._base[which])
+        return lambda column: int(flat[base + column])
+
+
+class StepsAsked:
+    """Steps that go down trees: columns from the width of a state on are those of the next state."""
+
+    __slots__ = ("_after", "_before", "_of_after", "_of_before", "_width")
+
+    def __init__(self, before: npt.NDArray[np.int32], sources: Ints, after: npt.NDArray[np.int32], which: Ints) -> None:
+        """Take states, the number of the state before each step, the states after them, and the step of each."""
+        width = self._width = before.shape[1]
+        self._before, self._after = before.reshape(-1), after.reshape(-1)
+        self._of_before, self._of_after = sources[which] * width, which * width - width
+
+    def values(self, which: Ints, columns: Ints) -> Ints:
+        """Answer the values of columns, one for each of some of what is asked."""
+        is_next = columns >= self._width
+        found: Ints = self._before[self._of_before[which] + np.where(is_next, 0, columns)]
+        later = np.flatnonzero(is_next)
+        found[later] = self._after[self._of_after[which[later]] + columns[later]]
+        return found
+
+    def of(self, which: int) -> Callable[[int], int]:
+        """Answer what answers the value of a column for one of what is asked."""
+        base, next_base, width = int(self._of_before[which]), int(self._of_after[which]), self._width
+        before, after = self._before, self._after
+        return lambda column: int(before[base + column] if column < width else after[next_base + column])
+
+
+def touched(masks: Sequence[int], trees: Sequence[Tree]) -> npt.NDArray[np.bool_]:
+    """Tell for each of some sets of columns, as bits, and each tree whether the tree has read one of them."""
+    return np.array([[bool(mask & tree.columns) for tree in trees] for mask in masks], np.bool_).reshape(
+        len(masks), len(trees)
+    )

@@ -10,7 +10,6 @@ evaluation begins anew with that slot read. Copied to its own place an Unread sa
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, NoReturn
 
 from lockstep.tla.compile.module.text import STAGES
@@ -130,8 +129,8 @@ def tracked(spec: Spec) -> dict[str, Any]:
     exec(spec.code, module)
     exec(compile(spec.source.partition(STAGES)[2], "<compiled TLA+, stages>", "exec"), module)
     for name, each in list(module.items()):
-        if name.startswith("_") and isinstance(each, FunctionType) and each.__module__ != module["__name__"]:
-            module[name] = _asking(each)
+        if name.startswith("_") and getattr(each, "__module__", "").startswith(_OPERATORS) and callable(each):
+            module[name] = _needing(each) if each.__name__ in _COPYING else _reading(each)
     module["_apply"] = _apply
     return module
 
@@ -154,7 +153,25 @@ _ATOMS = {str, ModelValue}
 _MISSING = object()
 
 
-def _asking(operator: Callable[..., Any]) -> Callable[..., Any]:
+#: Where the operators of the language are, and what makes sets that are not listed.
+_OPERATORS = ("lockstep.tla.values.operators.", "lockstep.tla.values.equality", "lockstep.tla.values.lazy.")
+#: What may put an operand into its result as it is.
+_COPYING = {"frozen", "put", "single", "assign", "except_"}
+
+
+def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator that reads its operands."""
+
+    def read(*operands: Any, **named: Any) -> Any:
+        for each in operands:
+            if type(each) is Unread:
+                return operator(*[each.value() if type(each) is Unread else each for each in operands], **named)
+        return operator(*operands, **named)
+
+    return read
+
+
+def _needing(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator that reads those of its operands that it turns out to need."""
 
     def asked(*operands: Any) -> Any:

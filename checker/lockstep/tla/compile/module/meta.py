@@ -52,7 +52,7 @@ class ThresholdMeta(TypedDict):
 
 
 class EachMeta(TypedDict):
-    """What a part says of every element of a set or range of the state; see lockstep.tla.compile.module.parts.EachPart."""
+    """What a part says of every element of a set or range of the state; see parts.EachPart."""
 
     holds: str
     domain: str | None
