@@ -44,11 +44,13 @@ class Generated:
     Attributes:
         rows: the number of the state of each.
         steps: the number of what each writes.
+        places: the place of each among those of its state, which tells its action.
         failing: the states of which some evaluation failed.
     """
 
     rows: Ints
     steps: Ints
+    places: Ints
     failing: Ints
 
 
@@ -140,7 +142,17 @@ class Groups:
         keys = np.concatenate([key for key, _ in found]) if found else np.zeros(0, np.int64)
         steps = np.concatenate([step for _, step in found]) if found else np.zeros(0, np.int64)
         order = np.argsort(keys)
-        return Generated(keys[order] >> _PARENT_AT, steps[order], np.unique(np.concatenate(failing)))
+        keys = keys[order]
+        places = keys & ((1 << _PARENT_AT) - 1)
+        return Generated(keys >> _PARENT_AT, steps[order], places, np.unique(np.concatenate(failing)))
+
+    def action(self, place: int) -> str:
+        """Answer the name of the action at a place."""
+        group, depth = self._top[place >> _GROUP_AT], 0
+        while group.below:
+            group = group.below[(place >> _ELEMENT_AT[depth]) & (_BELOW[depth] - 1)]
+            depth += 1
+        return group.action
 
     def _take(self, at: Ints, lists: Ints, places: Ints, found: list[tuple[Ints, Ints]]) -> None:
         """Note the successors in lists, with a number for each that tells their order."""

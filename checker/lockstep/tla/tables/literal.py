@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from lockstep.tla.explore import LiteralSearch, Step, Violation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.tables.graph import Graph
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 
-if TYPE_CHECKING:
-    from lockstep.tla.tables.search import TableExploration
+#: Names of properties.
+Unchecked: TypeAlias = tuple[str, ...]
 
 __all__ = ["Literal"]
 
@@ -38,13 +39,22 @@ class Literal:
         self._initial = search.result.states
         return self._initial, search.result.generated, search.result.violation
 
-    def completed(self, result: TableExploration) -> bool:
-        """Note that all states were seen, and ask what must hold then."""
-        search = self._search()
-        search.follows = None
+    def completed(self, graph: Graph | None, trace: Callable[[int], list[Step]]) -> tuple[Violation | None, Unchecked]:
+        """Ask what must hold once all states were seen: of whole behaviours, and the POSTCONDITION.
+
+        Args:
+            graph: the states and steps, where something is said of behaviours.
+            trace: answers the steps to a state.
+
+        Returns:
+            What is violated, if anything is, and the properties that were not checked.
+
+        Raises:
+            SpecFault: if evaluation fails.
+        """
+        search = _Completion(self._spec, graph, len(self._initial), trace)
         _guarded(search, search.completed)
-        result.violation = search.result.violation
-        return True
+        return search.result.violation, search.result.unchecked
 
     def trace(self, way: list[int], fingerprint: Callable[[State], int]) -> list[Step]:
         """Answer the steps to a state.
@@ -91,6 +101,21 @@ def _guarded(search: LiteralSearch, act: Callable[[], object]) -> None:
         search.asserted(error)
     except TlaError as error:
         raise search.fault(error) from error
+
+
+class _Completion(LiteralSearch):
+    """A literal search that is given all states and steps."""
+
+    def __init__(self, spec: Spec, graph: Graph | None, initial: int, trace: Callable[[int], list[Step]]) -> None:
+        super().__init__(spec, False, False, None, None)
+        self._trace = trace
+        self.follows = None
+        self.result.levels.append(initial)
+        if graph is not None:
+            self.result.states, self.follows = graph.states, graph.follows  # type: ignore[assignment]  # a list in all
+
+    def trace(self, number: int) -> list[Step]:
+        return self._trace(number) if number >= 0 else []
 
 
 class _Expansion(LiteralSearch):

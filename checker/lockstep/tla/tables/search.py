@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from lockstep.tla.compile.module.meta import Meta
-from lockstep.tla.explore import Violation
+from lockstep.tla.explore import Step, Violation
+from lockstep.tla.liveness.check import refuse_sameness
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.tables.content import Fingerprints, Hashes, Views
 from lockstep.tla.tables.evaluate import ERROR, Evaluator
+from lockstep.tla.tables.graph import Graph
 from lockstep.tla.tables.groups import Generated, Groups
 from lockstep.tla.tables.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.literal import Literal
@@ -47,6 +49,7 @@ class TableExploration:
         evaluations: how many evaluations there were.
         looked_up: how many answers were asked for.
         memory: the bytes of all arrays at the end, about.
+        graph: states and steps, if they were asked for.
     """
 
     distinct: int = 0
@@ -60,6 +63,7 @@ class TableExploration:
     evaluations: int = 0
     looked_up: int = 0
     memory: int = 0
+    graph: Graph | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,6 @@ def unsuited(spec: Spec) -> str | None:
         return "TLCGet or TLCSet make it matter how often a formula is evaluated"
     if "_tlc_print" in spec.source.partition("\nMETA")[2]:
         return "Print tells of every evaluation"
-    if spec.temporal:
-        return "temporal properties need the states themselves"
     if spec.view is not None and spec.symmetry is not None:
         return "there is VIEW beside SYMMETRY"
     return None
@@ -117,6 +119,7 @@ def explore_by_tables(
     max_states: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
+    keep_edges: bool = False,
 ) -> TableExploration:
     """Search all reachable states, breadth first, until one violates something.
 
@@ -126,23 +129,26 @@ def explore_by_tables(
         max_states: stop after the state whose successors make this many distinct ones.
         on_progress: told how far the search is, a few times a second.
         seed: chooses the function that makes fingerprints.
+        keep_edges: whether to keep the states and steps.
 
     Returns:
         Counts and the violation, which the literal search has confirmed.
 
     Raises:
         UnsuitedError: if the specification cannot be taken apart so; nothing is known of it then.
+        LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
         FalseAssumptionError: if an ASSUME is false.
         SpecFault: if evaluation fails, with its place and the steps that lead there.
         LeakError: if an evaluation depends on what it was not seen to read.
     """
+    refuse_sameness(spec)
     if (why := unsuited(spec)) is not None:
         raise UnsuitedError(why)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
     spec.refuse_false_assumptions()
     whole: set[Path] = set()
     while True:
-        search = _Search(spec, deadlock, max_states, on_progress, seed, whole)
+        search = _Search(spec, deadlock, max_states, on_progress, seed, whole, keep_edges)
         try:
             return search.run()
         except ShapeChangedError as error:
@@ -166,6 +172,7 @@ class _Search:
         on_progress: Callable[[Progress], None] | None,
         seed: int,
         whole: set[Path],
+        keep_edges: bool,
     ) -> None:
         self.spec, self.max_states, self.seed, self.whole = spec, max_states, seed, whole
         self.on_progress, self.said = on_progress, 0.0
@@ -173,7 +180,9 @@ class _Search:
         self.check_deadlock = check_deadlock
         self.result = TableExploration(unchecked=tuple(spec.unchecked))
         self.begin = time.perf_counter()
-        self.seen = Seen()
+        self.keep_edges = keep_edges
+        self.graph: Graph | None = None
+        self.seen = Seen(numbered=keep_edges or bool(spec.temporal))
         self.trees = Trees()
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
@@ -184,7 +193,8 @@ class _Search:
         result.generated, result.distinct, result.levels = generated, len(initial), [len(initial)]
         if violation is not None or not initial:
             result.violation, result.depth = violation, 1
-            result.complete = violation is None and self.literal.completed(result)
+            if violation is None:
+                self.completed()
             return result
         self.prepare(initial)
         level = self.first(initial)
@@ -198,14 +208,21 @@ class _Search:
                 result.depth += result.violation is not None and result.distinct > before
                 break
         else:
-            result.complete = self.literal.completed(result)
+            self.completed()
         return self.told()
+
+    def completed(self) -> None:
+        """Note that all states were seen, and ask what must hold then."""
+        graph = self.graph if self.spec.temporal else None
+        violation, unchecked = self.literal.completed(graph, self.trace)
+        self.result.complete, self.result.violation, self.result.unchecked = True, violation, unchecked
 
     def told(self) -> TableExploration:
         result, trees = self.result, self.trees
         # As TLC's: every state generated that was not distinct might have been one.
         result.collision = result.distinct * max(1, result.generated - result.distinct) / 2.0**64
         result.evaluations, result.looked_up = trees.evaluations, trees.looked_up
+        result.graph = self.graph if self.keep_edges else None
         result.memory = self.seen.nbytes + trees.nbytes + 16 * result.distinct
         return result
 
@@ -242,6 +259,9 @@ class _Search:
         hashes = self.hashed(rows)
         least = hashes.min(axis=0)
         self.seen.add(least)
+        if self.seen.is_numbered:
+            self.graph = Graph(self.layout)
+            self.graph.states.add(rows)
         self.parents.append(np.full(len(rows), -1, np.int64))
         self.found.append(least)
         if (self.invariants.told(rows) != 1).any():
@@ -306,7 +326,15 @@ class _Search:
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
         found = _Level(0, rows, hashes[:, new], level.answers[generated.rows[new]], patterns[new])
-        return self.taken(level, generated, least, new, found, np.concatenate(wrong))
+        kept, count, goes_on = self.taken(level, generated, least, new, np.concatenate(wrong))
+        if self.graph is not None:
+            self.graph.states.add(found.rows[:kept])
+            inside = np.flatnonzero(~outside[:count])
+            targets = self.seen.numbers(least[inside])
+            self.graph.follows.add(level.first + generated.rows[inside], targets, level.first + len(level.rows))
+            if self.keep_edges:
+                self.graph.actions += map(self.groups.action, generated.places[inside].tolist())
+        return found.part(0, kept), goes_on
 
     def ask(self, level: _Level) -> None:
         """Ask the groups that have read something that the last step to a state wrote; the others answer as before."""
@@ -356,10 +384,13 @@ class _Search:
         generated: Generated,
         least: Hashes,
         new: Ints,
-        found: _Level,
         wrong: Ints,
-    ) -> tuple[_Level, bool]:
-        """Take in the new states, up to the first state of which something is wrong."""
+    ) -> tuple[int, int, bool]:
+        """Take in the new states, up to the first state of which something is wrong.
+
+        Returns:
+            How many of the new ones, and of the successors, are taken in, and whether the search goes on.
+        """
         result = self.result
         stop = int(wrong.min()) if len(wrong) else None
         enough = None
@@ -379,7 +410,7 @@ class _Search:
         result.distinct += len(kept)
         if stop is not None:
             self.judge(level, stop)
-        return found.part(0, len(kept)), stop is None and enough is None
+        return len(kept), count, stop is None and enough is None
 
     def judge(self, level: _Level, number: int) -> None:
         """Let the literal search expand a state of which something is wrong, and take over what it finds.
@@ -388,13 +419,17 @@ class _Search:
             AssertionError: if that finds nothing.
         """
         result = self.result
-        trace = self.literal.trace(self.fingerprints(level.first + number), self.fingerprint)
+        trace = self.trace(level.first + number)
         generated, distinct, violation = self.literal.expand(trace, lambda after: self.has(after))
         result.generated += generated
         result.distinct += distinct
         if violation is None:
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
         result.violation = violation
+
+    def trace(self, number: int) -> list[Step]:
+        """Answer the steps to a state, which the literal search has taken."""
+        return self.literal.trace(self.fingerprints(number), self.fingerprint)
 
     def has(self, state: State) -> bool:
         return bool(self.seen.has(np.array([self.fingerprint(state)], np.uint64))[0])
