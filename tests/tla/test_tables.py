@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.models.search import Engine, explore_with_tables
 from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.tables import content, groups
+from lockstep.tla.tables import content, groups, search
 from lockstep.tla.tables.evaluate import Evaluator, Lists
 from lockstep.tla.tables.layout import Layout, UnsuitedError
 from lockstep.tla.tables.predicates import OfStates
-from lockstep.tla.tables.search import explore_by_tables
+from lockstep.tla.tables.search import Progress, explore_by_tables
 from lockstep.tla.tables.unread import Unread
 from places import SPECS
 from tables import differences
@@ -99,6 +100,63 @@ def test_orbits_under_symmetry_expand_to_the_states_without_it(cache: Path) -> N
 def _swap(state: Any) -> list[tuple[Any, Any]]:
     one, other = state.mail.d
     return [(one, other), (other, one)]
+
+
+# ---- Long searches ----
+
+
+class _InterruptedError(Exception):
+    pass
+
+
+def _interrupt_at(level: int) -> Callable[[Progress], None]:
+    def tell(far: Progress) -> None:
+        if far.depth == level:
+            raise _InterruptedError
+
+    return tell
+
+
+@pytest.mark.parametrize("what", ["an invariant, and properties of steps", "symmetry", "an invariant that is violated"])
+def test_a_search_goes_on_from_its_checkpoint(
+    what: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, file = post(cache, *CFGS[what]), tmp_path / "post.checkpoint"
+    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    with pytest.raises(_InterruptedError):
+        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(3))
+    assert [each.name for each in tmp_path.iterdir()] == [file.name]
+    begun: list[Progress] = []
+    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append)
+    whole = explore_by_tables(spec)
+    assert begun[0].depth == 3
+    names = ("distinct", "generated", "depth", "levels", "violation", "complete")
+    assert [getattr(found, name) for name in names] == [getattr(whole, name) for name in names]
+
+
+def test_a_checkpoint_of_another_search_or_none_is_refused(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "post.checkpoint"
+    explore_by_tables(post(cache), checkpoint=file, checkpoint_seconds=0)
+    with pytest.raises(BadInputError, match="spec: the checkpoint is of another search"):
+        explore_by_tables(post(cache, *CFGS["constraints"]), checkpoint=file)
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(BadInputError, match="this is no checkpoint of a search by tables"):
+        explore_by_tables(post(cache), checkpoint=file)
+    with pytest.raises(BadInputError, match="temporal"):
+        explore_by_tables(post(cache, "PROPERTY Ends"), checkpoint=tmp_path / "other")
+
+
+def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -> None:
+    spec = post(cache)
+    whole = explore_by_tables(spec)
+    most = 3 * whole.memory // 4
+    found = explore_by_tables(spec, most_memory=most)
+    assert (found.complete, found.violation) == (False, None)
+    assert "more than 0.0 GB of memory" in found.gave_up
+    assert 1 < found.distinct < whole.distinct
+    cfg = max(cache.glob("*.cfg"), key=lambda each: each.stat().st_mtime)
+    told = explore_with_tables(POST, cfg, most_memory=most)
+    assert (told.verdict, told.reason.startswith("given up: the search would need")) == (Verdict.INCONCLUSIVE, True)
 
 
 # ---- What cannot be taken apart ----

@@ -59,6 +59,11 @@ if TYPE_CHECKING:
     "minute.",
 )
 @click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --engine tables: a file in which the search is kept every five minutes, and from which it goes on.",
+)
+@click.option(
     "--deadlock/--no-deadlock",
     default=None,
     help="With --spec: whether a deadlock is a violation. It is, unless the cfg says CHECK_DEADLOCK FALSE.",
@@ -75,6 +80,7 @@ def command(
     cfg: Path | None,
     library: tuple[Path, ...],
     engine: str,
+    checkpoint: Path | None,
     deadlock: bool | None,
     itf: Path | None,
     full: bool,
@@ -100,10 +106,13 @@ def command(
     from lockstep.systems.models import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
+    if checkpoint is not None and (own is None or engine != "tables"):
+        raise click.UsageError("--checkpoint goes with --spec and --engine tables")
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
-        return _explore(own, cfg, engine, deadlock, Tools(library, tla_tools), Shown(form, full, itf))
+        tools = Tools(library, tla_tools, engine, checkpoint)
+        return _explore(own, cfg, deadlock, tools, Shown(form, full, itf))
     if library:
         raise click.UsageError("-I goes with --spec")
     if itf is not None and len(names) != 1:
@@ -164,13 +173,15 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a spec is read with: further folders with modules, and the tla2tools."""
+    """What a spec is explored with: further folders with modules, the tla2tools, the engine, a file for the search."""
 
     library: tuple[Path, ...]
     jar: Path | None
+    engine: str
+    checkpoint: Path | None
 
 
-def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool | None, tools: Tools, shown: Shown) -> int:
+def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, shown: Shown) -> int:
     """Explore a spec of the reader's own."""
     from lockstep.base.errors import BadInputError, GaveUpError
     from lockstep.base.verdict import Verdict
@@ -180,7 +191,7 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool | None, t
 
     config = cfg_of(spec, cfg)
     note_translation(spec, tools.jar)
-    search = _search_with(engine, spec)
+    search = _search_with(tools, spec)
     try:
         found = search(spec, config, deadlock=deadlock is not False, search_path=tools.library, jar=tools.jar)
         if deadlock and found.verdict is not Verdict.MALFORMED and _says_no_deadlock(config):
@@ -190,7 +201,7 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool | None, t
         if shown.form != "json":
             raise
         verdict = Verdict.MALFORMED if isinstance(error, BadInputError) else Verdict.INCONCLUSIVE
-        found = without_search(spec, Engine(engine), verdict, str(error))
+        found = without_search(spec, Engine(tools.engine), verdict, str(error))
     progress_end()
     if shown.form == "json":
         steps = counterexample_record(found.counterexample, full=shown.full)
@@ -205,13 +216,14 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool | None, t
     return found.verdict.exit_code
 
 
-def _search_with(engine: str, spec: Path) -> Callable[..., SearchResult]:
+def _search_with(tools: Tools, spec: Path) -> Callable[..., SearchResult]:
     """Return what explores with an engine, and tells how far it is."""
     from lockstep.models.search import explore_compiled, explore_with_tables, explore_with_tlc
 
-    if engine == "tables":
-        return partial(explore_with_tables, on_progress=partial(_say_tables, spec.name))
-    search: Callable[..., SearchResult] = explore_with_tlc if engine == "tlc" else explore_compiled
+    if tools.engine == "tables":
+        say = partial(_say_tables, spec.name)
+        return partial(explore_with_tables, checkpoint=tools.checkpoint, on_progress=say)
+    search: Callable[..., SearchResult] = explore_with_tlc if tools.engine == "tlc" else explore_compiled
     return partial(search, on_progress=partial(_say_states, spec.name))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -254,11 +256,14 @@ def explore_with_tables(
     search_path: Sequence[Path] = (),
     jar: Path | None = None,
     max_states: int | None = None,
+    most_memory: int | None = None,
+    checkpoint: Path | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> SearchResult:
     """Explore a spec by tables of its compiled form; where that cannot be, state by state, and a note says so.
 
-    Arguments: as of explore_compiled; `on_progress`, told more than the number of states.
+    Arguments: as of explore_compiled; `most_memory`, the bytes beyond which to give up, three quarters of what is free
+    if None; `checkpoint`, a file that keeps the search; `on_progress`, told more than the number of states.
     Raises CompileError where the spec is outside the supported language, MissingExtraError without NumPy.
     """
     with extra("tables"):
@@ -269,13 +274,30 @@ def explore_with_tables(
 
     def search() -> tuple[Exploration | TableExploration, list[str]]:
         try:
-            found = explore_by_tables(compiled, check_deadlock=checked, max_states=max_states, on_progress=on_progress)
+            found = explore_by_tables(
+                compiled,
+                check_deadlock=checked,
+                max_states=max_states,
+                on_progress=on_progress,
+                most_memory=_most_of_what_is_free() if most_memory is None else most_memory,
+                checkpoint=checkpoint,
+            )
         except UnsuitedError as error:
             note = f"note: explored state by state, not by tables: {error}"
             return explore(compiled, check_deadlock=checked, max_states=max_states), [note]
         return found, [_of_tables(found)]
 
     return _explored(compiled, spec, cfg, Engine.TABLES, search)
+
+
+def _most_of_what_is_free() -> int | None:
+    """Return three quarters of the memory that is free; None where the system does not tell."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        told = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+    except (OSError, ValueError, AttributeError):
+        return None
+    return 3 * max(free, int(told[1]) * 1024 if told else 0) // 4
 
 
 def _of_tables(found: TableExploration) -> str:
@@ -332,6 +354,8 @@ def _judged(compiled: Spec, found: Exploration | TableExploration) -> tuple[Verd
     if (violation := found.violation) is not None:
         return Verdict.VIOLATED, of_violation(violation.kind, violation.name, violation.message)
     if not found.complete:
+        if (why := getattr(found, "gave_up", "")) != "":
+            return Verdict.INCONCLUSIVE, f"given up: {why}"
         return Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
     if compiled.has_behaviour and not found.distinct:
         return Verdict.INCONCLUSIVE, of_no_state(found.generated)

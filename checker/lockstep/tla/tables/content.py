@@ -129,7 +129,7 @@ class Fingerprints:
             found += self._table[:, self._start[slot] + rows[:, slot]]
         return found
 
-    def at(self, slots: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32]) -> Hashes:
+    def at(self, slots: Ints, numbers: Ints) -> Hashes:
         """Answer what the values of columns add to the fingerprints of each image."""
         return self._table[:, self._start[slots] + numbers]
 

@@ -124,6 +124,13 @@ class Groups:
         """Ask groups of rows: the groups with these numbers, of the rows with those."""
         return self._trees.answers(self._roots[groups], RowsAsked(rows, which))
 
+    def settle(self, rows: Rows) -> None:
+        """Leave out the groups that read nothing and answer no successor, as the constants alone make them."""
+        self.answers(rows, np.zeros(len(self), np.int64), np.arange(len(self)))
+        self._top = [group for group in self._top if group.tree.columns or self._trees.answer_at(group.tree.root)]
+        self._roots = np.array([group.tree.root for group in self._top], np.int64)
+        self._chooses = np.array([bool(group.below) for group in self._top], np.bool_)
+
     def touched(self, masks: Sequence[int]) -> npt.NDArray[np.bool_]:
         """Tell for each of some sets of columns, and each group, whether the group has read one of them."""
         return touched(masks, [group.tree for group in self._top])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,12 @@ from lockstep.tla.values.kinds import Fcn, Value
 __all__ = ["Layout", "Path", "Rows", "ShapeChangedError", "UnsuitedError"]
 
 #: States, one a row, with the number of its value in each column.
-Rows: TypeAlias = npt.NDArray[np.int32]
+Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 #: A way into a state: a variable, then arguments.
 Path: TypeAlias = tuple[Value, ...]
 
 _MOST_SLOTS = 2048
+_NARROW = np.iinfo(np.int16).max
 _DEEPEST = 8
 
 
@@ -83,6 +84,7 @@ class Layout:
         self.values: list[list[Value]] = [[] for _ in self.paths]
         self._ids: list[dict[Value, int]] = [{} for _ in self.paths]
         self.width = len(self.paths)
+        self._most = 0
 
     def _part(self, path: Path, values: list[Value]) -> _Part:
         keys = None if _kind_of_path(path) in self._whole or len(path) > _DEEPEST else _common_keys(values)
@@ -108,6 +110,7 @@ class Layout:
         if known is None:
             known = ids[value] = len(ids)
             self.values[slot].append(value)
+            self._most = max(self._most, known)
         else:
             found = self.values[slot][known]
             if found is not value and not same_kind(found, value):
@@ -125,13 +128,17 @@ class Layout:
         Raises:
             ShapeChangedError: if one has another shape.
         """
-        rows = np.empty((len(states), self.width), np.int32)
+        rows: Rows = np.empty((len(states), self.width), np.int32)
         for number, state in enumerate(states):
             for part, value in zip(self._parts, state, strict=True):
                 self._encode(part, value, rows[number])
-        return rows
+        return rows.astype(np.int16) if self._most <= _NARROW else rows
 
-    def _encode(self, part: _Part, value: Value, row: npt.NDArray[np.int32]) -> None:
+    def wide(self, rows: Rows) -> Rows:
+        """Answer rows in which the numbers of all values have room: as long as these are few, two bytes are enough."""
+        return rows if self._most <= _NARROW else rows.astype(np.int32, copy=False)
+
+    def _encode(self, part: _Part, value: Value, row: Rows) -> None:
         if part.keys is None:
             row[part.slot] = self.number(part.slot, value)
             return

@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 
+from lockstep.base.errors import BadInputError
 from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.explore import Step, Violation
 from lockstep.tla.liveness.check import refuse_sameness
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
+from lockstep.tla.tables.checkpoint import Checkpoint, Kept
 from lockstep.tla.tables.content import Fingerprints, Hashes, Views
 from lockstep.tla.tables.evaluate import ERROR, Evaluator
 from lockstep.tla.tables.graph import Graph
@@ -42,6 +45,7 @@ class TableExploration:
         generated: the states generated.
         depth: the number of levels.
         complete: whether all reachable states were seen.
+        gave_up: why they were not, where neither a violation nor `max_states` ended the search.
         levels: how many distinct states each level has.
         violation: the first violation, if any.
         unchecked: the properties with parts that no search checks.
@@ -56,6 +60,7 @@ class TableExploration:
     generated: int = 0
     depth: int = 0
     complete: bool = False
+    gave_up: str = ""
     levels: list[int] = field(default_factory=list)
     violation: Violation | None = None
     unchecked: tuple[str, ...] = ()
@@ -93,6 +98,11 @@ class _Level:
     answers: Ints
     patterns: Ints
 
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays."""
+        return sum(each.nbytes for each in (self.rows, self.hashes, self.answers, self.patterns))
+
     def part(self, begin: int, end: int) -> _Level:
         """Answer some of the states."""
         of_rows = self.rows[begin:end], self.hashes[:, begin:end], self.answers[begin:end], self.patterns[begin:end]
@@ -120,6 +130,9 @@ def explore_by_tables(
     on_progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
     keep_edges: bool = False,
+    most_memory: int | None = None,
+    checkpoint: FilePath | None = None,
+    checkpoint_seconds: float = 300.0,
 ) -> TableExploration:
     """Search all reachable states, breadth first, until one violates something.
 
@@ -130,6 +143,9 @@ def explore_by_tables(
         on_progress: told how far the search is, a few times a second.
         seed: chooses the function that makes fingerprints.
         keep_edges: whether to keep the states and steps.
+        most_memory: give up where the arrays would take more bytes.
+        checkpoint: a file that the search is kept in now and then, and goes on from where it is there.
+        checkpoint_seconds: how many seconds are to pass before it is written again.
 
     Returns:
         Counts and the violation, which the literal search has confirmed.
@@ -140,19 +156,30 @@ def explore_by_tables(
         FalseAssumptionError: if an ASSUME is false.
         SpecFault: if evaluation fails, with its place and the steps that lead there.
         LeakError: if an evaluation depends on what it was not seen to read.
+        BadInputError: if the checkpoint is none, or that of another search, or cannot be kept as states and steps
+            have to be kept, too.
     """
     refuse_sameness(spec)
     if (why := unsuited(spec)) is not None:
         raise UnsuitedError(why)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
     spec.refuse_false_assumptions()
-    whole: set[Path] = set()
+    file = None
+    if checkpoint is not None:
+        if keep_edges or spec.temporal:
+            raise BadInputError(f"{checkpoint}: no checkpoint can be kept where temporal properties are checked")
+        identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed}
+        file = Checkpoint(checkpoint, identity, list(spec.model_values))
+    kept = None if file is None else file.load()
+    whole: set[Path] = set() if kept is None else set(kept.whole)
     while True:
         search = _Search(spec, deadlock, max_states, on_progress, seed, whole, keep_edges)
+        search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
         try:
-            return search.run()
+            return search.run(kept)
         except ShapeChangedError as error:
             whole.add(error.path)
+            kept = None  # its columns are others
 
 
 def _view(module: dict[str, Any], name: str) -> Callable[[State], Value]:
@@ -181,13 +208,17 @@ class _Search:
         self.result = TableExploration(unchecked=tuple(spec.unchecked))
         self.begin = time.perf_counter()
         self.keep_edges = keep_edges
+        self.most_memory: int | None = None
+        self.checkpoint: Checkpoint | None = None
+        self.checkpoint_seconds, self.kept_at, self.largest = 0.0, self.begin, 0
         self.graph: Graph | None = None
         self.seen = Seen(numbered=keep_edges or bool(spec.temporal))
         self.trees = Trees()
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
 
-    def run(self) -> TableExploration:
+    def run(self, kept: Kept | None = None) -> TableExploration:
+        """Search, from what was kept of the same search, if anything was."""
         result = self.result
         initial, generated, violation = self.literal.start()
         result.generated, result.distinct, result.levels = generated, len(initial), [len(initial)]
@@ -196,8 +227,10 @@ class _Search:
             if violation is None:
                 self.completed()
             return result
-        self.prepare(initial)
+        self.prepare(initial, kept)
         level = self.first(initial)
+        if kept is not None:
+            level = self.resumed(kept)
         while len(level.rows):
             result.depth += 1
             before = result.distinct
@@ -207,6 +240,7 @@ class _Search:
                 # TLC tells the level of the state it found last.
                 result.depth += result.violation is not None and result.distinct > before
                 break
+            self.keep(level)
         else:
             self.completed()
         return self.told()
@@ -223,7 +257,7 @@ class _Search:
         result.collision = result.distinct * max(1, result.generated - result.distinct) / 2.0**64
         result.evaluations, result.looked_up = trees.evaluations, trees.looked_up
         result.graph = self.graph if self.keep_edges else None
-        result.memory = self.seen.nbytes + trees.nbytes + 16 * result.distinct
+        result.memory = self.memory() + self.largest
         return result
 
     def tell(self, queued: int) -> None:
@@ -236,10 +270,13 @@ class _Search:
         counts = result.distinct, result.generated, queued, result.depth, seconds
         self.on_progress(Progress(*counts, trees.evaluations, trees.looked_up))
 
-    def prepare(self, initial: list[State]) -> None:
+    def prepare(self, initial: list[State], kept: Kept | None) -> None:
         """Make the trees."""
         spec, trees = self.spec, self.trees
         self.layout = Layout(spec.variables, initial, self.whole)
+        for slot, values in enumerate(() if kept is None else kept.values):
+            for value in values:
+                self.layout.number(slot, value)
         self.hashing = Fingerprints(self.layout, sameness(spec).images, self.seed)
         evaluator = self.evaluator = Evaluator(self.layout)
         module = tracked(spec)
@@ -266,9 +303,52 @@ class _Search:
         self.found.append(least)
         if (self.invariants.told(rows) != 1).any():
             raise AssertionError("the tables find fault with an initial state in which the literal search finds none")
+        self.groups.settle(rows)
         every = np.nonzero(np.ones((len(rows), len(self.groups)), np.bool_))
         answers = self.groups.answers(rows, *every).reshape(len(rows), -1)
         return _Level(0, rows, hashes, answers, np.zeros(len(rows), np.int64))
+
+    def resumed(self, kept: Kept) -> _Level:
+        """Go on from what was kept: all states found, and those of the last level."""
+        result = self.result
+        self.seen = Seen()
+        self.seen.add(kept.found)
+        self.found, self.parents = [kept.found], [kept.parents]
+        result.distinct, result.generated, result.depth = (
+            kept.counts[name] for name in ("distinct", "generated", "depth")
+        )
+        result.levels = list(kept.levels)
+        if (self.invariants.told(kept.rows) != 1).any():
+            raise AssertionError("the tables find fault with a state of the checkpoint")
+        every = np.nonzero(np.ones((len(kept.rows), len(self.groups)), np.bool_))
+        answers = self.groups.answers(kept.rows, *every).reshape(len(kept.rows), -1)
+        first = result.distinct - len(kept.rows)
+        return _Level(first, kept.rows, self.hashed(kept.rows), answers, np.zeros(len(kept.rows), np.int64))
+
+    def keep(self, level: _Level) -> None:
+        """Keep the search in its file, now and then."""
+        now = time.perf_counter()
+        if self.checkpoint is None or now - self.kept_at < self.checkpoint_seconds:
+            return
+        result = self.result
+        counts = {"distinct": result.distinct, "generated": result.generated, "depth": result.depth}
+        arrays = np.concatenate(self.found), np.concatenate(self.parents), level.rows
+        self.checkpoint.save(counts, result.levels, sorted(self.whole, key=str), self.layout, arrays)
+        self.kept_at = now
+
+    def is_too_large(self, level: _Level, made: list[_Level]) -> bool:
+        """Tell whether the search would take more memory than it may, and note that."""
+        if self.most_memory is None:
+            return False
+        size = self.memory() + sum(each.nbytes for each in (level, *made))
+        if size > self.most_memory:
+            said = f"the search would need more than {self.most_memory / 1e9:.1f} GB of memory"
+            self.result.gave_up = f"{said}, with {self.result.distinct:,} distinct states"
+        return size > self.most_memory
+
+    def memory(self) -> int:
+        """Answer how many bytes there are of what was seen and of tables, about."""
+        return self.seen.nbytes + self.trees.nbytes + 16 * self.result.distinct
 
     def expand(self, level: _Level) -> tuple[_Level, bool]:
         """Expand a level, some of its states at once; answer the next one, and whether the search goes on."""
@@ -279,6 +359,8 @@ class _Search:
         for begin in range(0, len(level.rows), size):
             new, goes_on = self.chunk(level.part(begin, begin + size))
             made.append(new)
+            self.largest = max(self.largest, sum(each.nbytes for each in (level, *made)))
+            goes_on = goes_on and not self.is_too_large(level, made)
             if not goes_on:
                 break
             self.tell(max(0, len(level.rows) - begin - size) + self.result.distinct - next_first)
@@ -293,6 +375,7 @@ class _Search:
         self.ask(level)
         generated = self.groups.generate(level.rows, level.answers)
         self.hashing.known()
+        level.rows = self.layout.wide(level.rows)
         steps = self.evaluator.steps
         which, slots, values = steps.written(generated.steps)
         patterns = steps.pattern.array[generated.steps]

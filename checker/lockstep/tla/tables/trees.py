@@ -139,6 +139,10 @@ class Trees:
         """Answer the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
         return self._branch[self._start[nodes] + np.minimum(values, self._room[nodes])]
 
+    def answer_at(self, node: int) -> int:
+        """Answer the answer of a leaf."""
+        return int(self._answer[node])
+
     def settled(self, tree: Tree, count: int) -> npt.NDArray[np.bool_]:
         """Tell for the numbers on which a root branches whether nothing more is read there, and all is true."""
         found = np.zeros(count, np.bool_)
@@ -214,7 +218,7 @@ class RowsAsked:
 
     __slots__ = ("_base", "_flat")
 
-    def __init__(self, rows: npt.NDArray[np.int32], which: Ints) -> None:
+    def __init__(self, rows: Ints, which: Ints) -> None:
         """Take rows, and the number of the row of each of what is asked."""
         self._flat, self._base = rows.reshape(-1), which * rows.shape[1]
 
@@ -234,7 +238,7 @@ class StepsAsked:
 
     __slots__ = ("_after", "_before", "_of_after", "_of_before", "_width")
 
-    def __init__(self, before: npt.NDArray[np.int32], sources: Ints, after: npt.NDArray[np.int32], which: Ints) -> None:
+    def __init__(self, before: Ints, sources: Ints, after: Ints, which: Ints) -> None:
         """Take states, the number of the state before each step, the states after them, and the step of each."""
         width = self._width = before.shape[1]
         self._before, self._after = before.reshape(-1), after.reshape(-1)

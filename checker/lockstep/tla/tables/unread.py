@@ -9,6 +9,7 @@ evaluation begins anew with that slot read. Copied to its own place an Unread sa
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -153,6 +154,9 @@ _ATOMS = {str, ModelValue}
 _MISSING = object()
 
 
+#: The flags of a function of any number of operands, or of named ones.
+_VARYING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
 #: Where the operators of the language are, and what makes sets that are not listed.
 _OPERATORS = ("lockstep.tla.values.operators.", "lockstep.tla.values.equality", "lockstep.tla.values.lazy.")
 #: What may put an operand into its result as it is.
@@ -163,12 +167,20 @@ def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
     """Return an operator that reads its operands."""
 
     def read(*operands: Any, **named: Any) -> Any:
-        for each in operands:
-            if type(each) is Unread:
-                return operator(*[each.value() if type(each) is Unread else each for each in operands], **named)
-        return operator(*operands, **named)
+        return operator(*[each.value() if type(each) is Unread else each for each in operands], **named)
 
-    return read
+    def read_one(one: Any) -> Any:
+        return operator(one.value() if type(one) is Unread else one)
+
+    def read_two(one: Any, other: Any) -> Any:
+        if type(one) is Unread:
+            one = one.value()
+        return operator(one, other.value() if type(other) is Unread else other)
+
+    made: dict[int, Callable[..., Any]] = {1: read_one, 2: read_two}
+    code = getattr(operator, "__code__", None)
+    varies = code is None or code.co_flags & _VARYING or code.co_kwonlyargcount or operator.__defaults__
+    return read if varies or code is None else made.get(code.co_argcount, read)
 
 
 def _needing(operator: Callable[..., Any]) -> Callable[..., Any]:
