@@ -179,6 +179,21 @@ def test_what_cannot_be_explored_by_tables_is_explored_state_by_state_and_a_note
     assert any("state by state, not by tables: TLCGet" in note for note in found.notes)
 
 
+def test_a_spec_whose_states_are_one_part_is_explored_state_by_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, cfg = tmp_path / "Bits.tla", tmp_path / "Bits.cfg"
+    module.write_text(
+        "---- MODULE Bits ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = {}\n"
+        "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
+    )
+    cfg.write_text("INIT Init NEXT Next\n")
+    monkeypatch.setattr(search, "_LOOK", 1_000)
+    found = explore_with_tables(module, cfg)
+    assert (found.distinct, found.generated, found.verdict) == (256, 2049, Verdict.HOLDS)
+    assert any("state by state, not by tables: its actions" in note for note in found.notes)
+
+
 def test_a_function_that_changes_its_domain_is_taken_as_a_whole(tmp_path: Path) -> None:
     module = tmp_path / "Shapes.tla"
     module.write_text(

@@ -34,6 +34,10 @@ __all__ = ["Progress", "TableExploration", "explore_by_tables", "unsuited"]
 
 _MOST_PAIRS = 1 << 20
 _SAY_EVERY = 0.3
+#: An evaluation that is kept costs several times what it costs in a search state by state: it has to be seldom.
+_WORTH = 0.25
+#: At how many evaluations that is first asked; then at twice as many each time.
+_LOOK = 8_192
 
 
 @dataclass
@@ -211,6 +215,7 @@ class _Search:
         self.most_memory: int | None = None
         self.checkpoint: Checkpoint | None = None
         self.checkpoint_seconds, self.kept_at, self.largest = 0.0, self.begin, 0
+        self.look_at = _LOOK
         self.graph: Graph | None = None
         self.seen = Seen(numbered=keep_edges or bool(spec.temporal))
         self.trees = Trees()
@@ -336,6 +341,24 @@ class _Search:
         self.checkpoint.save(counts, result.levels, sorted(self.whole, key=str), self.layout, arrays)
         self.kept_at = now
 
+    def refuse_what_gains_nothing(self) -> None:
+        """Give the search up where most of what it asks was never asked before, as where a state is one part.
+
+        Raises:
+            UnsuitedError: if so.
+        """
+        result, evaluations = self.result, self.trees.evaluations
+        if evaluations < self.look_at:
+            return
+        self.look_at = 2 * evaluations
+        of_states = len(self.groups) + len(self.invariants)
+        asked = result.distinct * of_states + result.generated * len(self.step_properties)
+        if evaluations > _WORTH * asked:
+            said = f"{evaluations:,} of {asked:,} evaluations would be new"
+            raise UnsuitedError(
+                f"what its actions and properties read takes nearly as many values as its states: {said}"
+            )
+
     def is_too_large(self, level: _Level, made: list[_Level]) -> bool:
         """Tell whether the search would take more memory than it may, and note that."""
         if self.most_memory is None:
@@ -363,6 +386,7 @@ class _Search:
             goes_on = goes_on and not self.is_too_large(level, made)
             if not goes_on:
                 break
+            self.refuse_what_gains_nothing()
             self.tell(max(0, len(level.rows) - begin - size) + self.result.distinct - next_first)
         hashes = np.concatenate([each.hashes for each in made], axis=1)
         rows, answers, patterns = (
