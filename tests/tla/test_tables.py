@@ -17,11 +17,12 @@ from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.tables import content, groups, search
+from lockstep.tla.tables import groups, search
 from lockstep.tla.tables.evaluate import Evaluator, Lists
-from lockstep.tla.tables.layout import Layout, UnsuitedError
 from lockstep.tla.tables.predicates import OfStates
 from lockstep.tla.tables.search import Progress, explore_by_tables
+from lockstep.tla.tables.states import content
+from lockstep.tla.tables.states.layout import Layout, UnsuitedError
 from lockstep.tla.tables.unread import Unread
 from places import SPECS
 from tables import differences

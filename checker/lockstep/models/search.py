@@ -267,8 +267,8 @@ def explore_with_tables(
     Raises CompileError where the spec is outside the supported language, MissingExtraError without NumPy.
     """
     with extra("tables"):
-        from lockstep.tla.tables.layout import UnsuitedError
         from lockstep.tla.tables.search import explore_by_tables
+        from lockstep.tla.tables.states.layout import UnsuitedError
     compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
     checked = deadlock and compiled.check_deadlock
 

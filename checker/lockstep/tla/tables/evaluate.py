@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.state import State
-from lockstep.tla.tables.layout import Layout, UnsuitedError
+from lockstep.tla.tables.states.layout import Layout, UnsuitedError
 from lockstep.tla.tables.trees import AUX, Ints, Way
 from lockstep.tla.tables.unread import NeedRead, Reading
 from lockstep.tla.values.equality import same_kind

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from lockstep.tla.compile.module.meta import Stage
 from lockstep.tla.tables.evaluate import ERROR, Arguments, Evaluator, Lists
-from lockstep.tla.tables.layout import Rows, UnsuitedError
+from lockstep.tla.tables.states.layout import Rows, UnsuitedError
 from lockstep.tla.tables.trees import Ints, RowsAsked, Tree, Trees, touched
 from lockstep.tla.tables.unread import NeedRead
 from lockstep.tla.values.kinds import TlaError, Value

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from lockstep.tla.explore import LiteralSearch, Step, Violation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.tables.graph import Graph
+from lockstep.tla.tables.states.graph import Graph
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 
 #: Names of properties.

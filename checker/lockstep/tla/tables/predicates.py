@@ -12,7 +12,7 @@ from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.compile.module.parts import PropertyPart, part_of
 from lockstep.tla.state import State
 from lockstep.tla.tables.evaluate import Evaluator
-from lockstep.tla.tables.layout import Rows
+from lockstep.tla.tables.states.layout import Rows
 from lockstep.tla.tables.trees import Asked, Ints, RowsAsked, StepsAsked, Trees, touched
 from lockstep.tla.values.kinds import TlaError, Value
 

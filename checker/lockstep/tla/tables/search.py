@@ -18,14 +18,14 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.tables.checkpoint import Checkpoint, Kept
-from lockstep.tla.tables.content import Fingerprints, Hashes, Views
 from lockstep.tla.tables.evaluate import ERROR, Evaluator
-from lockstep.tla.tables.graph import Graph
 from lockstep.tla.tables.groups import Generated, Groups
-from lockstep.tla.tables.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.literal import Literal
 from lockstep.tla.tables.predicates import OfStates, OfSteps, constraints, invariants, step_properties
-from lockstep.tla.tables.seen import Seen
+from lockstep.tla.tables.states.content import Fingerprints, Hashes, Views
+from lockstep.tla.tables.states.graph import Graph
+from lockstep.tla.tables.states.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
+from lockstep.tla.tables.states.seen import Seen
 from lockstep.tla.tables.trees import Ints, RowsAsked, Trees
 from lockstep.tla.tables.unread import tracked
 from lockstep.tla.values.kinds import Value

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.symmetry import Images
-from lockstep.tla.tables.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
+from lockstep.tla.tables.states.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, forced
 

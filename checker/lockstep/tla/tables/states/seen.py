@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.tla.tables.content import Hashes
+from lockstep.tla.tables.states.content import Hashes
 
 __all__ = ["Seen"]
 
