@@ -77,12 +77,14 @@ class Fingerprints:
         paths = [_path_content(path) for path in layout.paths]
         known = {path: slot for slot, path in enumerate(paths)}
         self._places = [paths]
+        within = {_path_content(path[:end]) for path in layout.paths for end in range(1, len(path))}
         for image in images:
-            moved = [_path_content((path[0], *map(image.of, path[1:]))) for path in layout.paths]
-            for path, place in zip(layout.paths, moved, strict=True):
-                if place not in known:
-                    raise ShapeChangedError(path[:-1])  # its image is taken apart in another way, or is no part
-            self._places.append(moved)
+            moved = [(path[0], *map(image.of, path[1:])) for path in layout.paths]
+            places = list(map(_path_content, moved))
+            for path, to, place in zip(layout.paths, moved, places, strict=True):
+                if place not in known:  # its image is taken apart further, or is only a part of what is one
+                    raise ShapeChangedError(to if place in within else path[:-1])
+            self._places.append(places)
         self._table: Hashes = np.zeros((self.count, 0), np.uint64)
         self._start = np.zeros(layout.width, np.int64)
         self._room = np.zeros(layout.width, np.int64)
