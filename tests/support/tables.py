@@ -19,8 +19,9 @@ def by_tables(spec: Spec, **options: Any) -> TableExploration | str:
         return f"{error} after {getattr(error, 'trace', None)}"
 
 
-def literally(spec: Spec, **options: Any) -> Exploration | str:
-    """Explore state by state, likewise."""
+def literally(spec: Spec, *, processes: int = 1, **options: Any) -> Exploration | str:
+    """Explore state by state, likewise, which one process does."""
+    assert processes > 0
     try:
         return explore(spec, **options)
     except TlaError as error:

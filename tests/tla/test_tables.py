@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,15 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.models.search import Engine, explore_with_tables
 from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.tables import groups, search
+from lockstep.tla.tables import groups, hands, search
 from lockstep.tla.tables.evaluate import Evaluator, Lists
+from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.predicates import OfStates
 from lockstep.tla.tables.search import Progress, explore_by_tables
 from lockstep.tla.tables.states import content
@@ -104,6 +106,36 @@ def _swap(state: Any) -> list[tuple[Any, Any]]:
 
 
 # ---- Long searches ----
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["symmetry", "an invariant that is violated", "a property of steps that is violated", "a view", "a deadlock"],
+)
+def test_nothing_depends_on_how_many_processes_there_are(
+    what: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = post(cache, *CFGS[what])
+    monkeypatch.setattr(hands, "_UNEVEN", 2)
+    monkeypatch.setattr(Expander, "size", 37)
+    assert differences(spec, processes=3) == []
+    assert differences(spec, processes=2, max_states=50) == []
+
+
+def test_a_process_that_dies_is_no_verdict(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hands.Alone, "turn", lambda self: os._exit(9))
+    with pytest.raises(GaveUpError, match="a process of the search has died"):
+        explore_by_tables(post(cache), processes=2)
+
+
+def test_states_that_move_to_another_process_keep_their_values(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the numbers of values are taken for those of the other process."""
+    spec = post(cache, most=1)
+    monkeypatch.setattr(hands, "_UNEVEN", 1)
+    assert differences(spec, processes=2) == []
+    right = hands._unpacked
+    monkeypatch.setattr(hands, "_unpacked", lambda layout, packed: np.zeros_like(right(layout, packed)))
+    assert noticed(spec, processes=2)
 
 
 class _InterruptedError(Exception):
@@ -322,10 +354,10 @@ def test_a_planted_bug_does_not_pass(
     assert noticed(spec)
 
 
-def noticed(spec: Spec) -> bool:
+def noticed(spec: Spec, **options: Any) -> bool:
     """Tell whether a search by tables differs from one state by state, or stops as it contradicts itself."""
     try:
-        return differences(spec) != []
+        return differences(spec, **options) != []
     except AssertionError:  # a LeakError is one
         return True
 

@@ -258,12 +258,14 @@ def explore_with_tables(
     max_states: int | None = None,
     most_memory: int | None = None,
     checkpoint: Path | None = None,
+    processes: int = 1,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> SearchResult:
     """Explore a spec by tables of its compiled form; where that cannot be, state by state, and a note says so.
 
     Arguments: as of explore_compiled; `most_memory`, the bytes beyond which to give up, three quarters of what is free
-    if None; `checkpoint`, a file that keeps the search; `on_progress`, told more than the number of states.
+    if None; `checkpoint`, a file that keeps the search; `processes`, how many expand states where no file is kept;
+    `on_progress`, told more than the number of states.
     Raises CompileError where the spec is outside the supported language, MissingExtraError without NumPy.
     """
     with extra("tables"):
@@ -281,6 +283,7 @@ def explore_with_tables(
                 on_progress=on_progress,
                 most_memory=_most_of_what_is_free() if most_memory is None else most_memory,
                 checkpoint=checkpoint,
+                processes=processes,
             )
         except UnsuitedError as error:
             note = f"note: explored state by state, not by tables: {error}"

@@ -6,33 +6,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
 
 import numpy as np
 
 from lockstep.base.errors import BadInputError
-from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.explore import Step, Violation
 from lockstep.tla.liveness.check import refuse_sameness
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.symmetry import sameness
 from lockstep.tla.tables.checkpoint import Checkpoint, Kept
-from lockstep.tla.tables.evaluate import ERROR, Evaluator
-from lockstep.tla.tables.groups import Generated, Groups
+from lockstep.tla.tables.expand import Expander
+from lockstep.tla.tables.hands import Alone, Crew, Hands
 from lockstep.tla.tables.literal import Literal
-from lockstep.tla.tables.predicates import OfStates, OfSteps, constraints, invariants, step_properties
-from lockstep.tla.tables.states.content import Fingerprints, Hashes, Views
+from lockstep.tla.tables.states.content import Hashes
 from lockstep.tla.tables.states.graph import Graph
-from lockstep.tla.tables.states.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
+from lockstep.tla.tables.states.layout import Layout, Path, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.states.seen import Seen
-from lockstep.tla.tables.trees import Ints, RowsAsked, Trees
-from lockstep.tla.tables.unread import tracked
-from lockstep.tla.values.kinds import Value
+from lockstep.tla.tables.trees import Ints
 
 __all__ = ["Progress", "TableExploration", "explore_by_tables", "unsuited"]
 
-_MOST_PAIRS = 1 << 20
 _SAY_EVERY = 0.3
 #: An evaluation that is kept costs several times what it costs in a search state by state: it has to be seldom.
 _WORTH = 0.25
@@ -88,31 +81,6 @@ class Progress:
     looked_up: int
 
 
-@dataclass(slots=True)
-class _Level:
-    """Some states of one level.
-
-    `first` is the number of the first among all; `rows` are they, `hashes` the fingerprints of their images; `answers`
-    what each group answered of the state before the last step to each, and `patterns` which columns that step wrote.
-    """
-
-    first: int
-    rows: Rows
-    hashes: Hashes
-    answers: Ints
-    patterns: Ints
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the arrays."""
-        return sum(each.nbytes for each in (self.rows, self.hashes, self.answers, self.patterns))
-
-    def part(self, begin: int, end: int) -> _Level:
-        """Answer some of the states."""
-        of_rows = self.rows[begin:end], self.hashes[:, begin:end], self.answers[begin:end], self.patterns[begin:end]
-        return _Level(self.first + begin, *of_rows)
-
-
 def unsuited(spec: Spec) -> str | None:
     """Say why a specification cannot be explored by tables; None where it can, as far as is known beforehand."""
     if not spec.has_behaviour:
@@ -137,6 +105,7 @@ def explore_by_tables(
     most_memory: int | None = None,
     checkpoint: FilePath | None = None,
     checkpoint_seconds: float = 300.0,
+    processes: int = 1,
 ) -> TableExploration:
     """Search all reachable states, breadth first, until one violates something.
 
@@ -150,6 +119,8 @@ def explore_by_tables(
         most_memory: give up where the arrays would take more bytes.
         checkpoint: a file that the search is kept in now and then, and goes on from where it is there.
         checkpoint_seconds: how many seconds are to pass before it is written again.
+        processes: how many processes expand states, each with tables of its own; one where states and steps or a
+            checkpoint have to be kept.
 
     Returns:
         Counts and the violation, which the literal search has confirmed.
@@ -178,20 +149,13 @@ def explore_by_tables(
     whole: set[Path] = set() if kept is None else set(kept.whole)
     while True:
         search = _Search(spec, deadlock, max_states, on_progress, seed, whole, keep_edges)
+        search.processes = 1 if file is not None or keep_edges or spec.temporal else processes
         search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
         try:
             return search.run(kept)
         except ShapeChangedError as error:
             whole.add(error.path)
             kept = None  # its columns are others
-
-
-def _view(module: dict[str, Any], name: str) -> Callable[[State], Value]:
-    """Return what evaluates the VIEW, given the names of the tracked code."""
-    meta: Meta = module["META"]
-    told = meta["definitions"][name]
-    view: Callable[..., Value] = module[told["function"]]
-    return view if told["reads_now"] else lambda _state: view()
 
 
 class _Search:
@@ -214,11 +178,13 @@ class _Search:
         self.keep_edges = keep_edges
         self.most_memory: int | None = None
         self.checkpoint: Checkpoint | None = None
-        self.checkpoint_seconds, self.kept_at, self.largest = 0.0, self.begin, 0
+        self.checkpoint_seconds, self.kept_at = 0.0, self.begin
+        self.processes = 1
+        self.crew: Crew | None = None
+        self.hands: Hands
         self.look_at = _LOOK
         self.graph: Graph | None = None
         self.seen = Seen(numbered=keep_edges or bool(spec.temporal))
-        self.trees = Trees()
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
 
@@ -232,23 +198,29 @@ class _Search:
             if violation is None:
                 self.completed()
             return result
-        self.prepare(initial, kept)
-        level = self.first(initial)
-        if kept is not None:
-            level = self.resumed(kept)
-        while len(level.rows):
+        try:
+            self.prepare(initial, kept)
+            self.go_on()
+        finally:
+            if self.crew is not None:
+                self.crew.stop()
+        return self.told()
+
+    def go_on(self) -> None:
+        """Expand one level after the other."""
+        result, count = self.result, self.result.levels[-1]
+        while count:
             result.depth += 1
             before = result.distinct
-            level, goes_on = self.expand(level)
-            result.levels.append(result.distinct - before)
+            goes_on = self.expand(count)
+            count = result.distinct - before
+            result.levels.append(count)
             if not goes_on:
                 # TLC tells the level of the state it found last.
-                result.depth += result.violation is not None and result.distinct > before
-                break
-            self.keep(level)
-        else:
-            self.completed()
-        return self.told()
+                result.depth += result.violation is not None and count > 0
+                return
+            self.keep()
+        self.completed()
 
     def completed(self) -> None:
         """Note that all states were seen, and ask what must hold then."""
@@ -257,87 +229,70 @@ class _Search:
         self.result.complete, self.result.violation, self.result.unchecked = True, violation, unchecked
 
     def told(self) -> TableExploration:
-        result, trees = self.result, self.trees
+        result = self.result
         # As TLC's: every state generated that was not distinct might have been one.
         result.collision = result.distinct * max(1, result.generated - result.distinct) / 2.0**64
-        result.evaluations, result.looked_up = trees.evaluations, trees.looked_up
         result.graph = self.graph if self.keep_edges else None
-        result.memory = self.memory() + self.largest
         return result
 
     def tell(self, queued: int) -> None:
         """Tell how far the search is, now and then."""
-        result, trees = self.result, self.trees
+        result = self.result
         seconds = time.perf_counter() - self.begin
         if self.on_progress is None or seconds - self.said < _SAY_EVERY:
             return
         self.said = seconds
         counts = result.distinct, result.generated, queued, result.depth, seconds
-        self.on_progress(Progress(*counts, trees.evaluations, trees.looked_up))
+        self.on_progress(Progress(*counts, result.evaluations, result.looked_up))
 
     def prepare(self, initial: list[State], kept: Kept | None) -> None:
-        """Make the trees."""
-        spec, trees = self.spec, self.trees
-        self.layout = Layout(spec.variables, initial, self.whole)
+        """Make the tables, and who expands states with them."""
+        layout = self.layout = Layout(self.spec.variables, initial, self.whole)
         for slot, values in enumerate(() if kept is None else kept.values):
             for value in values:
-                self.layout.number(slot, value)
-        self.hashing = Fingerprints(self.layout, sameness(spec).images, self.seed)
-        evaluator = self.evaluator = Evaluator(self.layout)
-        module = tracked(spec)
-        self.views = Views(self.seed)
-        self.view = (
-            None if spec.view is None else trees.tree(evaluator.numbered(_view(module, spec.view), self.views.number))
-        )
-        self.groups = Groups(module["META"]["stages"], module, evaluator, trees)
-        self.invariants = OfStates(evaluator, trees, invariants(module))
-        self.step_properties = OfSteps(evaluator, trees, step_properties(module))
-        of_states, of_steps = constraints(module)
-        self.constraints = OfStates(evaluator, trees, of_states)
-        self.action_constraints = OfSteps(evaluator, trees, of_steps)
+                layout.number(slot, value)
+        rows = layout.encode(initial)
 
-    def first(self, initial: list[State]) -> _Level:
-        rows = self.layout.encode(initial)
-        hashes = self.hashed(rows)
-        least = hashes.min(axis=0)
+        def make() -> Expander:
+            expander = Expander(self.spec, layout, check_deadlock=self.check_deadlock, seed=self.seed)
+            expander.groups.settle(rows)
+            return expander
+
+        self.expander = make()
+        self.alone = Alone(self.expander, self.seen)
+        self.hands = self.alone
+        if self.processes > 1:
+            self.hands = self.crew = Crew(make, layout, self.processes)
+        self.hands.start(rows)
+        least = self.expander.hashed(rows).min(axis=0)
         self.seen.add(least)
-        if self.seen.is_numbered:
-            self.graph = Graph(self.layout)
-            self.graph.states.add(rows)
         self.parents.append(np.full(len(rows), -1, np.int64))
         self.found.append(least)
-        if (self.invariants.told(rows) != 1).any():
-            raise AssertionError("the tables find fault with an initial state in which the literal search finds none")
-        self.groups.settle(rows)
-        every = np.nonzero(np.ones((len(rows), len(self.groups)), np.bool_))
-        answers = self.groups.answers(rows, *every).reshape(len(rows), -1)
-        return _Level(0, rows, hashes, answers, np.zeros(len(rows), np.int64))
+        if self.seen.is_numbered:
+            self.graph = Graph(layout)
+            self.graph.states.add(rows)
+        if kept is not None:
+            self.resume(kept)
 
-    def resumed(self, kept: Kept) -> _Level:
+    def resume(self, kept: Kept) -> None:
         """Go on from what was kept: all states found, and those of the last level."""
         result = self.result
-        self.seen = Seen()
-        self.seen.add(kept.found)
+        self.seen.add(kept.found[len(self.seen) :])
         self.found, self.parents = [kept.found], [kept.parents]
         result.distinct, result.generated, result.depth = (
             kept.counts[name] for name in ("distinct", "generated", "depth")
         )
         result.levels = list(kept.levels)
-        if (self.invariants.told(kept.rows) != 1).any():
-            raise AssertionError("the tables find fault with a state of the checkpoint")
-        every = np.nonzero(np.ones((len(kept.rows), len(self.groups)), np.bool_))
-        answers = self.groups.answers(kept.rows, *every).reshape(len(kept.rows), -1)
-        first = result.distinct - len(kept.rows)
-        return _Level(first, kept.rows, self.hashed(kept.rows), answers, np.zeros(len(kept.rows), np.int64))
+        self.hands.start(kept.rows)
 
-    def keep(self, level: _Level) -> None:
+    def keep(self) -> None:
         """Keep the search in its file, now and then."""
         now = time.perf_counter()
         if self.checkpoint is None or now - self.kept_at < self.checkpoint_seconds:
             return
         result = self.result
         counts = {"distinct": result.distinct, "generated": result.generated, "depth": result.depth}
-        arrays = np.concatenate(self.found), np.concatenate(self.parents), level.rows
+        arrays = np.concatenate(self.found), np.concatenate(self.parents), self.alone.level.rows
         self.checkpoint.save(counts, result.levels, sorted(self.whole, key=str), self.layout, arrays)
         self.kept_at = now
 
@@ -347,187 +302,97 @@ class _Search:
         Raises:
             UnsuitedError: if so.
         """
-        result, evaluations = self.result, self.trees.evaluations
+        evaluations = self.result.evaluations
         if evaluations < self.look_at:
             return
         self.look_at = 2 * evaluations
-        of_states = len(self.groups) + len(self.invariants)
-        asked = result.distinct * of_states + result.generated * len(self.step_properties)
-        if evaluations > _WORTH * asked:
+        asked = self.expander.asked_of(self.result.distinct, self.result.generated)
+        if evaluations > _WORTH * asked * self.processes:
             said = f"{evaluations:,} of {asked:,} evaluations would be new"
-            raise UnsuitedError(
-                f"what its actions and properties read takes nearly as many values as its states: {said}"
-            )
+            raise UnsuitedError(f"its actions and properties read nearly as many values as it has states: {said}")
 
-    def is_too_large(self, level: _Level, made: list[_Level]) -> bool:
+    def is_too_large(self) -> bool:
         """Tell whether the search would take more memory than it may, and note that."""
-        if self.most_memory is None:
+        if self.most_memory is None or self.result.memory <= self.most_memory:
             return False
-        size = self.memory() + sum(each.nbytes for each in (level, *made))
-        if size > self.most_memory:
-            said = f"the search would need more than {self.most_memory / 1e9:.1f} GB of memory"
-            self.result.gave_up = f"{said}, with {self.result.distinct:,} distinct states"
-        return size > self.most_memory
+        said = f"the search would need more than {self.most_memory / 1e9:.1f} GB of memory"
+        self.result.gave_up = f"{said}, with {self.result.distinct:,} distinct states"
+        return True
 
-    def memory(self) -> int:
-        """Answer how many bytes there are of what was seen and of tables, about."""
-        return self.seen.nbytes + self.trees.nbytes + 16 * self.result.distinct
-
-    def expand(self, level: _Level) -> tuple[_Level, bool]:
-        """Expand a level, some of its states at once; answer the next one, and whether the search goes on."""
-        size = max(1, min(1 << 16, _MOST_PAIRS // max(1, len(self.groups))))
-        next_first = self.result.distinct
-        made: list[_Level] = []
-        goes_on = True
-        for begin in range(0, len(level.rows), size):
-            new, goes_on = self.chunk(level.part(begin, begin + size))
-            made.append(new)
-            self.largest = max(self.largest, sum(each.nbytes for each in (level, *made)))
-            goes_on = goes_on and not self.is_too_large(level, made)
-            if not goes_on:
-                break
+    def expand(self, count: int) -> bool:
+        """Expand a level of so many states, some at once; answer whether the search goes on."""
+        first = self.result.distinct - count
+        size, next_first = self.expander.size, self.result.distinct
+        for begin in range(0, count, size):
+            end = min(begin + size, count)
+            goes_on = self.piece(begin, end, first, next_first)
+            if not goes_on or self.is_too_large():
+                return False
             self.refuse_what_gains_nothing()
-            self.tell(max(0, len(level.rows) - begin - size) + self.result.distinct - next_first)
-        hashes = np.concatenate([each.hashes for each in made], axis=1)
-        rows, answers, patterns = (
-            np.concatenate([getattr(each, name) for each in made]) for name in ("rows", "answers", "patterns")
-        )
-        return _Level(next_first, rows, hashes, answers, patterns), goes_on
+            self.tell(count - end + self.result.distinct - next_first)
+        self.hands.turn()
+        return True
 
-    def chunk(self, level: _Level) -> tuple[_Level, bool]:
-        """Expand some states; answer the new ones, and whether the search goes on."""
-        self.ask(level)
-        generated = self.groups.generate(level.rows, level.answers)
-        self.hashing.known()
-        level.rows = self.layout.wide(level.rows)
-        steps = self.evaluator.steps
-        which, slots, values = steps.written(generated.steps)
-        patterns = steps.pattern.array[generated.steps]
-        checked = len(self.step_properties) + len(self.constraints) + len(self.action_constraints)
-        needs_rows = bool(checked) or self.view is not None
-        wrong = [generated.failing]
-        outside = np.zeros(len(generated.rows), np.bool_)
-        if needs_rows:
-            after = level.rows[generated.rows]
-            after[which, slots] = values
-            outside, broken = self.constrained(level, generated, after, patterns)
-            wrong.append(broken)
-            told = self.step_properties.told(level.rows, generated.rows, after, patterns)
-            wrong.append(generated.rows[told != 1])
-        if self.view is None:
-            hashes = self.stepped(level, generated, which, slots, values)
-        else:
-            hashes, failed = self.seen_as(after, np.flatnonzero(~outside))
-            wrong.append(generated.rows[failed])
-        least = hashes.min(axis=0)
-        candidates = np.flatnonzero(~outside & ~self.seen.has(least))
-        _, first = np.unique(least[candidates], return_index=True)
-        new = np.sort(candidates[first])
-        rows = after[new] if needs_rows else self.rows_of(level, generated, new)
-        wrong.append(generated.rows[new[self.invariants.told_after(rows, patterns[new], steps.masks) != 1]])
-        if outside.any():
-            beyond = np.flatnonzero(outside)
-            wrong.append(generated.rows[beyond[self.invariants.told(after[beyond]) != 1]])
-        if self.check_deadlock:
-            stuck = np.ones(len(level.rows), np.bool_)
-            stuck[generated.rows] = False
-            wrong.append(np.flatnonzero(stuck))
-        found = _Level(0, rows, hashes[:, new], level.answers[generated.rows[new]], patterns[new])
-        kept, count, goes_on = self.taken(level, generated, least, new, np.concatenate(wrong))
-        if self.graph is not None:
-            self.graph.states.add(found.rows[:kept])
-            inside = np.flatnonzero(~outside[:count])
-            targets = self.seen.numbers(least[inside])
-            self.graph.follows.add(level.first + generated.rows[inside], targets, level.first + len(level.rows))
-            if self.keep_edges:
-                self.graph.actions += map(self.groups.action, generated.places[inside].tolist())
-        return found.part(0, kept), goes_on
+    def piece(self, begin: int, end: int, first: int, next_first: int) -> bool:
+        """Expand the states at some places of a level; answer whether the search goes on.
 
-    def ask(self, level: _Level) -> None:
-        """Ask the groups that have read something that the last step to a state wrote; the others answer as before."""
-        concerned = self.groups.touched(self.evaluator.steps.masks)
-        which, groups = np.nonzero(concerned[level.patterns])
-        level.answers[which, groups] = self.groups.answers(level.rows, which, groups)
-
-    def stepped(self, level: _Level, generated: Generated, which: Ints, slots: Rows, values: Rows) -> Hashes:
-        """Answer the fingerprints after steps: those before, and the difference that the writes make."""
-        hashes = level.hashes[:, generated.rows]
-        if len(which):
-            old = level.rows[generated.rows[which], slots]
-            change = self.hashing.at(slots, values) - self.hashing.at(slots, old)
-            starts = np.flatnonzero(np.diff(which, prepend=-1))
-            hashes[:, which[starts]] += np.add.reduceat(change, starts, axis=1)
-        return hashes
-
-    def seen_as(self, rows: Rows, which: Ints) -> tuple[Hashes, Ints]:
-        """Answer the fingerprints of states under the VIEW, a row of them, and the states in which it has no value.
-
-        Arguments: `which`, the states that are asked for; of the others the fingerprint means nothing.
+        Arguments: `first`, the number of the level's first state; `next_first`, that of the next level's.
         """
-        assert self.view is not None
-        numbers = self.trees.answers(np.full(len(which), self.view.root, np.int64), RowsAsked(rows, which))
-        hashes = np.zeros((1, len(rows)), np.uint64)
-        hashes[0, which] = self.views.hashes(numbers)
-        return hashes, which[numbers == ERROR]
-
-    def rows_of(self, level: _Level, generated: Generated, new: Ints) -> Rows:
-        rows = level.rows[generated.rows[new]]
-        which, slots, values = self.evaluator.steps.written(generated.steps[new])
-        rows[which, slots] = values
-        return rows
-
-    def constrained(
-        self, level: _Level, generated: Generated, after: Rows, patterns: Ints
-    ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], Ints]:
-        """Tell which successors are outside the constraints; and the states of some whose constraint has no value."""
-        told = self.constraints.told(after)
-        on = np.flatnonzero(told == 1)
-        told[on] = self.action_constraints.told(level.rows, generated.rows[on], after[on], patterns[on])
-        return told != 1, generated.rows[told == ERROR]
-
-    def taken(
-        self,
-        level: _Level,
-        generated: Generated,
-        least: Hashes,
-        new: Ints,
-        wrong: Ints,
-    ) -> tuple[int, int, bool]:
-        """Take in the new states, up to the first state of which something is wrong.
-
-        Returns:
-            How many of the new ones, and of the successors, are taken in, and whether the search goes on.
-        """
-        result = self.result
-        stop = int(wrong.min()) if len(wrong) else None
-        enough = None
-        if self.max_states is not None and result.distinct + len(new) >= self.max_states:
-            enough = int(generated.rows[new[self.max_states - result.distinct - 1]])
-        if stop is not None and (enough is None or stop <= enough):
-            kept, count = new[generated.rows[new] < stop], int(np.searchsorted(generated.rows, stop))
+        result, found = self.result, self.hands.expand(begin, end)
+        result.evaluations, result.looked_up = found.evaluations, found.looked_up
+        result.memory = max(result.memory, self.seen.nbytes + 16 * result.distinct + found.memory)
+        candidates = np.flatnonzero(~self.seen.has(found.hashes))
+        _, earliest = np.unique(found.hashes[candidates], return_index=True)
+        new = np.sort(candidates[earliest])
+        wrong = np.concatenate([found.wrong, self.hands.take(new, result.distinct - next_first)])
+        stop, enough = self.ends(found.parents[new], wrong)
+        kept, count = new, found.count
+        if stop is not None:
+            kept, count = new[found.parents[new] < stop], self.hands.counted(stop)
         elif enough is not None:
-            kept, count = new[generated.rows[new] <= enough], int(np.searchsorted(generated.rows, enough, "right"))
-            stop = None
-        else:
-            kept, count = new, len(least)
-        self.seen.add(least[kept])
-        self.found.append(least[kept])
-        self.parents.append(level.first + generated.rows[kept])
+            kept, count = new[found.parents[new] <= enough], self.hands.counted(enough + 1)
+        self.seen.add(found.hashes[kept])
+        self.found.append(found.hashes[kept])
+        self.parents.append(first + found.parents[kept])
         result.generated += count
         result.distinct += len(kept)
+        if self.graph is not None:
+            self.note_steps(first + begin, first + end, len(kept), count)
         if stop is not None:
-            self.judge(level, stop)
-        return len(kept), count, stop is None and enough is None
+            self.judge(first + stop)
+        return stop is None and enough is None
 
-    def judge(self, level: _Level, number: int) -> None:
+    def ends(self, parents: Ints, wrong: Ints) -> tuple[int | None, int | None]:
+        """Answer the place of the first state of which something is wrong, or after whose successors there are enough.
+
+        Arguments: `parents`, the places of the states before the new ones; `wrong`, those of which something is wrong.
+        """
+        stop = int(wrong.min()) if len(wrong) else None
+        left = None if self.max_states is None else self.max_states - self.result.distinct
+        if left is None or len(parents) < left:
+            return stop, None
+        enough = int(parents[left - 1])
+        return (stop, None) if stop is not None and stop <= enough else (None, enough)
+
+    def note_steps(self, first: int, end: int, kept: int, count: int) -> None:
+        """Keep the states and steps that were found; `first` and `end` are the numbers of those that were expanded."""
+        assert self.graph is not None
+        expanded, states = self.alone.expanded, self.alone.taken[-1]
+        self.graph.states.add(states.rows[:kept])
+        inside = np.flatnonzero(~expanded.outside[:count])
+        targets = self.seen.numbers(expanded.least[inside])
+        self.graph.follows.add(first + expanded.generated.rows[inside], targets, end)
+        if self.keep_edges:
+            self.graph.actions += map(self.expander.groups.action, expanded.generated.places[inside].tolist())
+
+    def judge(self, number: int) -> None:
         """Let the literal search expand a state of which something is wrong, and take over what it finds.
 
         Raises:
             AssertionError: if that finds nothing.
         """
         result = self.result
-        trace = self.trace(level.first + number)
-        generated, distinct, violation = self.literal.expand(trace, lambda after: self.has(after))
+        generated, distinct, violation = self.literal.expand(self.trace(number), self.has)
         result.generated += generated
         result.distinct += distinct
         if violation is None:
@@ -543,11 +408,7 @@ class _Search:
 
     def fingerprint(self, state: State) -> int:
         """Answer the fingerprint of a state, the least of those of its images."""
-        return int(self.hashed(self.layout.encode([state])).min())
-
-    def hashed(self, rows: Rows) -> Hashes:
-        """Answer the fingerprints of states, of each of their images."""
-        return self.hashing.of_rows(rows) if self.view is None else self.seen_as(rows, np.arange(len(rows)))[0]
+        return int(self.expander.hashed(self.layout.encode([state])).min())
 
     def fingerprints(self, number: int) -> list[int]:
         """Answer the fingerprints on the way from an initial state to a state."""

@@ -132,6 +132,10 @@ class Layout:
         for number, state in enumerate(states):
             for part, value in zip(self._parts, state, strict=True):
                 self._encode(part, value, rows[number])
+        return self.narrow(rows)
+
+    def narrow(self, rows: Rows) -> Rows:
+        """Answer rows in as few bytes as the numbers of all values take."""
         return rows.astype(np.int16) if self._most <= _NARROW else rows
 
     def wide(self, rows: Rows) -> Rows:
