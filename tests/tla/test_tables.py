@@ -13,7 +13,7 @@ import pytest
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import Engine, explore_with_tables
+from lockstep.models.search import Engine, explore_compiled, explore_with_tables
 from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
@@ -238,6 +238,19 @@ def test_a_function_that_changes_its_domain_is_taken_as_a_whole(tmp_path: Path) 
     cfg = tmp_path / "Shapes.cfg"
     cfg.write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE\n")
     assert differences(load_spec(module, cfg, cache_dir=tmp_path), check_deadlock=False) == []
+
+
+def test_an_except_that_changes_nothing_is_noted_as_by_the_search_state_by_state(tmp_path: Path) -> None:
+    module, cfg = tmp_path / "Misses.tla", tmp_path / "Misses.cfg"
+    module.write_text(
+        "---- MODULE Misses ----\nEXTENDS Naturals\nVARIABLES x, y\nInit == x = [a |-> 0] /\\ y = 0\n"
+        "Miss(k) == y < 3 /\\ y' = y + 1 /\\ x' = [x EXCEPT ![k] = 1]\nNext == Miss(\"b\")\n====\n"
+    )
+    cfg.write_text("INIT Init NEXT Next\n")
+    noted = explore_compiled(module, cfg, deadlock=False).notes
+    assert noted != ()
+    for processes in (1, 2):
+        assert explore_with_tables(module, cfg, deadlock=False, processes=processes).notes[: len(noted)] == noted
 
 
 # ---- Planted bugs ----

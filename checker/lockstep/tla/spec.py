@@ -116,7 +116,7 @@ class Spec:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
         self._slow_text = source.partition(MARKER)[2].partition(STAGES)[0]
         self._noted: set[int] = set()
-        self._module: dict[str, Any] = {"__name__": "lockstep_compiled_spec", "_note_at": self._note_at}
+        self._module = self.names_before()
         self.code = code_of(source) if code is None else code
         exec(self.code, self._module)
         meta: Meta = self._module["META"]
@@ -157,6 +157,10 @@ class Spec:
         self.registers: Registers = self._module["_registers"]
         self.has_registers: bool = meta["has_registers"]
         self.state_class: type[State] = self._module["State"]
+
+    def names_before(self) -> dict[str, Any]:
+        """Answer the names that the generated code takes for granted, for executing it."""
+        return {"__name__": "lockstep_compiled_spec", "_note_at": self._note_at}
 
     @classmethod
     def from_source(cls, text: str) -> Spec:

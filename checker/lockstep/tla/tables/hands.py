@@ -8,6 +8,7 @@ where they were found. So no count and no counterexample depends on how many pro
 from __future__ import annotations
 
 import multiprocessing
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -219,15 +220,19 @@ def _work(connection: Connection, make: Callable[[], Expander]) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this one ends it
     try:
-        worker = _Worker(make())
-        connection.send((True, None))
-        while True:
-            name, args = connection.recv()
-            connection.send((True, getattr(worker, name)(*args)))
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            worker = _Worker(make())
+            connection.send((True, None, []))
+            while True:
+                name, args = connection.recv()
+                answer = getattr(worker, name)(*args)
+                connection.send((True, answer, [each.message for each in warned]))
+                warned.clear()
     except EOFError:
         pass
     except Exception as error:  # it is for the search to say
-        connection.send((False, error))
+        connection.send((False, error, []))
 
 
 class Crew:
@@ -239,6 +244,7 @@ class Crew:
         self._layout = layout
         self._ends: list[Connection] = []
         self._processes = []
+        self._warned: set[str] = set()
         self._owner: Ints = np.zeros(0, np.int64)
         self._at: Ints = np.zeros(0, np.int64)
         for _ in range(count):
@@ -258,9 +264,13 @@ class Crew:
 
     def _answer(self, which: int) -> Any:
         try:
-            done, answer = self._ends[which].recv()
+            done, answer, warned = self._ends[which].recv()
         except (EOFError, ConnectionError) as error:
             raise GaveUpError("a process of the search has died") from error
+        for warning in warned:
+            if str(warning) not in self._warned:
+                self._warned.add(str(warning))
+                warnings.warn(warning, stacklevel=2)
         if not done:
             raise answer
         return answer

@@ -126,9 +126,11 @@ def tracked(spec: Spec) -> dict[str, Any]:
     Returns:
         The names, those of the stages among them; nothing is shared with the spec's own but model values and classes.
     """
-    module: dict[str, Any] = {"__name__": "lockstep_tracked_spec", "_note_at": lambda _line, _said: None}
+    module = spec.names_before()
     exec(spec.code, module)
-    exec(compile(spec.source.partition(STAGES)[2], "<compiled TLA+, stages>", "exec"), module)
+    before, _, stages = spec.source.partition(STAGES)
+    lines = before.count("\n") + 1  # so that a line's number is that in the whole source, which tells its place
+    exec(compile("\n" * lines + stages, "<compiled TLA+, stages>", "exec"), module)
     for name, each in list(module.items()):
         if name.startswith("_") and getattr(each, "__module__", "").startswith(_OPERATORS) and callable(each):
             module[name] = _needing(each) if each.__name__ in _COPYING else _reading(each)
