@@ -398,7 +398,9 @@ def hold_to_pins(name: str) -> None:
         assert (counts, found.violation, found.complete) == ((entry.distinct, entry.generated, entry.depth), None, True)
     else:
         assert found.violation is not None
-        assert (found.violation.label, len(found.violation.trace)) == (entry.violates, entry.depth)
+        assert found.violation.label == entry.violates
+        if found.violation.back_to is None:  # of behaviours that repeat TLC finds another
+            assert len(found.violation.trace) == entry.depth
 
 
 @pytest.mark.parametrize("name", SAMPLE)
