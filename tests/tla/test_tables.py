@@ -415,6 +415,14 @@ def test_tables_find_what_tlc_finds_in_every_quick_model(name: str) -> None:
 
 
 @pytest.mark.nightly
+def test_two_fingerprints_and_two_processes_count_a_large_model_alike() -> None:
+    spec, entry = model("replication")
+    for options in ({"seed": 1}, {"processes": 2}):
+        found = explore_by_tables(spec, check_deadlock=False, **options)
+        assert (found.distinct, found.generated, found.depth) == (entry.distinct, entry.generated, entry.depth)
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", QUICK)
 def test_tables_have_the_states_and_steps_of_a_search_state_by_state(name: str) -> None:
     spec, entry = model(name)
