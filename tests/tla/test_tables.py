@@ -108,10 +108,7 @@ def _swap(state: Any) -> list[tuple[Any, Any]]:
 # ---- Long searches ----
 
 
-@pytest.mark.parametrize(
-    "what",
-    ["symmetry", "an invariant that is violated", "a property of steps that is violated", "a view", "a deadlock"],
-)
+@pytest.mark.parametrize("what", ["symmetry", "a property of steps that is violated"])
 def test_nothing_depends_on_how_many_processes_there_are(
     what: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
