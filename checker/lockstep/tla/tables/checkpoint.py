@@ -111,7 +111,8 @@ class Checkpoint:
                     arrays["rows"],
                 )
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise BadInputError(f"{self.path}: this is no checkpoint of a search by tables, or a damaged one") from error
+            said = "this is no checkpoint of a search by tables, or a damaged one"
+            raise BadInputError(f"{self.path}: {said}") from error
         for name, mine in self._identity.items():
             if (other := told["identity"].get(name)) != mine:
                 raise BadInputError(f"{self.path}: {name}: the checkpoint is of another search ({other}, not {mine})")
