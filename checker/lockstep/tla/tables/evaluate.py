@@ -139,7 +139,6 @@ class Evaluator:
         self._numbers: dict[int, int] = {}
         self._audits = self.audited = 0
         self._refused: set[int] = set()
-        """The columns that some evaluation touched without asking: they are put in place once they are known."""
         layout.leave_unread(self.reading)
         self._after = layout.after_unread(self.reading)
 
@@ -147,13 +146,15 @@ class Evaluator:
 
     def truth(self, holds: Callable[[State], Any]) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
         """Return what evaluates a predicate of a state for a tree; it answers 1, 0 or ERROR."""
-        return lambda way, look: self.ask(way, look, lambda state: int(bool(holds(state))))
+        refused: set[int] = set()
+        return lambda way, look: self.ask(way, look, lambda state: int(bool(holds(state))), refused)
 
     def numbered(
         self, value: Callable[[State], Value], number: Callable[[Value], int]
     ) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
         """Return what evaluates a formula in a state for a tree; it answers the number of its value, or ERROR."""
-        return lambda way, look: self.ask(way, look, lambda state: number(value(state)))
+        refused: set[int] = set()
+        return lambda way, look: self.ask(way, look, lambda state: number(value(state)), refused)
 
     def successors(
         self, listed: Callable[..., Iterable[State]], numbers: Lists, args: Callable[[int], tuple[Value, ...]]
@@ -166,6 +167,8 @@ class Evaluator:
             args: answers the arguments for a number that comes with a row, -1 where none does.
         """
 
+        refused: set[int] = set()
+
         def generated(state: State, given: tuple[Value, ...]) -> tuple[int, ...]:
             number = self.steps.number
             return tuple(
@@ -174,7 +177,7 @@ class Evaluator:
 
         def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
             given = args(_aux(way))
-            whole, answer = self._asked(way, look, lambda state: generated(state, given))
+            whole, answer = self._asked(way, look, lambda state: generated(state, given), refused)
             return whole, ERROR if answer is None else numbers.number(answer)
 
         return evaluate
@@ -191,10 +194,15 @@ class Evaluator:
             outer: what numbers these.
         """
 
+        refused: set[int] = set()
+
         def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
             given = outer.of(_aux(way))
             whole, answer = self._asked(
-                way, look, lambda state: tuple([args.number((*given, *each)) for each in listed(state, *given)])
+                way,
+                look,
+                lambda state: tuple([args.number((*given, *each)) for each in listed(state, *given)]),
+                refused,
             )
             return whole, ERROR if answer is None else numbers.number(answer)
 
@@ -207,9 +215,11 @@ class Evaluator:
     ) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
         """Return what evaluates a predicate of a step for a tree whose root branches on the pattern of what changed."""
 
+        refused: set[int] = set()
+
         def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
             changed = self.steps.masks[_aux(way)]
-            return self.ask(way, look, lambda state: int(bool(holds(state, self._next(state, changed)))))
+            return self.ask(way, look, lambda state: int(bool(holds(state, self._next(state, changed)))), refused)
 
         return evaluate
 
@@ -224,15 +234,22 @@ class Evaluator:
 
     # ---- All ----
 
-    def ask(self, way: Way, look: Callable[[int], int], answer: Callable[[State], int]) -> tuple[Way, int]:
-        """Evaluate; an answer is a number, and ERROR where it has no value."""
-        whole, found = self._asked(way, look, answer)
+    def ask(
+        self, way: Way, look: Callable[[int], int], answer: Callable[[State], int], refused: set[int]
+    ) -> tuple[Way, int]:
+        """Evaluate; an answer is a number, and ERROR where it has no value.
+
+        Arguments: `refused`, the columns that evaluations of the same touched without asking: they are put in place
+        once they are known.
+        """
+        whole, found = self._asked(way, look, answer, refused)
         return whole, ERROR if found is None else found
 
     def _asked(
-        self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer]
+        self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer], refused: set[int]
     ) -> tuple[Way, Answer | None]:
         """Evaluate with what is known; answer the whole way, and None where there is no value."""
+        self._refused = refused
         found, failed = self._attempt(way, look, answer)
         numbers = self._numbers
         first = len(way) - (way[:1] != [] and way[0][0] == AUX)

@@ -208,7 +208,10 @@ class Trees:
         for column, value in way[len(known) :]:
             self._column[node] = column
             tree.columns |= 1 << column
-            node = self._child(node, value)
+            self._make_room(node, max(3, (1 << (value + 1).bit_length()) - 1))  # it is new, and has none
+            child = self._node(self._tree[node], node, value)
+            self._branch[self._end - int(self._room[node]) - 1 + value] = child
+            node = child
         self._column[node], self._answer[node] = _LEAF, answer
         tree.leaves += 1
 

@@ -143,7 +143,10 @@ def _apply(function: Value, argument: Value) -> Value:
     if type(function) is Fcn and type(argument) in _ATOMS:
         value = function.d.get(argument, _MISSING)
         if value is not _MISSING:
-            return value.value() if type(value) is Unread else value
+            if type(value) is not Unread:
+                return value
+            known = value.reading.known.get(value.column, _MISSING)
+            return value.value() if known is _MISSING else known
     if type(function) is Unread:
         function = function.value()
     if type(argument) is Unread:
