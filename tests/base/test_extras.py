@@ -12,6 +12,8 @@ import pytest
 from lockstep.base.extras import EXTRAS
 from places import ROOT
 
+SERVICE = str(ROOT / "docs" / "lock_service" / "LockService.tla")
+
 #: The command, in a Python that has not the modules named first; they end at `--`.
 BLOCKED = """
 import sys
@@ -38,6 +40,7 @@ def without(modules: frozenset[str], folder: Path, *words: str) -> subprocess.Co
         ("spark", ("pipeline", "run", "store", "--seeds", "1")),
         ("prove", ("prove", "quorums_intersect")),
         ("draw", ("graph", "late_truncate_bug", "-o", "g.svg")),
+        ("tables", ("model", "--spec", SERVICE, "--engine", "tables")),
     ],
 )
 def test_a_command_without_its_extra_is_inconclusive_and_says_in_a_line_what_to_install(
@@ -53,12 +56,11 @@ def test_a_command_without_its_extra_is_inconclusive_and_says_in_a_line_what_to_
 
 def test_simulating_checking_and_exploring_need_no_extra(tmp_path: Path) -> None:
     every = frozenset[str]().union(*EXTRAS.values())
-    service = ROOT / "docs" / "lock_service" / "LockService.tla"
     assert without(every, tmp_path, "simulate", "--events", "30").returncode == 0
     held = without(every, tmp_path, "check", "ordered-1.trace.ndjson")
     assert (held.returncode, ": holds: " in held.stdout) == (0, True)
     assert without(every, tmp_path, "explain", "DL105").returncode == 0
-    assert without(every, tmp_path, "model", "--spec", str(service), "--engine", "compiled").returncode == 0
+    assert without(every, tmp_path, "model", "--spec", SERVICE, "--engine", "compiled").returncode == 0
 
 
 def test_another_missing_module_is_no_missing_extra(tmp_path: Path) -> None:

@@ -30,8 +30,12 @@ from lockstep.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lockstep.models.run import ModelOutcome
+    from lockstep.models.search import SearchResult
     from lockstep.tla.behaviour import Behaviour
+    from lockstep.tla.tables.search import Progress
 
 
 @click.command()
@@ -47,10 +51,25 @@ if TYPE_CHECKING:
 @LIBRARY
 @click.option(
     "--engine",
-    type=click.Choice(["tlc", "compiled"]),
+    type=click.Choice(["tlc", "compiled", "tables"]),
     default="tlc",
     show_default=True,
-    help="With --spec: TLC, or the compiled spec, which needs Java only the first time.",
+    help="With --spec: TLC, or the compiled spec, which needs Java only the first time. It evaluates each action in "
+    "each state (compiled), or once for each value of what the action reads (tables): then a million states take a "
+    "minute.",
+)
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --engine tables: a file in which the search is kept every five minutes, and from which it goes on.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="With --engine tables: how many processes explore, each with tables of its own. It pays from a million states "
+    "on; the counts and the counterexample are the same.",
 )
 @click.option(
     "--deadlock/--no-deadlock",
@@ -69,6 +88,8 @@ def command(
     cfg: Path | None,
     library: tuple[Path, ...],
     engine: str,
+    checkpoint: Path | None,
+    processes: int,
     deadlock: bool | None,
     itf: Path | None,
     full: bool,
@@ -87,17 +108,22 @@ def command(
     \b
     lockstep model quorum
     lockstep model late_truncate_bug --itf late_truncate.itf.json
-    lockstep model --spec My.tla --cfg My.cfg --engine compiled --format json
+    lockstep model --spec My.tla --cfg My.cfg --engine tables --format json
     """
     from lockstep.base.verdict import worst
     from lockstep.models.run import behaviour_of, run_models
     from lockstep.systems.models import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
+    if (checkpoint is not None or processes > 1) and (own is None or engine != "tables"):
+        raise click.UsageError("--checkpoint and --processes go with --spec and --engine tables")
+    if checkpoint is not None and processes > 1:
+        raise click.UsageError("--checkpoint is of one process; leave out --processes")
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
-        return _explore(own, cfg, engine, deadlock, Tools(library, tla_tools), Shown(form, full, itf))
+        tools = Tools(library, tla_tools, engine, checkpoint, processes)
+        return _explore(own, cfg, deadlock, tools, Shown(form, full, itf))
     if library:
         raise click.UsageError("-I goes with --spec")
     if itf is not None and len(names) != 1:
@@ -158,28 +184,28 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a spec is read with: further folders with modules, and the tla2tools."""
+    """What a spec is explored with: further folders with modules, the tla2tools, the engine; a file, and processes."""
 
     library: tuple[Path, ...]
     jar: Path | None
+    engine: str
+    checkpoint: Path | None
+    processes: int
 
 
-def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool | None, tools: Tools, shown: Shown) -> int:
+def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, shown: Shown) -> int:
     """Explore a spec of the reader's own."""
     from lockstep.base.errors import BadInputError, GaveUpError
     from lockstep.base.verdict import Verdict
-    from lockstep.models.search import Engine, explore_compiled, explore_with_tlc, without_search
+    from lockstep.models.search import Engine, without_search
     from lockstep.report.steps import counterexample_record
     from lockstep.report.text import table
 
     config = cfg_of(spec, cfg)
-    say = partial(_say_states, spec.name)
     note_translation(spec, tools.jar)
-    search = explore_with_tlc if engine == "tlc" else explore_compiled
+    search = _search_with(tools, spec)
     try:
-        found = search(
-            spec, config, deadlock=deadlock is not False, search_path=tools.library, jar=tools.jar, on_progress=say
-        )
+        found = search(spec, config, deadlock=deadlock is not False, search_path=tools.library, jar=tools.jar)
         if deadlock and found.verdict is not Verdict.MALFORMED and _says_no_deadlock(config):
             note = f"note: {config.name} has CHECK_DEADLOCK FALSE, which counts more than --deadlock"
             found = replace(found, notes=(*found.notes, note))
@@ -187,7 +213,7 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool | None, t
         if shown.form != "json":
             raise
         verdict = Verdict.MALFORMED if isinstance(error, BadInputError) else Verdict.INCONCLUSIVE
-        found = without_search(spec, Engine(engine), verdict, str(error))
+        found = without_search(spec, Engine(tools.engine), verdict, str(error))
     progress_end()
     if shown.form == "json":
         steps = counterexample_record(found.counterexample, full=shown.full)
@@ -202,6 +228,17 @@ def _explore(spec: Path, cfg: Path | None, engine: str, deadlock: bool | None, t
     return found.verdict.exit_code
 
 
+def _search_with(tools: Tools, spec: Path) -> Callable[..., SearchResult]:
+    """Return what explores with an engine, and tells how far it is."""
+    from lockstep.models.search import explore_compiled, explore_with_tables, explore_with_tlc
+
+    if tools.engine == "tables":
+        say = partial(_say_tables, spec.name)
+        return partial(explore_with_tables, checkpoint=tools.checkpoint, processes=tools.processes, on_progress=say)
+    search: Callable[..., SearchResult] = explore_with_tlc if tools.engine == "tlc" else explore_compiled
+    return partial(search, on_progress=partial(_say_states, spec.name))
+
+
 def _says_no_deadlock(cfg: Path) -> bool:
     from lockstep.tlc.parse import cfg_section
 
@@ -210,6 +247,15 @@ def _says_no_deadlock(cfg: Path) -> bool:
 
 def _say_states(name: str, distinct: int) -> None:
     progress(f"{name}: {distinct:,} distinct states")
+
+
+def _say_tables(name: str, far: Progress) -> None:
+    known = 1 - far.evaluations / max(1, far.looked_up)
+    rate = far.distinct / max(far.seconds, 1e-9)
+    progress(
+        f"{name}: {far.distinct:,} distinct states, {far.queued:,} waiting, level {far.depth}, {rate:,.0f}/s, "
+        f"{far.evaluations:,} evaluations, {known:.2%} known"
+    )
 
 
 def _model_json(outcome: ModelOutcome, behaviour: Behaviour | None, full: bool) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from lockstep.conformance.incremental import Evaluation, Incremental, Literal
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
 from lockstep.tla.compile.blame import placed
-from lockstep.tla.parts import PathOf
+from lockstep.tla.compile.module.parts import PathOf
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.html import table

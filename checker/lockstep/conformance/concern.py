@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple, TypeAlias
 
-from lockstep.tla.parts import EachPart, PathOf
+from lockstep.tla.compile.module.parts import EachPart, PathOf
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.growing import GrowingSeq, GrowingSet

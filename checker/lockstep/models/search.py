@@ -1,21 +1,25 @@
-"""Two engines that explore any spec: TLC, and the compiled spec; one form of result."""
+"""The engines that explore any spec: TLC, and the compiled spec, by tables or state by state; one form of result."""
 
 from __future__ import annotations
 
+import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError, too_deep
+from lockstep.base.extras import extra
 from lockstep.base.verdict import Verdict, of_no_state, of_violation
 from lockstep.models.counterexample import of_search, of_steps, of_tlc
 from lockstep.models.mistakes import in_tlc_s_words, noted_of_cfg, told_of_author
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.compile.blame import SpecFault, place_of
-from lockstep.tla.explore import explore
+from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.liveness.check import sameness_in_the_way
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import directories_of
@@ -25,12 +29,19 @@ from lockstep.tla.values.operators.functions import ExceptWarning
 from lockstep.tlc import Cause, PropertyKind, TlcLocation, TlcOptions, TlcResult, TlcVerdict, TlcViolation, run_tlc
 from lockstep.tlc.parse import cfg_section
 
+if TYPE_CHECKING:
+    from lockstep.tla.tables.search import Progress, TableExploration
+
 
 class Engine(StrEnum):
-    """What explores a spec: TLC, or its Python compiled from it, whose counts are TLC's."""
+    """What explores a spec: TLC, or the Python compiled from it, whose counts are TLC's.
+
+    The compiled spec is evaluated in each state, or, by tables, once for each value of what an action reads.
+    """
 
     TLC = "tlc"
     COMPILED = "compiled"
+    TABLES = "tables"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,59 +240,133 @@ def explore_compiled(
     Raises CompileError where the spec is outside the supported language.
     """
     compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
+
+    def search() -> tuple[Exploration, list[str]]:
+        checked = deadlock and compiled.check_deadlock
+        return explore(compiled, check_deadlock=checked, max_states=max_states, on_level=on_progress), []
+
+    return _explored(compiled, spec, cfg, Engine.COMPILED, search)
+
+
+def explore_with_tables(
+    spec: Path,
+    cfg: Path,
+    *,
+    deadlock: bool = True,
+    search_path: Sequence[Path] = (),
+    jar: Path | None = None,
+    max_states: int | None = None,
+    most_memory: int | None = None,
+    checkpoint: Path | None = None,
+    processes: int = 1,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> SearchResult:
+    """Explore a spec by tables of its compiled form; where that cannot be, state by state, and a note says so.
+
+    Arguments: as of explore_compiled; `most_memory`, the bytes beyond which to give up, three quarters of what is free
+    if None; `checkpoint`, a file that keeps the search; `processes`, how many expand states where no file is kept;
+    `on_progress`, told more than the number of states.
+    Raises CompileError where the spec is outside the supported language, MissingExtraError without NumPy.
+    """
+    with extra("tables"):
+        from lockstep.tla.tables.search import explore_by_tables
+        from lockstep.tla.tables.states.layout import UnsuitedError
+    compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
+    checked = deadlock and compiled.check_deadlock
+
+    def search() -> tuple[Exploration | TableExploration, list[str]]:
+        try:
+            found = explore_by_tables(
+                compiled,
+                check_deadlock=checked,
+                max_states=max_states,
+                on_progress=on_progress,
+                most_memory=_most_of_what_is_free() if most_memory is None else most_memory,
+                checkpoint=checkpoint,
+                processes=processes,
+            )
+        except UnsuitedError as error:
+            note = f"note: explored state by state, not by tables: {error}"
+            return explore(compiled, check_deadlock=checked, max_states=max_states), [note]
+        return found, [_of_tables(found)]
+
+    return _explored(compiled, spec, cfg, Engine.TABLES, search)
+
+
+def _most_of_what_is_free() -> int | None:
+    """Return three quarters of the memory that is free; None where the system does not tell."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        told = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+    except (OSError, ValueError, AttributeError):
+        return None
+    return 3 * max(free, int(told[1]) * 1024 if told else 0) // 4
+
+
+def _of_tables(found: TableExploration) -> str:
+    """Say how much was evaluated, and how probable it is that a state was missed."""
+    return (
+        f"note: {found.evaluations:,} evaluations; two states had one fingerprint with a probability of about "
+        f"{found.collision:.1e}"
+    )
+
+
+def _explored(
+    compiled: Spec,
+    spec: Path,
+    cfg: Path,
+    engine: Engine,
+    search: Callable[[], tuple[Exploration | TableExploration, list[str]]],
+) -> SearchResult:
+    """Return what a search of the compiled spec found, which answers notes besides."""
     begin = time.perf_counter()
     notes = [f"{cfg.name}:{each}" for each in compiled.passed_over.values()]
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", ExceptWarning)
-            found = explore(
-                compiled,
-                check_deadlock=deadlock and compiled.check_deadlock,
-                max_states=max_states,
-                on_level=on_progress,
-            )
+            found, more = search()
         notes += [str(each.message) for each in warned if each.category is ExceptWarning]
     except FalseAssumptionError as error:
         seconds = time.perf_counter() - begin
-        return SearchResult(
-            str(spec), Engine.COMPILED, Verdict.VIOLATED, str(error), None, None, None, seconds, "assumption"
-        )
+        return SearchResult(str(spec), engine, Verdict.VIOLATED, str(error), None, None, None, seconds, "assumption")
     except RecursionError as error:
         raise GaveUpError(f"{place_of(error, compiled.source) or spec}: {too_deep()}") from None
     except TlaError as error:
         steps = of_steps(compiled, error.trace) if isinstance(error, SpecFault) and error.trace else None
-        refused = without_search(spec, Engine.COMPILED, Verdict.MALFORMED, str(error), steps)
+        refused = without_search(spec, engine, Verdict.MALFORMED, str(error), steps)
         return replace(refused, seconds=time.perf_counter() - begin)
-    verdict, reason = Verdict.HOLDS, f"no error in {found.distinct} distinct states, depth {found.depth}"
-    if not compiled.has_behaviour:
-        reason = _of_assumptions(compiled)
-    name, steps = None, None
-    if found.violation is not None:
-        name = found.violation.label
-        verdict, reason = (
-            Verdict.VIOLATED,
-            of_violation(found.violation.kind, found.violation.name, found.violation.message),
-        )
-        steps = of_search(compiled, found.violation) if found.violation.trace else None
-    elif not found.complete:
-        verdict, reason = Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
-    elif compiled.has_behaviour and not found.distinct:
-        verdict, reason = Verdict.INCONCLUSIVE, of_no_state(found.generated)
-    elif found.unchecked:
-        verdict, reason = Verdict.INCONCLUSIVE, f"not checked by this engine: {_unchecked(compiled, found.unchecked)}"
+    verdict, reason = _judged(compiled, found)
+    violation = found.violation
     return SearchResult(
         spec=str(spec),
-        engine=Engine.COMPILED,
+        engine=engine,
         verdict=verdict,
         reason=reason,
         distinct=found.distinct,
         generated=found.generated,
         depth=found.depth,
         seconds=time.perf_counter() - begin,
-        property=name,
-        notes=tuple(notes),
-        counterexample=steps,
+        property=None if violation is None else violation.label,
+        notes=(*notes, *more),
+        counterexample=of_search(compiled, violation) if violation is not None and violation.trace else None,
     )
+
+
+def _judged(compiled: Spec, found: Exploration | TableExploration) -> tuple[Verdict, str]:
+    """Say what a search comes to, and why."""
+    if (violation := found.violation) is not None:
+        return Verdict.VIOLATED, of_violation(violation.kind, violation.name, violation.message)
+    if not found.complete:
+        if (why := getattr(found, "gave_up", "")) != "":
+            return Verdict.INCONCLUSIVE, f"given up: {why}"
+        return Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
+    if compiled.has_behaviour and not found.distinct:
+        return Verdict.INCONCLUSIVE, of_no_state(found.generated)
+    if found.unchecked:
+        return Verdict.INCONCLUSIVE, f"not checked by this engine: {_unchecked(compiled, found.unchecked)}"
+    if not compiled.has_behaviour:
+        return Verdict.HOLDS, _of_assumptions(compiled)
+    return Verdict.HOLDS, f"no error in {found.distinct} distinct states, depth {found.depth}"
 
 
 def _unchecked(spec: Spec, names: Sequence[str]) -> str:

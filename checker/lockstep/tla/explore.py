@@ -19,7 +19,7 @@ from lockstep.tla.values.html import table
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 from lockstep.tla.values.operators.next_state import UnassignedError
 
-__all__ = ["Edge", "Exploration", "Step", "Violation", "explore", "fault_in", "met_within"]
+__all__ = ["Edge", "Exploration", "LiteralSearch", "Step", "Violation", "explore", "fault_in", "met_within"]
 
 
 #: At how many states temporal formulas are first looked at for a fault; then at so many times as many.
@@ -110,7 +110,9 @@ class Exploration:
         return len(self.states)
 
 
-class _Search:
+class LiteralSearch:
+    """A search that keeps every state and evaluates everything in each; the arguments are those of :func:`explore`."""
+
     def __init__(
         self,
         spec: Spec,
@@ -119,6 +121,7 @@ class _Search:
         max_states: int | None,
         on_level: Callable[[int], None] | None,
     ) -> None:
+        """Begin with no state."""
         self.spec = spec
         self.keep_edges = keep_edges
         self.check_deadlock = check_deadlock
@@ -149,6 +152,11 @@ class _Search:
         return len(self.trace(len(self.result.states) - 1)) if self.result.states else 1
 
     def run(self) -> Exploration:
+        """Search; a false Assert is a violation.
+
+        Raises:
+            SpecFault: if an evaluation fails.
+        """
         try:
             return self.search()
         except TlaAssertionError as error:
@@ -174,6 +182,7 @@ class _Search:
         return blamed(error, self.spec.source, "Next", {}, "", steps)  # of successors, which name the action already
 
     def search(self) -> Exploration:
+        """Search all states, or check the ASSUMEs alone where there is no behaviour."""
         result = self.result
         if not self.spec.has_behaviour and self.spec.assumptions:
             result.depth = 1  # as TLC counts it
@@ -318,6 +327,7 @@ class _Search:
         return None
 
     def start(self) -> list[int]:
+        """Generate the initial states; answer their numbers."""
         found: list[int] = []
         for state in self.spec.initial_states():
             self.result.generated += 1
@@ -414,6 +424,7 @@ class _Search:
         return self.max_states is None or len(result.states) < self.max_states
 
     def check_step(self, number: int, state: State, action: str, args: dict[str, Value], after: State) -> None:
+        """Ask what the properties say of a step."""
         for name, holds in self.spec.action_properties.items():
             self.asked = name, number, (action, args, after)
             if not holds(state, after):
@@ -421,6 +432,7 @@ class _Search:
                 return
 
     def violated(self, kind: str, name: str, trace: list[Step], message: str = "") -> None:
+        """Note what is violated, and the steps there."""
         self.result.violation = Violation(kind, name, tuple(trace), message=message)
         # TLC tells the level of the state it found last, which may lie before the violation or beyond it.
         self.result.depth = max(self.result.depth, self.deepest())
@@ -444,7 +456,7 @@ def fault_in(spec: Spec, values: Mapping[str, Value], *, initial: bool) -> SpecF
         values: the variables of the state by name.
         initial: whether the state is an initial one.
     """
-    search = _Search(spec, keep_edges=False, check_deadlock=False, max_states=None, on_level=None)
+    search = LiteralSearch(spec, keep_edges=False, check_deadlock=False, max_states=None, on_level=None)
     state = spec.state(values)
     try:
         with spec.registers.searching(search.tell):
@@ -468,7 +480,7 @@ def met_within(spec: Spec, most: int) -> SpecFault | Violation | None:
     Raises:
         FalseAssumptionError: if an ASSUME is false.
     """
-    search = _Search(spec, keep_edges=True, check_deadlock=False, max_states=most, on_level=None)
+    search = LiteralSearch(spec, keep_edges=True, check_deadlock=False, max_states=most, on_level=None)
     with spec.registers.searching(search.tell):
         spec.refuse_false_assumptions()
         try:
@@ -515,7 +527,7 @@ def explore(
     """
     refuse_sameness(spec)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
-    search = _Search(spec, keep_edges, deadlock, max_states, on_level)
+    search = LiteralSearch(spec, keep_edges, deadlock, max_states, on_level)
     with spec.registers.searching(search.tell):
         spec.refuse_false_assumptions()
         return search.run()

@@ -19,11 +19,11 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.near import did_you_mean
 from lockstep.tla.compile.blame import SpecFault, blamed, place_of_line
 from lockstep.tla.compile.module.meta import Meta, Temporal
-from lockstep.tla.compile.module.text import MARKER
+from lockstep.tla.compile.module.parts import PathOf, PropertyPart, part_of
+from lockstep.tla.compile.module.text import MARKER, STAGES
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.explain import Branch, Explanation, Tracer
 from lockstep.tla.liveness.formulas import Formula, formula_of
-from lockstep.tla.parts import PathOf, PropertyPart, part_of
 from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaAssertionError, TlaError, Value
@@ -76,6 +76,7 @@ class Spec:
 
     Attributes:
         source: the Python text it was compiled to, from which :meth:`from_source` makes it again.
+        code: what that compiles to.
         name: the root module.
         variables: the variables, in the order of a state.
         spec_hash: identifies modules, configuration and compiler.
@@ -113,10 +114,11 @@ class Spec:
         """
         self.source = source
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
-        self._slow_text = source.partition(MARKER)[2]
+        self._slow_text = source.partition(MARKER)[2].partition(STAGES)[0]
         self._noted: set[int] = set()
-        self._module: dict[str, Any] = {"__name__": "lockstep_compiled_spec", "_note_at": self._note_at}
-        exec(code_of(source) if code is None else code, self._module)
+        self._module = self.names_before()
+        self.code = code_of(source) if code is None else code
+        exec(self.code, self._module)
         meta: Meta = self._module["META"]
         self._meta = meta
         self.name: str = meta["name"]
@@ -155,6 +157,10 @@ class Spec:
         self.registers: Registers = self._module["_registers"]
         self.has_registers: bool = meta["has_registers"]
         self.state_class: type[State] = self._module["State"]
+
+    def names_before(self) -> dict[str, Any]:
+        """Answer the names that the generated code takes for granted, for executing it."""
+        return {"__name__": "lockstep_compiled_spec", "_note_at": self._note_at}
 
     @classmethod
     def from_source(cls, text: str) -> Spec:

@@ -69,7 +69,10 @@ def _compare(left: Value, right: Value) -> bool | None:
     if a is ModelValue or b is ModelValue:
         return _compare_model(left, right)
     if a is int or a is str or a is bool:
-        return bool(left == right) if a is b else None
+        if a is b:
+            return bool(left == right)
+        kind_of(right)  # what is no value of TLA+ has none, and says so
+        return None
     if a is tuple and b is tuple:
         if len(left) != len(right):
             return False
@@ -83,6 +86,8 @@ def _compare(left: Value, right: Value) -> bool | None:
 
 def _compare_model(left: Value, right: Value) -> bool | None:
     for value, other in ((left, right), (right, left)):
+        if type(other) is not ModelValue:
+            kind_of(other)  # as above
         typed = type(value) is ModelValue and value.kind
         if typed and (type(other) is not ModelValue or other.kind not in ("", typed)):
             return None

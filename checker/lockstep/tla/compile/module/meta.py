@@ -52,7 +52,7 @@ class ThresholdMeta(TypedDict):
 
 
 class EachMeta(TypedDict):
-    """What a part says of every element of a set or range of the state; see lockstep.tla.parts.EachPart."""
+    """What a part says of every element of a set or range of the state; see parts.EachPart."""
 
     holds: str
     domain: str | None
@@ -65,13 +65,21 @@ class EachMeta(TypedDict):
 
 
 class PartMeta(TypedDict):
-    """A part of a property; see lockstep.tla.parts.PropertyPart."""
+    """A part of a property; see lockstep.tla.compile.module.parts.PropertyPart."""
 
     holds: str
     elements: str
     footprint: list[Path]
     eaches: list[EachMeta]
     of_step: bool
+
+
+class Stage(TypedDict):
+    """A stage of generating successors: of its function's elements each goes to every stage below; the last yields."""
+
+    function: str
+    action: str
+    below: list[Stage]
 
 
 class Meta(TypedDict):
@@ -87,6 +95,7 @@ class Meta(TypedDict):
     init: str | None
     init_place: Place | None
     successors: str | None
+    stages: list[Stage]
     actions: dict[str, ActionMeta]
     definitions: dict[str, DefinitionMeta]
     uncompiled: dict[str, str]
@@ -129,6 +138,7 @@ def empty_meta(**known: Any) -> Meta:
         "init": None,
         "init_place": None,
         "successors": None,
+        "stages": [],
         "actions": {},
         "definitions": {},
         "uncompiled": {},

@@ -12,7 +12,7 @@ from lockstep.tla.compile.expressions.compiler import Compiler
 from lockstep.tla.compile.expressions.context import Binding, Context, InlineBinding
 from lockstep.tla.compile.expressions.language import ExpressionCompiler
 from lockstep.tla.compile.module.meta import Place, empty_meta
-from lockstep.tla.compile.nextstate import Frame
+from lockstep.tla.compile.nextstate import ActionPart, Frame
 from lockstep.tla.syntax.tree import Location
 
 __all__ = ["COMPILER_VERSION", "Module", "inlined", "place_of", "source_text"]
@@ -32,6 +32,7 @@ class Module:
         meta: what META will say.
         asked: the definitions whose footprints are asked for.
         names: the numbers by which names are ordered.
+        split: the parts of Next, and the name of each one's action by its id; None before they are found.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Module:
         """Begin a module; the arguments are those of :func:`lockstep.tla.compile.module.text.generate`."""
         self.program = program
         self.names = dict(names or {})
+        self.split: tuple[list[ActionPart], dict[int, str]] | None = None
         self.asked = tuple(asked)
         self.sources = sources
         self.values: Compiler = ExpressionCompiler(program, debug)
@@ -54,7 +56,7 @@ class Module:
         self.modes: dict[Mode, Actions] = {
             mode: ActionCompiler(self.values, mode) for mode in ("next", "step", "init", "why", "bound")
         }
-        self.entries: dict[str, list[str]] = {"next": [], "step": [], "init": [], "why": [], "bound": []}
+        self.entries: dict[str, list[str]] = {mode: [] for mode in ("next", "step", "init", "why", "bound", "stage")}
         self.meta = empty_meta(
             name=program.tree.root,
             spec_hash=spec_hash,

@@ -26,14 +26,14 @@ from lockstep.tla.compile.nextstate import ActionPart, Frame
 from lockstep.tla.syntax.tree import Bound, Expr
 
 #: An action, and what is left of the way to it.
-_Way: TypeAlias = tuple[ActionPart, tuple[Frame, ...]]
+Way: TypeAlias = tuple[ActionPart, tuple[Frame, ...]]
 
 
 #: What a function that lists arguments is told of each of them.
 _TOLD = "_args"
 
 
-def _first_frame(way: _Way) -> object:
+def _first_frame(way: Way) -> object:
     """Answer what the way to an action begins with; two ways that begin alike have one quantifier, LET or use."""
     part, frames = way
     if not frames:
@@ -42,7 +42,7 @@ def _first_frame(way: _Way) -> object:
     return tuple(id(each) for each in (frame.bound, frame.let, frame.use))
 
 
-def _alike(ways: Iterable[_Way]) -> Iterator[list[_Way]]:
+def alike(ways: Iterable[Way]) -> Iterator[list[Way]]:
     """Yield the ways to actions, together where they begin with the same quantifier, LET or use."""
     for _, group in itertools.groupby(ways, key=_first_frame):
         yield list(group)
@@ -56,7 +56,7 @@ def write_init(module: Module, init: Expr | None) -> None:
     mode = module.modes["init"]
     body = Block()
     body.emit(f"{NEXT} = Next()")
-    mode.write(init, mode.scope(), body, (), Rest(_finish(module, "State"), True))
+    mode.write(init, mode.scope(), body, (), Rest(finish(module, "State"), True))
     if not any("yield" in line for line in body.lines):
         body.emit("yield from ()")
     head = Block()
@@ -66,7 +66,8 @@ def write_init(module: Module, init: Expr | None) -> None:
     module.entries["init"].append("\n".join(head.lines))
 
 
-def _finish(module: Module, *results: str) -> Callable[[Block, Any, Context], None]:
+def finish(module: Module, *results: str) -> Callable[[Block, Any, Context], None]:
+    """Return what writes the end of a way: it yields results, of which State is the state that was made."""
     state = f"State(({', '.join(f'{NEXT}.{name}' for name in module.values.variables.values())},))"
 
     def write(block: Block, assigned: Any, scope: Context) -> None:
@@ -85,6 +86,7 @@ def write_actions(module: Module, nxt: Expr | None) -> None:
         write_action(module, name, params, alternatives)
     names = {id(part): name for name, (_, alternatives) in grouped.items() for part in alternatives}
     write_successors(module, split, names)
+    module.split = split, names
 
 
 def write_action(module: Module, name: str, params: tuple[str, ...], parts: list[ActionPart]) -> None:
@@ -131,8 +133,8 @@ def write_successors(module: Module, split: list[ActionPart], names: dict[int, s
     key = module.meta["successors"] = module.values.globals.fresh("_successors")
     actions, body, head = module.modes["next"], Block(), Block()
     body.emit(f"{NEXT} = Next()")
-    ways: list[_Way] = [(part, part.frames) for part in split]
-    for group in _alike(ways):
+    ways: list[Way] = [(part, part.frames) for part in split]
+    for group in alike(ways):
         _descend(module, actions, group, [], [], names, actions.scope(), body)
     if not any("yield" in line for line in body.lines):
         body.emit("yield from ()")
@@ -143,7 +145,7 @@ def write_successors(module: Module, split: list[ActionPart], names: dict[int, s
 def _descend(
     module: Module,
     actions: Actions,
-    ways: list[_Way],
+    ways: list[Way],
     bound: list[str],
     given: list[str],
     names: dict[int, str],
@@ -162,13 +164,13 @@ def _descend(
             block.emit(f"yield {row}")
             return
         chosen = (repr(names[id(part)]), row) if actions.mode == "next" else ()
-        rest = Rest(_finish(module, *chosen, "State"), True)
+        rest = Rest(finish(module, *chosen, "State"), True)
         actions.write(part.body, scope, block, (), rest)
         return
     frame, below = frames[0], [(each, left[1:]) for each, left in ways]
 
     def go_on(inner: Block, inside: Context, more: Iterable[str] = ()) -> None:
-        for group in _alike(below):
+        for group in alike(below):
             _descend(module, actions, group, [*bound, *more], given, names, inside, inner)
 
     if frame.let is not None:

@@ -1,7 +1,8 @@
 """From a syntax tree and a configuration to the text of one Python module.
 
-The text has two parts. The first is all that checking needs; the second, below a marker line, holds the same actions
-once more, telling a tracer of every conjunct, and is compiled only when something is to be explained.
+The text has three parts. The first is all that checking needs; the second, below a marker line, holds the same actions
+once more, telling a tracer of every conjunct, and is compiled only when something is to be explained; the third holds
+them in stages, and is compiled only for a search by tables.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.module.behaviour import init_and_next
 from lockstep.tla.compile.module.module import Module, place_of, source_text
 from lockstep.tla.compile.module.properties import footprints_of, write_predicates
+from lockstep.tla.compile.module.stages import write_stages
 from lockstep.tla.compile.module.steps import write_actions, write_enabled, write_init
 from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Location
@@ -37,9 +39,10 @@ from lockstep.tla.values.operators import (
 )
 from lockstep.tla.values.operators import sets as set_operators
 
-__all__ = ["MARKER", "generate"]
+__all__ = ["MARKER", "STAGES", "generate"]
 
 MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
+STAGES = "# ==== Stages: the successors piece by piece ====\n"
 
 
 def write_definitions(module: Module) -> None:
@@ -95,6 +98,8 @@ def assemble(module: Module) -> str:
         f"CONJUNCTS = {pprint.pformat(conjunct_table(module), width=110, sort_dicts=False)}",
         *_texts(module, slow),
         *[f"\n\n{text}" for text in module.entries["why"]],
+        f"\n\n{STAGES}",
+        *[f"\n\n{text}" for text in module.entries["stage"]],
         "",
     ]
     return "\n".join(parts)
@@ -212,6 +217,8 @@ def generate(
     module.meta["footprints"] = dict(footprints_of(module))
     write_init(module, init)
     write_actions(module, nxt)
+    if module.split is not None:
+        write_stages(module, *module.split)
     write_predicates(module)
     write_definitions(module)
     return assemble(module)

@@ -1,0 +1,357 @@
+"""Evaluations in states of which nothing is read yet, and the tables of what they answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.tla.state import State
+from lockstep.tla.tables.states.layout import Layout, UnsuitedError
+from lockstep.tla.tables.trees import AUX, Ints, Way
+from lockstep.tla.tables.unread import NeedRead, Reading
+from lockstep.tla.values.equality import same_kind
+from lockstep.tla.values.kinds import TlaError, Value
+
+__all__ = ["ERROR", "Column", "Evaluator", "LeakError", "Lists", "Successors"]
+
+Answer = TypeVar("Answer")
+
+#: The answer of an evaluation that has no value.
+ERROR = -1
+
+_MOST_BEGUN = 10_000
+_AUDITED = 3
+_AUDIT_EVERY = 257
+
+
+class LeakError(AssertionError):
+    """An evaluation depends on something that it was not seen to read: a bug of this search, never of the spec."""
+
+
+class Column:
+    """A column of integers that grows."""
+
+    def __init__(self, dtype: npt.DTypeLike = np.int32) -> None:
+        """Begin with none."""
+        self._values: npt.NDArray[Any] = np.zeros(64, dtype)
+        self.count = 0
+
+    def extend(self, values: Iterable[int]) -> None:
+        """Put values at the end."""
+        for value in values:
+            if self.count == len(self._values):
+                self._values = np.concatenate([self._values, np.zeros_like(self._values)])
+            self._values[self.count] = value
+            self.count += 1
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """All of them."""
+        return self._values[: self.count]
+
+
+class Lists:
+    """Lists of integers by number; the list with the number 0 is empty."""
+
+    def __init__(self) -> None:
+        """Begin with the empty list."""
+        self.first, self.length, self.items = Column(np.int64), Column(), Column()
+        self._known: dict[tuple[int, ...], int] = {}
+        self.number(())
+
+    def number(self, items: tuple[int, ...]) -> int:
+        """Answer the number of a list."""
+        known = self._known.get(items)
+        if known is None:
+            known = self._known[items] = len(self._known)
+            self.first.extend([self.items.count])
+            self.length.extend([len(items)])
+            self.items.extend(items)
+        return known
+
+    def spread(self, numbers: Ints) -> tuple[Ints, Ints, npt.NDArray[np.int32]]:
+        """Lay out lists one after the other.
+
+        Args:
+            numbers: those of the lists.
+
+        Returns:
+            For each element the index of its list in `numbers`, its place in the list, and the element.
+        """
+        length = self.length.array[numbers].astype(np.int64)
+        which = np.repeat(np.arange(len(numbers)), length)
+        place = np.arange(len(which)) - np.repeat(np.cumsum(length) - length, length)
+        return which, place, self.items.array[self.first.array[numbers][which] + place]
+
+
+class Successors:
+    """What steps write, by number: columns with the numbers of the new values.
+
+    Attributes:
+        slots: the columns that a step writes, as a list for each pattern of them.
+        pattern: the number of the pattern of a step.
+        values: the numbers of the new values, as a list for each step in the order of its columns.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no step."""
+        self.slots, self.values = Lists(), Lists()
+        self.pattern, self._values_of = Column(), Column()
+        self.masks: list[int] = [0]
+        self._known: dict[tuple[tuple[int, int], ...], int] = {}
+
+    def number(self, writes: list[tuple[int, int]]) -> int:
+        """Answer the number of a step."""
+        key = tuple(writes)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = len(self._known)
+            pattern = self.slots.number(tuple([slot for slot, _ in key]))
+            if pattern == len(self.masks):
+                self.masks.append(sum(1 << slot for slot, _ in key))
+            self.pattern.extend([pattern])
+            self._values_of.extend([self.values.number(tuple([number for _, number in key]))])
+        return known
+
+    def written(self, steps: Ints) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Lay out what steps write: for each write the index of its step in `steps`, the column, the value's number."""
+        which, _, slots = self.slots.spread(self.pattern.array[steps].astype(np.int64))
+        values = self.values.spread(self._values_of.array[steps].astype(np.int64))[2]
+        return which, slots, values
+
+
+class Evaluator:
+    """Evaluates for trees.
+
+    Attributes:
+        layout: the columns.
+        steps: what successors write.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        """Prepare for a layout."""
+        self.layout = layout
+        self.steps = Successors()
+        self.reading = Reading()
+        self._numbers: dict[int, int] = {}
+        self._audits = self.audited = 0
+        self._refused: set[int] = set()
+        layout.leave_unread(self.reading)
+        self._after = layout.after_unread(self.reading)
+
+    # ---- Of one state ----
+
+    def truth(self, holds: Callable[[State], Any]) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
+        """Return what evaluates a predicate of a state for a tree; it answers 1, 0 or ERROR."""
+        refused: set[int] = set()
+        return lambda way, look: self.ask(way, look, lambda state: int(bool(holds(state))), refused)
+
+    def numbered(
+        self, value: Callable[[State], Value], number: Callable[[Value], int]
+    ) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
+        """Return what evaluates a formula in a state for a tree; it answers the number of its value, or ERROR."""
+        refused: set[int] = set()
+        return lambda way, look: self.ask(way, look, lambda state: number(value(state)), refused)
+
+    def successors(
+        self, listed: Callable[..., Iterable[State]], numbers: Lists, args: Callable[[int], tuple[Value, ...]]
+    ) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
+        """Return what evaluates the successors of a state for a tree; it answers the number of the list of them.
+
+        Args:
+            listed: lists the successors of a state, given arguments.
+            numbers: the lists of steps.
+            args: answers the arguments for a number that comes with a row, -1 where none does.
+        """
+
+        refused: set[int] = set()
+
+        def generated(state: State, given: tuple[Value, ...]) -> tuple[int, ...]:
+            number = self.steps.number
+            return tuple(
+                [number(self.layout.writes(state, after, self._numbers.get)) for after in listed(state, *given)]
+            )
+
+        def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
+            given = args(_aux(way))
+            whole, answer = self._asked(way, look, lambda state: generated(state, given), refused)
+            return whole, ERROR if answer is None else numbers.number(answer)
+
+        return evaluate
+
+    def elements(
+        self, listed: Callable[..., Iterable[tuple[Value, ...]]], numbers: Lists, args: Arguments, outer: Arguments
+    ) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
+        """Return what evaluates the sets of a quantifier for a tree; it answers the number of the list of elements.
+
+        Args:
+            listed: lists the elements in a state, given arguments.
+            numbers: the lists of elements.
+            args: what numbers the elements, together with the arguments before them.
+            outer: what numbers these.
+        """
+
+        refused: set[int] = set()
+
+        def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
+            given = outer.of(_aux(way))
+            whole, answer = self._asked(
+                way,
+                look,
+                lambda state: tuple([args.number((*given, *each)) for each in listed(state, *given)]),
+                refused,
+            )
+            return whole, ERROR if answer is None else numbers.number(answer)
+
+        return evaluate
+
+    # ---- Of a step ----
+
+    def truth_of_step(
+        self, holds: Callable[[State, State], Any]
+    ) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
+        """Return what evaluates a predicate of a step for a tree whose root branches on the pattern of what changed."""
+
+        refused: set[int] = set()
+
+        def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
+            changed = self.steps.masks[_aux(way)]
+            return self.ask(way, look, lambda state: int(bool(holds(state, self._next(state, changed)))), refused)
+
+        return evaluate
+
+    def _next(self, state: State, changed: int) -> State:
+        width, known, after = self.layout.width, self.reading.known, self._after
+
+        def pick(slot: int) -> Value:
+            column = width + slot
+            return known[column] if column in known and column in self._refused else after[slot]
+
+        return self.layout.next_state(state, changed, pick)
+
+    # ---- All ----
+
+    def ask(
+        self, way: Way, look: Callable[[int], int], answer: Callable[[State], int], refused: set[int]
+    ) -> tuple[Way, int]:
+        """Evaluate; an answer is a number, and ERROR where it has no value.
+
+        Arguments: `refused`, the columns that evaluations of the same touched without asking: they are put in place
+        once they are known.
+        """
+        whole, found = self._asked(way, look, answer, refused)
+        return whole, ERROR if found is None else found
+
+    def _asked(
+        self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer], refused: set[int]
+    ) -> tuple[Way, Answer | None]:
+        """Evaluate with what is known; answer the whole way, and None where there is no value."""
+        self._refused = refused
+        found, failed = self._attempt(way, look, answer)
+        numbers = self._numbers
+        first = len(way) - (way[:1] != [] and way[0][0] == AUX)
+        whole = [*way, *[(column, numbers[column]) for column in self.reading.order[first:]]]
+        self._audits += 1
+        if failed or self._audits % _AUDIT_EVERY < _AUDITED:
+            self._audit(look, answer, found, failed)
+        return whole, found
+
+    def _attempt(
+        self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer], *, in_place: bool = False
+    ) -> tuple[Answer | None, bool]:
+        """Evaluate; answer what comes of it, and whether it has no value. With `in_place` what is known is in place."""
+        numbers = self._numbers = {column: number for column, number in way if column != AUX}
+        width, values, reading, refused = self.layout.width, self.layout.values, self.reading, self._refused
+
+        def look_up(column: int) -> Value:
+            number = numbers[column] = look(column)
+            return values[column % width][number]
+
+        reading.begin({column: values[column % width][number] for column, number in numbers.items()}, look_up)
+        known = reading.known
+        for _ in range(_MOST_BEGUN):
+            mask = 0
+            for column in known:
+                if column < width and (in_place or column in refused):
+                    mask |= 1 << column
+            try:
+                return answer(self.layout.state(known, mask)), False
+            except NeedRead as need:
+                if mask >> need.column & 1:
+                    raise LeakError(f"{self._text(need.column)} is asked for where it is known") from None
+                refused.add(need.column)
+                reading.read(need.column)
+            except TlaError:
+                return None, True
+        raise LeakError(f"an evaluation was begun {_MOST_BEGUN:,} times, and still asks for more")
+
+    def _text(self, column: int) -> str:
+        width = self.layout.width
+        return self.layout.path_text(column % width) + "'" * (column >= width)
+
+    def _audit(
+        self, look: Callable[[int], int], answer: Callable[[State], Answer], found: Answer | None, failed: bool
+    ) -> None:
+        """Evaluate once more in the whole state: it must come to the same.
+
+        Raises:
+            LeakError: if it does not.
+        """
+        self.audited += 1
+        order = list(self.reading.order)
+        # What a step changes is read as it comes; all of the state before it is known.
+        whole = [(slot, look(slot)) for slot in range(self.layout.width)]
+        again, also_failed = self._attempt(whole, look, answer, in_place=True)
+        if failed != also_failed or (not failed and not self._agree(found, again)):
+            read = ", ".join(map(self._text, order)) or "nothing"
+            raise LeakError(f"an evaluation that read {read} answers {found!r}, and {again!r} in the whole state")
+
+    def _agree(self, found: Answer | None, again: Answer | None) -> bool:
+        """Tell whether two answers say the same of the state that is being read."""
+        if found == again:
+            return True
+        if not isinstance(found, tuple) or not isinstance(again, tuple) or len(found) != len(again):
+            return False
+        # A step that wrote what was there all the same is one that writes less where that is known.
+        return all(self._changes(one) == self._changes(other) for one, other in zip(found, again, strict=True))
+
+    def _changes(self, step: int) -> dict[int, int]:
+        _, slots, values = self.steps.written(np.array([step], np.int64))
+        written = dict(zip(slots.tolist(), values.tolist(), strict=True))
+        return {slot: number for slot, number in written.items() if self._numbers.get(slot) != number}
+
+
+def _aux(way: Way) -> int:
+    """Answer the number that came with the row, -1 if none did."""
+    return way[0][1] if way and way[0][0] == AUX else -1
+
+
+class Arguments:
+    """Arguments by number."""
+
+    def __init__(self, fixed: tuple[Value, ...] = ()) -> None:
+        """Begin with those that are the same everywhere, which have the number -1."""
+        self._fixed = fixed
+        self._known: dict[tuple[Value, ...], int] = {}
+        self._all: list[tuple[Value, ...]] = []
+
+    def of(self, number: int) -> tuple[Value, ...]:
+        """Answer arguments."""
+        return self._fixed if number < 0 else self._all[number]
+
+    def number(self, args: tuple[Value, ...]) -> int:
+        """Answer the number of arguments.
+
+        Raises:
+            UnsuitedError: if others differ from them in kind alone.
+        """
+        known = self._known.get(args)
+        if known is None:
+            known = self._known[args] = len(self._all)
+            self._all.append(args)
+        elif not all(map(same_kind, self._all[known], args)):
+            raise UnsuitedError("a quantifier has elements that differ in kind only")
+        return known

@@ -1,0 +1,242 @@
+"""Expanding states of one level: their successors, what is wrong with some, and the new ones, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.tla.compile.module.meta import Meta
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.symmetry import sameness
+from lockstep.tla.tables.evaluate import ERROR, Evaluator
+from lockstep.tla.tables.groups import MOST_ROWS, Generated, Groups
+from lockstep.tla.tables.predicates import OfStates, OfSteps, constraints, invariants, step_properties
+from lockstep.tla.tables.states.content import Fingerprints, Hashes, Views
+from lockstep.tla.tables.states.layout import Layout, Rows
+from lockstep.tla.tables.trees import Ints, RowsAsked, Trees
+from lockstep.tla.tables.unread import tracked
+from lockstep.tla.values.kinds import Value
+
+__all__ = ["Expanded", "Expander", "Level"]
+
+_MOST_PAIRS = 1 << 20
+
+
+@dataclass(slots=True)
+class Level:
+    """Some states of one level.
+
+    Attributes:
+        where: their places among all of the level, in order.
+        rows: the states.
+        hashes: the fingerprints of their images, a row for each image.
+        answers: what each group answered of the state before the last step to each.
+        patterns: which columns that step wrote.
+    """
+
+    where: Ints
+    rows: Rows
+    hashes: Hashes
+    answers: Ints
+    patterns: Ints
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays."""
+        return sum(each.nbytes for each in (self.where, self.rows, self.hashes, self.answers, self.patterns))
+
+    def part(self, begin: int, end: int) -> Level:
+        """Answer some of the states."""
+        of_rows = self.rows[begin:end], self.hashes[:, begin:end], self.answers[begin:end], self.patterns[begin:end]
+        return Level(self.where[begin:end], *of_rows)
+
+    @classmethod
+    def joined(cls, parts: list[Level]) -> Level:
+        """Put parts of a level together, in the order of their places."""
+        where, rows, answers, patterns = (
+            np.concatenate([getattr(each, name) for each in parts]) for name in ("where", "rows", "answers", "patterns")
+        )
+        hashes = np.concatenate([each.hashes for each in parts], axis=1)
+        if len(where) > 1 and (np.diff(where) < 0).any():
+            order = np.argsort(where)
+            where, rows, hashes = where[order], rows[order], hashes[:, order]
+            answers, patterns = answers[order], patterns[order]
+        return cls(where, rows, hashes, answers, patterns)
+
+
+@dataclass(slots=True)
+class Expanded:
+    """What expanding some states came to.
+
+    Attributes:
+        generated: the successors.
+        least: the fingerprint of each.
+        hashes: those of its images.
+        outside: which successors the constraints exclude.
+        patterns: which columns each step wrote.
+        after: the successors, if they were needed.
+        wrong: the numbers of states of which something is wrong.
+    """
+
+    generated: Generated
+    least: Hashes
+    hashes: Hashes
+    outside: npt.NDArray[np.bool_]
+    patterns: Ints
+    after: Rows | None
+    wrong: Ints
+
+
+class Expander:
+    """The tables of a specification, and what is asked of them.
+
+    Attributes:
+        layout: the columns of a state.
+        trees: all tables.
+        groups: what generates successors.
+        size: how many states are to be expanded at once.
+    """
+
+    def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, seed: int) -> None:
+        """Make the tables; `seed` chooses the function that makes fingerprints."""
+        self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
+        trees, evaluator, module = self.trees, Evaluator(layout), tracked(spec)
+        self._hashing, self._evaluator = Fingerprints(layout, sameness(spec).images, seed), evaluator
+        self._views, self._view = Views(seed), None
+        if spec.view is not None:
+            self._view = trees.tree(evaluator.numbered(_view(module, spec.view), self._views.number))
+        self.groups = Groups(module["META"]["stages"], module, evaluator, trees)
+        self._invariants = OfStates(evaluator, trees, invariants(module))
+        self._step_properties = OfSteps(evaluator, trees, step_properties(module))
+        of_states, of_steps = constraints(module)
+        self._constraints = OfStates(evaluator, trees, of_states)
+        self._action_constraints = OfSteps(evaluator, trees, of_steps)
+
+    @property
+    def size(self) -> int:
+        """How many states are to be expanded at once."""
+        return max(1, min(MOST_ROWS, _MOST_PAIRS // max(1, len(self.groups))))
+
+    def asked_of(self, distinct: int, generated: int) -> int:
+        """Answer how many evaluations a search state by state takes for so many states."""
+        of_states = len(self.groups) + len(self._invariants)
+        return distinct * of_states + generated * len(self._step_properties)
+
+    def begin(self, rows: Rows, where: Ints) -> Level:
+        """Take states of which nothing was asked here before, and in which nothing is wrong.
+
+        Raises:
+            AssertionError: if something is.
+        """
+        if (self._invariants.told(rows) != 1).any():
+            raise AssertionError("the tables find fault with a state in which the literal search finds none")
+        every = np.nonzero(np.ones((len(rows), len(self.groups)), np.bool_))
+        answers = self.groups.answers(rows, *every).reshape(len(rows), len(self.groups))
+        return Level(where, rows, self.hashed(rows), answers, np.zeros(len(rows), np.int64))
+
+    def hashed(self, rows: Rows) -> Hashes:
+        """Answer the fingerprints of states, of each of their images."""
+        return self._hashing.of_rows(rows) if self._view is None else self._seen_as(rows, np.arange(len(rows)))[0]
+
+    def expand(self, level: Level) -> Expanded:
+        """Expand states, no more than `size`."""
+        self._ask(level)
+        generated = self.groups.generate(level.rows, level.answers)
+        self._hashing.known()
+        level.rows = self.layout.wide(level.rows)
+        steps = self._evaluator.steps
+        written = steps.written(generated.steps)
+        patterns = steps.pattern.array[generated.steps]
+        wrong, outside, after = [generated.failing], np.zeros(len(generated.rows), np.bool_), None
+        checked = len(self._step_properties) + len(self._constraints) + len(self._action_constraints)
+        if checked or self._view is not None:
+            after = _after(level.rows[generated.rows], *written)
+            outside, broken = self._constrained(level, generated, after, patterns)
+            told = self._step_properties.told(level.rows, generated.rows, after, patterns)
+            wrong += [broken, generated.rows[told != 1]]
+        if self._view is None or after is None:
+            hashes = self._stepped(level, generated, *written)
+        else:
+            hashes, failed = self._seen_as(after, np.flatnonzero(~outside))
+            wrong.append(generated.rows[failed])
+        if after is not None and outside.any():
+            beyond = np.flatnonzero(outside)
+            wrong.append(generated.rows[beyond[self._invariants.told(after[beyond]) != 1]])
+        if self._check_deadlock:
+            stuck = np.ones(len(level.rows), np.bool_)
+            stuck[generated.rows] = False
+            wrong.append(np.flatnonzero(stuck))
+        least = hashes.min(axis=0)
+        return Expanded(generated, least, hashes, outside, patterns, after, np.unique(np.concatenate(wrong)))
+
+    def take(self, level: Level, expanded: Expanded, new: Ints, where: Ints) -> tuple[Level, Ints]:
+        """Take in new states; answer them, and the numbers of states of which a new successor violates something.
+
+        Args:
+            level: the states that were expanded.
+            expanded: what that came to.
+            new: which of the successors are new.
+            where: the places of these in the next level.
+        """
+        generated, patterns = expanded.generated, expanded.patterns[new]
+        if expanded.after is not None:
+            rows = expanded.after[new]
+        else:
+            rows = _after(level.rows[generated.rows[new]], *self._evaluator.steps.written(generated.steps[new]))
+        told = self._invariants.told_after(rows, patterns, self._evaluator.steps.masks)
+        found = Level(where, rows, expanded.hashes[:, new], level.answers[generated.rows[new]], patterns)
+        return found, generated.rows[new[told != 1]]
+
+    def _ask(self, level: Level) -> None:
+        """Ask the groups that have read something that the last step to a state wrote; the others answer as before."""
+        concerned = self.groups.touched(self._evaluator.steps.masks)
+        which, groups = np.nonzero(concerned[level.patterns])
+        level.answers[which, groups] = self.groups.answers(level.rows, which, groups)
+
+    def _stepped(self, level: Level, generated: Generated, which: Ints, slots: Ints, values: Ints) -> Hashes:
+        """Answer the fingerprints after steps: those before, and the difference that the writes make."""
+        hashes = level.hashes[:, generated.rows]
+        if len(which):
+            old = level.rows[generated.rows[which], slots]
+            change = self._hashing.at(slots, values) - self._hashing.at(slots, old)
+            starts = np.flatnonzero(np.diff(which, prepend=-1))
+            hashes[:, which[starts]] += np.add.reduceat(change, starts, axis=1)
+        return hashes
+
+    def _seen_as(self, rows: Rows, which: Ints) -> tuple[Hashes, Ints]:
+        """Answer the fingerprints of states under the VIEW, a row of them, and the states in which it has no value.
+
+        Arguments: `which`, the states that are asked for; of the others the fingerprint means nothing.
+        """
+        assert self._view is not None
+        numbers = self.trees.answers(np.full(len(which), self._view.root, np.int64), RowsAsked(rows, which))
+        hashes = np.zeros((1, len(rows)), np.uint64)
+        hashes[0, which] = self._views.hashes(numbers)
+        return hashes, which[numbers == ERROR]
+
+    def _constrained(
+        self, level: Level, generated: Generated, after: Rows, patterns: Ints
+    ) -> tuple[npt.NDArray[np.bool_], Ints]:
+        """Tell which successors are outside the constraints; and the states of some whose constraint has no value."""
+        told = self._constraints.told(after)
+        on = np.flatnonzero(told == 1)
+        told[on] = self._action_constraints.told(level.rows, generated.rows[on], after[on], patterns[on])
+        return told != 1, generated.rows[told == ERROR]
+
+
+def _after(rows: Rows, which: Ints, slots: Ints, values: Ints) -> Rows:
+    rows[which, slots] = values
+    return rows
+
+
+def _view(module: dict[str, Any], name: str) -> Callable[[State], Value]:
+    """Return what evaluates the VIEW, given the names of the tracked code."""
+    meta: Meta = module["META"]
+    told = meta["definitions"][name]
+    view: Callable[..., Value] = module[told["function"]]
+    return view if told["reads_now"] else lambda _state: view()

@@ -1,0 +1,198 @@
+"""The stages of a next-state relation as trees: what chooses arguments, and the successors below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from lockstep.tla.compile.module.meta import Stage
+from lockstep.tla.tables.evaluate import ERROR, Arguments, Evaluator, Lists
+from lockstep.tla.tables.states.layout import Rows, UnsuitedError
+from lockstep.tla.tables.trees import Ints, RowsAsked, Tree, Trees, touched
+from lockstep.tla.tables.unread import NeedRead
+from lockstep.tla.values.kinds import TlaError, Value
+
+__all__ = ["Generated", "Groups"]
+
+# The place of a successor among those of its state, as digits of a number: the group, twice an element with the stage
+# below, the successor among those of one evaluation. Together with the number of the state in its chunk: 63 bits.
+_GROUP_AT, _ELEMENT_AT, _STEP_BITS = (34, (18, 8), 8)
+_GROUPS, _ELEMENTS, _BELOW = 1 << 13, (1 << 12, 1 << 8), (1 << 4, 1 << 2)
+_PARENT_AT = 47
+#: So many states at most are expanded at once.
+MOST_ROWS = 1 << 16
+
+
+@dataclass(slots=True)
+class _Group:
+    """A tree, and what comes below what it chooses; below nothing it answers successors."""
+
+    tree: Tree
+    args: Arguments
+    action: str
+    below: list[_Group] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Successors of some states, in the order in which TLC generates them.
+
+    Attributes:
+        rows: the number of the state of each.
+        steps: the number of what each writes.
+        places: the place of each among those of its state, which tells its action.
+        failing: the states of which some evaluation failed.
+    """
+
+    rows: Ints
+    steps: Ints
+    places: Ints
+    failing: Ints
+
+
+class Groups:
+    """All that generates successors."""
+
+    def __init__(self, stages: Sequence[Stage], module: dict[str, Any], evaluator: Evaluator, trees: Trees) -> None:
+        """Make a tree of each stage; where what chooses is constant, one for each choice.
+
+        Raises:
+            UnsuitedError: if there are too many.
+        """
+        self._module, self._evaluator, self._trees = module, evaluator, trees
+        self._steps, self._elements = Lists(), Lists()
+        self._top = list(self._opened(stages, ()))
+        if len(self._top) > _GROUPS:
+            raise UnsuitedError(f"Next has {len(self._top):,} parts, more than {_GROUPS:,}")
+        self._roots = np.array([group.tree.root for group in self._top], np.int64)
+        self._chooses = np.array([bool(group.below) for group in self._top], np.bool_)
+
+    def __len__(self) -> int:
+        """Count the groups that are asked of every state."""
+        return len(self._top)
+
+    # ---- Making ----
+
+    def _opened(self, stages: Sequence[Stage], args: tuple[Value, ...]) -> Iterator[_Group]:
+        for stage in stages:
+            if not stage["below"]:
+                yield self._successors(stage, Arguments(args), on_aux=False)
+            elif (chosen := self._constant(stage, args)) is not None:
+                for each in chosen:
+                    yield from self._opened(stage["below"], (*args, *each))
+            else:
+                yield self._choice(stage, Arguments(args), 0)
+
+    def _constant(self, stage: Stage, args: tuple[Value, ...]) -> list[tuple[Value, ...]] | None:
+        """Answer what a stage chooses, if that does not depend on the state."""
+
+        def look(column: int) -> NoReturn:
+            raise NeedRead(column)
+
+        reading, layout = self._evaluator.reading, self._evaluator.layout
+        reading.begin({}, look)
+        try:
+            return list(self._module[stage["function"]](layout.state({}, 0), *args))
+        except (NeedRead, TlaError):
+            return None
+
+    def _successors(self, stage: Stage, args: Arguments, *, on_aux: bool) -> _Group:
+        evaluate = self._evaluator.successors(self._module[stage["function"]], self._steps, args.of)
+        return _Group(self._trees.tree(evaluate, on_aux=on_aux), args, stage["action"])
+
+    def _choice(self, stage: Stage, outer: Arguments, depth: int) -> _Group:
+        if depth == len(_ELEMENT_AT):
+            raise UnsuitedError("more than two quantifiers of Next, one in another, range over what states have")
+        if len(stage["below"]) > _BELOW[depth]:
+            raise UnsuitedError(f"Next chooses between {len(stage['below'])} actions below one quantifier")
+        args = Arguments()
+        evaluate = self._evaluator.elements(self._module[stage["function"]], self._elements, args, outer)
+        tree = self._trees.tree(evaluate, on_aux=depth > 0)
+        below = [
+            self._choice(each, args, depth + 1) if each["below"] else self._successors(each, args, on_aux=True)
+            for each in stage["below"]
+        ]
+        return _Group(tree, args, "", below)
+
+    # ---- Asking ----
+
+    def answers(self, rows: Rows, which: Ints, groups: Ints) -> Ints:
+        """Ask groups of rows: the groups with these numbers, of the rows with those."""
+        return self._trees.answers(self._roots[groups], RowsAsked(rows, which))
+
+    def settle(self, rows: Rows) -> None:
+        """Leave out the groups that read nothing and answer no successor, as the constants alone make them."""
+        self.answers(rows, np.zeros(len(self), np.int64), np.arange(len(self)))
+        self._top = [group for group in self._top if group.tree.columns or self._trees.answer_at(group.tree.root)]
+        self._roots = np.array([group.tree.root for group in self._top], np.int64)
+        self._chooses = np.array([bool(group.below) for group in self._top], np.bool_)
+
+    def touched(self, masks: Sequence[int]) -> npt.NDArray[np.bool_]:
+        """Tell for each of some sets of columns, and each group, whether the group has read one of them."""
+        return touched(masks, [group.tree for group in self._top])
+
+    def generate(self, rows: Rows, answers: Ints) -> Generated:
+        """Generate the successors of states, MOST_ROWS at most, given the answer of each group for each."""
+        found: list[tuple[Ints, Ints]] = []
+        failing = [np.flatnonzero((answers == ERROR).any(axis=1))]
+        listing = np.where(self._chooses, 0, np.maximum(answers, 0))
+        at, groups = np.nonzero(listing)
+        self._take(at, listing[at, groups], groups.astype(np.int64) << _GROUP_AT, found)
+        for group in np.flatnonzero(self._chooses).tolist():
+            at = np.flatnonzero(answers[:, group] > 0)
+            places = np.full(len(at), group << _GROUP_AT, np.int64)
+            self._choose(self._top[group], at, answers[at, group], places, rows, 0, found, failing)
+        keys = np.concatenate([key for key, _ in found]) if found else np.zeros(0, np.int64)
+        steps = np.concatenate([step for _, step in found]) if found else np.zeros(0, np.int64)
+        order = np.argsort(keys)
+        keys = keys[order]
+        places = keys & ((1 << _PARENT_AT) - 1)
+        return Generated(keys >> _PARENT_AT, steps[order], places, np.unique(np.concatenate(failing)))
+
+    def action(self, place: int) -> str:
+        """Answer the name of the action at a place."""
+        group, depth = self._top[place >> _GROUP_AT], 0
+        while group.below:
+            group = group.below[(place >> _ELEMENT_AT[depth]) & (_BELOW[depth] - 1)]
+            depth += 1
+        return group.action
+
+    def _take(self, at: Ints, lists: Ints, places: Ints, found: list[tuple[Ints, Ints]]) -> None:
+        """Note the successors in lists, with a number for each that tells their order."""
+        which, place, steps = self._steps.spread(lists)
+        if len(place) and int(place.max()) >= 1 << _STEP_BITS:
+            raise UnsuitedError("an action has too many successors of one state")
+        found.append(((at[which] << _PARENT_AT) | places[which] | place, steps.astype(np.int64)))
+
+    def _choose(
+        self,
+        group: _Group,
+        at: Ints,
+        answers: Ints,
+        places: Ints,
+        rows: Rows,
+        depth: int,
+        found: list[tuple[Ints, Ints]],
+        failing: list[Ints],
+    ) -> None:
+        """Go on below what a group chose, `answers` in the states `at`."""
+        which, place, args = self._elements.spread(np.maximum(answers, 0))
+        if not len(which):
+            return
+        if int(place.max()) >= _ELEMENTS[depth]:
+            raise UnsuitedError("a quantifier of Next ranges over too many elements of a state")
+        below_bits = _BELOW[depth].bit_length() - 1
+        for number, below in enumerate(group.below):
+            roots = np.full(len(which), below.tree.root, np.int64)
+            told = self._trees.answers(roots, RowsAsked(rows, at[which]), args)
+            failing.append(np.unique(at[which][told == ERROR]))
+            inner = places[which] | (((place << below_bits) | number) << _ELEMENT_AT[depth])
+            if below.below:
+                self._choose(below, at[which], told, inner, rows, depth + 1, found, failing)
+            else:
+                on = np.flatnonzero(told > 0)
+                self._take(at[which][on], told[on], inner[on], found)

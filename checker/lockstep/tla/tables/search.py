@@ -1,0 +1,421 @@
+"""Exploring a specification by tables, level by level, counting as TLC counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+
+import numpy as np
+
+from lockstep.base.errors import BadInputError
+from lockstep.tla.explore import Step, Violation
+from lockstep.tla.liveness.check import refuse_sameness
+from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
+from lockstep.tla.tables.checkpoint import Checkpoint, Kept
+from lockstep.tla.tables.expand import Expander
+from lockstep.tla.tables.hands import Alone, Crew, Hands
+from lockstep.tla.tables.literal import Literal
+from lockstep.tla.tables.states.content import Hashes
+from lockstep.tla.tables.states.graph import Graph
+from lockstep.tla.tables.states.layout import Layout, Path, ShapeChangedError, UnsuitedError
+from lockstep.tla.tables.states.seen import Seen
+from lockstep.tla.tables.trees import Ints
+
+__all__ = ["Progress", "TableExploration", "explore_by_tables", "unsuited"]
+
+_SAY_EVERY = 0.3
+#: An evaluation that is kept costs several times what it costs in a search state by state: it has to be seldom.
+_WORTH = 0.25
+#: At how many evaluations that is first asked; then at twice as many each time.
+_LOOK = 8_192
+
+
+@dataclass
+class TableExploration:
+    """The result of a search by tables; the counts are those of :class:`lockstep.tla.explore.Exploration`.
+
+    Attributes:
+        distinct: the number of distinct states.
+        generated: the states generated.
+        depth: the number of levels.
+        complete: whether all reachable states were seen.
+        gave_up: why they were not, where neither a violation nor `max_states` ended the search.
+        levels: how many distinct states each level has.
+        violation: the first violation, if any.
+        unchecked: the properties with parts that no search checks.
+        collision: about how probable it is that two states had one fingerprint, so that something was not seen.
+        evaluations: how many evaluations there were.
+        looked_up: how many answers were asked for.
+        memory: the bytes of all arrays at the end, about.
+        graph: states and steps, if they were asked for.
+    """
+
+    distinct: int = 0
+    generated: int = 0
+    depth: int = 0
+    complete: bool = False
+    gave_up: str = ""
+    levels: list[int] = field(default_factory=list)
+    violation: Violation | None = None
+    unchecked: tuple[str, ...] = ()
+    collision: float = 0.0
+    evaluations: int = 0
+    looked_up: int = 0
+    memory: int = 0
+    graph: Graph | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search is: distinct and generated states, those waiting, the level, evaluations and answers."""
+
+    distinct: int
+    generated: int
+    queued: int
+    depth: int
+    seconds: float
+    evaluations: int
+    looked_up: int
+
+
+def unsuited(spec: Spec) -> str | None:
+    """Say why a specification cannot be explored by tables; None where it can, as far as is known beforehand."""
+    if not spec.has_behaviour:
+        return "it has no behaviour"
+    if spec.has_registers:
+        return "TLCGet or TLCSet make it matter how often a formula is evaluated"
+    if "_tlc_print" in spec.source.partition("\nMETA")[2]:
+        return "Print tells of every evaluation"
+    if spec.view is not None and spec.symmetry is not None:
+        return "there is VIEW beside SYMMETRY"
+    return None
+
+
+def explore_by_tables(
+    spec: Spec,
+    *,
+    check_deadlock: bool | None = None,
+    max_states: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    seed: int = 0,
+    keep_edges: bool = False,
+    most_memory: int | None = None,
+    checkpoint: FilePath | None = None,
+    checkpoint_seconds: float = 300.0,
+    processes: int = 1,
+) -> TableExploration:
+    """Search all reachable states, breadth first, until one violates something.
+
+    Args:
+        spec: the specification.
+        check_deadlock: whether a state without successors is a violation; the configuration decides if None.
+        max_states: stop after the state whose successors make this many distinct ones.
+        on_progress: told how far the search is, a few times a second.
+        seed: chooses the function that makes fingerprints.
+        keep_edges: whether to keep the states and steps.
+        most_memory: give up where the arrays would take more bytes.
+        checkpoint: a file that the search is kept in now and then, and goes on from where it is there.
+        checkpoint_seconds: how many seconds are to pass before it is written again.
+        processes: how many processes expand states, each with tables of its own; one where states and steps or a
+            checkpoint have to be kept.
+
+    Returns:
+        Counts and the violation, which the literal search has confirmed.
+
+    Raises:
+        UnsuitedError: if the specification cannot be taken apart so; nothing is known of it then.
+        LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
+        FalseAssumptionError: if an ASSUME is false.
+        SpecFault: if evaluation fails, with its place and the steps that lead there.
+        LeakError: if an evaluation depends on what it was not seen to read.
+        BadInputError: if the checkpoint is none, or that of another search, or cannot be kept as states and steps
+            have to be kept, too.
+    """
+    refuse_sameness(spec)
+    if (why := unsuited(spec)) is not None:
+        raise UnsuitedError(why)
+    deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
+    spec.refuse_false_assumptions()
+    file = None
+    if checkpoint is not None:
+        if keep_edges or spec.temporal:
+            raise BadInputError(f"{checkpoint}: no checkpoint can be kept where temporal properties are checked")
+        identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed}
+        file = Checkpoint(checkpoint, identity, list(spec.model_values))
+    kept = None if file is None else file.load()
+    whole: set[Path] = set() if kept is None else set(kept.whole)
+    while True:
+        search = _Search(spec, deadlock, max_states, on_progress, seed, whole, keep_edges)
+        search.processes = 1 if file is not None or keep_edges or spec.temporal else processes
+        search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
+        try:
+            return search.run(kept)
+        except ShapeChangedError as error:
+            whole.add(error.path)
+            kept = None  # its columns are others
+
+
+class _Search:
+    def __init__(
+        self,
+        spec: Spec,
+        check_deadlock: bool,
+        max_states: int | None,
+        on_progress: Callable[[Progress], None] | None,
+        seed: int,
+        whole: set[Path],
+        keep_edges: bool,
+    ) -> None:
+        self.spec, self.max_states, self.seed, self.whole = spec, max_states, seed, whole
+        self.on_progress, self.said = on_progress, 0.0
+        self.literal = Literal(spec, check_deadlock)
+        self.check_deadlock = check_deadlock
+        self.result = TableExploration(unchecked=tuple(spec.unchecked))
+        self.begin = time.perf_counter()
+        self.keep_edges = keep_edges
+        self.most_memory: int | None = None
+        self.checkpoint: Checkpoint | None = None
+        self.checkpoint_seconds, self.kept_at = 0.0, self.begin
+        self.processes = 1
+        self.crew: Crew | None = None
+        self.hands: Hands
+        self.look_at = _LOOK
+        self.graph: Graph | None = None
+        self.seen = Seen(numbered=keep_edges or bool(spec.temporal))
+        self.parents: list[Ints] = []
+        self.found: list[Hashes] = []
+
+    def run(self, kept: Kept | None = None) -> TableExploration:
+        """Search, from what was kept of the same search, if anything was."""
+        result = self.result
+        initial, generated, violation = self.literal.start()
+        result.generated, result.distinct, result.levels = generated, len(initial), [len(initial)]
+        if violation is not None or not initial:
+            result.violation, result.depth = violation, 1
+            if violation is None:
+                self.completed()
+            return result
+        try:
+            self.prepare(initial, kept)
+            self.go_on()
+        finally:
+            if self.crew is not None:
+                self.crew.stop()
+        return self.told()
+
+    def go_on(self) -> None:
+        """Expand one level after the other."""
+        result, count = self.result, self.result.levels[-1]
+        while count:
+            result.depth += 1
+            before = result.distinct
+            goes_on = self.expand(count)
+            count = result.distinct - before
+            result.levels.append(count)
+            if not goes_on:
+                # TLC tells the level of the state it found last.
+                result.depth += result.violation is not None and count > 0
+                return
+            self.keep()
+        self.completed()
+
+    def completed(self) -> None:
+        """Note that all states were seen, and ask what must hold then."""
+        graph = self.graph if self.spec.temporal else None
+        violation, unchecked = self.literal.completed(graph, self.trace)
+        self.result.complete, self.result.violation, self.result.unchecked = True, violation, unchecked
+
+    def told(self) -> TableExploration:
+        result = self.result
+        # As TLC's: every state generated that was not distinct might have been one.
+        result.collision = result.distinct * max(1, result.generated - result.distinct) / 2.0**64
+        result.graph = self.graph if self.keep_edges else None
+        return result
+
+    def tell(self, queued: int) -> None:
+        """Tell how far the search is, now and then."""
+        result = self.result
+        seconds = time.perf_counter() - self.begin
+        if self.on_progress is None or seconds - self.said < _SAY_EVERY:
+            return
+        self.said = seconds
+        counts = result.distinct, result.generated, queued, result.depth, seconds
+        self.on_progress(Progress(*counts, result.evaluations, result.looked_up))
+
+    def prepare(self, initial: list[State], kept: Kept | None) -> None:
+        """Make the tables, and who expands states with them."""
+        layout = self.layout = Layout(self.spec.variables, initial, self.whole)
+        for slot, values in enumerate(() if kept is None else kept.values):
+            for value in values:
+                layout.number(slot, value)
+        rows = layout.encode(initial)
+
+        def make() -> Expander:
+            expander = Expander(self.spec, layout, check_deadlock=self.check_deadlock, seed=self.seed)
+            expander.groups.settle(rows)
+            return expander
+
+        self.expander = make()
+        self.alone = Alone(self.expander, self.seen)
+        self.hands = self.alone
+        if self.processes > 1:
+            self.hands = self.crew = Crew(make, layout, self.processes)
+        self.hands.start(rows)
+        least = self.expander.hashed(rows).min(axis=0)
+        self.seen.add(least)
+        self.parents.append(np.full(len(rows), -1, np.int64))
+        self.found.append(least)
+        if self.seen.is_numbered:
+            self.graph = Graph(layout)
+            self.graph.states.add(rows)
+        if kept is not None:
+            self.resume(kept)
+
+    def resume(self, kept: Kept) -> None:
+        """Go on from what was kept: all states found, and those of the last level."""
+        result = self.result
+        self.seen.add(kept.found[len(self.seen) :])
+        self.found, self.parents = [kept.found], [kept.parents]
+        result.distinct, result.generated, result.depth = (
+            kept.counts[name] for name in ("distinct", "generated", "depth")
+        )
+        result.levels = list(kept.levels)
+        self.hands.start(kept.rows)
+
+    def keep(self) -> None:
+        """Keep the search in its file, now and then."""
+        now = time.perf_counter()
+        if self.checkpoint is None or now - self.kept_at < self.checkpoint_seconds:
+            return
+        result = self.result
+        counts = {"distinct": result.distinct, "generated": result.generated, "depth": result.depth}
+        arrays = np.concatenate(self.found), np.concatenate(self.parents), self.alone.level.rows
+        self.checkpoint.save(counts, result.levels, sorted(self.whole, key=str), self.layout, arrays)
+        self.kept_at = now
+
+    def refuse_what_gains_nothing(self) -> None:
+        """Give the search up where most of what it asks was never asked before, as where a state is one part.
+
+        Raises:
+            UnsuitedError: if so.
+        """
+        evaluations = self.result.evaluations
+        if evaluations < self.look_at:
+            return
+        self.look_at = 2 * evaluations
+        asked = self.expander.asked_of(self.result.distinct, self.result.generated)
+        if evaluations > _WORTH * asked * self.processes:
+            said = f"{evaluations:,} of {asked:,} evaluations would be new"
+            raise UnsuitedError(f"its actions and properties read nearly as many values as it has states: {said}")
+
+    def is_too_large(self) -> bool:
+        """Tell whether the search would take more memory than it may, and note that."""
+        if self.most_memory is None or self.result.memory <= self.most_memory:
+            return False
+        said = f"the search would need more than {self.most_memory / 1e9:.1f} GB of memory"
+        self.result.gave_up = f"{said}, with {self.result.distinct:,} distinct states"
+        return True
+
+    def expand(self, count: int) -> bool:
+        """Expand a level of so many states, some at once; answer whether the search goes on."""
+        first = self.result.distinct - count
+        size, next_first = self.expander.size, self.result.distinct
+        for begin in range(0, count, size):
+            end = min(begin + size, count)
+            goes_on = self.piece(begin, end, first, next_first)
+            if not goes_on or self.is_too_large():
+                return False
+            self.refuse_what_gains_nothing()
+            self.tell(count - end + self.result.distinct - next_first)
+        self.hands.turn()
+        return True
+
+    def piece(self, begin: int, end: int, first: int, next_first: int) -> bool:
+        """Expand the states at some places of a level; answer whether the search goes on.
+
+        Arguments: `first`, the number of the level's first state; `next_first`, that of the next level's.
+        """
+        result, found = self.result, self.hands.expand(begin, end)
+        result.evaluations, result.looked_up = found.evaluations, found.looked_up
+        result.memory = max(result.memory, self.seen.nbytes + 16 * result.distinct + found.memory)
+        candidates = np.flatnonzero(~self.seen.has(found.hashes))
+        _, earliest = np.unique(found.hashes[candidates], return_index=True)
+        new = np.sort(candidates[earliest])
+        wrong = np.concatenate([found.wrong, self.hands.take(new, result.distinct - next_first)])
+        stop, enough = self.ends(found.parents[new], wrong)
+        kept, count = new, found.count
+        if stop is not None:
+            kept, count = new[found.parents[new] < stop], self.hands.counted(stop)
+        elif enough is not None:
+            kept, count = new[found.parents[new] <= enough], self.hands.counted(enough + 1)
+        self.seen.add(found.hashes[kept])
+        self.found.append(found.hashes[kept])
+        self.parents.append(first + found.parents[kept])
+        result.generated += count
+        result.distinct += len(kept)
+        if self.graph is not None:
+            self.note_steps(first + begin, first + end, len(kept), count)
+        if stop is not None:
+            self.judge(first + stop)
+        return stop is None and enough is None
+
+    def ends(self, parents: Ints, wrong: Ints) -> tuple[int | None, int | None]:
+        """Answer the place of the first state of which something is wrong, or after whose successors there are enough.
+
+        Arguments: `parents`, the places of the states before the new ones; `wrong`, those of which something is wrong.
+        """
+        stop = int(wrong.min()) if len(wrong) else None
+        left = None if self.max_states is None else self.max_states - self.result.distinct
+        if left is None or len(parents) < left:
+            return stop, None
+        enough = int(parents[left - 1])
+        return (stop, None) if stop is not None and stop <= enough else (None, enough)
+
+    def note_steps(self, first: int, end: int, kept: int, count: int) -> None:
+        """Keep the states and steps that were found; `first` and `end` are the numbers of those that were expanded."""
+        assert self.graph is not None
+        expanded, states = self.alone.expanded, self.alone.taken[-1]
+        self.graph.states.add(states.rows[:kept])
+        inside = np.flatnonzero(~expanded.outside[:count])
+        targets = self.seen.numbers(expanded.least[inside])
+        self.graph.follows.add(first + expanded.generated.rows[inside], targets, end)
+        if self.keep_edges:
+            self.graph.actions += map(self.expander.groups.action, expanded.generated.places[inside].tolist())
+
+    def judge(self, number: int) -> None:
+        """Let the literal search expand a state of which something is wrong, and take over what it finds.
+
+        Raises:
+            AssertionError: if that finds nothing.
+        """
+        result = self.result
+        generated, distinct, violation = self.literal.expand(self.trace(number), self.has)
+        result.generated += generated
+        result.distinct += distinct
+        if violation is None:
+            raise AssertionError("the tables find fault with a state in which the literal search finds none")
+        result.violation = violation
+
+    def trace(self, number: int) -> list[Step]:
+        """Answer the steps to a state, which the literal search has taken."""
+        return self.literal.trace(self.fingerprints(number), self.fingerprint)
+
+    def has(self, state: State) -> bool:
+        return bool(self.seen.has(np.array([self.fingerprint(state)], np.uint64))[0])
+
+    def fingerprint(self, state: State) -> int:
+        """Answer the fingerprint of a state, the least of those of its images."""
+        return int(self.expander.hashed(self.layout.encode([state])).min())
+
+    def fingerprints(self, number: int) -> list[int]:
+        """Answer the fingerprints on the way from an initial state to a state."""
+        parents, found = np.concatenate(self.parents), np.concatenate(self.found)
+        way = []
+        while number >= 0:
+            way.append(int(found[number]))
+            number = int(parents[number])
+        way.reverse()
+        return way

@@ -1,0 +1,269 @@
+"""Decision trees over the columns of states: what an evaluation answered, by the values of what it read, in its order.
+
+An evaluation that reads the role of n1, finds ``LEADER`` there and then reads its term is a way in the tree: the root
+asks for the column of the role, the branch of LEADER for that of the term, and below the term's value is the answer.
+Where the role is another the evaluation may have read nothing more. All trees share arrays, so that the rows of a whole
+level of states go down all of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["AUX", "Asked", "Ints", "RowsAsked", "StepsAsked", "Tree", "Trees", "Way", "touched"]
+
+Ints: TypeAlias = npt.NDArray[Any]
+#: The columns that an evaluation read, with the numbers of their values, in order.
+Way: TypeAlias = list[tuple[int, int]]
+
+#: The column of a root that branches on a number that comes with each row: of arguments, or of what a step writes.
+AUX = 1 << 24
+
+_LEAF, _OPEN = -1, -2
+_FIRST = 1 << 10
+
+
+class Asked(Protocol):
+    """The rows that go down trees together."""
+
+    def values(self, which: Ints, columns: Ints) -> Ints:
+        """Answer the values of columns, one for each of some of what is asked."""
+
+    def of(self, which: int) -> Callable[[int], int]:
+        """Answer what answers the value of a column for one of what is asked."""
+
+
+class Tree:
+    """One tree: what to evaluate, and the tree's number.
+
+    Attributes:
+        evaluate: answers of a way that is known, and of what answers further columns, the whole way and the answer.
+        root: the number of its root.
+        columns: the columns that were read anywhere in it, as bits.
+    """
+
+    __slots__ = ("columns", "evaluate", "leaves", "root")
+
+    def __init__(self, evaluate: Callable[[Way, Callable[[int], int]], tuple[Way, int]], root: int) -> None:
+        """Make a tree of what to evaluate."""
+        self.evaluate, self.root, self.columns, self.leaves = evaluate, root, 0, 0
+
+
+class Trees:
+    """Nodes in arrays. A node is a leaf with an answer, or asks for a column and has a branch for each value."""
+
+    def __init__(self) -> None:
+        """Begin with no tree."""
+        self.trees: list[Tree] = []
+        self.evaluations = 0
+        self.looked_up = 0
+        self._column = np.full(_FIRST, _OPEN, np.int32)
+        self._answer = np.zeros(_FIRST, np.int32)
+        self._start = np.zeros(_FIRST, np.int64)
+        self._room = np.zeros(_FIRST, np.int32)
+        self._tree: list[int] = []
+        self._parent: list[int] = []
+        self._value: list[int] = []
+        self._branch = np.full(_FIRST, -1, np.int32)
+        self._end = 1  # the first place is that of a node without room, which has no branch
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays, and roughly of the lists beside them."""
+        arrays = (self._column, self._answer, self._start, self._room, self._branch)
+        return sum(each.nbytes for each in arrays) + 100 * len(self._parent)
+
+    def tree(self, evaluate: Callable[[Way, Callable[[int], int]], tuple[Way, int]], *, on_aux: bool = False) -> Tree:
+        """Make a tree; with `on_aux` its root branches on the number that comes with each row."""
+        tree = Tree(evaluate, len(self._parent))
+        self.trees.append(tree)
+        root = self._node(len(self.trees) - 1, -1, -1)
+        if on_aux:
+            self._column[root] = AUX
+        return tree
+
+    def _node(self, tree: int, parent: int, value: int) -> int:
+        number = len(self._parent)
+        if number == len(self._column):
+            self._column = np.concatenate([self._column, np.full(number, _OPEN, np.int32)])
+            self._answer, self._start, self._room = (
+                np.concatenate([each, np.zeros_like(each)]) for each in (self._answer, self._start, self._room)
+            )
+        self._tree.append(tree)
+        self._parent.append(parent)
+        self._value.append(value)
+        return number
+
+    def answers(self, roots: Ints, asked: Asked, aux: Ints | None = None) -> Ints:
+        """Go down trees; evaluate what is not known.
+
+        Args:
+            roots: the root of the tree to go down, for each of what is asked.
+            asked: what answers the values of columns for each.
+            aux: the number that comes with each, where roots branch on it.
+
+        Returns:
+            The answers.
+        """
+        at = roots.copy()
+        left = np.arange(len(roots))
+        self.looked_up += len(roots)
+        while len(left):
+            nodes = at[left]
+            wanted = self._column[nodes]
+            if len(wanted) and int(wanted.min()) < 0:
+                if (wanted == _OPEN).any():
+                    self._open(nodes, left, asked)
+                    wanted = self._column[nodes]
+                on = np.flatnonzero(wanted != _LEAF)
+                left, nodes, wanted = left[on], nodes[on], wanted[on]
+                if not len(left):
+                    break
+            if aux is not None and int(wanted.max()) == AUX:
+                values = np.where(wanted == AUX, aux[left], asked.values(left, np.where(wanted == AUX, 0, wanted)))
+            else:
+                values = asked.values(left, wanted)
+            below = self._below(nodes, values)
+            if int(below.min()) < 0:
+                missing = np.flatnonzero(below < 0)
+                self._grow(nodes[missing], values[missing], left[missing], asked)
+                below = self._below(nodes, values)
+            at[left] = below
+        return self._answer[at]
+
+    def _below(self, nodes: Ints, values: Ints) -> Ints:
+        """Answer the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
+        return self._branch[self._start[nodes] + np.minimum(values, self._room[nodes])]
+
+    def answer_at(self, node: int) -> int:
+        """Answer the answer of a leaf."""
+        return int(self._answer[node])
+
+    def settled(self, tree: Tree, count: int) -> npt.NDArray[np.bool_]:
+        """Tell for the numbers on which a root branches whether nothing more is read there, and all is true."""
+        found = np.zeros(count, np.bool_)
+        known = min(count, int(self._room[tree.root]))
+        start = int(self._start[tree.root])
+        below = self._branch[start : start + known]
+        found[:known] = (below >= 0) & (self._column[below] == _LEAF) & (self._answer[below] == 1)
+        return found
+
+    # ---- What is not known yet ----
+
+    def _open(self, nodes: Ints, left: Ints, asked: Asked) -> None:
+        """Evaluate for the nodes of which nothing is known but how they are reached."""
+        open_ = np.flatnonzero(self._column[nodes] == _OPEN)
+        wanted, first = np.unique(nodes[open_], return_index=True)
+        for node, place in zip(wanted.tolist(), left[open_[first]].tolist(), strict=True):
+            self._evaluate(node, asked.of(place))
+
+    def _grow(self, nodes: Ints, values: Ints, asking: Ints, asked: Asked) -> None:
+        """Add branches for values that were not met there before, and evaluate."""
+        wanted, first = np.unique((nodes.astype(np.int64) << 32) | values, return_index=True)
+        for each, place in zip(wanted.tolist(), asking[first].tolist(), strict=True):
+            child = self._child(each >> 32, each & 0xFFFFFFFF)
+            if self._column[child] == _OPEN:
+                self._evaluate(child, asked.of(place))
+
+    def _child(self, node: int, value: int) -> int:
+        """Answer the node below a node, for a value; a new one where there is none."""
+        if value >= self._room[node]:
+            self._make_room(node, max(3, (1 << (value + 1).bit_length()) - 1))
+        place = int(self._start[node]) + value
+        child = int(self._branch[place])
+        if child < 0:
+            child = self._node(self._tree[node], node, value)
+            self._branch[place] = child
+        return child
+
+    def _make_room(self, node: int, room: int) -> None:
+        end = self._end + room + 1
+        if end > len(self._branch):
+            more = max(len(self._branch), room + 1)
+            self._branch = np.concatenate([self._branch, np.full(more, -1, np.int32)])
+        start, before = int(self._start[node]), int(self._room[node])
+        if before:
+            self._branch[self._end : self._end + before] = self._branch[start : start + before]
+        self._start[node], self._room[node] = self._end, room
+        self._end = end
+
+    def _way(self, node: int) -> Way:
+        way: Way = []
+        while (parent := self._parent[node]) >= 0:
+            way.append((int(self._column[parent]), self._value[node]))
+            node = parent
+        way.reverse()
+        return way
+
+    def _evaluate(self, node: int, look: Callable[[int], int]) -> None:
+        """Evaluate with what is known at a node, and put what was read, and the answer, below it."""
+        tree = self.trees[self._tree[node]]
+        known = self._way(node)
+        self.evaluations += 1
+        way, answer = tree.evaluate(known, look)
+        for column, value in way[len(known) :]:
+            self._column[node] = column
+            tree.columns |= 1 << column
+            self._make_room(node, max(3, (1 << (value + 1).bit_length()) - 1))  # it is new, and has none
+            child = self._node(self._tree[node], node, value)
+            self._branch[self._end - int(self._room[node]) - 1 + value] = child
+            node = child
+        self._column[node], self._answer[node] = _LEAF, answer
+        tree.leaves += 1
+
+
+class RowsAsked:
+    """States that go down trees: of each of what is asked the number of its row."""
+
+    __slots__ = ("_base", "_flat")
+
+    def __init__(self, rows: Ints, which: Ints) -> None:
+        """Take rows, and the number of the row of each of what is asked."""
+        self._flat, self._base = rows.reshape(-1), which * rows.shape[1]
+
+    def values(self, which: Ints, columns: Ints) -> Ints:
+        """Answer the values of columns, one for each of some of what is asked."""
+        found: Ints = self._flat[self._base[which] + columns]
+        return found
+
+    def of(self, which: int) -> Callable[[int], int]:
+        """Answer what answers the value of a column for one of what is asked."""
+        flat, base = self._flat, int(self._base[which])
+        return lambda column: int(flat[base + column])
+
+
+class StepsAsked:
+    """Steps that go down trees: columns from the width of a state on are those of the next state."""
+
+    __slots__ = ("_after", "_before", "_of_after", "_of_before", "_width")
+
+    def __init__(self, before: Ints, sources: Ints, after: Ints, which: Ints) -> None:
+        """Take states, the number of the state before each step, the states after them, and the step of each."""
+        width = self._width = before.shape[1]
+        self._before, self._after = before.reshape(-1), after.reshape(-1)
+        self._of_before, self._of_after = sources[which] * width, which * width - width
+
+    def values(self, which: Ints, columns: Ints) -> Ints:
+        """Answer the values of columns, one for each of some of what is asked."""
+        is_next = columns >= self._width
+        found: Ints = self._before[self._of_before[which] + np.where(is_next, 0, columns)]
+        later = np.flatnonzero(is_next)
+        found[later] = self._after[self._of_after[which[later]] + columns[later]]
+        return found
+
+    def of(self, which: int) -> Callable[[int], int]:
+        """Answer what answers the value of a column for one of what is asked."""
+        base, next_base, width = int(self._of_before[which]), int(self._of_after[which]), self._width
+        before, after = self._before, self._after
+        return lambda column: int(before[base + column] if column < width else after[next_base + column])
+
+
+def touched(masks: Sequence[int], trees: Sequence[Tree]) -> npt.NDArray[np.bool_]:
+    """Tell for each of some sets of columns, as bits, and each tree whether the tree has read one of them."""
+    return np.array([[bool(mask & tree.columns) for tree in trees] for mask in masks], np.bool_).reshape(
+        len(masks), len(trees)
+    )

@@ -1,0 +1,202 @@
+"""What stands in a state for the parts that an evaluation has not read, and tells when it reads them.
+
+A search by tables evaluates a formula in a state that is made of :class:`Unread`, one for each slot. The generated
+code's own functions ask for what they need, in the order in which they need it; what they asked for is the footprint
+of this evaluation. So nothing has to be known of a formula beforehand, and a footprint cannot be too small: whatever
+touches an Unread without asking raises :class:`NeedRead`, which no handler of evaluation errors catches, and the
+evaluation begins anew with that slot read. Copied to its own place an Unread says that the slot is unchanged.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from lockstep.tla.compile.module.text import STAGES
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value
+from lockstep.tla.values.operators.functions import apply
+
+__all__ = ["NeedRead", "Reading", "Unread", "tracked"]
+
+
+class NeedRead(BaseException):
+    """Something was done with an Unread that needs its value.
+
+    Attributes:
+        column: that of the Unread.
+    """
+
+    def __init__(self, column: int) -> None:
+        """Make the request of the column."""
+        super().__init__(column)
+        self.column = column
+
+
+class Reading:
+    """An evaluation under way: what it knows of a state, and what it has asked for.
+
+    Attributes:
+        known: the values that were read, by column.
+        order: the columns in the order in which they were read.
+        look: answers the value of a column.
+    """
+
+    __slots__ = ("known", "look", "order")
+
+    def __init__(self) -> None:
+        """Know nothing."""
+        self.known: dict[int, Value] = {}
+        self.order: list[int] = []
+        self.look: Callable[[int], Value] = _nothing
+
+    def begin(self, known: dict[int, Value], look: Callable[[int], Value]) -> None:
+        """Begin an evaluation with some columns read."""
+        self.known, self.order, self.look = known, list(known), look
+
+    def read(self, column: int) -> Value:
+        """Answer the value of a column, and note that it was asked for."""
+        if column in self.known:
+            return self.known[column]
+        value = self.known[column] = self.look(column)
+        self.order.append(column)
+        return value
+
+
+def _nothing(column: int) -> NoReturn:
+    raise KeyError(column)
+
+
+class Unread:
+    """A part of a state that was not read yet; see the text of this module.
+
+    Attributes:
+        column: its number.
+        reading: the evaluation, which is told.
+    """
+
+    __slots__ = ("column", "reading")
+
+    def __init__(self, column: int, reading: Reading) -> None:
+        """Stand for a column."""
+        self.column, self.reading = column, reading
+
+    def value(self) -> Value:
+        """Answer the value, which is read by that."""
+        return self.reading.read(self.column)
+
+    def __eq__(self, other: object) -> bool:
+        """Be equal to itself, whatever the value is."""
+        if other is self:
+            return True
+        raise NeedRead(self.column)
+
+    def __ne__(self, other: object) -> bool:
+        """Differ from nothing that is itself."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Refuse."""
+        raise NeedRead(self.column)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse: Python asks here for what an Unread does not have."""
+        raise NeedRead(self.column)
+
+
+def _refused(self: Unread, *args: Any) -> NoReturn:
+    raise NeedRead(self.column)
+
+
+for _name in (
+    *("bool", "len", "iter", "contains", "getitem", "call", "index", "int", "str", "repr", "format", "reversed"),
+    *("lt", "le", "gt", "ge", "neg", "add", "radd", "sub", "rsub", "mul", "rmul", "and", "rand", "or", "ror", "xor"),
+    *("rxor", "mod", "rmod", "floordiv", "rfloordiv", "pow", "rpow", "reduce", "reduce_ex", "next", "copy", "deepcopy"),
+):
+    setattr(Unread, f"__{_name}__", _refused)
+
+
+def tracked(spec: Spec) -> dict[str, Any]:
+    """Make the names of a spec's generated code once more, so that its evaluations ask before they read.
+
+    Args:
+        spec: the specification.
+
+    Returns:
+        The names, those of the stages among them; nothing is shared with the spec's own but model values and classes.
+    """
+    module = spec.names_before()
+    exec(spec.code, module)
+    before, _, stages = spec.source.partition(STAGES)
+    lines = before.count("\n") + 1  # so that a line's number is that in the whole source, which tells its place
+    exec(compile("\n" * lines + stages, "<compiled TLA+, stages>", "exec"), module)
+    for name, each in list(module.items()):
+        if name.startswith("_") and getattr(each, "__module__", "").startswith(_OPERATORS) and callable(each):
+            module[name] = _needing(each) if each.__name__ in _COPYING else _reading(each)
+    module["_apply"] = _apply
+    return module
+
+
+def _apply(function: Value, argument: Value) -> Value:
+    """Compute ``function[argument]``, reading what it is where that was not read."""
+    if type(function) is Fcn and type(argument) in _ATOMS:
+        value = function.d.get(argument, _MISSING)
+        if value is not _MISSING:
+            if type(value) is not Unread:
+                return value
+            known = value.reading.known.get(value.column, _MISSING)
+            return value.value() if known is _MISSING else known
+    if type(function) is Unread:
+        function = function.value()
+    if type(argument) is Unread:
+        argument = argument.value()
+    value = apply(function, argument)
+    return value.value() if type(value) is Unread else value
+
+
+_ATOMS = {str, ModelValue}
+_MISSING = object()
+
+
+#: The flags of a function of any number of operands, or of named ones.
+_VARYING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+#: Where the operators of the language are, and what makes sets that are not listed.
+_OPERATORS = ("lockstep.tla.values.operators.", "lockstep.tla.values.equality", "lockstep.tla.values.lazy.")
+#: What may put an operand into its result as it is.
+_COPYING = {"frozen", "put", "single", "assign", "except_"}
+
+
+def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator that reads its operands."""
+
+    def read(*operands: Any, **named: Any) -> Any:
+        return operator(*[each.value() if type(each) is Unread else each for each in operands], **named)
+
+    def read_one(one: Any) -> Any:
+        return operator(one.value() if type(one) is Unread else one)
+
+    def read_two(one: Any, other: Any) -> Any:
+        if type(one) is Unread:
+            one = one.value()
+        return operator(one, other.value() if type(other) is Unread else other)
+
+    made: dict[int, Callable[..., Any]] = {1: read_one, 2: read_two}
+    code = getattr(operator, "__code__", None)
+    varies = code is None or code.co_flags & _VARYING or code.co_kwonlyargcount or operator.__defaults__
+    return read if varies or code is None else made.get(code.co_argcount, read)
+
+
+def _needing(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator that reads those of its operands that it turns out to need."""
+
+    def asked(*operands: Any) -> Any:
+        try:
+            return operator(*operands)
+        except NeedRead:
+            if not any(type(each) is Unread for each in operands):
+                raise
+        return operator(*[each.value() if type(each) is Unread else each for each in operands])
+
+    return asked

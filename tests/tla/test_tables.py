@@ -1,0 +1,446 @@
+"""Exploring by tables comes to what exploring state by state comes to, and a bug in it does not pass."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.verdict import Verdict
+from lockstep.models.search import Engine, explore_compiled, explore_with_tables
+from lockstep.systems.models import manifests, model_named
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.symmetry import Images
+from lockstep.tla.tables import groups, hands, search
+from lockstep.tla.tables.evaluate import Evaluator, Lists
+from lockstep.tla.tables.expand import Expander
+from lockstep.tla.tables.predicates import OfStates
+from lockstep.tla.tables.search import Progress, explore_by_tables
+from lockstep.tla.tables.states import content
+from lockstep.tla.tables.states.layout import Layout, UnsuitedError
+from lockstep.tla.tables.unread import Unread
+from places import SPECS
+from tables import differences
+from tla_models import Maker
+from tla_terms import SEED
+
+POST = SPECS / "tables" / "Post.tla"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def post(cache: Path, *lines: str, following: str = "Next", stations: str = "a, b", most: int = 2) -> Spec:
+    """The post with some stations, and more lines of a cfg."""
+    constants = f"CONSTANT Station = {{{stations}}} Most = {most}"
+    cfg = cache / f"{abs(hash((lines, following, stations, most)))}.cfg"
+    cfg.write_text("\n".join([constants, "INIT Init", f"NEXT {following}", "CHECK_DEADLOCK FALSE", *lines, ""]))
+    return load_spec(POST, cfg, cache_dir=cache)
+
+
+#: What a cfg may have besides, and what is to come of it.
+CFGS: dict[str, tuple[str, ...]] = {
+    "nothing more": (),
+    "an invariant, and properties of steps": ("INVARIANT TypeOK", "PROPERTIES CountsUp"),
+    "an invariant that is violated": ("INVARIANTS TypeOK NoneIsFull",),
+    "a property of steps that is violated": ("PROPERTIES CountsUp Grows",),
+    "a deadlock": ("CHECK_DEADLOCK TRUE",),
+    "constraints": ("CONSTRAINT Few", "ACTION_CONSTRAINT Slow", "INVARIANT NoneIsFull"),
+    "symmetry": ("SYMMETRY Symmetry", "CONSTRAINT Few", "INVARIANT TypeOK"),
+    "a view": ("VIEW Seen",),
+}
+
+
+@pytest.mark.parametrize("what", CFGS)
+def test_tables_come_to_what_a_search_state_by_state_comes_to(what: str, cache: Path) -> None:
+    spec = post(cache, *CFGS[what])
+    merged = spec.symmetry is not None or spec.view is not None
+    assert differences(spec, edges=not merged, check_deadlock="deadlock" in what) == []
+    assert differences(spec, max_states=40) == []
+
+
+def test_a_property_of_behaviours_is_checked_on_states_and_steps_kept_as_arrays(cache: Path) -> None:
+    spec = post(cache, "PROPERTY Ends", most=1)
+    assert differences(spec) == []
+    found = explore_by_tables(spec)
+    assert found.violation is not None
+    assert found.violation.kind == "temporal property"
+
+
+def test_a_conjunct_is_evaluated_only_where_those_before_it_hold(cache: Path) -> None:
+    assert differences(post(cache, following="CarelessNext")) == []
+    wrong = post(cache, following="WrongNext")
+    assert differences(wrong) == []
+    with pytest.raises(Exception, match=re.escape("Post.tla:54:13: LS603 Wrong(n = a): Head")):
+        explore_by_tables(wrong)
+
+
+def test_the_counts_depend_on_no_choice_of_the_fingerprint(cache: Path) -> None:
+    spec = post(cache, "SYMMETRY Symmetry", stations="a, b, c", most=1)
+    one, other = (explore_by_tables(spec, seed=seed) for seed in (0, 1))
+    assert (one.distinct, one.generated, one.depth) == (other.distinct, other.generated, other.depth)
+    assert one.distinct >= 100
+
+
+def test_orbits_under_symmetry_expand_to_the_states_without_it(cache: Path) -> None:
+    found = explore_by_tables(post(cache, "SYMMETRY Symmetry", most=1), keep_edges=True)
+    whole = explore_by_tables(post(cache, most=1))
+    assert found.graph is not None
+    swapped = Images(dict(_swap(found.graph.states[0])))
+    orbits = [{state, type(state)(map(swapped.of, state))} for state in found.graph.states]
+    assert sum(map(len, orbits)) == whole.distinct > found.distinct
+
+
+def _swap(state: Any) -> list[tuple[Any, Any]]:
+    one, other = state.mail.d
+    return [(one, other), (other, one)]
+
+
+# ---- Long searches ----
+
+
+@pytest.mark.parametrize("what", ["symmetry", "a property of steps that is violated"])
+def test_nothing_depends_on_how_many_processes_there_are(
+    what: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = post(cache, *CFGS[what])
+    monkeypatch.setattr(hands, "_UNEVEN", 2)
+    monkeypatch.setattr(Expander, "size", 37)
+    assert differences(spec, processes=3) == []
+    assert differences(spec, processes=2, max_states=50) == []
+
+
+def test_a_process_that_dies_is_no_verdict(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hands.Alone, "turn", lambda self: os._exit(9))
+    with pytest.raises(GaveUpError, match="a process of the search has died"):
+        explore_by_tables(post(cache), processes=2)
+
+
+def test_states_that_move_to_another_process_keep_their_values(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the numbers of values are taken for those of the other process."""
+    spec = post(cache, most=1)
+    monkeypatch.setattr(hands, "_UNEVEN", 1)
+    assert differences(spec, processes=2) == []
+    right = hands._unpacked
+    monkeypatch.setattr(hands, "_unpacked", lambda layout, packed: np.zeros_like(right(layout, packed)))
+    assert noticed(spec, processes=2)
+
+
+class _InterruptedError(Exception):
+    pass
+
+
+def _interrupt_at(level: int) -> Callable[[Progress], None]:
+    def tell(far: Progress) -> None:
+        if far.depth == level:
+            raise _InterruptedError
+
+    return tell
+
+
+@pytest.mark.parametrize("what", ["an invariant, and properties of steps", "symmetry", "an invariant that is violated"])
+def test_a_search_goes_on_from_its_checkpoint(
+    what: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, file = post(cache, *CFGS[what]), tmp_path / "post.checkpoint"
+    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    with pytest.raises(_InterruptedError):
+        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(3))
+    assert [each.name for each in tmp_path.iterdir()] == [file.name]
+    begun: list[Progress] = []
+    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append)
+    whole = explore_by_tables(spec)
+    assert begun[0].depth == 3
+    names = ("distinct", "generated", "depth", "levels", "violation", "complete")
+    assert [getattr(found, name) for name in names] == [getattr(whole, name) for name in names]
+
+
+def test_a_checkpoint_of_another_search_or_none_is_refused(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "post.checkpoint"
+    explore_by_tables(post(cache), checkpoint=file, checkpoint_seconds=0)
+    with pytest.raises(BadInputError, match="spec: the checkpoint is of another search"):
+        explore_by_tables(post(cache, *CFGS["constraints"]), checkpoint=file)
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(BadInputError, match="this is no checkpoint of a search by tables"):
+        explore_by_tables(post(cache), checkpoint=file)
+    with pytest.raises(BadInputError, match="temporal"):
+        explore_by_tables(post(cache, "PROPERTY Ends"), checkpoint=tmp_path / "other")
+
+
+def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -> None:
+    spec = post(cache)
+    whole = explore_by_tables(spec)
+    most = 3 * whole.memory // 4
+    found = explore_by_tables(spec, most_memory=most)
+    assert (found.complete, found.violation) == (False, None)
+    assert "more than 0.0 GB of memory" in found.gave_up
+    assert 1 < found.distinct < whole.distinct
+    cfg = max(cache.glob("*.cfg"), key=lambda each: each.stat().st_mtime)
+    told = explore_with_tables(POST, cfg, most_memory=most)
+    assert (told.verdict, told.reason.startswith("given up: the search would need")) == (Verdict.INCONCLUSIVE, True)
+
+
+# ---- What cannot be taken apart ----
+
+
+def test_what_cannot_be_explored_by_tables_is_explored_state_by_state_and_a_note_says_so(tmp_path: Path) -> None:
+    found = explore_with_tables(SPECS / "tla" / "Registers.tla", SPECS / "tla" / "Registers.cfg", deadlock=False)
+    assert (found.engine, found.verdict) == (Engine.TABLES, Verdict.HOLDS)
+    module = tmp_path / "Counting.tla"
+    module.write_text(
+        "---- MODULE Counting ----\nEXTENDS Naturals, TLC\nVARIABLE x\nInit == x = 0 /\\ TLCSet(1, 0)\n"
+        "Next == x < 3 /\\ TLCSet(1, TLCGet(1) + 1) /\\ x' = x + 1\n====\n"
+    )
+    cfg = tmp_path / "Counting.cfg"
+    cfg.write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE\n")
+    with pytest.raises(UnsuitedError, match="TLCGet"):
+        explore_by_tables(load_spec(module, cfg, cache_dir=tmp_path))
+    found = explore_with_tables(module, cfg, deadlock=False)
+    assert (found.distinct, found.verdict) == (4, Verdict.HOLDS)
+    assert any("state by state, not by tables: TLCGet" in note for note in found.notes)
+
+
+def test_a_spec_whose_states_are_one_part_is_explored_state_by_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, cfg = tmp_path / "Bits.tla", tmp_path / "Bits.cfg"
+    module.write_text(
+        "---- MODULE Bits ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = {}\n"
+        "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
+    )
+    cfg.write_text("INIT Init NEXT Next\n")
+    monkeypatch.setattr(search, "_LOOK", 1_000)
+    found = explore_with_tables(module, cfg)
+    assert (found.distinct, found.generated, found.verdict) == (256, 2049, Verdict.HOLDS)
+    assert any("state by state, not by tables: its actions" in note for note in found.notes)
+
+
+def test_a_function_that_changes_its_domain_is_taken_as_a_whole(tmp_path: Path) -> None:
+    module = tmp_path / "Shapes.tla"
+    module.write_text(
+        "---- MODULE Shapes ----\nEXTENDS Integers, Sequences\nVARIABLES x, r\nInit == x = <<1, 2>> /\\ r = [a |-> 0]\n"
+        "Next == \\/ Len(x) < 4 /\\ x' = Append(x, Len(x)) /\\ r' = r\n"
+        "        \\/ r' = [b |-> 1, c |-> x[1]] /\\ x' = Tail(x) /\\ x # <<>>\n"
+        "        \\/ x' = [i \\in -1..0 |-> i] /\\ UNCHANGED r\n====\n"
+    )
+    cfg = tmp_path / "Shapes.cfg"
+    cfg.write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE\n")
+    assert differences(load_spec(module, cfg, cache_dir=tmp_path), check_deadlock=False) == []
+
+
+def test_an_except_that_changes_nothing_is_noted_as_by_the_search_state_by_state(tmp_path: Path) -> None:
+    module, cfg = tmp_path / "Misses.tla", tmp_path / "Misses.cfg"
+    module.write_text(
+        "---- MODULE Misses ----\nEXTENDS Naturals\nVARIABLES x, y\nInit == x = [a |-> 0] /\\ y = 0\n"
+        "Miss(k) == y < 3 /\\ y' = y + 1 /\\ x' = [x EXCEPT ![k] = 1]\nNext == Miss(\"b\")\n====\n"
+    )
+    cfg.write_text("INIT Init NEXT Next\n")
+    noted = explore_compiled(module, cfg, deadlock=False).notes
+    assert noted != ()
+    for processes in (1, 2):
+        assert explore_with_tables(module, cfg, deadlock=False, processes=processes).notes[: len(noted)] == noted
+
+
+# ---- Planted bugs ----
+
+
+def a_footprint_lacks_a_column(patch: pytest.MonkeyPatch) -> None:
+    """Of what an evaluation read the last column is forgotten."""
+    right = Evaluator._asked
+
+    def asked(self: Any, way: Any, *rest: Any) -> Any:
+        whole, found = right(self, way, *rest)
+        return whole[:-1] if len(whole) > len(way) else whole, found
+
+    patch.setattr(Evaluator, "_asked", asked)
+
+
+def a_write_is_missed(patch: pytest.MonkeyPatch) -> None:
+    """Of what a step writes the first column is forgotten, if there are several."""
+    right = Layout.writes
+
+    def writes(self: Any, *rest: Any) -> Any:
+        found = right(self, *rest)
+        return found[1:] if len(found) > 2 else found
+
+    patch.setattr(Layout, "writes", writes)
+
+
+def a_guard_is_moved(patch: pytest.MonkeyPatch) -> None:
+    """What has no value counts as false, as if a later conjunct stood before it."""
+    right = Evaluator._attempt
+
+    def attempt(self: Any, *rest: Any, **named: Any) -> Any:
+        found, failed = right(self, *rest, **named)
+        return (() if failed else found), False
+
+    patch.setattr(Evaluator, "_attempt", attempt)
+
+
+class _Wrong(Images):
+    def of(self, value: Any) -> Any:
+        return value if type(value) is frozenset else super().of(value)
+
+
+def an_image_is_wrong(patch: pytest.MonkeyPatch) -> None:
+    """Under SYMMETRY the stations within sets stay as they are."""
+    right = content.Fingerprints.__init__
+
+    def prepare(self: Any, layout: Layout, images: Any, seed: int = 0) -> None:
+        right(self, layout, [_Wrong(each.permutation) for each in images], seed)
+
+    patch.setattr(content.Fingerprints, "__init__", prepare)
+
+
+def a_read_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """An evaluation gets values, and nobody notes which."""
+    patch.setattr(Unread, "value", lambda self: self.reading.look(self.column))
+
+
+class _Once(Lists):
+    def number(self, items: tuple[int, ...]) -> int:
+        return super().number(tuple(dict.fromkeys(items)))
+
+
+def a_successor_counts_once(patch: pytest.MonkeyPatch) -> None:
+    """What is generated twice is counted once."""
+    patch.setattr(groups, "Lists", _Once)
+
+
+def the_last_way_to_a_state_counts(patch: pytest.MonkeyPatch) -> None:
+    """Of states that are the same, another than the first one found stands for all."""
+    right = groups.Groups.generate
+
+    def generate(self: Any, *rest: Any) -> Any:
+        found = right(self, *rest)
+        order = np.lexsort((-found.places, found.rows))
+        return groups.Generated(found.rows, found.steps[order], found.places[order], found.failing)
+
+    patch.setattr(groups.Groups, "generate", generate)
+
+
+def a_constraint_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A predicate of states is true."""
+    patch.setattr(OfStates, "told", lambda self, rows: np.ones(len(rows), np.int8))
+    patch.setattr(OfStates, "told_after", lambda self, rows, *_: np.ones(len(rows), np.int8))
+
+
+def fingerprints_are_short(patch: pytest.MonkeyPatch) -> None:
+    """A fingerprint has six bits."""
+    right = content._number
+    patch.setattr(content, "_number", lambda *told: right(*told) & 0x3F)
+
+
+PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
+    a_footprint_lacks_a_column: {},
+    a_read_is_not_noticed: {},
+    a_write_is_missed: {},
+    a_guard_is_moved: {"following": "WrongNext"},
+    an_image_is_wrong: {"lines": CFGS["symmetry"]},
+    a_successor_counts_once: {},
+    the_last_way_to_a_state_counts: {"lines": CFGS["a view"]},
+    a_constraint_is_forgotten: {"lines": CFGS["constraints"]},
+    fingerprints_are_short: {},
+}
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_does_not_pass(
+    plant: Callable[[pytest.MonkeyPatch], None], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = dict(PLANTED[plant])
+    spec = post(cache, *told.pop("lines", ()), **told)
+    assert differences(spec) == []
+    plant(monkeypatch)
+    assert noticed(spec)
+
+
+def noticed(spec: Spec, **options: Any) -> bool:
+    """Tell whether a search by tables differs from one state by state, or stops as it contradicts itself."""
+    try:
+        return differences(spec, **options) != []
+    except AssertionError:  # a LeakError is one
+        return True
+
+
+# ---- The models ----
+
+#: What every run explores by tables; the others of the quick tier at night.
+SAMPLE = ("ordered", "raft_prevote", "witness_second_leader")
+QUICK = [each.name for of_one in manifests() for each in of_one.models if (each.tier, each.mode) == ("quick", "check")]
+
+
+def model(name: str) -> tuple[Spec, Any]:
+    manifest, entry = model_named(name)
+    module, cfg = manifest.files(entry)
+    library = [manifest.path.parent / each for each in manifest.library]
+    return load_spec(module, cfg, search_path=library), entry
+
+
+def hold_to_pins(name: str) -> None:
+    """Explore a model of the manifests, and compare with what TLC finds."""
+    spec, entry = model(name)
+    found = explore_by_tables(spec, check_deadlock=entry.deadlock and spec.check_deadlock)
+    if entry.result == "holds":
+        counts = found.distinct, found.generated, found.depth
+        assert (counts, found.violation, found.complete) == ((entry.distinct, entry.generated, entry.depth), None, True)
+    else:
+        assert found.violation is not None
+        assert found.violation.label == entry.violates
+        if found.violation.back_to is None:  # of behaviours that repeat TLC finds another
+            assert len(found.violation.trace) == entry.depth
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_tables_find_what_tlc_finds_in_a_model(name: str) -> None:
+    hold_to_pins(name)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name in QUICK if name not in SAMPLE])
+def test_tables_find_what_tlc_finds_in_every_quick_model(name: str) -> None:
+    hold_to_pins(name)
+
+
+@pytest.mark.nightly
+def test_two_fingerprints_and_two_processes_count_a_large_model_alike() -> None:
+    spec, entry = model("replication")
+    for options in ({"seed": 1}, {"processes": 2}):
+        found = explore_by_tables(spec, check_deadlock=False, **options)
+        assert (found.distinct, found.generated, found.depth) == (entry.distinct, entry.generated, entry.depth)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", QUICK)
+def test_tables_have_the_states_and_steps_of_a_search_state_by_state(name: str) -> None:
+    spec, entry = model(name)
+    if (entry.distinct or 0) > 25_000:
+        pytest.skip("a search state by state takes minutes")
+    merged = spec.symmetry is not None or spec.view is not None
+    assert differences(spec, edges=not merged, check_deadlock=entry.deadlock and spec.check_deadlock) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(0, 600, 50))
+def test_tables_come_to_the_same_in_hundreds_of_made_up_models(first: int, tmp_path: Path) -> None:
+    """`LOCKSTEP_SEED` gives other models than those of every night."""
+    violated = 0
+    for seed in range(first, first + 50):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        maker = Maker(SEED * 600 + seed)
+        spec = load_spec(*maker.write(folder), cache_dir=folder / "cache")
+        if spec.view is not None and spec.symmetry is not None:
+            continue
+        assert differences(spec, check_deadlock=maker.random.random() < 0.6, max_states=3_000) == []
+        violated += explore_by_tables(spec, max_states=3_000).violation is not None
+    assert 0 < violated < 50
