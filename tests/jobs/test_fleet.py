@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -113,8 +114,8 @@ def test_the_first_leader_is_no_other_leader() -> None:
 
 def test_a_share_counts_traces_and_not_times() -> None:
     coverage = Coverage()
-    coverage.add(reached([event("Lose"), event("Lose"), event("DoAppend")]), 3)
-    coverage.add(reached([event("DoAppend")]), 1)
+    coverage.add(Counter(reached([event("Lose"), event("Lose"), event("DoAppend")])), 3)
+    coverage.add(Counter(reached([event("DoAppend")])), 1)
     assert (coverage.share(("fault", "Lose")), coverage.times["fault", "Lose"], coverage.median_events) == (0.5, 2, 2)
     assert coverage.missing(["Lose", "DoAppend", "Crash"]) == ["Crash"]
 

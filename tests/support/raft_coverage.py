@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
 from hashicorp_traces import spec_of
@@ -26,7 +27,7 @@ def coverage() -> Coverage:
     for plan in PLANS:
         for seed in range(1, FEW_CLUSTERS + 1):
             events = list(SIMULATOR.cluster(plan, seed, FEW_EVENTS)[1])
-            found.add(reached(events), len(events))
+            found.add(Counter(reached(events)), len(events))
     return found
 
 
