@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from pipeline_runs import BATCHES, begun, finished, rows, wait_for
+from pipeline_runs import BATCHES, begun, end_begun, finished, rows, wait_for
 
 pytestmark = pytest.mark.nightly
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    yield
+    end_begun()
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pipeline_runs import BATCHES, RUN, SMALL_BATCHES, WORDS, begun, finished, rows
+from pipeline_runs import BATCHES, RUN, SMALL_BATCHES, WORDS, begun, end_begun, finished, rows, started
 from places import ROOT
 from processes import kill, wait_until
 from standalone import HOME, Process, Standalone, processes, standalone
@@ -33,6 +33,12 @@ SETTINGS = {
     "spark.eventLog.compress": "false",
 }
 SECONDS = 1200
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    yield
+    end_begun()
 
 
 @pytest.fixture(scope="module")
@@ -121,13 +127,8 @@ def test_spark_submit_with_one_archive_makes_the_same_tables(
     submit += ["--archives", f"{archive}#lockstep", "--conf", "spark.pyspark.python=./lockstep/bin/python"]
     submit += ["--conf", f"spark.pyspark.driver.python={sys.executable}", str(tmp_path / "job.py")]
     store = tmp_path / "store"
-    process = subprocess.Popen(
-        [*submit, "pipeline", "run", str(store), *WORDS],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env=os.environ | {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1"},
-    )
+    line = [*submit, "pipeline", "run", str(store), *WORDS]
+    process = started(line, SPARK_HOME=str(HOME), SPARK_LOCAL_IP="127.0.0.1")
     pythons: set[str] = set()
     while process.poll() is None and not pythons:
         found = cluster.busy()

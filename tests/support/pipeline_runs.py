@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -13,9 +14,13 @@ import pyarrow.dataset as ds
 
 from lockstep.pipeline.store.schema import TABLES
 from lockstep.pipeline.store.store import Store
+from processes import kill
+from standalone import processes
 
-#: The command with batches of eight clusters.
+#: The command with batches of eight clusters. A shell lets what it runs in the background ignore SIGINT.
 SMALL_BATCHES = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import lockstep.pipeline.stages.generate as generating
 generating.BATCH_CLUSTERS = 8
 from lockstep.cli import main
@@ -26,10 +31,30 @@ WORDS = ("--run", RUN, "--seeds", "24", "--plan", "ordered", "--plan", "raft", "
 BATCHES = 6
 
 
-def begun(store: Path, *more: str, command: Sequence[str] = ("run",), words: Sequence[str] = WORDS) -> Any:
-    """A command of the pipeline, as the leader of a session of processes."""
-    line = [sys.executable, "-c", SMALL_BATCHES, "pipeline", *command, str(store), *words, *more]
-    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+_BEGUN: list[subprocess.Popen[bytes]] = []
+
+
+def started(line: Sequence[str], **environment: str) -> subprocess.Popen[bytes]:
+    """Start a command as the leader of a session of processes, which end_begun ends."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(line, stdout=pipe, stderr=pipe, start_new_session=True, env=os.environ | environment)
+    _BEGUN.append(process)
+    return process
+
+
+def begun(
+    store: Path, *more: str, command: Sequence[str] = ("run",), words: Sequence[str] = WORDS
+) -> subprocess.Popen[bytes]:
+    """Start a command of the pipeline."""
+    return started([sys.executable, "-c", SMALL_BATCHES, "pipeline", *command, str(store), *words, *more])
+
+
+def end_begun() -> None:
+    """End what was started and still runs, as after a failure or Ctrl-C."""
+    while _BEGUN:
+        process = _BEGUN.pop()
+        kill([each.pid for each in processes({process.pid})])
+        process.wait()
 
 
 def finished(store: Path, table: str) -> list[Path]:
