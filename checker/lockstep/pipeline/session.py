@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.spark.session import spark_session
+from lockstep.jobs.spark.session import spark_session, submitted
+from lockstep.jobs.spark.workers import refuse_other_workers
 
 #: All cores, and a task that fails is tried four times: by plain `local[*]` the first failure ends the job.
 MASTER = "local[*,4]"
 
-#: The settings; those that are given win.
+#: The settings; those that are given win, be it to the command or to spark-submit.
 SETTINGS: Mapping[str, str] = {
     "spark.driver.memory": "2g",
     "spark.executor.memory": "2g",
@@ -31,15 +32,21 @@ SETTINGS: Mapping[str, str] = {
 
 @contextmanager
 def pipeline_session(
-    master: str = MASTER, settings: Mapping[str, str] | None = None, say: Say = silent
+    master: str | None = None, settings: Mapping[str, str] | None = None, say: Say = silent
 ) -> Iterator[SparkSession]:
     """Run Spark for the pipeline as long as the block lasts; arguments and exceptions are those of spark_session.
 
-    Arguments: `say`, told when it starts and how long that took.
+    Arguments: `master`, where Spark runs, None for where spark-submit says, or else MASTER; `say`, told when it starts
+    and how long that took.
+    Raises WorkersUnfitError where workers on other machines lack lockstep, or have another version.
     """
-    say(f"Spark on {master}: starting")
+    given = submitted()
+    where = master or given.get("spark.master") or MASTER
+    say(f"Spark on {where}: starting")
     begin = time.perf_counter()
-    chosen = {**SETTINGS, **(settings or {})}
-    with spark_session(master, "lockstep pipeline", settings=chosen) as spark:
-        say(f"Spark {spark.version} on {master}: started in {time.perf_counter() - begin:.1f} s")
+    chosen = {**SETTINGS, **given, "spark.master": where, **(settings or {})}
+    with spark_session(where, "lockstep pipeline", settings=chosen) as spark:
+        if not where.startswith("local"):
+            refuse_other_workers(spark)
+        say(f"Spark {spark.version} on {where}: started in {time.perf_counter() - begin:.1f} s")
         yield spark

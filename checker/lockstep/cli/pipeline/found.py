@@ -37,7 +37,7 @@ def _variant(words: tuple[str, ...]) -> Variant:
 )
 @spark_options
 def windows_command(
-    store: str, run: str | None, words: tuple[str, ...], every: int, master: str, settings: dict[str, str]
+    store: str, run: str | None, words: tuple[str, ...], every: int, master: str | None, settings: dict[str, str]
 ) -> int:
     """Find states to cut long traces at, so that `check` checks the parts of one trace on all cores.
 
@@ -62,7 +62,7 @@ def windows_command(
 @RUN
 @FORMAT
 @spark_options
-def facts_command(store: str, run: str | None, form: str, master: str, settings: dict[str, str]) -> int:
+def facts_command(store: str, run: str | None, form: str, master: str | None, settings: dict[str, str]) -> int:
     """Find facts of the traces of a run in SQL: what must never be, and what is measured.
 
     Among them: whether committed indexes ever fall, the order of indexes, how many events an append takes until it is
@@ -104,7 +104,7 @@ def counterexamples_command(
     words: tuple[str, ...],
     seconds: float,
     form: str,
-    master: str,
+    master: str | None,
     settings: dict[str, str],
 ) -> int:
     """Minimise a trace of each kind of violation of a run, in parallel, and tell how to get and check it.

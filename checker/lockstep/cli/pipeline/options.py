@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, GaveUpError
 from lockstep.cli.options import FILE, LIBRARY, OWN_CFG, OWN_SPEC, cfg_of, progress, progress_end
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def _settings(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> 
 STORE = click.argument("store")
 RUN = click.option("--run", metavar="NAME", help="The run (default: the only one of the store).")
 MASTER = click.option(
-    "--master", default="local[*,4]", show_default=True, help="The Spark cluster; by `,4` a task is tried four times."
+    "--master",
+    help="The Spark cluster (default: that of spark-submit, or local[*,4]; by `,4` a task is tried four times).",
 )
 CONF = click.option(
     "--conf",
@@ -73,7 +74,7 @@ def spark_options(command: F) -> F:
 
 
 @contextmanager
-def session(master: str, settings: dict[str, str]) -> Iterator[SparkSession]:
+def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSession]:
     """Run Spark, and say on a terminal how it starts."""
     from lockstep.base.extras import extra
 
@@ -86,6 +87,10 @@ def session(master: str, settings: dict[str, str]) -> Iterator[SparkSession]:
                 yield spark
             except DEATHS as error:
                 raise GaveUpError(death(error)) from error
+            except OSError as error:
+                if error.errno not in OUT_OF_RESOURCES:
+                    raise
+                raise GaveUpError(f"{error}; what is finished is kept, and the same command goes on") from error
     finally:
         progress_end()
 

@@ -46,7 +46,7 @@ def command(
     variants: tuple[str, ...],
     version: str | None,
     form: str,
-    master: str,
+    master: str | None,
     settings: dict[str, str],
     **chosen: Any,
 ) -> int:

@@ -90,7 +90,7 @@ def generate_command(
     plans: tuple[str, ...],
     events: int,
     variants: tuple[str, ...],
-    master: str,
+    master: str | None,
     settings: dict[str, str],
 ) -> int:
     """Simulate clusters of the references, in the tasks, and write the lines of their traces into the store.
@@ -129,7 +129,7 @@ def ingest_command(
     run: str | None,
     logs: str | None,
     version: str | None,
-    master: str,
+    master: str | None,
     settings: dict[str, str],
 ) -> int:
     """Read traces, recordings and logs into the store, in the tasks.
@@ -156,7 +156,7 @@ def ingest_command(
 @RUN
 @against_options
 @spark_options
-def check_command(store: str, run: str | None, master: str, settings: dict[str, str], **chosen: Any) -> int:
+def check_command(store: str, run: str | None, master: str | None, settings: dict[str, str], **chosen: Any) -> int:
     """Check the traces of a run, each whole and in order, and write a verdict on each.
 
     The options that choose the spec are those of `lockstep check`. The exit code tells whether all traces were checked,
@@ -176,7 +176,7 @@ def check_command(store: str, run: str | None, master: str, settings: dict[str, 
 @STORE
 @RUN
 @spark_options
-def coverage_command(store: str, run: str | None, master: str, settings: dict[str, str]) -> int:
+def coverage_command(store: str, run: str | None, master: str | None, settings: dict[str, str]) -> int:
     """Count what the traces of a run reach of the protocol: actions, answers, faults, what becomes of logs.
 
     The report holds the sums against the floor of each plan, and names the actions of the specs that no trace takes.
@@ -196,7 +196,7 @@ def coverage_command(store: str, run: str | None, master: str, settings: dict[st
 @RUN
 @FORMAT
 @spark_options
-def report_command(store: str, run: str | None, form: str, master: str, settings: dict[str, str]) -> int:
+def report_command(store: str, run: str | None, form: str, master: str | None, settings: dict[str, str]) -> int:
     """Report on a run, as far as its tables are there; what is missing is told, and never a pass.
 
     The report is written into the store, too: STORE/_reports/run=NAME/report.json and report.md.

@@ -48,7 +48,8 @@ def spark_session(
 
     Python workers run this interpreter. With a local master nothing listens beyond the loopback interface,
     and tables are kept in a temporary folder that goes with the session. With any other master the
-    addresses and, if PYSPARK_PYTHON is set, the workers' interpreter are left as the cluster has them.
+    addresses and, if PYSPARK_PYTHON or `spark.pyspark.python` is set, the workers' interpreter are left as
+    the cluster has them.
 
     Spark's Java process lives on until Python ends, so that the next session starts in a second; what it
     writes to its standard error is kept from the terminal.
@@ -87,7 +88,7 @@ def spark_session(
             chosen["spark.sql.warehouse.dir"] = str(folder / "warehouse")
             chosen["spark.local.dir"] = str(folder / "local")
         chosen |= settings or {}
-        with _workers_interpreter(is_forced=is_local), _killed_on_interrupt():
+        with _workers_interpreter(chosen, is_forced=is_local), _killed_on_interrupt():
             session = _start(master, app, chosen)
             try:
                 yield session
@@ -211,12 +212,15 @@ def _tail(log: IO[bytes]) -> str:
 
 
 @contextmanager
-def _workers_interpreter(is_forced: bool) -> Iterator[None]:
+def _workers_interpreter(settings: Mapping[str, str], is_forced: bool) -> Iterator[None]:
+    """Say which Python workers run: PySpark reads it from the environment alone, whatever the settings say."""
     names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
     before = {name: os.environ.get(name) for name in names}
     for name in names:
         if is_forced or name not in os.environ:
             os.environ[name] = sys.executable
+    if not is_forced and (python := settings.get("spark.pyspark.python")):
+        os.environ["PYSPARK_PYTHON"] = python
     try:
         yield
     finally:
@@ -225,3 +229,12 @@ def _workers_interpreter(is_forced: bool) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def submitted() -> dict[str, str]:
+    """Return the settings that spark-submit has, where it started this process; nothing where it did not."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    if getattr(SparkContext, "_gateway", None) is None:
+        SparkContext._ensure_initialized()
+    return dict(SparkConf(_jvm=SparkContext._jvm).getAll())

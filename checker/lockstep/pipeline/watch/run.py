@@ -20,7 +20,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
 from lockstep.jobs.spark.session import DEATHS, death
-from lockstep.pipeline.session import MASTER, pipeline_session
+from lockstep.pipeline.session import pipeline_session
 from lockstep.pipeline.watch.control import Control
 from lockstep.pipeline.watch.files import bytes_between
 from lockstep.pipeline.watch.source import NAME, GrowingTraces
@@ -58,7 +58,7 @@ class Options:
     every: float = 1.0
     idle_seconds: float | None = None
     ends_on_violation: bool = False
-    master: str = MASTER
+    master: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
