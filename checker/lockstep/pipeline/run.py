@@ -32,8 +32,8 @@ def run_all(
         windows(spark, store, run, against, say=say)
     check(spark, store, run, against, say)
     cover(spark, store, run, say)
-    facts(spark, store, run, say)
     if isinstance(against, Variant):
+        facts(spark, store, run, say)
         counterexamples(spark, store, run, against, say=say)
     say("report")
     return report(spark, store, run)

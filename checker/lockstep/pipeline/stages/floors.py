@@ -14,6 +14,7 @@ from lockstep.pipeline.stages.coverage import EVENTS
 from lockstep.systems.opening import opened
 from lockstep.systems.registry import simulators
 from lockstep.systems.specs import trace_spec
+from lockstep.trace.format import TraceError
 
 
 def summed(reached: DataFrame) -> list[dict[str, Any]]:
@@ -40,11 +41,17 @@ def floor_record(floor: FloorVerdict) -> dict[str, Any]:
 
 
 def never_taken(coverage: list[dict[str, Any]], headers: Iterable[tuple[str, bytes]]) -> list[str]:
-    """Return the actions of the specs of these headers that no trace takes, each with its spec."""
+    """Return the actions of the specs of these headers that no trace takes, each with its spec.
+
+    A first line that is no header is of a log that a mapping reads: what it reaches is not counted.
+    """
     taken = {each["name"] for each in coverage if each["kind"] in ("action", "fault")}
     found = set()
     for name, line in headers:
-        header = opened([line], name).header
-        spec = trace_spec(header, name)
+        try:
+            header = opened([line], name).header
+            spec = trace_spec(header, name)
+        except TraceError:
+            continue
         found |= {f"{action} of {header.spec}" for action in spec.actions if action not in taken}
     return sorted(found)
