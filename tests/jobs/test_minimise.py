@@ -236,6 +236,22 @@ def test_an_element_of_an_argument_can_go() -> None:
     assert taken(found) == [("a", "Order", {"things": ["cake", "cake"]})]
 
 
+def test_where_an_action_is_asked_for_no_other_violates_the_property() -> None:
+    """Without the first ticket the first clerk serves the second one, and then the order is the one too many."""
+    header, spec, system = shop()
+    steps = [
+        event(0, "a", "Draw"),
+        event(1, "b", "Draw"),
+        event(2, "c", "Serve", ticket=ticket("a", 1)),
+        event(3, "a", "Order", things=["cake"]),
+        event(4, "c", "Serve", ticket=ticket("b", 2)),
+    ]
+    of_any = minimise(opened(header, steps), spec, system, only="FewServed")
+    of_serve = minimise(opened(header, steps), spec, system, only="FewServed", action="Serve")
+    assert [each.action for each in of_any.events] == ["Draw", "Serve", "Order"]
+    assert [each.action for each in of_serve.events] == ["Draw", "Order", "Serve"]
+
+
 def test_what_was_shown_is_shown_anew_and_nothing_else() -> None:
     header, spec, system = shop()
     order = event(2, "b", "Order", things=["cake", "cake"])

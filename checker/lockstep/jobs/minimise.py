@@ -77,6 +77,7 @@ def minimise(
     system: System,
     *,
     only: str | None = None,
+    action: str | None = None,
     deadline: Deadline = NEVER,
     say: Say = silent,
 ) -> Minimised:
@@ -86,7 +87,8 @@ def minimise(
     leaves the spec, or was imported from a recording, tells what a system did: it is cut to what happened before; but
     where it is of a reference that does the same again, that takes fewer and fewer of its steps.
     Arguments: `trace`, opened; `spec`, compiled for it; `only`, the property that is to stay violated, if not what the
-    first finding says; `deadline`, after which the shortest so far is returned.
+    first finding says; `action`, at which it is to stay so, if not at any; `deadline`, after which the shortest so far
+    is returned.
     Raises NothingToMinimiseError where nothing is wrong, TraceError and UnreadableError where the trace is malformed,
     NoVerdictError where the check came to none.
     """
@@ -101,13 +103,14 @@ def minimise(
         return again
     if is_cut:
         all_told = [Told(place, line, event) for place, (line, event) in enumerate(told)]
-        whole = _until_wrong(Replay(spec, partial(take_told, check), properties), check, all_told)
-        past = Search(*whole, deadline, say, same_end=True)
+        replay, whole = _until_wrong(Replay(spec, partial(take_told, check), properties), check, all_told)
+        past = Search(replay, whole, deadline, say, ends=lambda told: told is whole.steps[-1])
         first, is_minimal = len(past.best.steps), cut_to_past(past, check)
         events, wrong, tried = [each.event for each in past.best.steps], past.wanted, past.tried
     else:
         taken = [_step(check, line, event) for line, event in told if not check.reading.is_observation(event)]
-        steps = Search(*_until_wrong(Replay(spec, Rebinding(spec).take, properties), check, taken), deadline, say)
+        begun = _until_wrong(Replay(spec, Rebinding(spec).take, properties), check, taken)
+        steps = Search(*begun, deadline, say, ends=lambda step: action in (None, step.action))
         first, is_minimal = len(steps.best.steps), minimise_steps(steps, partial(_seen, check))
         nodes = frozenset(trace.header.nodes)
         events, wrong, tried = list(_events(steps.best, check, nodes)), steps.wanted, steps.tried

@@ -110,7 +110,8 @@ class Search(Generic[T]):
     """Looks for shorter runs that are wrong in the same way; `best` is the shortest so far.
 
     Arguments: `replay`, which takes the steps; `first`, the run that is to become shorter; `deadline` and `say`, how
-    long it may take, and who is told how far it is; `same_end`, whether what is wrong must stay so at the same step.
+    long it may take, and who is told how far it is; `ends`, which tells of the step at which something is wrong whether
+    a run may end with it: any may, if not given.
     """
 
     def __init__(
@@ -120,11 +121,10 @@ class Search(Generic[T]):
         deadline: Deadline = NEVER,
         say: Say = silent,
         *,
-        same_end: bool = False,
+        ends: Callable[[T], bool] | None = None,
     ) -> None:
         """Begin with a run in which something is wrong."""
-        self._replay, self._deadline, self._say = replay, deadline, say
-        self._end = first.steps[-1] if same_end and first.steps else None
+        self._replay, self._deadline, self._say, self._ends = replay, deadline, say, ends
         self.best, self.wanted = first, first.wrong
         self.tried = 0
 
@@ -153,5 +153,5 @@ class Search(Generic[T]):
             found = self._replay.after(self.best, count, rest)
         except TlaError:  # a behaviour in which a formula has no value is none to show
             return None
-        is_same = found.wrong == self.wanted and (self._end is None or found.steps[-1] is self._end)
-        return found if is_same else None
+        is_end = self._ends is None or not found.steps or self._ends(found.steps[-1])
+        return found if is_end and found.wrong == self.wanted else None

@@ -159,7 +159,8 @@ class _Minimiser:
         try:
             trace = opened(lines, of.trace)
             spec = shipped.spec(spec_key(trace.header, of.trace, shipped.switches))
-            found = minimise(trace, spec, system_of(trace.header, of.trace), only=of.only, deadline=deadline)
+            system = system_of(trace.header, of.trace)
+            found = minimise(trace, spec, system, only=of.only, action=of.action, deadline=deadline)
         except (BadInputError, GaveUpError) as error:
             return {**row, "reason": str(error)}
         except Exception as error:  # One signature must not take all others with it.
