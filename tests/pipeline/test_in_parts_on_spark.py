@@ -20,7 +20,7 @@ from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples, listed
 from lockstep.pipeline.stages.facts.in_sql import EVENTS, LATENCY, MEASURED, TIME, TWO_LEADERS, rules_of
 from lockstep.pipeline.stages.facts.stage import agreement, facts
-from lockstep.pipeline.stages.windows import windows
+from lockstep.pipeline.stages.windows import Passes, windows
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Store
 from lockstep.systems.opening import opened
@@ -77,15 +77,18 @@ def states_in(spark: SparkSession, store: Store) -> list[tuple[str, int]]:
     return sorted((row["trace"], row["seq"]) for row in rows_of(spark, store, "states"))
 
 
-def test_traces_that_are_cut_get_the_verdicts_of_whole_ones(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ahead", [True, False])
+def test_traces_that_are_cut_get_the_verdicts_of_whole_ones(spark: SparkSession, tmp_path: Path, ahead: bool) -> None:
+    """The pass that finds where to cut is a stage of its own, or a part of the check, as when all stages are run."""
     traces = of_all_kinds()
     whole, parted = (stored(spark, tmp_path / name, traces) for name in ("store", "parted"))
     check(spark, whole, RUN)
-    windows(spark, parted, RUN, AS_TOLD, every=20)
+    if ahead:
+        windows(spark, parted, RUN, AS_TOLD, every=20)
+    check(spark, parted, RUN, passes=None if ahead else Passes(spark, parted, RUN, AS_TOLD, every=20))
     cuts = states_in(spark, parted)
     assert [seq for trace, seq in cuts if trace == "holds"] == [20, 40, 60, 80, 100, 120]
     assert {trace for trace, _ in cuts} == {"holds", "violates", "leaves", "malformed", "cut"}
-    check(spark, parted, RUN)
     found = verdicts(spark, parted)
     assert {trace: row["verdict"] for trace, row in found.items()} == {
         **dict.fromkeys(("holds", "short"), "holds"),

@@ -13,7 +13,7 @@ from lockstep.pipeline.stages.facts.stage import facts
 from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import Report, report
-from lockstep.pipeline.stages.windows import windows
+from lockstep.pipeline.stages.windows import Passes
 from lockstep.pipeline.store.store import Store
 
 
@@ -28,9 +28,8 @@ def run_all(
         generate(spark, store, run, of, say)
     else:
         ingest(spark, store, run, of, say)
-    if isinstance(against, Variant):
-        windows(spark, store, run, against, say=say)
-    check(spark, store, run, against, say)
+    passes = Passes(spark, store, run, against) if isinstance(against, Variant) else None
+    check(spark, store, run, against, say, passes)
     cover(spark, store, run, say)
     if isinstance(against, Variant):
         facts(spark, store, run, say)

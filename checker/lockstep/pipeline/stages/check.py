@@ -21,6 +21,7 @@ from lockstep.jobs.spark.check import verdict_row
 from lockstep.jobs.spark.session import DEATHS, worker_died
 from lockstep.pipeline.against import AS_TOLD, Against, HeaderJudge, TaskJudge
 from lockstep.pipeline.replay import replay_command, simulated
+from lockstep.pipeline.stages.windows import Passes
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.windows.in_tasks import cuts_of, states_for, verdicts_in_parts
@@ -28,15 +29,26 @@ from lockstep.pipeline.work.derive import Derived
 from lockstep.pipeline.work.traces import Known, traces_of, whole_traces
 
 
-def check(spark: SparkSession, store: Store, run: str, against: Against = AS_TOLD, say: Say = silent) -> None:
+def check(
+    spark: SparkSession,
+    store: Store,
+    run: str,
+    against: Against = AS_TOLD,
+    say: Say = silent,
+    passes: Passes | None = None,
+) -> None:
     """Check the traces of a run, and write the verdicts; batches that were checked so already are not again.
 
+    Arguments: `passes`, by which long traces are cut that are not yet: the pass over one batch goes on beside the check
+    of others.
     Raises BadInputError where a spec of the reader's own cannot be used, StageFailed where a batch cannot be finished.
     """
     table = Derived(spark, store, run, "verdicts", against.hash(), against.name)
     court = against.court(spark)
 
     def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
+        if passes is not None:
+            passes.before_check(batch, lines, known)
         judge = court.judge((trace, each.header) for trace, each in known.items())
         checker = _Checker(judge, store.place.uri, run, against.options, against.together)
         states = store.read(spark, "states", run, states_for(store, run, batch))

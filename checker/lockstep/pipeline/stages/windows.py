@@ -31,14 +31,32 @@ def windows(
 
     What was passed over so already is not again. Raises StageFailed where a batch cannot be finished.
     """
-    table = Derived(spark, store, run, "states", f"{variant.hash()}-{every}", variant.name)
-    shipping = Shipping(spark, switches_of(variant.words))
+    passes = Passes(spark, store, run, variant, every)
+    passes.table.make("windows", passes.over, say)
 
-    def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
-        long = {trace: each for trace, each in known.items() if each.lines - 2 > every}
-        table.write(_found(spark, lines, long, shipping, every), batch)
 
-    table.make("windows", work, say)
+class Passes:
+    """Passes over the long traces of a run, batch by batch: a check makes that of a batch just before its parts."""
+
+    def __init__(self, spark: SparkSession, store: Store, run: str, variant: Variant, every: int = EVERY) -> None:
+        """Prepare passes that find a state after every so many events; arguments as of `windows`."""
+        self.table = Derived(spark, store, run, "states", f"{variant.hash()}-{every}", variant.name)
+        self._every = every
+        self._shipping = Shipping(spark, switches_of(variant.words))
+        self._before = self.table.before()
+
+    def over(self, batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
+        """Write the batch of states of some lines, which `known` are the traces of."""
+        long = {trace: each for trace, each in known.items() if each.lines - 2 > self._every}
+        self.table.write(_found(self.table.spark, lines, long, self._shipping, self._every), batch)
+
+    def before_check(self, checked: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
+        """Write the states of the lines that a batch of verdicts is of, unless they are there, or no trace is long."""
+        batch = self.table.batch_of(checked)
+        if self._before.has(batch) or all(each.lines - 2 <= self._every for each in known.values()):
+            return
+        self._before.clear(batch)
+        self.over(batch, lines, known)
 
 
 def _found(

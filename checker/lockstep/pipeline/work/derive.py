@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -46,20 +46,46 @@ class Derived:
         `at_once`, how many batches are under way at once.
         Raises StageFailed where a batch cannot be finished.
         """
-        self.store.sweep(self.table, self.run)
-        there = {(each.variant, each.name): each for each in self.store.batches(self.table, self.run)}
-        made = {lines.made_with(self.made_with, self.variant): lines for lines in self.store.batches("lines", self.run)}
-        todo = [batch for batch in made if (batch.variant, batch.name) not in there]
-        stale: dict[tuple[str, str], list[Batch]] = {}
-        for each in there.values():
-            stale.setdefault((each.variant, each.of), []).append(each)
+        before = self.before()
+        made = {self.batch_of(lines): lines for lines in self.store.batches("lines", self.run)}
+        todo = [batch for batch in made if not before.has(batch)]
 
         def done(batch: Batch) -> Done:
-            for other in stale.get((batch.variant, batch.of), []):
-                self.store.remove(self.table, self.run, other)
+            before.clear(batch)
             lines = self.store.read(self.spark, "lines", self.run, [made[batch]])
             known = survey(lines)
             work(batch, lines, known)
             return Done(len(known), sum(each.lines for each in known.values()))
 
         Stage(name, len(made), len(made) - len(todo), say).run(todo, done, at_once)
+
+    def batch_of(self, lines: Batch) -> Batch:
+        """Return the batch that comes of a batch of lines, or is of the same lines as another."""
+        return lines.made_with(self.made_with, self.variant)
+
+    def before(self) -> Before:
+        """Return what is there of the table; what was begun and not finished goes."""
+        self.store.sweep(self.table, self.run)
+        there: dict[tuple[str, str], list[Batch]] = {}
+        for each in self.store.batches(self.table, self.run):
+            there.setdefault((each.variant, each.of), []).append(each)
+        return Before(self.store, self.run, self.table, there)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The batches of a table that are there before a stage begins, by variant and by the lines that they are of."""
+
+    store: Store
+    run: str
+    table: str
+    batches: Mapping[tuple[str, str], Sequence[Batch]]
+
+    def has(self, batch: Batch) -> bool:
+        """Tell whether a batch is there."""
+        return any(each.name == batch.name for each in self.batches.get((batch.variant, batch.of), ()))
+
+    def clear(self, batch: Batch) -> None:
+        """Remove what was made of the same lines with something else, whose place a batch takes."""
+        for each in self.batches.get((batch.variant, batch.of), ()):
+            self.store.remove(self.table, self.run, each)
