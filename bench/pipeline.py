@@ -1,0 +1,307 @@
+"""What Spark costs: python bench/pipeline.py [--events 100000 1000000] [--plan ordered] [--long 200000]
+
+The same lines are checked by one process, by a pool of processes, and by the stage `check` of the pipeline with one
+core and with all, one after the other, with the same checker; the run ends where their verdicts differ. The start
+of Spark is told by itself. Memory is the most that was resident at once, shared pages counted once: of Spark's Java
+process, and of the Python processes together.
+
+With --long a trace of so many events is put among the short ones, and its stage held against what it must take: that
+trace alone, or all of them divided by the cores, whichever is longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
+
+from lockstep.jobs.spark.check import check_lines
+from lockstep.pipeline.against import AS_TOLD
+from lockstep.pipeline.session import pipeline_session
+from lockstep.pipeline.stages.check import check
+from lockstep.pipeline.stages.generate import Clusters, generate
+from lockstep.pipeline.stages.windows import Passes
+from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.work.traces import in_order, told
+from lockstep.report.text import table
+from lockstep.systems.opening import opened
+from lockstep.systems.specs import spec_key, trace_spec
+from lockstep.tla.spec import Spec
+
+#: Events of a short trace.
+SHORT = 500
+
+CORES = os.cpu_count() or 1
+
+Texts = dict[tuple[object, ...], str]
+
+
+class Said(NamedTuple):
+    """What a check says of a trace, in whatever way it is done."""
+
+    verdict: str
+    events: int
+    steps: int
+    observed: int
+
+
+# ---- The checker without Spark ----
+
+_texts: Texts = {}
+_specs: dict[tuple[object, ...], Spec] = {}
+
+
+def take(texts: Texts) -> None:
+    """Take the compiled specs, in a process of the pool."""
+    _texts.update(texts)
+
+
+def spec_of(key: tuple[object, ...]) -> Spec:
+    """Return a spec, which a process makes of its text once."""
+    if key not in _specs:
+        _specs[key] = Spec.from_source(_texts[key])
+    return _specs[key]
+
+
+def traces_in(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Yield the traces of a file of lines, which has each whole and in order."""
+    batches = pq.ParquetFile(path).iter_batches(1_000, columns=["trace", "seq", "bytes"])  # type: ignore[no-untyped-call]  # pyarrow has no types
+    for trace, group in itertools.groupby(told(batches, "trace", "seq", "bytes"), key=lambda row: row[0]):
+        yield trace, (line for _, line in in_order(trace, ((seq, line) for _, seq, line in group), 0))
+
+
+def checked(path: Path) -> dict[str, Said]:
+    """Check the traces of a file of lines."""
+    found = {}
+    for trace, lines in traces_in(path):
+        verdict = check_lines(lines, trace, spec_of, {})
+        found[trace] = Said(str(verdict.verdict), verdict.events, verdict.steps, verdict.observed)
+    return found
+
+
+def specs_for(paths: Sequence[Path]) -> Texts:
+    """Compile the specs of all traces."""
+    found: Texts = {}
+    for path in paths:
+        for trace, lines in traces_in(path):
+            header = opened(lines, trace).header
+            if (key := spec_key(header, trace, {})) not in found:
+                found[key] = trace_spec(header, trace, {}).source
+            for _ in lines:
+                pass
+    return found
+
+
+# ---- Memory ----
+
+
+@dataclass
+class Memory:
+    """The most that was resident at once, in MiB."""
+
+    java: int = 0
+    python: int = 0
+    _end: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def sampled(self) -> Iterator[None]:
+        """Look once a second as long as the block lasts."""
+        thread = threading.Thread(target=self._sample, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._end.set()
+            thread.join()
+
+    def _sample(self) -> None:
+        while not self._end.wait(1):
+            java = python = 0
+            for name, kib in below(os.getpid()):
+                if name == "java":
+                    java += kib
+                else:
+                    python += kib
+            self.java, self.python = max(self.java, java >> 10), max(self.python, python >> 10)
+
+
+def below(parent: int) -> Iterator[tuple[str, int]]:
+    """Yield the command and the resident KiB of a process and of all below it."""
+    children: dict[int, list[int]] = {}
+    names: dict[int, str] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        names[int(folder.name)] = name
+        children.setdefault(int(rest.split()[1]), []).append(int(folder.name))
+    todo = [parent]
+    while todo:
+        each = todo.pop()
+        todo += children.get(each, [])
+        try:
+            lines = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        yield names.get(each, ""), sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+# ---- What is measured ----
+
+
+class Row(NamedTuple):
+    """One way of checking some traces."""
+
+    events: int
+    way: str
+    seconds: float
+    start: float
+    memory: Memory
+    said: dict[str, Said]
+
+
+def alone(paths: Sequence[Path], texts: Texts, events: int, processes: int) -> Row:
+    """Check with one process, or with a pool of some."""
+    memory = Memory()
+    with memory.sampled():
+        begin = time.perf_counter()
+        if processes == 1:
+            take(texts)
+            parts = list(map(checked, paths))
+        else:
+            with ProcessPoolExecutor(processes, initializer=take, initargs=(texts,)) as pool:
+                parts = list(pool.map(checked, paths))
+        seconds = time.perf_counter() - begin
+    name = "one process" if processes == 1 else f"pool of {processes}"
+    return Row(events, name, seconds, 0.0, memory, {key: said for part in parts for key, said in part.items()})
+
+
+def with_spark(folder: Path, run: str, master: str, events: int, *, cut: bool = False) -> tuple[Row, float]:
+    """Check with the pipeline; return the row, and the seconds that tasks spent on checking."""
+    memory = Memory()
+    store = Store.open(str(folder))
+    shutil.rmtree(folder / "verdicts" / f"run={run}", ignore_errors=True)
+    shutil.rmtree(folder / "states" / f"run={run}", ignore_errors=True)
+    with memory.sampled():
+        before = time.perf_counter()
+        with pipeline_session(master) as spark:
+            begin = time.perf_counter()
+            check(spark, store, run, passes=Passes(spark, store, run, AS_TOLD) if cut else None)
+            seconds = time.perf_counter() - begin
+            said, spent = verdicts(spark, store, run)
+    return Row(events, f"Spark, {master}", seconds, begin - before, memory, said), spent
+
+
+def verdicts(spark: SparkSession, store: Store, run: str) -> tuple[dict[str, Said], float]:
+    """Return what the table of verdicts says of each trace, and how many seconds the checks took together."""
+    rows = store.read(spark, "verdicts", run, store.batches("verdicts", run))
+    said = {row["trace"]: Said(*row[1:]) for row in rows.select("trace", *Said._fields).collect()}
+    return said, float(rows.agg(sql.sum("seconds")).first()[0])  # type: ignore[index]  # an aggregate has one row
+
+
+def compare(folder: Path, plans: Sequence[str], events: int, masters: Sequence[str], loop_most: int) -> list[Row]:
+    """Check the same traces in every way."""
+    run = f"{events}"
+    fill(folder, run, [Clusters(plans, range(1, 1 + max(1, events // SHORT // len(plans))), SHORT)])
+    paths = sorted((folder / "lines" / f"run={run}").rglob("*.parquet"))
+    texts = specs_for(paths)
+    rows = [alone(paths, texts, events, 1)] if events <= loop_most else []
+    rows.append(alone(paths, texts, events, CORES))
+    rows += [with_spark(folder, run, master, events)[0] for master in masters]
+    for row in rows:
+        if row.said != rows[0].said or not row.said:
+            raise SystemExit(f"{row.way} and {rows[0].way} say different things of the traces")
+        if sum(said.events for said in row.said.values()) != events // SHORT // len(plans) * len(plans) * SHORT:
+            raise SystemExit(f"{row.way} did not check all events")
+    return rows
+
+
+def fill(folder: Path, run: str, clusters: Sequence[Clusters]) -> None:
+    """Simulate clusters into a run."""
+    store = Store.open(str(folder), create=True)
+    with pipeline_session() as spark:
+        for each in clusters:
+            generate(spark, store, run, each)
+
+
+def among_short(folder: Path, plans: Sequence[str], events: int, long: int) -> str:
+    """Check a long trace among short ones, and tell how far the stage is from what it must take."""
+    short = Clusters(plans, range(1, 1 + max(1, events // SHORT // len(plans))), SHORT)
+    one = Clusters(plans[:1], range(1, 2), long)
+    fill(folder, "alone", [one])
+    fill(folder, "both", [short, one])
+    master = f"local[{CORES},4]"
+    whole, _ = with_spark(folder, "alone", master, long)
+    parted, _ = with_spark(folder, "alone", master, long, cut=True)
+    mixed, _ = with_spark(folder, "both", master, events + long)
+    both, spent = with_spark(folder, "both", master, events + long, cut=True)
+    if whole.said != parted.said or mixed.said != both.said or not whole.said.items() <= both.said.items():
+        raise SystemExit("the parts and the whole traces have different verdicts")
+    least = max(whole.seconds, spent / CORES)
+    rows = [
+        (f"the trace of {long:,} events alone", whole),
+        ("the same, cut", parted),
+        ("among short ones, not cut", mixed),
+        ("among short ones, cut", both),
+    ]
+    told = [(name, f"{row.events:,}", f"{row.seconds:.1f} s", f"{row.seconds / least:.2f}") for name, row in rows]
+    heads = ("stage check", "events", "seconds", "of the bound")
+    said = f"the bound: {least:.1f} s, of the trace alone {whole.seconds:.1f} s, of all by {CORES} cores"
+    return f"{table(heads, told)}\n\n{said} {spent / CORES:.1f} s\n"
+
+
+def laid_out(rows: Sequence[Row]) -> str:
+    """Lay out the ways beside each other."""
+    pool: Mapping[int, float] = {row.events: row.seconds for row in rows if row.way.startswith("pool")}
+    told_ = [
+        (
+            f"{row.events:,}",
+            row.way,
+            f"{row.seconds:.1f} s",
+            f"{row.events / row.seconds:,.0f}",
+            f"{row.seconds / pool[row.events]:.2f}",
+            f"{row.start:.1f} s" if row.start else "-",
+            f"{row.memory.java:,}" if row.memory.java else "-",
+            f"{row.memory.python:,}",
+        )
+        for row in rows
+    ]
+    heads = ("events", "way", "seconds", "events/s", "of the pool", "start", "MiB, Java", "MiB, Python")
+    return table(heads, told_) + "\n"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, nargs="*", default=[100_000], help="of how many events the traces are")
+    parser.add_argument("--plan", nargs="+", default=["ordered"], help="plans of faults")
+    parser.add_argument("--master", nargs="*", default=["local[1,4]", f"local[{CORES},4]"])
+    parser.add_argument("--loop-most", type=int, default=1_000_000, help="one process checks no more events than these")
+    parser.add_argument("--long", type=int, default=0, help="events of a long trace among short ones")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="lockstep-bench-") as folder:
+        for events in args.events:
+            print(laid_out(compare(Path(folder) / "short", args.plan, events, args.master, args.loop_most)), flush=True)
+            if args.long:
+                print(among_short(Path(folder) / f"long{events}", args.plan, events, args.long), flush=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            Path(folder).mkdir(exist_ok=True)
+
+
+if __name__ == "__main__":
+    main()
