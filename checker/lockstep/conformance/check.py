@@ -22,7 +22,7 @@ from typing import Protocol
 from lockstep.base.errors import EnvironmentFailedError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.codes import REFUSED, SENT, SHOWS, STEP
-from lockstep.conformance.compare import copies, equal_count
+from lockstep.conformance.compare import Remembering, copies
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
@@ -267,6 +267,7 @@ class TraceCheck:
         self.evaluation = evaluation
         self.trace, self.spec, self.interface = trace, spec, interface
         self.reading = Reading(trace.source, spec.actions, interface)
+        self.remembering = Remembering(self.reading.words)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.failed: set[str] = set()
         self.place = "the initial state"
@@ -363,7 +364,7 @@ class TraceCheck:
         if not event.shows:
             return True
         observable = self.observable(after, line, event)
-        count = equal_count(event.shows, observable, self.reading.words)
+        count = self.remembering.equal_count(event.node, event.shows, observable)
         if count is not None:
             self.result.observed += count
             return True
