@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from operator import attrgetter, is_
 from typing import Any
 
+from lockstep.tla.values.apart import Groups, all_comparable, grouped, pairs_comparable
 from lockstep.tla.values.growth import made_of
 from lockstep.tla.values.kinds import (
     _RANK,
@@ -302,6 +303,28 @@ def remember_shape(container: frozenset[Value], shape: Any) -> None:
     _shapes[id(container)] = (container, shape)
 
 
+def sets_comparable(left: frozenset[Value], right: frozenset[Value]) -> bool:
+    """Tell that the elements of two sets can be compared with each other; False may mean that only comparing tells."""
+    shape = shape_of_elements(left)
+    if shape and (shape == (other := shape_of_elements(right)) or common_shape({shape, other})):
+        return True
+    mine, theirs = _groups_of(left), _groups_of(right)
+    return mine is not None and theirs is not None and pairs_comparable(mine, theirs)
+
+
+#: The elements of sets by their shapes, by the ids of the sets.
+_groups: dict[int, tuple[frozenset[Value], Groups | None]] = {}
+
+
+def _groups_of(container: frozenset[Value]) -> Groups | None:
+    found = _groups.get(id(container))
+    if found is None or found[0] is not container:
+        if len(_groups) >= _MOST_SHAPES:
+            del _groups[next(iter(_groups))]
+        found = _groups[id(container)] = container, grouped(container)
+    return found[1]
+
+
 def sample_of_uniform(container: frozenset[Value]) -> list[Value]:
     """Answer an element of a set of functions that all have one shape; of another set a list that is empty."""
     element = next(iter(container))
@@ -336,7 +359,11 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
         sample = _sample(listed)[0]
         other = next(e for e in listed if type(e) is not ModelValue and kind_of(e) != kind_of(sample))
         raise incomparable(sample, other)
-    if common_shape(set(map(shape_of, listed))):
+    if shape := common_shape(set(map(shape_of, listed))):
+        if len(result) > _FEW:
+            remember_shape(result, shape)
+        return
+    if (groups := grouped(listed)) is not None and all_comparable(groups):
         return
     first = _sample(listed)
     if first and len(listed) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from lockstep.tla.values.equality import build_set, lookup, remember_shape
+from lockstep.tla.values.equality import build_set, lookup, remember_shape, sets_comparable
 from lockstep.tla.values.growing import GrowingSet, unite
 from lockstep.tla.values.growth import grew
 from lockstep.tla.values.kinds import TlaError, Value, common_shape, shape_of, wrong
@@ -57,6 +57,8 @@ def finite_set(operator: str, value: Value) -> frozenset[Value]:
 def _check_overlap(left: frozenset[Value], right: frozenset[Value]) -> None:
     """Refuse two sets whose elements cannot be compared, or that Python alone holds equal."""
     small, large = (left, right) if len(left) < len(right) else (right, left)
+    if len(small) > 1 and sets_comparable(small, large):
+        return
     for value in small:
         kind = type(value)
         lookup(large, value)
