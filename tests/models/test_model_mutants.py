@@ -19,8 +19,8 @@ from lockstep.base.paths import spec_dir
 from lockstep.models.manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.models import manifest
-from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.tables.search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcVerdict
 from lockstep.tlc.parse import cfg_section
 
@@ -531,9 +531,9 @@ def checking(copy: Manifest, model: str, name: str | None) -> Path:
     return file
 
 
-def searched(copy: Manifest, model: str, cfg: Path, cache: Path) -> Exploration:
+def searched(copy: Manifest, model: str, cfg: Path, cache: Path) -> TableExploration:
     module, _ = copy.files(copy.model(model))
-    return explore(load_spec(module, cfg, search_path=copy.library, cache_dir=cache), check_deadlock=False)
+    return explore_by_tables(load_spec(module, cfg, search_path=copy.library, cache_dir=cache), check_deadlock=False)
 
 
 #: What every run tries: the first mutant of the first chapter that has one.

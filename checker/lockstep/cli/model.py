@@ -135,6 +135,7 @@ def command(
             entries,
             parallel=parallel,
             options=TlcOptions(java=java.path, jar=jar),
+            engine="tlc",
             on_start=lambda entry: progress(f"TLC: {entry.name}"),
         )
     )

@@ -19,6 +19,13 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
     help="Which models to check; the deep ones take an hour.",
 )
 @click.option(
+    "--engine",
+    type=click.Choice(["manifest", "tlc"]),
+    default="manifest",
+    show_default=True,
+    help="What explores the models: for each what its manifest names, TLC or tables, or TLC for all.",
+)
+@click.option(
     "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="How many clusters of each plan to run."
 )
 @EVENTS
@@ -35,9 +42,17 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
 @TLA_TOOLS
 @FORMAT
 def command(
-    tier: str, seeds: int, events: int, asked: int, master: str, parallel: int, tla_tools: Path | None, form: str
+    tier: str,
+    engine: str,
+    seeds: int,
+    events: int,
+    asked: int,
+    master: str,
+    parallel: int,
+    tla_tools: Path | None,
+    form: str,
 ) -> int:
-    """Run the main job: models with TLC, lemmas with z3, clusters and recordings with Spark.
+    """Run the main job: models with TLC or by tables, lemmas with z3, clusters and recordings with Spark.
 
     Each check gets a verdict, and any outcome that is not the expected one fails the run. The clusters of a plan must
     also reach its floor, so that they are more than empty runs, and must take exactly the steps that the spec allows.
@@ -52,7 +67,8 @@ def command(
         if form == "text":
             click.echo(text)
 
-    job = Job(say, progress, tier, seeds, events, asked, master, parallel, tla_tools)
+    explored_by = None if engine == "manifest" else engine
+    job = Job(say, progress, tier, seeds, events, asked, master, parallel, tla_tools, explored_by)
     try:
         verdict = job.run()
     finally:

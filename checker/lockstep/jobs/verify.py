@@ -62,6 +62,7 @@ class Job:
     master: str = "local[*]"
     parallel: int = 2
     jar: Path | None = None
+    engine: str | None = None
     checks: list[Row] = field(default_factory=list)
     floors: list[FloorVerdict] = field(default_factory=list)
 
@@ -110,7 +111,8 @@ class Job:
             parallel=self.parallel,
             options=TlcOptions(java=java.path, jar=jar),
             share_runs=True,
-            on_start=lambda entry: self.progress(f"TLC: {entry.name}"),
+            engine=self.engine,
+            on_start=lambda entry: self.progress(f"exploring {entry.name}"),
         )
         begun = False
         with closing(outcomes):

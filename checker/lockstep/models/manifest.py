@@ -9,6 +9,7 @@ Then one `[[model]]` table for each model:
     mode = "check"              # or "simulate", with a table [model.simulation]
     tier = "quick"              # or "deep"
     workers = 1                 # or "auto"
+    engine = "tlc"              # or "tables", of a model that takes TLC long; the pins are those of TLC all the same
     result = "holds"            # "violated" with `property`; "unrefuted" for a simulation that finds nothing
     distinct = 23004
     generated = 78072
@@ -72,6 +73,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     result: Literal["holds", "violated", "unrefuted"]
     budget_seconds: Annotated[float, msgspec.Meta(gt=0)]
     workers: _Count | Literal["auto"] = 1
+    engine: Literal["tlc", "tables"] = "tlc"
     violates: str | None = msgspec.field(name="property", default=None)
     distinct: _Count | None = None
     generated: _Count | None = None
@@ -190,6 +192,8 @@ def _validate(manifest: Manifest, entry: ModelEntry) -> None:
             "is for mode simulate, which needs it",
         ),
         (violated != (entry.violates is not None), "property", "belongs to result violated, which needs it"),
+        (simulated and entry.engine != "tlc", "engine", "only TLC simulates"),
+        (entry.witness and entry.engine != "tlc", "engine", "TLC reaches witnesses, several in one run"),
         (entry.witness and not violated, "witness", "a witness is a violated property"),
         ((entry.switch is None) != (entry.twin is None), "twin", "belongs to a switch"),
         (entry.switch is not None and not violated, "switch", "belongs to result violated"),

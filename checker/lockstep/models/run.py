@@ -1,4 +1,4 @@
-"""Running bounded models with TLC, and holding the results against what their manifest pins."""
+"""Running bounded models with TLC, or by tables, and holding the results against what their manifest pins."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.base.verdict import Verdict
+from lockstep.models.by_tables import run_by_tables
 from lockstep.models.counterexample import of_tlc
 from lockstep.models.manifest import Manifest, ModelEntry, compare, run_model
 from lockstep.models.witnesses import alone, run_together, together
@@ -18,11 +19,12 @@ from lockstep.tlc import TLC_DEFAULTS, TlcOptions, TlcResult, TlcVerdict
 
 @dataclass(frozen=True, slots=True)
 class ModelOutcome:
-    """What TLC found in one model, and where that differs from the pins."""
+    """What TLC, or the engine of its entry, found in one model, and where that differs from the pins."""
 
     entry: ModelEntry
     result: TlcResult
     mismatches: tuple[str, ...]
+    engine: str = "tlc"
 
     @property
     def verdict(self) -> Verdict:
@@ -35,7 +37,11 @@ class ModelOutcome:
 
     @property
     def found(self) -> str:
-        """Say in a few words what TLC found, and whether it was expected."""
+        """Say in a few words what was found, and whether it was expected."""
+        return f"{self._found}, by tables" if self.engine == "tables" else self._found
+
+    @property
+    def _found(self) -> str:
         result, entry = self.result, self.entry
         if result.verdict is TlcVerdict.INCONCLUSIVE:
             return f"inconclusive: {result.reason}"
@@ -61,14 +67,16 @@ def run_models(
     parallel: int,
     options: TlcOptions = TLC_DEFAULTS,
     share_runs: bool = False,
+    engine: str | None = None,
     on_start: Callable[[ModelEntry], None] | None = None,
 ) -> Generator[ModelOutcome, None, None]:
     """Run models, some at a time, and yield their outcomes in the order given.
 
     Arguments: `entries`, each with its manifest; `parallel`, how many TLC processes at once; `options`, what of them
     an entry does not say, such as the tools; `share_runs`, whether witnesses that share their constants are reached in
-    one run, where the first of them stands, without counts and counterexamples of their own; `on_start`, told of each
-    run's first model.
+    one run, where the first of them stands, without counts and counterexamples of their own; `engine`, "tlc" or
+    "tables", of all models that it can explore, None for that of each entry; `on_start`, told of each run's first
+    model.
     """
     cancel = threading.Event()
 
@@ -77,11 +85,13 @@ def run_models(
         if on_start is not None:
             on_start(models[0])
         if len(models) > 1:
-            results = run_together(pinned, models, options, cancel=cancel)
+            results, chosen = run_together(pinned, models, options, cancel=cancel), "tlc"
         else:
-            results = [run_model(pinned, models[0], options, cancel=cancel)]
+            chosen = "tlc" if models[0].mode == "simulate" else engine or models[0].engine
+            explored = run_by_tables if chosen == "tables" else run_model
+            results = [explored(pinned, models[0], options, cancel=cancel)]
         return [
-            ModelOutcome(entry, result, tuple(compare(entry, result)))
+            ModelOutcome(entry, result, tuple(compare(entry, result)), chosen)
             for entry, result in zip(models, results, strict=True)
         ]
 

@@ -1,0 +1,111 @@
+"""A model that is explored by tables is held against the pins of TLC; a search that died is no pass."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lockstep.base.verdict import Verdict
+from lockstep.models.by_tables import run_by_tables
+from lockstep.models.manifest import ManifestError, ModelEntry, load_manifest
+from lockstep.models.run import ModelOutcome, run_models
+from lockstep.systems.models import manifest
+from lockstep.tlc import TLC_DEFAULTS, Cause, TlcVerdict
+
+#: Models that `make verify` explores by tables, since they take TLC long.
+BY_TABLES = [each for each in manifest().models if each.engine == "tables" and each.tier == "quick"]
+
+
+def outcome(entry: ModelEntry, engine: str | None = "tables") -> ModelOutcome:
+    (found,) = run_models([(manifest(), entry)], parallel=1, engine=engine)
+    return found
+
+
+def test_a_model_that_holds_has_the_counts_that_tlc_pins() -> None:
+    found = outcome(manifest().model("ordered"))
+    assert (found.verdict, found.found, found.result.distinct) == (Verdict.HOLDS, "holds, by tables", 683)
+
+
+def test_a_violation_is_the_pinned_one_and_as_deep() -> None:
+    found = outcome(manifest().model("late_truncate_bug"))
+    said = "violates CommittedEntriesStayProp, as expected, by tables"
+    assert (found.verdict, found.found) == (Verdict.HOLDS, said)
+    deeper = msgspec.structs.replace(found.entry, depth=(found.entry.depth or 0) + 1)
+    assert outcome(deeper).verdict is Verdict.VIOLATED
+
+
+@pytest.mark.parametrize("pin", ["distinct", "generated", "depth"])
+def test_another_count_than_the_pinned_one_is_no_pass(pin: str) -> None:
+    entry = manifest().model("ordered")
+    found = outcome(msgspec.structs.replace(entry, **{pin: getattr(entry, pin) + 1}))
+    assert found.verdict is Verdict.VIOLATED
+    assert found.found == f"UNEXPECTED: ordered: {pin}: pinned {getattr(entry, pin) + 1}, found " + (
+        f"{getattr(entry, pin)}, by tables"
+    )
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("import os; os._exit(9)", "the search by tables died: exit status 9"),
+        ("print('{')", "the search by tables died: exit status 0"),
+        ("raise SystemExit('no memory')", "the search by tables died: no memory"),
+        (
+            "import json; print(json.dumps({'verdict': 'holds', 'reason': ''}))",
+            "the search by tables died: exit status 0",
+        ),
+    ],
+)
+def test_a_search_that_died_is_inconclusive(monkeypatch: pytest.MonkeyPatch, program: str, reason: str) -> None:
+    def command(*_: object) -> Sequence[str]:
+        return [sys.executable, "-c", program]
+
+    monkeypatch.setattr("lockstep.models.by_tables._command", command)
+    found = outcome(manifest().model("ordered"))
+    assert (found.verdict, found.result.cause) == (Verdict.INCONCLUSIVE, Cause.TOOL_FAILED)
+    assert found.found == f"inconclusive: {reason}, by tables"
+
+
+def test_a_budget_that_is_spent_and_a_cancelled_search_are_inconclusive() -> None:
+    entry = msgspec.structs.replace(manifest().model("figure8"), budget_seconds=1)
+    spent = run_by_tables(manifest(), entry, TLC_DEFAULTS)
+    assert (spent.verdict, spent.cause) == (TlcVerdict.INCONCLUSIVE, Cause.TIMED_OUT)
+    cancel = threading.Event()
+    cancel.set()
+    assert run_by_tables(manifest(), entry, TLC_DEFAULTS, cancel=cancel).cause is Cause.CANCELLED
+
+
+def test_a_model_outside_the_language_is_an_error_and_no_pass(tmp_path: Path) -> None:
+    (tmp_path / "M.tla").write_text("---- MODULE M ----\nVARIABLE x\nInit == x = 0\nNext == x' = \n====\n")
+    (tmp_path / "m.cfg").write_text("INIT Init\nNEXT Next\n")
+    pinned = "mode='check'\ntier='quick'\nresult='holds'\ndistinct=1\ngenerated=1\ndepth=1\nbudget_seconds=60\n"
+    (tmp_path / "manifest.toml").write_text(f"[[model]]\nname='m'\nmodule='M'\nengine='tables'\n{pinned}")
+    broken = load_manifest(tmp_path / "manifest.toml")
+    (found,) = run_models([(broken, broken.models[0])], parallel=1)
+    assert found.verdict is Verdict.MALFORMED
+
+
+@pytest.mark.parametrize(("more", "field"), [("mode='simulate'", "engine"), ("witness=true", "engine")])
+def test_what_tables_cannot_do_is_refused_in_the_manifest(tmp_path: Path, more: str, field: str) -> None:
+    (tmp_path / "M.tla").write_text("---- MODULE M ----\n====\n")
+    (tmp_path / "m.cfg").write_text("")
+    told = {"mode": "'check'", "result": "'violated'", "property": "'P'"}
+    told |= dict([tuple(more.split("="))])
+    lines = "\n".join(f"{name}={value}" for name, value in told.items())
+    simulation = "[model.simulation]\nbehaviours=1\n" if "simulate" in more else ""
+    head = "[[model]]\nname='m'\nmodule='M'\nengine='tables'\ntier='quick'\nbudget_seconds=60\n"
+    (tmp_path / "manifest.toml").write_text(f"{head}{lines}\n{simulation}")
+    with pytest.raises(ManifestError, match=field):
+        load_manifest(tmp_path / "manifest.toml")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("entry", BY_TABLES, ids=lambda each: each.name)
+def test_what_verify_explores_by_tables_tlc_finds_as_pinned(entry: ModelEntry) -> None:
+    """TLC is the authority: in `make verify` it does not see these models."""
+    assert outcome(entry, "tlc").verdict is outcome(entry).verdict is Verdict.HOLDS
