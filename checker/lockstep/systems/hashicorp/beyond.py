@@ -75,10 +75,15 @@ OUT_OF_REACH: tuple[Argument, ...] = (
             *actions(*OF_SNAPSHOTS, *OF_INSTALLING),
             *outcomes(*OF_SNAPSHOTS, *OF_INSTALLING),
             *answers("InstallSnapshot"),
-            *of("log", "log compacted", "gap in a log", "snapshot saved", "FSM set back", "start from a snapshot"),
+            *of("log", "log compacted", "snapshot saved", "FSM set back", "start from a snapshot"),
         ),
         "the plan has no snapshots",
         lambda _has, plan: plan.snapshot == 0,
+    ),
+    Argument(
+        of("log", "gap in a log"),
+        "the plan has no snapshots, and no follower keeps an end that it deleted (DeleteThenStore)",
+        lambda has, plan: plan.snapshot == 0 and (plan.store_failure == 0 or has["DeleteThenStore"] != PUBLISHED),
     ),
     Argument(
         (*actions(*OF_CHANGES), *outcomes(*OF_CHANGES), *of("log", "leader removed")),
@@ -192,7 +197,8 @@ SELDOM: tuple[Seldom, ...] = (
     Seldom(
         of("log", "gap in a log", "FSM set back"),
         tuple(PLANS),
-        "the snapshot must end behind the log of the follower, or before what it has applied",
+        "the snapshot must end behind the log of the follower, or before what it has applied; or a follower that has"
+        " deleted entries and could not store others must lead, and append behind those",
     ),
     Seldom(
         outcomes("HandleRequestVoteResponse", "HandleRequestPreVoteResponse"),
