@@ -18,10 +18,9 @@ from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.values import equality, growing, growth
+from lockstep.tla.values import equality, growing
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.growing import GrowingSeq, GrowingSet
-from lockstep.tla.values.growth import added_to, made_of
 from lockstep.tla.values.itf import to_itf
 from lockstep.tla.values.kinds import (
     Fcn,
@@ -48,6 +47,8 @@ from lockstep.tla.values.operators.sequences import (
     tail,
 )
 from lockstep.tla.values.operators.sets import big_union, cup, minus, union_over
+from lockstep.tla.values.remembered import growth
+from lockstep.tla.values.remembered.growth import added_to, made_of
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 from raftref.dledger.simulation import simulate
 from sampling import sampled

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockstep.tla.values import equality as tla_values
-from lockstep.tla.values import met
 from lockstep.tla.values.equality import build_set, compare, eq, lookup
 from lockstep.tla.values.itf import from_itf, to_itf
 from lockstep.tla.values.kinds import (
@@ -33,6 +32,7 @@ from lockstep.tla.values.lazy.constructed import NAT, FcnSet, PowerSet, Product,
 from lockstep.tla.values.lazy.sets import LazySet, member
 from lockstep.tla.values.operators.functions import apply, except_, put
 from lockstep.tla.values.operators.sets import cardinality, cup
+from lockstep.tla.values.remembered import met
 from lockstep.tla.values.text import parse_value
 
 NAMES = ["n1", "n2", "nil"]

@@ -15,8 +15,8 @@ from lockstep.tla.compile.module.parts import EachPart, PathOf
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.growing import GrowingSeq, GrowingSet
-from lockstep.tla.values.growth import added_to
 from lockstep.tla.values.kinds import Fcn, Value
+from lockstep.tla.values.remembered.growth import added_to
 
 __all__ = ["Change", "Concern", "States", "at_elements", "meet"]
 

@@ -12,7 +12,6 @@ from operator import attrgetter, is_
 from typing import Any
 
 from lockstep.tla.values.apart import Groups, all_comparable, grouped, pairs_comparable
-from lockstep.tla.values.growth import made_of
 from lockstep.tla.values.kinds import (
     _RANK,
     Fcn,
@@ -26,7 +25,8 @@ from lockstep.tla.values.kinds import (
     shape_of,
     sort_key,
 )
-from lockstep.tla.values.met import by_id
+from lockstep.tla.values.remembered.growth import made_of
+from lockstep.tla.values.remembered.met import by_id
 
 
 def eq(left: Value, right: Value) -> bool:

@@ -24,7 +24,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from lockstep.base.errors import BadInputError
-from lockstep.tla.values.met import by_id, remember
+from lockstep.tla.values.remembered.met import by_id, remember
 
 Value: TypeAlias = Any
 

@@ -9,10 +9,10 @@ from operator import is_
 from typing import Any
 
 from lockstep.tla.values.equality import compare, eq, ordered
-from lockstep.tla.values.growth import LONG, made_of
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, domain_of, forced, wrong
 from lockstep.tla.values.lazy.functions import LazyFcn
 from lockstep.tla.values.lazy.sets import LazySet, in_order, is_finite, is_listable, is_set, member
+from lockstep.tla.values.remembered.growth import LONG, made_of
 
 __all__ = ["INT", "NAT", "STRING", "FcnSet", "PowerSet", "Product", "RcdSet", "SeqSet"]
 

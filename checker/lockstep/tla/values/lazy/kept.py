@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from operator import is_
 
-from lockstep.tla.values.growth import LONG, made_of
 from lockstep.tla.values.kinds import Fcn, Value
+from lockstep.tla.values.remembered.growth import LONG, made_of
 
 __all__ = ["Unlisted", "frozen"]
 

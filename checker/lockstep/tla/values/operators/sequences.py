@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lockstep.tla.values.growing import GrowingSeq, Sequence, join
-from lockstep.tla.values.growth import grew, made_of
 from lockstep.tla.values.kinds import TlaError, Value, wrong
 from lockstep.tla.values.lazy.functions import LazyFcn
 from lockstep.tla.values.operators.logic import boolean
 from lockstep.tla.values.operators.numbers import integers
+from lockstep.tla.values.remembered.growth import grew, made_of
 
 __all__ = [
     "append",

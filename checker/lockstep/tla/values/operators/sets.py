@@ -7,7 +7,6 @@ from typing import Any
 
 from lockstep.tla.values.equality import build_set, lookup, remember_shape, sets_comparable
 from lockstep.tla.values.growing import GrowingSet, unite
-from lockstep.tla.values.growth import grew
 from lockstep.tla.values.kinds import TlaError, Value, common_shape, shape_of, wrong
 from lockstep.tla.values.lazy.algebra import (
     BigUnion,
@@ -23,6 +22,7 @@ from lockstep.tla.values.lazy.constructed import PowerSet
 from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.lazy.sets import LazySet, is_finite, is_listable, is_set, member
 from lockstep.tla.values.operators.bounds import elements
+from lockstep.tla.values.remembered.growth import grew
 
 __all__ = [
     "big_union",
