@@ -54,6 +54,11 @@ def test_another_count_than_the_pinned_one_is_no_pass(pin: str) -> None:
     [
         ("import os; os._exit(9)", "the search by tables died: exit status 9"),
         ("print('{')", "the search by tables died: exit status 0"),
+        (
+            "import json, os; print(json.dumps({'verdict': 'holds', 'reason': '', 'distinct': 683, 'generated': 3409,"
+            " 'depth': 18, 'counterexample': None}), flush=True); os._exit(4)",
+            "the search by tables died: exit status 4",
+        ),
         ("raise SystemExit('no memory')", "the search by tables died: no memory"),
         (
             "import json; print(json.dumps({'verdict': 'holds', 'reason': ''}))",

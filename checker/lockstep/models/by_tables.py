@@ -51,7 +51,10 @@ def run_by_tables(
         cause = Cause.TIMED_OUT if ended.how is How.TIMED_OUT else Cause.CANCELLED
         return _inconclusive(cause, f"{ended.how} {ended.spent}".strip(), seconds)
     try:
-        return _result(entry, json.loads(bytes(output)), seconds)
+        told = json.loads(bytes(output))
+        if Verdict(told["verdict"]).exit_code != ended.status:
+            raise ValueError("it told a verdict, and ended with the status of another")
+        return _result(entry, told, seconds)
     except (ValueError, KeyError, TypeError):
         said = " ".join(ended.stderr_tail[-1:]) or f"exit status {ended.status}"
         return _inconclusive(Cause.TOOL_FAILED, f"the search by tables died: {said}", seconds)
