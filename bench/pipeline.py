@@ -15,6 +15,7 @@ import argparse
 import itertools
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -220,15 +221,22 @@ def compare(folder: Path, plans: Sequence[str], events: int, masters: Sequence[s
     fill(folder, run, [Clusters(plans, range(1, 1 + max(1, events // SHORT // len(plans))), SHORT)])
     paths = sorted((folder / "lines" / f"run={run}").rglob("*.parquet"))
     texts = specs_for(paths)
-    rows = [alone(paths, texts, events, 1)] if events <= loop_most else []
-    rows.append(alone(paths, texts, events, CORES))
-    rows += [with_spark(folder, run, master, events)[0] for master in masters]
+    rows = [as_it_comes(alone(paths, texts, events, 1))] if events <= loop_most else []
+    rows.append(as_it_comes(alone(paths, texts, events, CORES)))
+    rows += [as_it_comes(with_spark(folder, run, master, events)[0]) for master in masters]
     for row in rows:
         if row.said != rows[0].said or not row.said:
             raise SystemExit(f"{row.way} and {rows[0].way} say different things of the traces")
         if sum(said.events for said in row.said.values()) != events // SHORT // len(plans) * len(plans) * SHORT:
             raise SystemExit(f"{row.way} did not check all events")
     return rows
+
+
+def as_it_comes(row: Row) -> Row:
+    """Say on standard error what one way took: the tables come when the last one is done."""
+    memory = f"{row.memory.java:,} MiB of Java, {row.memory.python:,} MiB of Python"
+    print(f"{row.events:,} events, {row.way}: {row.seconds:.1f} s, {memory}", file=sys.stderr, flush=True)
+    return row
 
 
 def fill(folder: Path, run: str, clusters: Sequence[Clusters]) -> None:
