@@ -2,8 +2,9 @@
 
 The same lines are checked by one process, by a pool of processes, and by the stage `check` of the pipeline with one
 core and with all, one after the other, with the same checker; the run ends where their verdicts differ. The start
-of Spark is told by itself. Memory is the most that was resident at once, shared pages counted once: of Spark's Java
-process, and of the Python processes together.
+of Spark is told by itself. Processor time is that of all processes, Java's among them; where other work goes on beside
+it, it says more than the clock. Memory is the most that was resident at once, shared pages counted once: of Spark's
+Java process, and of the Python processes together.
 
 With --long a trace of so many events is put among the short ones, and its stage held against what it must take: that
 trace alone, or all of them divided by the cores, whichever is longer.
@@ -140,26 +141,38 @@ class Memory:
             self.java, self.python = max(self.java, java >> 10), max(self.python, python >> 10)
 
 
-def below(parent: int) -> Iterator[tuple[str, int]]:
-    """Yield the command and the resident KiB of a process and of all below it."""
+def processes_below(parent: int) -> Iterator[tuple[int, str, float]]:
+    """Yield number, command and seconds of processor time of a process and all below it, with their ended children's."""
     children: dict[int, list[int]] = {}
-    names: dict[int, str] = {}
+    found: dict[int, tuple[str, float]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             name, _, rest = (folder / "stat").read_text().partition("(")[2].rpartition(")")
         except OSError:
             continue
-        names[int(folder.name)] = name
-        children.setdefault(int(rest.split()[1]), []).append(int(folder.name))
+        fields = rest.split()
+        found[int(folder.name)] = name, sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        children.setdefault(int(fields[1]), []).append(int(folder.name))
     todo = [parent]
     while todo:
         each = todo.pop()
         todo += children.get(each, [])
+        yield each, *found[each]
+
+
+def below(parent: int) -> Iterator[tuple[str, int]]:
+    """Yield the command and the resident KiB of a process and of all below it."""
+    for each, name, _ in processes_below(parent):
         try:
             lines = Path(f"/proc/{each}/smaps_rollup").read_text().splitlines()
         except OSError:
             continue
-        yield names.get(each, ""), sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        yield name, sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def processor() -> float:
+    """Return the seconds of processor time of this process and of all below it so far."""
+    return sum(seconds for *_, seconds in processes_below(os.getpid()))
 
 
 # ---- What is measured ----
@@ -171,6 +184,7 @@ class Row(NamedTuple):
     events: int
     way: str
     seconds: float
+    processor: float
     start: float
     memory: Memory
     said: dict[str, Said]
@@ -180,16 +194,16 @@ def alone(paths: Sequence[Path], texts: Texts, events: int, processes: int) -> R
     """Check with one process, or with a pool of some."""
     memory = Memory()
     with memory.sampled():
-        begin = time.perf_counter()
+        begin, used = time.perf_counter(), processor()
         if processes == 1:
             take(texts)
             parts = list(map(checked, paths))
         else:
             with ProcessPoolExecutor(processes, initializer=take, initargs=(texts,)) as pool:
                 parts = list(pool.map(checked, paths))
-        seconds = time.perf_counter() - begin
+        seconds, used = time.perf_counter() - begin, processor() - used
     name = "one process" if processes == 1 else f"pool of {processes}"
-    return Row(events, name, seconds, 0.0, memory, {key: said for part in parts for key, said in part.items()})
+    return Row(events, name, seconds, used, 0.0, memory, {key: said for part in parts for key, said in part.items()})
 
 
 def with_spark(folder: Path, run: str, master: str, events: int, *, cut: bool = False) -> tuple[Row, float]:
@@ -201,11 +215,11 @@ def with_spark(folder: Path, run: str, master: str, events: int, *, cut: bool = 
     with memory.sampled():
         before = time.perf_counter()
         with pipeline_session(master) as spark:
-            begin = time.perf_counter()
+            begin, used = time.perf_counter(), processor()
             check(spark, store, run, passes=Passes(spark, store, run, AS_TOLD) if cut else None)
-            seconds = time.perf_counter() - begin
+            seconds, used = time.perf_counter() - begin, processor() - used
             said, spent = verdicts(spark, store, run)
-    return Row(events, f"Spark, {master}", seconds, begin - before, memory, said), spent
+    return Row(events, f"Spark, {master}", seconds, used, begin - before, memory, said), spent
 
 
 def verdicts(spark: SparkSession, store: Store, run: str) -> tuple[dict[str, Said], float]:
@@ -234,8 +248,9 @@ def compare(folder: Path, plans: Sequence[str], events: int, masters: Sequence[s
 
 def as_it_comes(row: Row) -> Row:
     """Say on standard error what one way took: the tables come when the last one is done."""
+    seconds = f"{row.seconds:.1f} s, {row.processor:.1f} s of processor"
     memory = f"{row.memory.java:,} MiB of Java, {row.memory.python:,} MiB of Python"
-    print(f"{row.events:,} events, {row.way}: {row.seconds:.1f} s, {memory}", file=sys.stderr, flush=True)
+    print(f"{row.events:,} events, {row.way}: {seconds}, {memory}", file=sys.stderr, flush=True)
     return row
 
 
@@ -275,21 +290,34 @@ def among_short(folder: Path, plans: Sequence[str], events: int, long: int) -> s
 
 def laid_out(rows: Sequence[Row]) -> str:
     """Lay out the ways beside each other."""
-    pool: Mapping[int, float] = {row.events: row.seconds for row in rows if row.way.startswith("pool")}
+    pool: Mapping[int, Row] = {row.events: row for row in rows if row.way.startswith("pool")}
     told_ = [
         (
             f"{row.events:,}",
             row.way,
             f"{row.seconds:.1f} s",
             f"{row.events / row.seconds:,.0f}",
-            f"{row.seconds / pool[row.events]:.2f}",
+            f"{row.seconds / pool[row.events].seconds:.2f}",
+            f"{row.processor:.1f} s",
+            f"{row.processor / pool[row.events].processor:.2f}",
             f"{row.start:.1f} s" if row.start else "-",
             f"{row.memory.java:,}" if row.memory.java else "-",
             f"{row.memory.python:,}",
         )
         for row in rows
     ]
-    heads = ("events", "way", "seconds", "events/s", "of the pool", "start", "MiB, Java", "MiB, Python")
+    heads = (
+        "events",
+        "way",
+        "seconds",
+        "events/s",
+        "of the pool",
+        "processor",
+        "of the pool",
+        "start",
+        "MiB, Java",
+        "MiB, Python",
+    )
     return table(heads, told_) + "\n"
 
 
