@@ -142,7 +142,7 @@ class Memory:
 
 
 def processes_below(parent: int) -> Iterator[tuple[int, str, float]]:
-    """Yield number, command and seconds of processor time of a process and all below it, with their ended children's."""
+    """Yield number, command and seconds of processor time, with ended children, of a process and all below it."""
     children: dict[int, list[int]] = {}
     found: dict[int, tuple[str, float]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
