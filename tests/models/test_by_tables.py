@@ -12,13 +12,16 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.models.by_tables import run_by_tables
-from lockstep.models.manifest import ManifestError, ModelEntry, load_manifest
+from lockstep.models.manifest import Manifest, ManifestError, ModelEntry, load_manifest
 from lockstep.models.run import ModelOutcome, run_models
-from lockstep.systems.models import manifest
+from lockstep.systems.models import manifest, models_of_tier
 from lockstep.tlc import TLC_DEFAULTS, Cause, TlcVerdict
 
 #: Models that `make verify` explores by tables, since they take TLC long.
 BY_TABLES = [each for each in manifest().models if each.engine == "tables" and each.tier == "quick"]
+
+#: The deep models of both systems: but for the largest they take tables seconds, and no other run sees them.
+DEEP = [each for each in models_of_tier("deep") if each[1].mode == "check" and (each[1].distinct or 0) < 1_000_000]
 
 
 def outcome(entry: ModelEntry, engine: str | None = "tables") -> ModelOutcome:
@@ -114,3 +117,12 @@ def test_what_tables_cannot_do_is_refused_in_the_manifest(tmp_path: Path, more: 
 def test_what_verify_explores_by_tables_tlc_finds_as_pinned(entry: ModelEntry) -> None:
     """TLC is the authority: in `make verify` it does not see these models."""
     assert outcome(entry, "tlc").verdict is outcome(entry).verdict is Verdict.HOLDS
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("pinned", "entry"), [pytest.param(*each, id=each[1].name) for each in DEEP])
+def test_a_deep_model_is_as_pinned(pinned: Manifest, entry: ModelEntry) -> None:
+    """Whoever changes the spec sees in `make verify` what becomes of the quick models, and nothing of these."""
+    (found,) = run_models([(pinned, entry)], parallel=1, engine="tables")
+    assert found.mismatches == ()
+    assert found.verdict is Verdict.HOLDS
