@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lockstep.conformance.compare import Remembering, equal_count
-from lockstep.tla.values.kinds import Fcn, Value
+from lockstep.conformance.compare import ObservationError, Remembering, Words, compare, equal_count, to_value
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value
 
 LOG = ({"term": 1, "value": "x"}, {"term": 1, "value": "y"})
 
@@ -50,3 +52,31 @@ def test_each_node_has_its_own_memory() -> None:
     remembering, one, other = Remembering(), state(list(LOG)), state([LOG[0]])
     assert remembering.equal_count("n1", {"log": list(LOG)}, one) == 1
     assert remembering.equal_count("n2", {"log": list(LOG)}, other) is None
+
+
+TREES = st.recursive(
+    st.booleans() | st.integers(-1, 2) | st.sampled_from(["x", "nobody", ""]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["term", "value", "n1"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(TREES, TREES)
+def test_what_is_compared_without_being_decoded_is_equal_exactly_where_the_decoded_values_are(
+    one: Any, other: Any
+) -> None:
+    words = Words(strings={"nobody": ModelValue("NoNode"), "n1": ModelValue("n1")})
+    for told in (one, other):
+        shown, spec = {"log": [told]}, Fcn({"log": (to_value(other, words),)})
+        try:
+            equal = all(each.equal for each in compare(shown, spec, words))
+        except ObservationError:
+            equal = False
+        assert (equal_count(shown, spec, words) == 1) is equal
+
+
+def test_a_set_that_is_written_as_such_is_not_taken_for_a_record() -> None:
+    spec = Fcn({"log": (Fcn({"#set": (1,)}),)})
+    assert equal_count({"log": [{"#set": [1]}]}, spec) is None

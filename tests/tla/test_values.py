@@ -356,3 +356,15 @@ def test_sets_made_of_others_are_counted_without_listing_them(container: LazySet
 def test_a_set_too_large_to_count_is_an_error_of_the_spec(container: LazySet) -> None:
     with pytest.raises(TlaError, match="has more elements than can be counted"):
         cardinality(container)
+
+
+def test_a_record_is_asked_about_the_fields_in_which_it_differs_from_one_that_was_an_element() -> None:
+    records = RcdSet({"term": NAT, "log": SeqSet(NAT)})
+    log = (1, 2)
+    assert member(Fcn({"term": 1, "log": log}), records)
+    assert member(Fcn({"term": 2, "log": log}), records)
+    assert not member(Fcn({"term": -1, "log": log}), records)
+    assert not member(Fcn({"term": 2, "log": (1, -2)}), records)
+    assert not member(Fcn({"term": 2, "log": (1, -2)}), records)  # what is none is not remembered
+    assert not member(Fcn({"log": log}), records)
+    assert member(Fcn({"term": 2, "log": log}), records)

@@ -247,13 +247,14 @@ def _compare_factors(left: LazySet, right: LazySet, pairs: Iterable[tuple[Value,
 class RcdSet(LazySet):
     """``[field : set, ...]``."""
 
-    __slots__ = ("fields",)
+    __slots__ = ("_last", "fields")
     name = "a set of records"
 
     def __init__(self, fields: dict[str, Value]) -> None:
         """Take the set of values of each field."""
         super().__init__()
         self.fields = fields
+        self._last: dict[Value, Value] = {}
 
     @property
     def finite(self) -> bool:
@@ -278,7 +279,13 @@ class RcdSet(LazySet):
         table = function.d
         if table.keys() != self.fields.keys():
             return False
-        return _all_members((table[name], self.fields[name]) for name in sorted(self.fields))
+        # Most records that are asked about differ in a field or two from one that was asked about before.
+        last = self._last
+        asked = [name for name in table if name not in last or last[name] is not table[name]]
+        if not _all_members((table[name], self.fields[name]) for name in sorted(asked)):
+            return False
+        self._last = table
+        return True
 
     def compared(self, other: RcdSet) -> bool | None:
         """Decide whether another such set is equal."""
