@@ -1,20 +1,28 @@
 """Measure exploring by tables beside TLC and beside the search state by state: the same models, one after the other.
 
-Each model is explored by each engine in turn, as often as asked, and the least processor time of each counts; wall time
-is told as well, but other work on the machine lengthens it. All engines must agree on the counts, or the run fails.
+Each way of exploring is measured in turn, as often as asked, and the least processor time counts; wall time is told as
+well, but other work on the machine lengthens it. All ways must agree on the counts, or the run fails. *Cold* is with an
+empty cache, so that the spec is parsed and compiled, too; the other times are with it compiled. TLC's have its start.
 
-    python bench/tables.py                       some models of both systems
-    python bench/tables.py two_messages --once   one of them, once
+    python bench/tables.py                         some models of both systems
+    python bench/tables.py two_messages --once     one of them, once
+    python bench/tables.py --symmetry both         each model that has SYMMETRY without it as well
+    python bench/tables.py --jar tla2tools.jar     beside another TLC, too
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from lockstep.models.search import SearchResult, explore_compiled, explore_with_tables, explore_with_tlc
 from lockstep.report.text import table
@@ -22,9 +30,30 @@ from lockstep.systems.models import model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.tables.search import explore_by_tables
 
-MODELS = ("ordered", "crash", "stale_push", "lossy", "replication", "two_messages", "raft_queue", "raft_zombies")
+MODELS = (
+    "ordered",
+    "crash",
+    "stale_push",
+    "lossy",
+    "vote_messages",
+    "replication",
+    "raft_queue",
+    "raft_zombies",
+    "raft_lossy",
+)
 #: More states than these are left to TLC and to tables.
 LITERALLY = 25_000
+
+
+class Subject(NamedTuple):
+    """A model as it is explored: its files, and whether it is one with SYMMETRY."""
+
+    name: str
+    spec: Path
+    cfg: Path
+    library: list[Path]
+    deadlock: bool
+    symmetry: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,59 +63,148 @@ class Time:
     processor: float
     wall: float
 
+    def __str__(self) -> str:
+        """Say both."""
+        return f"{self.processor:.1f} s ({self.wall:.1f})"
+
+
+Search = Callable[[], SearchResult]
+
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=MODELS)
-    parser.add_argument("--once", action="store_true", help="take each engine once, not twice")
+    parser.add_argument("--once", action="store_true", help="take each way once, not twice")
+    parser.add_argument("--symmetry", choices=("with", "without", "both"), default="with")
+    parser.add_argument("--jar", type=Path, help="the tla2tools.jar of another TLC to stand beside")
+    parser.add_argument(
+        "--literally", type=int, default=LITERALLY, help="the most states to be explored state by state"
+    )
     chosen = parser.parse_args()
-    header = ("model", "distinct", "generated", "depth", "TLC, 1 worker", "TLC, 2 workers", "state by state", "tables")
-    rows = [_row(name, 1 if chosen.once else 2) for name in chosen.models]
-    print(table((*header, "TLC 2 / tables", "evaluations", "bytes a state"), rows))
+    jars: dict[str, Path | None] = {"TLC": None} | (
+        {} if chosen.jar is None else {f"TLC of {chosen.jar.stem}": chosen.jar}
+    )
+    with tempfile.TemporaryDirectory(prefix="lockstep-bench-") as folder:
+        subjects = [each for name in chosen.models for each in _subjects(name, chosen.symmetry, Path(folder))]
+        rows = [_row(each, jars, chosen.literally, 1 if chosen.once else 2) for each in subjects]
+    ways = list(_ways(subjects[0], jars, 0))
+    print(
+        table(
+            ("model", "distinct", "generated", "depth", *ways, "TLC 2 / tables", "evaluations", "bytes a state"), rows
+        )
+    )
 
 
-def _row(name: str, times: int) -> tuple[str | int | None, ...]:
+def _subjects(name: str, symmetry: str, folder: Path) -> Iterator[Subject]:
+    """Yield a model as it stands, without its SYMMETRY, or both."""
     manifest, entry = model_named(name)
     spec, cfg = manifest.files(entry)
-    library = [manifest.path.parent / folder for folder in manifest.library]
-    explore_compiled(spec, cfg, search_path=library, max_states=1)  # compiled and cached before the clock starts
+    library = [manifest.path.parent / each for each in manifest.library]
+    subject = Subject(name, spec, cfg, library, entry.deadlock, symmetry=entry.symmetry)
+    if symmetry != "without" or not entry.symmetry:
+        yield subject
+    if symmetry != "with" and entry.symmetry:
+        lines = cfg.read_text(encoding="utf-8").splitlines()
+        plain = folder / f"{name}.cfg"
+        plain.write_text("\n".join(each for each in lines if not each.startswith("SYMMETRY")) + "\n", encoding="utf-8")
+        yield subject._replace(name=f"{name}, no SYMMETRY", cfg=plain, symmetry=False)
 
-    def tlc(workers: int) -> Callable[[], SearchResult]:
-        return lambda: explore_with_tlc(spec, cfg, deadlock=entry.deadlock, workers=workers, search_path=library)
 
-    asked: list[Callable[[], SearchResult] | None] = [tlc(1), tlc(2), None]
-    if (entry.distinct or 0) <= LITERALLY:
-        asked[2] = lambda: explore_compiled(spec, cfg, deadlock=entry.deadlock, search_path=library)
-    asked.append(lambda: explore_with_tables(spec, cfg, deadlock=entry.deadlock, search_path=library))
-    least = [_least(each, times, name) for each in asked]
-    counts = {found for found, _ in least if found is not None}
+def _row(subject: Subject, jars: dict[str, Path | None], literally: int, times: int) -> tuple[str | int | None, ...]:
+    explore_compiled(
+        subject.spec, subject.cfg, search_path=subject.library, max_states=1
+    )  # compiled before the clock starts
+    counts: set[_Counts] = set()
+    taken: dict[str, Time | None] = {}
+    for way, search in _ways(subject, jars, literally).items():
+        distinct = max((each[0] or 0 for each in counts), default=0)
+        if search is None or (way == "state by state" and distinct > literally):
+            taken[way] = None
+            continue
+        found, taken[way] = _least(search, times, f"{subject.name}: {way}")
+        counts.add(found)
     if len(counts) != 1:
-        raise SystemExit(f"{name}: the engines differ: {counts}")
+        raise SystemExit(f"{subject.name}: the engines differ: {counts}")
     ((distinct, generated, depth),) = counts
-    told = [None if taken is None else f"{taken.processor:.1f} s ({taken.wall:.1f})" for _, taken in least]
-    two, ours = least[1][1], least[3][1]
+    two, ours = taken["TLC, 2 workers"], taken["tables"]
     assert two is not None
     assert ours is not None
-    evaluations, memory = _inside(spec, cfg, library, deadlock=entry.deadlock)
-    ratio = f"{two.processor / ours.processor:.0f}"
-    return (name, distinct, generated, depth, *told, ratio, evaluations, memory)
+    told = [None if each is None else str(each) for each in taken.values()]
+    evaluations, memory = _inside(subject)
+    return (
+        subject.name,
+        distinct,
+        generated,
+        depth,
+        *told,
+        f"{two.processor / ours.processor:.0f}",
+        evaluations,
+        memory,
+    )
+
+
+def _ways(subject: Subject, jars: dict[str, Path | None], literally: int) -> dict[str, Search | None]:
+    """Return the ways of exploring a model, by name; the first tell how many states it has."""
+
+    def tlc(workers: int, jar: Path | None) -> Search:
+        return lambda: explore_with_tlc(
+            subject.spec, subject.cfg, deadlock=subject.deadlock, workers=workers, search_path=subject.library, jar=jar
+        )
+
+    def tables(processes: int) -> SearchResult:
+        return explore_with_tables(
+            subject.spec, subject.cfg, deadlock=subject.deadlock, search_path=subject.library, processes=processes
+        )
+
+    def cold() -> SearchResult:
+        with _empty_cache():
+            return tables(1)
+
+    def state_by_state() -> SearchResult:
+        return explore_compiled(subject.spec, subject.cfg, deadlock=subject.deadlock, search_path=subject.library)
+
+    return {
+        "tables, cold": cold,
+        "tables": lambda: tables(1),
+        "tables, 2 processes": lambda: tables(2),
+        "state by state": state_by_state if literally else None,
+        **{
+            f"{name}, {count} worker{'s' * (count > 1)}": tlc(count, jar)
+            for name, jar in jars.items()
+            for count in (1, 2)
+        },
+    }
+
+
+@contextmanager
+def _empty_cache() -> Iterator[None]:
+    """Let nothing be cached as long as the block lasts."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    with tempfile.TemporaryDirectory(prefix="lockstep-cold-") as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["XDG_CACHE_HOME"]
+            if before is not None:
+                os.environ["XDG_CACHE_HOME"] = before
 
 
 _Counts = tuple[int | None, int | None, int | None]
 
 
-def _least(search: Callable[[], SearchResult] | None, times: int, name: str) -> tuple[_Counts | None, Time | None]:
+def _least(search: Search, times: int, name: str) -> tuple[_Counts, Time]:
     """Answer the counts of a search, and the least time that it took."""
-    if search is None:
-        return None, None
     found: list[tuple[_Counts, Time]] = []
     for _ in range(times):
         begin, wall = _processor(), time.perf_counter()
         result = search()
         taken = Time(_processor() - begin, time.perf_counter() - wall)
-        print(f"  {name}: {result.engine}: {taken.processor:.2f} s ({taken.wall:.2f})", flush=True)
+        print(f"  {name}: {taken.processor:.2f} s ({taken.wall:.2f})", file=sys.stderr, flush=True)
         found.append(((result.distinct, result.generated, result.depth), taken))
+    if len({counts for counts, _ in found}) != 1:
+        raise SystemExit(f"{name}: it counts another time otherwise")
     return min(found, key=lambda each: each[1].processor)
 
 
@@ -94,10 +212,10 @@ def _processor() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-def _inside(spec: Path, cfg: Path, library: list[Path], *, deadlock: bool) -> tuple[int, int]:
+def _inside(subject: Subject) -> tuple[int, int]:
     """Answer how many evaluations there are, and the bytes of arrays for each distinct state."""
-    loaded = load_spec(spec, cfg, search_path=library)
-    found = explore_by_tables(loaded, check_deadlock=deadlock and loaded.check_deadlock)
+    loaded = load_spec(subject.spec, subject.cfg, search_path=subject.library)
+    found = explore_by_tables(loaded, check_deadlock=subject.deadlock and loaded.check_deadlock)
     return found.evaluations, found.memory // max(1, found.distinct)
 
 
