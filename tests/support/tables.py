@@ -19,11 +19,14 @@ def by_tables(spec: Spec, **options: Any) -> TableExploration | str:
         return f"{error} after {getattr(error, 'trace', None)}"
 
 
-def literally(spec: Spec, *, processes: int = 1, **options: Any) -> Exploration | str:
-    """Explore state by state, likewise, which one process does."""
-    assert processes > 0
+#: What concerns tables alone.
+_OF_TABLES = ("processes", "seed", "bits")
+
+
+def literally(spec: Spec, **options: Any) -> Exploration | str:
+    """Explore state by state, likewise."""
     try:
-        return explore(spec, **options)
+        return explore(spec, **{name: value for name, value in options.items() if name not in _OF_TABLES})
     except TlaError as error:
         return f"{error} after {getattr(error, 'trace', None)}"
 

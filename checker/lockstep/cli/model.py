@@ -72,6 +72,21 @@ if TYPE_CHECKING:
     "on; the counts and the counterexample are the same.",
 )
 @click.option(
+    "--fingerprint",
+    type=click.IntRange(0, 2**32),
+    metavar="N",
+    default=0,
+    help="With --engine tables: which function makes fingerprints of states, as TLC's -fp chooses one.",
+)
+@click.option(
+    "--fingerprint-bits",
+    type=click.Choice(["64", "128"]),
+    default="64",
+    show_default=True,
+    help="With --engine tables: how long they are. With 64 bits, as TLC's have, two of a billion states may have one; "
+    "128 take twice the memory.",
+)
+@click.option(
     "--deadlock/--no-deadlock",
     default=None,
     help="With --spec: whether a deadlock is a violation. It is, unless the cfg says CHECK_DEADLOCK FALSE.",
@@ -90,6 +105,8 @@ def command(
     engine: str,
     checkpoint: Path | None,
     processes: int,
+    fingerprint: int,
+    fingerprint_bits: str,
     deadlock: bool | None,
     itf: Path | None,
     full: bool,
@@ -115,14 +132,15 @@ def command(
     from lockstep.systems.models import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
-    if (checkpoint is not None or processes > 1) and (own is None or engine != "tables"):
-        raise click.UsageError("--checkpoint and --processes go with --spec and --engine tables")
+    how = How(checkpoint, processes, fingerprint, int(fingerprint_bits))
+    if how != How() and (own is None or engine != "tables"):
+        raise click.UsageError(f"{_OF_TABLES} go with --spec and --engine tables")
     if checkpoint is not None and processes > 1:
         raise click.UsageError("--checkpoint is of one process; leave out --processes")
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
-        tools = Tools(library, tla_tools, engine, checkpoint, processes)
+        tools = Tools(library, tla_tools, engine, how)
         return _explore(own, cfg, deadlock, tools, Shown(form, full, itf))
     if library:
         raise click.UsageError("-I goes with --spec")
@@ -183,15 +201,27 @@ class Shown:
     itf: Path | None
 
 
+_OF_TABLES = "--checkpoint, --processes, --fingerprint and --fingerprint-bits"
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How tables explore: the file that keeps the search, processes, the function of fingerprints and their bits."""
+
+    checkpoint: Path | None = None
+    processes: int = 1
+    fingerprint: int = 0
+    fingerprint_bits: int = 64
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a spec is explored with: further folders with modules, the tla2tools, the engine; a file, and processes."""
+    """What a spec is explored with: further folders with modules, the tla2tools, the engine, how tables explore."""
 
     library: tuple[Path, ...]
     jar: Path | None
     engine: str
-    checkpoint: Path | None
-    processes: int
+    how: How
 
 
 def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, shown: Shown) -> int:
@@ -235,7 +265,7 @@ def _search_with(tools: Tools, spec: Path) -> Callable[..., SearchResult]:
 
     if tools.engine == "tables":
         say = partial(_say_tables, spec.name)
-        return partial(explore_with_tables, checkpoint=tools.checkpoint, processes=tools.processes, on_progress=say)
+        return partial(explore_with_tables, **asdict(tools.how), on_progress=say)
     search: Callable[..., SearchResult] = explore_with_tlc if tools.engine == "tlc" else explore_compiled
     return partial(search, on_progress=partial(_say_states, spec.name))
 

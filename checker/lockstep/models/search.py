@@ -259,12 +259,15 @@ def explore_with_tables(
     most_memory: int | None = None,
     checkpoint: Path | None = None,
     processes: int = 1,
+    fingerprint: int = 0,
+    fingerprint_bits: int = 64,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> SearchResult:
     """Explore a spec by tables of its compiled form; where that cannot be, state by state, and a note says so.
 
     Arguments: as of explore_compiled; `most_memory`, the bytes beyond which to give up, three quarters of what is free
     if None; `checkpoint`, a file that keeps the search; `processes`, how many expand states where no file is kept;
+    `fingerprint`, which function makes fingerprints, and `fingerprint_bits`, how long they are, 64 or 128;
     `on_progress`, told more than the number of states.
     Raises CompileError where the spec is outside the supported language, MissingExtraError without NumPy.
     """
@@ -284,11 +287,13 @@ def explore_with_tables(
                 most_memory=_most_of_what_is_free() if most_memory is None else most_memory,
                 checkpoint=checkpoint,
                 processes=processes,
+                seed=fingerprint,
+                bits=fingerprint_bits,
             )
         except UnsuitedError as error:
             note = f"note: explored state by state, not by tables: {error}"
             return explore(compiled, check_deadlock=checked, max_states=max_states), [note]
-        return found, [_of_tables(found)]
+        return found, _of_tables(found)
 
     return _explored(compiled, spec, cfg, Engine.TABLES, search)
 
@@ -303,12 +308,13 @@ def _most_of_what_is_free() -> int | None:
     return 3 * max(free, int(told[1]) * 1024 if told else 0) // 4
 
 
-def _of_tables(found: TableExploration) -> str:
-    """Say how much was evaluated, and how probable it is that a state was missed."""
-    return (
-        f"note: {found.evaluations:,} evaluations; two states had one fingerprint with a probability of about "
-        f"{found.collision:.1e}"
-    )
+def _of_tables(found: TableExploration) -> list[str]:
+    """Say how much was evaluated, and in TLC's words how probable it is that a state was missed."""
+    return [
+        f"note: {found.evaluations:,} evaluations",
+        "note: estimate of the probability that not all reachable states were checked because two distinct states had "
+        f"the same fingerprint: calculated (optimistic): {found.collision:.1E}",
+    ]
 
 
 def _explored(

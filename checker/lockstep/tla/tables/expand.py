@@ -16,7 +16,7 @@ from lockstep.tla.symmetry import sameness
 from lockstep.tla.tables.evaluate import ERROR, Evaluator
 from lockstep.tla.tables.groups import MOST_ROWS, Generated, Groups
 from lockstep.tla.tables.predicates import OfStates, OfSteps, constraints, invariants, step_properties
-from lockstep.tla.tables.states.content import Fingerprints, Hashes, Views
+from lockstep.tla.tables.states.content import Fingerprints, Function, Hashes, Views, least
 from lockstep.tla.tables.states.layout import Layout, Rows
 from lockstep.tla.tables.trees import Ints, RowsAsked, Trees
 from lockstep.tla.tables.unread import tracked
@@ -34,7 +34,7 @@ class Level:
     Attributes:
         where: their places among all of the level, in order.
         rows: the states.
-        hashes: the fingerprints of their images, a row for each image.
+        hashes: the fingerprints of their images, of each word a row for each image.
         answers: what each group answered of the state before the last step to each.
         patterns: which columns that step wrote.
     """
@@ -100,14 +100,15 @@ class Expander:
         trees: all tables.
         groups: what generates successors.
         size: how many states are to be expanded at once.
+        words: how many words a fingerprint has.
     """
 
-    def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, seed: int) -> None:
-        """Make the tables; `seed` chooses the function that makes fingerprints."""
+    def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: Function) -> None:
+        """Make the tables; `function` makes the fingerprints."""
         self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
         trees, evaluator, module = self.trees, Evaluator(layout), tracked(spec)
-        self._hashing, self._evaluator = Fingerprints(layout, sameness(spec).images, seed), evaluator
-        self._views, self._view = Views(seed), None
+        self._hashing, self._evaluator = Fingerprints(layout, sameness(spec).images, function), evaluator
+        self.words, self._views, self._view = function.words, Views(function), None
         if spec.view is not None:
             self._view = trees.tree(evaluator.numbered(_view(module, spec.view), self._views.number))
         self.groups = Groups(module["META"]["stages"], module, evaluator, trees)
@@ -138,6 +139,15 @@ class Expander:
         every = np.nonzero(np.ones((len(rows), len(self.groups)), np.bool_))
         answers = self.groups.answers(rows, *every).reshape(len(rows), len(self.groups))
         return Level(where, rows, self.hashed(rows), answers, np.zeros(len(rows), np.int64))
+
+    @property
+    def images(self) -> int:
+        """How many images a state has, itself among them."""
+        return self._hashing.count
+
+    def fingerprints(self, rows: Rows) -> Hashes:
+        """Answer the fingerprints of states."""
+        return least(self.hashed(rows), self.words)
 
     def hashed(self, rows: Rows) -> Hashes:
         """Answer the fingerprints of states, of each of their images."""
@@ -171,8 +181,8 @@ class Expander:
             stuck = np.ones(len(level.rows), np.bool_)
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
-        least = hashes.min(axis=0)
-        return Expanded(generated, least, hashes, outside, patterns, after, np.unique(np.concatenate(wrong)))
+        fingerprints = least(hashes, self.words)
+        return Expanded(generated, fingerprints, hashes, outside, patterns, after, np.unique(np.concatenate(wrong)))
 
     def take(self, level: Level, expanded: Expanded, new: Ints, where: Ints) -> tuple[Level, Ints]:
         """Take in new states; answer them, and the numbers of states of which a new successor violates something.
@@ -209,14 +219,14 @@ class Expander:
         return hashes
 
     def _seen_as(self, rows: Rows, which: Ints) -> tuple[Hashes, Ints]:
-        """Answer the fingerprints of states under the VIEW, a row of them, and the states in which it has no value.
+        """Answer the fingerprints of states under the VIEW, and the states in which it has no value.
 
         Arguments: `which`, the states that are asked for; of the others the fingerprint means nothing.
         """
         assert self._view is not None
         numbers = self.trees.answers(np.full(len(which), self._view.root, np.int64), RowsAsked(rows, which))
-        hashes = np.zeros((1, len(rows)), np.uint64)
-        hashes[0, which] = self._views.hashes(numbers)
+        hashes = np.zeros((self.words, len(rows)), np.uint64)
+        hashes[:, which] = self._views.hashes(numbers)
         return hashes, which[numbers == ERROR]
 
     def _constrained(

@@ -18,7 +18,7 @@ import numpy as np
 
 from lockstep.base.errors import GaveUpError
 from lockstep.tla.tables.expand import Expanded, Expander, Level
-from lockstep.tla.tables.states.content import Hashes
+from lockstep.tla.tables.states.content import Hashes, first_ones
 from lockstep.tla.tables.states.layout import Layout, Rows
 from lockstep.tla.tables.states.seen import Seen
 from lockstep.tla.tables.trees import Ints
@@ -109,14 +109,13 @@ class Alone:
         part = self._part = self.level.part(int(first), int(last))
         expanded = self.expanded = self._expander.expand(part)
         candidates = np.flatnonzero(~expanded.outside & ~self._seen.has(expanded.least))
-        _, earliest = np.unique(expanded.least[candidates], return_index=True)
-        told = self._told = np.sort(candidates[earliest])
+        told = self._told = candidates[first_ones(expanded.least[:, candidates])]
         generated, trees = expanded.generated, self._expander.trees
         memory = trees.nbytes + self.level.nbytes + sum(each.nbytes for each in self.taken)
         return Found(
             part.where[generated.rows[told]],
             generated.places[told],
-            expanded.least[told],
+            expanded.least[:, told],
             part.where[expanded.wrong],
             len(generated.rows),
             trees.evaluations,
@@ -179,9 +178,9 @@ class _Worker:
     """What a process does of what it is told."""
 
     def __init__(self, expander: Expander) -> None:
-        self._expander, self._seen = expander, Seen()
+        self._expander, self._seen = expander, Seen(expander.words)
         self._alone = Alone(expander, self._seen)
-        self._sent: Hashes = np.zeros(0, np.uint64)
+        self._sent: Hashes = np.zeros((expander.words, 0), np.uint64)
 
     def start(self, packed: _Packed) -> None:
         self._alone.start(_unpacked(self._expander.layout, packed), packed.where)
@@ -293,7 +292,7 @@ class Crew:
         return Found(
             parents[order],
             places[order],
-            np.concatenate([found.hashes for found in each])[order],
+            np.concatenate([found.hashes for found in each], axis=1)[:, order],
             np.sort(np.concatenate([found.wrong for found in each])),
             *(sum(getattr(found, name) for found in each) for name in ("count", "evaluations", "looked_up", "memory")),
         )

@@ -18,7 +18,7 @@ from lockstep.tla.tables.checkpoint import Checkpoint, Kept
 from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.hands import Alone, Crew, Hands
 from lockstep.tla.tables.literal import Literal
-from lockstep.tla.tables.states.content import Hashes
+from lockstep.tla.tables.states.content import Function, Hashes, collision, first_ones
 from lockstep.tla.tables.states.graph import Graph
 from lockstep.tla.tables.states.layout import Layout, Path, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.states.seen import Seen
@@ -101,6 +101,7 @@ def explore_by_tables(
     max_states: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
+    bits: int = 64,
     keep_edges: bool = False,
     most_memory: int | None = None,
     checkpoint: FilePath | None = None,
@@ -115,6 +116,7 @@ def explore_by_tables(
         max_states: stop after the state whose successors make this many distinct ones.
         on_progress: told how far the search is, a few times a second.
         seed: chooses the function that makes fingerprints.
+        bits: how many each of them has, 64 or 128.
         keep_edges: whether to keep the states and steps.
         most_memory: give up where the arrays would take more bytes.
         checkpoint: a file that the search is kept in now and then, and goes on from where it is there.
@@ -143,12 +145,12 @@ def explore_by_tables(
     if checkpoint is not None:
         if keep_edges or spec.temporal:
             raise BadInputError(f"{checkpoint}: no checkpoint can be kept where temporal properties are checked")
-        identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed}
+        identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed, "bits": bits}
         file = Checkpoint(checkpoint, identity, list(spec.model_values))
     kept = None if file is None else file.load()
     whole: set[Path] = set() if kept is None else set(kept.whole)
     while True:
-        search = _Search(spec, deadlock, max_states, on_progress, seed, whole, keep_edges)
+        search = _Search(spec, deadlock, max_states, on_progress, Function(seed, bits // 64), whole, keep_edges)
         search.processes = 1 if file is not None or keep_edges or spec.temporal else processes
         search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
         try:
@@ -165,11 +167,11 @@ class _Search:
         check_deadlock: bool,
         max_states: int | None,
         on_progress: Callable[[Progress], None] | None,
-        seed: int,
+        function: Function,
         whole: set[Path],
         keep_edges: bool,
     ) -> None:
-        self.spec, self.max_states, self.seed, self.whole = spec, max_states, seed, whole
+        self.spec, self.max_states, self.function, self.whole = spec, max_states, function, whole
         self.on_progress, self.said = on_progress, 0.0
         self.literal = Literal(spec, check_deadlock)
         self.check_deadlock = check_deadlock
@@ -184,7 +186,7 @@ class _Search:
         self.hands: Hands
         self.look_at = _LOOK
         self.graph: Graph | None = None
-        self.seen = Seen(numbered=keep_edges or bool(spec.temporal))
+        self.seen = Seen(function.words, numbered=keep_edges or bool(spec.temporal))
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
 
@@ -230,8 +232,7 @@ class _Search:
 
     def told(self) -> TableExploration:
         result = self.result
-        # As TLC's: every state generated that was not distinct might have been one.
-        result.collision = result.distinct * max(1, result.generated - result.distinct) / 2.0**64
+        result.collision = collision(result.distinct, result.generated, self.expander.images, self.function.words)
         result.graph = self.graph if self.keep_edges else None
         return result
 
@@ -254,7 +255,7 @@ class _Search:
         rows = layout.encode(initial)
 
         def make() -> Expander:
-            expander = Expander(self.spec, layout, check_deadlock=self.check_deadlock, seed=self.seed)
+            expander = Expander(self.spec, layout, check_deadlock=self.check_deadlock, function=self.function)
             expander.groups.settle(rows)
             return expander
 
@@ -264,10 +265,10 @@ class _Search:
         if self.processes > 1:
             self.hands = self.crew = Crew(make, layout, self.processes)
         self.hands.start(rows)
-        least = self.expander.hashed(rows).min(axis=0)
-        self.seen.add(least)
+        found = self.expander.fingerprints(rows)
+        self.seen.add(found)
         self.parents.append(np.full(len(rows), -1, np.int64))
-        self.found.append(least)
+        self.found.append(found)
         if self.seen.is_numbered:
             self.graph = Graph(layout)
             self.graph.states.add(rows)
@@ -277,7 +278,7 @@ class _Search:
     def resume(self, kept: Kept) -> None:
         """Go on from what was kept: all states found, and those of the last level."""
         result = self.result
-        self.seen.add(kept.found[len(self.seen) :])
+        self.seen.add(kept.found[:, len(self.seen) :])
         self.found, self.parents = [kept.found], [kept.parents]
         result.distinct, result.generated, result.depth = (
             kept.counts[name] for name in ("distinct", "generated", "depth")
@@ -292,7 +293,7 @@ class _Search:
             return
         result = self.result
         counts = {"distinct": result.distinct, "generated": result.generated, "depth": result.depth}
-        arrays = np.concatenate(self.found), np.concatenate(self.parents), self.alone.level.rows
+        arrays = np.concatenate(self.found, axis=1), np.concatenate(self.parents), self.alone.level.rows
         self.checkpoint.save(counts, result.levels, sorted(self.whole, key=str), self.layout, arrays)
         self.kept_at = now
 
@@ -340,10 +341,11 @@ class _Search:
         """
         result, found = self.result, self.hands.expand(begin, end)
         result.evaluations, result.looked_up = found.evaluations, found.looked_up
-        result.memory = max(result.memory, self.seen.nbytes + 16 * result.distinct + found.memory)
+        result.memory = max(
+            result.memory, self.seen.nbytes + (8 + 8 * self.function.words) * result.distinct + found.memory
+        )
         candidates = np.flatnonzero(~self.seen.has(found.hashes))
-        _, earliest = np.unique(found.hashes[candidates], return_index=True)
-        new = np.sort(candidates[earliest])
+        new = candidates[first_ones(found.hashes[:, candidates])]
         wrong = np.concatenate([found.wrong, self.hands.take(new, result.distinct - next_first)])
         stop, enough = self.ends(found.parents[new], wrong)
         kept, count = new, found.count
@@ -351,8 +353,8 @@ class _Search:
             kept, count = new[found.parents[new] < stop], self.hands.counted(stop)
         elif enough is not None:
             kept, count = new[found.parents[new] <= enough], self.hands.counted(enough + 1)
-        self.seen.add(found.hashes[kept])
-        self.found.append(found.hashes[kept])
+        self.seen.add(found.hashes[:, kept])
+        self.found.append(found.hashes[:, kept])
         self.parents.append(first + found.parents[kept])
         result.generated += count
         result.distinct += len(kept)
@@ -380,7 +382,7 @@ class _Search:
         expanded, states = self.alone.expanded, self.alone.taken[-1]
         self.graph.states.add(states.rows[:kept])
         inside = np.flatnonzero(~expanded.outside[:count])
-        targets = self.seen.numbers(expanded.least[inside])
+        targets = self.seen.numbers(expanded.least[:, inside])
         self.graph.follows.add(first + expanded.generated.rows[inside], targets, end)
         if self.keep_edges:
             self.graph.actions += map(self.expander.groups.action, expanded.generated.places[inside].tolist())
@@ -404,18 +406,23 @@ class _Search:
         return self.literal.trace(self.fingerprints(number), self.fingerprint)
 
     def has(self, state: State) -> bool:
-        return bool(self.seen.has(np.array([self.fingerprint(state)], np.uint64))[0])
+        return bool(self.seen.has(self.expander.fingerprints(self.layout.encode([state])))[0])
 
     def fingerprint(self, state: State) -> int:
-        """Answer the fingerprint of a state, the least of those of its images."""
-        return int(self.expander.hashed(self.layout.encode([state])).min())
+        """Answer the fingerprint of a state, as one number."""
+        return _number(self.expander.fingerprints(self.layout.encode([state]))[:, 0])
 
     def fingerprints(self, number: int) -> list[int]:
         """Answer the fingerprints on the way from an initial state to a state."""
-        parents, found = np.concatenate(self.parents), np.concatenate(self.found)
+        parents, found = np.concatenate(self.parents), np.concatenate(self.found, axis=1)
         way = []
         while number >= 0:
-            way.append(int(found[number]))
+            way.append(_number(found[:, number]))
             number = int(parents[number])
         way.reverse()
         return way
+
+
+def _number(words: Hashes) -> int:
+    """Answer a fingerprint as one number."""
+    return int.from_bytes(words.astype("<u8").tobytes(), "little")

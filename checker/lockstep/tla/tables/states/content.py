@@ -3,12 +3,15 @@
 The fingerprint of a state is the sum of one random-looking number for each column, made of the column's place and the
 content of its value. So a step changes it by the difference of what it writes. Under SYMMETRY a state has such a sum
 for each permutation, that of its image, and the least of them stands for all its images: no image is ever built.
+
+A fingerprint has one word of 64 bits, or two, and fingerprints are arrays with a row for each word.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -19,12 +22,27 @@ from lockstep.tla.tables.states.layout import Layout, Path, Rows, ShapeChangedEr
 from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, forced
 
-__all__ = ["Fingerprints", "Hashes", "Views", "content"]
+__all__ = ["Fingerprints", "Function", "Hashes", "Views", "collision", "content", "first_ones", "least"]
 
-#: Fingerprints, or what they are the sum of.
+#: Fingerprints, a row for each of their words; or of each word those of each image, or what these are the sum of.
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 _FIRST = 8
+_MOST = np.uint64(2**64 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Which function makes fingerprints: there is one for each seed, and how many words of 64 bits they have, 1 or 2."""
+
+    seed: int = 0
+    words: int = 1
+
+    def of(self, place: bytes, value: bytes) -> list[int]:
+        """Answer the words of what stands at a place."""
+        key = self.seed.to_bytes(8, "little")
+        digest = hashlib.blake2b(place + value, digest_size=8 * self.words, key=key).digest()
+        return [int.from_bytes(digest[at : at + 8], "little") for at in range(0, 8 * self.words, 8)]
 
 
 def content(value: Value) -> bytes:
@@ -66,13 +84,13 @@ class Fingerprints:
         count: how many images a state has, itself among them.
     """
 
-    def __init__(self, layout: Layout, images: Sequence[Images], seed: int = 0) -> None:
-        """Prepare for the columns of a layout and the permutations but the identity; `seed` chooses the function.
+    def __init__(self, layout: Layout, images: Sequence[Images], function: Function) -> None:
+        """Prepare for the columns of a layout and the permutations but the identity.
 
         Raises:
             ShapeChangedError: if the image of a column is none.
         """
-        self._layout, self._images, self._seed = layout, images, seed
+        self._layout, self._images, self._function = layout, images, function
         self.count = 1 + len(images)
         paths = [_path_content(path) for path in layout.paths]
         known = {path: slot for slot, path in enumerate(paths)}
@@ -85,7 +103,7 @@ class Fingerprints:
                 if place not in known:  # its image is taken apart further, or is only a part of what is one
                     raise ShapeChangedError(to if place in within else path[:-1])
             self._places.append(places)
-        self._table: Hashes = np.zeros((self.count, 0), np.uint64)
+        self._table: Hashes = np.zeros((function.words * self.count, 0), np.uint64)
         self._start = np.zeros(layout.width, np.int64)
         self._room = np.zeros(layout.width, np.int64)
         self._filled = [0] * layout.width
@@ -108,7 +126,7 @@ class Fingerprints:
     def _move(self, slot: int, room: int) -> None:
         """Give a column more room, at the end of the table."""
         if self._end + room > self._table.shape[1]:
-            grown = np.zeros((self.count, 2 * (self._end + room)), np.uint64)
+            grown = np.zeros((len(self._table), 2 * (self._end + room)), np.uint64)
             grown[:, : self._end] = self._table[:, : self._end]
             self._table = grown
         first, filled = int(self._start[slot]), self._filled[slot]
@@ -119,14 +137,14 @@ class Fingerprints:
     def _hashes(self, slot: int, value: Value) -> list[int]:
         own = content(value)
         images = [own if (moved := each.of(value)) is value else content(moved) for each in self._images]
-        return [
-            _number(place[slot], image, self._seed) for place, image in zip(self._places, [own, *images], strict=True)
-        ]
+        pairs = zip(self._places, [own, *images], strict=True)
+        each = [self._function.of(place[slot], image) for place, image in pairs]
+        return [word for words in zip(*each, strict=True) for word in words]
 
     def of_rows(self, rows: Rows) -> Hashes:
-        """Answer the fingerprints of each image of states: a row for each image, a column for each state."""
+        """Answer the fingerprints of each image of states: of each word a row for each image, a column for each state."""
         self.known()
-        found = np.zeros((self.count, len(rows)), np.uint64)
+        found = np.zeros((len(self._table), len(rows)), np.uint64)
         for slot in range(self._layout.width):
             found += self._table[:, self._start[slot] + rows[:, slot]]
         return found
@@ -139,29 +157,53 @@ class Fingerprints:
 class Views:
     """The fingerprints of states under a VIEW: those of what it is in them."""
 
-    def __init__(self, seed: int) -> None:
-        """Begin with no value; `seed` chooses the function."""
-        self._seed = seed
+    def __init__(self, function: Function) -> None:
+        """Begin with no value."""
+        self._function = function
         self._numbers: dict[bytes, int] = {}
-        self._hashes: list[int] = []
+        self._hashes: list[list[int]] = []
 
     def number(self, value: Value) -> int:
         """Answer the number of a value of the VIEW."""
         found = content(value)
         if (known := self._numbers.get(found)) is None:
             known = self._numbers[found] = len(self._hashes)
-            self._hashes.append(_number(b"", found, self._seed))
+            self._hashes.append(self._function.of(b"", found))
         return known
 
     def hashes(self, numbers: Ints) -> Hashes:
         """Answer the fingerprints of values by their numbers; of none, where the number is negative, any."""
-        return np.array([*self._hashes, 0], np.uint64)[numbers]
+        return np.array([*self._hashes, [0] * self._function.words], np.uint64)[numbers].T
 
 
 def _path_content(path: Path) -> bytes:
     return content((path[0], *path[1:]))
 
 
-def _number(place: bytes, value: bytes, seed: int) -> int:
-    digest = hashlib.blake2b(place + value, digest_size=8, key=seed.to_bytes(8, "little")).digest()
-    return int.from_bytes(digest, "little")
+def least(hashes: Hashes, words: int) -> Hashes:
+    """Answer of each state the least of the fingerprints of its images."""
+    if words == 1:
+        smallest: Hashes = hashes.min(axis=0, keepdims=True)
+        return smallest
+    first, second = np.split(hashes, words)
+    found = first.min(axis=0)
+    return np.stack([found, np.where(first == found, second, _MOST).min(axis=0)])
+
+
+def first_ones(hashes: Hashes) -> Ints:
+    """Answer, in order, where each fingerprint stands for the first time."""
+    if len(hashes) == 1:
+        return np.sort(np.unique(hashes[0], return_index=True)[1])
+    order = np.lexsort(hashes[::-1])  # of those that are the same the first stays before the others
+    others = np.ones(len(order), np.bool_)
+    others[1:] = (np.diff(hashes[:, order]) != 0).any(axis=0)
+    return np.sort(order[others])
+
+
+def collision(distinct: int, generated: int, images: int, words: int) -> float:
+    """Answer about how probable it is that two states had one fingerprint, so that something was not seen.
+
+    It is what TLC calculates: every state that was generated and is not distinct might have been one. That the least of
+    several images counts makes it more probable, since small numbers are met more often.
+    """
+    return distinct * max(1, generated - distinct) / 2.0 ** (64 * words) * images**2 / (2 * images - 1)
