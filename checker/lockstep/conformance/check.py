@@ -396,8 +396,9 @@ class TraceCheck:
         node = self.reading.node(event)
         if not event.sent and self._outbox_stays(state, after, node):
             return True
+        before = self.outbox(state, node)  # asked first: what is remembered is the outbox of the state asked about last
         outbox = self.outbox(after, node)
-        added = outbox - self.outbox(state, node)
+        added = outbox - before
         details = self.reading.sent_details(event, line, outbox, added)
         if details:
             self._found("sent", "sent", line, event, details, "")
