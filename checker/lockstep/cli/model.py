@@ -87,6 +87,12 @@ if TYPE_CHECKING:
     "128 take twice the memory.",
 )
 @click.option(
+    "--confirm",
+    is_flag=True,
+    help="With --engine tables: explore again with another function of fingerprints, in several processes, and without "
+    "SYMMETRY if there is one; inconclusive unless all come to the same counts.",
+)
+@click.option(
     "--deadlock/--no-deadlock",
     default=None,
     help="With --spec: whether a deadlock is a violation. It is, unless the cfg says CHECK_DEADLOCK FALSE.",
@@ -107,6 +113,7 @@ def command(
     processes: int,
     fingerprint: int,
     fingerprint_bits: str,
+    confirm: bool,
     deadlock: bool | None,
     itf: Path | None,
     full: bool,
@@ -132,11 +139,13 @@ def command(
     from lockstep.systems.models import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
-    how = How(checkpoint, processes, fingerprint, int(fingerprint_bits))
+    how = How(checkpoint, processes, fingerprint, int(fingerprint_bits), confirm)
     if how != How() and (own is None or engine != "tables"):
         raise click.UsageError(f"{_OF_TABLES} go with --spec and --engine tables")
     if checkpoint is not None and processes > 1:
         raise click.UsageError("--checkpoint is of one process; leave out --processes")
+    if checkpoint is not None and confirm:
+        raise click.UsageError("--checkpoint keeps one search; leave out --confirm")
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
@@ -201,17 +210,22 @@ class Shown:
     itf: Path | None
 
 
-_OF_TABLES = "--checkpoint, --processes, --fingerprint and --fingerprint-bits"
+_OF_TABLES = "--checkpoint, --processes, --fingerprint, --fingerprint-bits and --confirm"
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How tables explore: the file that keeps the search, processes, the function of fingerprints and their bits."""
+    """How tables explore.
+
+    That is the file that keeps the search, how many processes, which function of fingerprints and how many bits these
+    have, and whether the count is to be confirmed.
+    """
 
     checkpoint: Path | None = None
     processes: int = 1
     fingerprint: int = 0
     fingerprint_bits: int = 64
+    confirm: bool = False
 
 
 @dataclass(frozen=True, slots=True)

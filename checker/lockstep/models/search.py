@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError, too_deep
 from lockstep.base.extras import extra
@@ -261,6 +261,7 @@ def explore_with_tables(
     processes: int = 1,
     fingerprint: int = 0,
     fingerprint_bits: int = 64,
+    confirm: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> SearchResult:
     """Explore a spec by tables of its compiled form; where that cannot be, state by state, and a note says so.
@@ -268,29 +269,38 @@ def explore_with_tables(
     Arguments: as of explore_compiled; `most_memory`, the bytes beyond which to give up, three quarters of what is free
     if None; `checkpoint`, a file that keeps the search; `processes`, how many expand states where no file is kept;
     `fingerprint`, which function makes fingerprints, and `fingerprint_bits`, how long they are, 64 or 128;
+    `confirm`, whether to explore several times until the count is confirmed, without which the verdict is inconclusive;
     `on_progress`, told more than the number of states.
-    Raises CompileError where the spec is outside the supported language, MissingExtraError without NumPy.
+    Raises CompileError where the spec is outside the supported language, MissingExtraError without NumPy, GaveUpError
+    where a count that is to be confirmed cannot be explored by tables.
     """
     with extra("tables"):
+        from lockstep.tla.tables.confirm import confirm as explore_until_confirmed
         from lockstep.tla.tables.search import explore_by_tables
         from lockstep.tla.tables.states.layout import UnsuitedError
     compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
     checked = deadlock and compiled.check_deadlock
 
     def search() -> tuple[Exploration | TableExploration, list[str]]:
+        options: dict[str, Any] = {
+            "check_deadlock": checked,
+            "max_states": max_states,
+            "on_progress": on_progress,
+            "most_memory": _most_of_what_is_free() if most_memory is None else most_memory,
+            "checkpoint": checkpoint,
+            "processes": processes,
+            "seed": fingerprint,
+            "bits": fingerprint_bits,
+        }
         try:
-            found = explore_by_tables(
-                compiled,
-                check_deadlock=checked,
-                max_states=max_states,
-                on_progress=on_progress,
-                most_memory=_most_of_what_is_free() if most_memory is None else most_memory,
-                checkpoint=checkpoint,
-                processes=processes,
-                seed=fingerprint,
-                bits=fingerprint_bits,
-            )
+            if confirm:
+                confirmed = explore_until_confirmed(compiled, **options)
+                told = [f"note: confirmed: {each}" for each in confirmed.said]
+                return confirmed.found, [*_of_tables(confirmed.found), *told]
+            found = explore_by_tables(compiled, **options)
         except UnsuitedError as error:
+            if confirm:
+                raise GaveUpError(f"no count can be confirmed that is not found by tables: {error}") from error
             note = f"note: explored state by state, not by tables: {error}"
             return explore(compiled, check_deadlock=checked, max_states=max_states), [note]
         return found, _of_tables(found)
@@ -360,6 +370,8 @@ def _explored(
 
 def _judged(compiled: Spec, found: Exploration | TableExploration) -> tuple[Verdict, str]:
     """Say what a search comes to, and why."""
+    if doubt := getattr(found, "doubt", ""):
+        return Verdict.INCONCLUSIVE, f"not confirmed: {doubt}"
     if (violation := found.violation) is not None:
         return Verdict.VIOLATED, of_violation(violation.kind, violation.name, violation.message)
     if not found.complete:

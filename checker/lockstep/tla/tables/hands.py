@@ -86,7 +86,8 @@ class Alone:
 
     Attributes:
         level: the states to expand.
-        expanded: what expanding some came to.
+        part: those that were expanded last.
+        expanded: what expanding them came to.
         taken: the new states, of each piece.
     """
 
@@ -96,7 +97,7 @@ class Alone:
         self.level: Level
         self.expanded: Expanded
         self.taken: list[Level] = []
-        self._part: Level
+        self.part: Level
         self._told: Ints = np.zeros(0, np.int64)
 
     def start(self, rows: Rows, where: Ints | None = None) -> None:
@@ -106,7 +107,7 @@ class Alone:
     def expand(self, begin: int, end: int) -> Found:
         """Expand the states at some places."""
         first, last = np.searchsorted(self.level.where, (begin, end))
-        part = self._part = self.level.part(int(first), int(last))
+        part = self.part = self.level.part(int(first), int(last))
         expanded = self.expanded = self._expander.expand(part)
         candidates = np.flatnonzero(~expanded.outside & ~self._seen.has(expanded.least))
         told = self._told = candidates[first_ones(expanded.least[:, candidates])]
@@ -129,13 +130,13 @@ class Alone:
 
     def take_at(self, new: Ints, where: Ints) -> Ints:
         """Take in those that are new, at these places of the next level."""
-        found, wrong = self._expander.take(self._part, self.expanded, self._told[new], where)
+        found, wrong = self._expander.take(self.part, self.expanded, self._told[new], where)
         self.taken.append(found)
-        return self._part.where[wrong]
+        return self.part.where[wrong]
 
     def counted(self, place: int) -> int:
         """Answer how many successors the states before a place have."""
-        return int(np.searchsorted(self._part.where[self.expanded.generated.rows], place))
+        return int(np.searchsorted(self.part.where[self.expanded.generated.rows], place))
 
     def turn(self) -> None:
         """Let the states that were taken in be the ones to expand."""

@@ -18,19 +18,32 @@ from lockstep.tla.tables.checkpoint import Checkpoint, Kept
 from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.hands import Alone, Crew, Hands
 from lockstep.tla.tables.literal import Literal
-from lockstep.tla.tables.states.content import Function, Hashes, collision, first_ones
+from lockstep.tla.tables.states.content import Function, Hashes, collision, first_ones, orbit_sizes
 from lockstep.tla.tables.states.graph import Graph
 from lockstep.tla.tables.states.layout import Layout, Path, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.states.seen import Seen
 from lockstep.tla.tables.trees import Ints
 
-__all__ = ["Progress", "TableExploration", "explore_by_tables", "unsuited"]
+__all__ = ["Orbits", "Progress", "TableExploration", "explore_by_tables", "unsuited"]
 
 _SAY_EVERY = 0.3
 #: An evaluation that is kept costs several times what it costs in a search state by state: it has to be seldom.
 _WORTH = 0.25
 #: At how many evaluations that is first asked; then at twice as many each time.
 _LOOK = 8_192
+
+
+@dataclass
+class Orbits:
+    """What the states found under SYMMETRY stand for: all their images.
+
+    Attributes:
+        levels: how many states each level has with them.
+        generated: how many states are generated with them.
+    """
+
+    levels: list[int]
+    generated: int
 
 
 @dataclass
@@ -51,6 +64,8 @@ class TableExploration:
         looked_up: how many answers were asked for.
         memory: the bytes of all arrays at the end, about.
         graph: states and steps, if they were asked for.
+        orbits: what the states stand for, if that was asked for.
+        doubt: why the counts are not to be believed, where another search came to others.
     """
 
     distinct: int = 0
@@ -66,6 +81,8 @@ class TableExploration:
     looked_up: int = 0
     memory: int = 0
     graph: Graph | None = None
+    orbits: Orbits | None = None
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +120,7 @@ def explore_by_tables(
     seed: int = 0,
     bits: int = 64,
     keep_edges: bool = False,
+    orbits: bool = False,
     most_memory: int | None = None,
     checkpoint: FilePath | None = None,
     checkpoint_seconds: float = 300.0,
@@ -118,11 +136,12 @@ def explore_by_tables(
         seed: chooses the function that makes fingerprints.
         bits: how many each of them has, 64 or 128.
         keep_edges: whether to keep the states and steps.
+        orbits: whether to count what the states stand for under SYMMETRY.
         most_memory: give up where the arrays would take more bytes.
         checkpoint: a file that the search is kept in now and then, and goes on from where it is there.
         checkpoint_seconds: how many seconds are to pass before it is written again.
         processes: how many processes expand states, each with tables of its own; one where states and steps or a
-            checkpoint have to be kept.
+            checkpoint have to be kept, or orbits counted.
 
     Returns:
         Counts and the violation, which the literal search has confirmed.
@@ -151,7 +170,8 @@ def explore_by_tables(
     whole: set[Path] = set() if kept is None else set(kept.whole)
     while True:
         search = _Search(spec, deadlock, max_states, on_progress, Function(seed, bits // 64), whole, keep_edges)
-        search.processes = 1 if file is not None or keep_edges or spec.temporal else processes
+        search.processes = 1 if file is not None or keep_edges or orbits or spec.temporal else processes
+        search.result.orbits = Orbits([], 0) if orbits else None
         search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
         try:
             return search.run(kept)
@@ -214,6 +234,8 @@ class _Search:
         while count:
             result.depth += 1
             before = result.distinct
+            if result.orbits is not None:
+                result.orbits.levels.append(0)
             goes_on = self.expand(count)
             count = result.distinct - before
             result.levels.append(count)
@@ -268,6 +290,9 @@ class _Search:
         found = self.expander.fingerprints(rows)
         self.seen.add(found)
         self.parents.append(np.full(len(rows), -1, np.int64))
+        if (orbits := self.result.orbits) is not None:
+            sizes = orbit_sizes(self.expander.hashed(rows), self.function.words)
+            orbits.levels, orbits.generated = [int(sizes.sum())], self.result.generated
         self.found.append(found)
         if self.seen.is_numbered:
             self.graph = Graph(layout)
@@ -358,6 +383,8 @@ class _Search:
         self.parents.append(first + found.parents[kept])
         result.generated += count
         result.distinct += len(kept)
+        if result.orbits is not None:
+            self.note_orbits(result.orbits, len(kept))
         if self.graph is not None:
             self.note_steps(first + begin, first + end, len(kept), count)
         if stop is not None:
@@ -386,6 +413,12 @@ class _Search:
         self.graph.follows.add(first + expanded.generated.rows[inside], targets, end)
         if self.keep_edges:
             self.graph.actions += map(self.expander.groups.action, expanded.generated.places[inside].tolist())
+
+    def note_orbits(self, orbits: Orbits, kept: int) -> None:
+        """Count the images of the states that were found, and of those that were generated."""
+        words, part, expanded = self.function.words, self.alone.part, self.alone.expanded
+        orbits.levels[-1] += int(orbit_sizes(self.alone.taken[-1].hashes[:, :kept], words).sum())
+        orbits.generated += int(orbit_sizes(part.hashes, words)[expanded.generated.rows].sum())
 
     def judge(self, number: int) -> None:
         """Let the literal search expand a state of which something is wrong, and take over what it finds.

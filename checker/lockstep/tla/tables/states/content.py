@@ -22,7 +22,7 @@ from lockstep.tla.tables.states.layout import Layout, Path, Rows, ShapeChangedEr
 from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, forced
 
-__all__ = ["Fingerprints", "Function", "Hashes", "Views", "collision", "content", "first_ones", "least"]
+__all__ = ["Fingerprints", "Function", "Hashes", "Views", "collision", "content", "first_ones", "least", "orbit_sizes"]
 
 #: Fingerprints, a row for each of their words; or of each word those of each image, or what these are the sum of.
 Hashes: TypeAlias = npt.NDArray[np.uint64]
@@ -188,6 +188,13 @@ def least(hashes: Hashes, words: int) -> Hashes:
     first, second = np.split(hashes, words)
     found = first.min(axis=0)
     return np.stack([found, np.where(first == found, second, _MOST).min(axis=0)])
+
+
+def orbit_sizes(hashes: Hashes, words: int) -> Ints:
+    """Answer of each state how many different images it has, given the fingerprints of all images."""
+    each = np.sort(hashes[: len(hashes) // words], axis=0)
+    sizes: Ints = 1 + (np.diff(each, axis=0) != 0).sum(axis=0)
+    return sizes
 
 
 def first_ones(hashes: Hashes) -> Ints:

@@ -1,0 +1,143 @@
+"""A count is confirmed by searches that share nothing but the spec; what makes one of them differ is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lockstep.base.errors import GaveUpError
+from lockstep.base.verdict import Verdict
+from lockstep.models.search import explore_with_tables
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.tables import hands
+from lockstep.tla.tables.confirm import confirm
+from lockstep.tla.tables.search import explore_by_tables
+from lockstep.tla.tables.states import content
+from lockstep_command import lockstep
+from places import SPECS
+
+POST = SPECS / "tables" / "Post.tla"
+
+LOPSIDED = """---- MODULE Lopsided ----
+EXTENDS Naturals, TLC
+CONSTANTS Station, Favourite
+VARIABLE count
+Init == count = [n \\in Station |-> 0]
+Next == \\E n \\in Station : count[n] < (IF n = Favourite THEN 3 ELSE 1) /\\ count' = [count EXCEPT ![n] = @ + 1]
+Symmetry == Permutations(Station)
+====
+"""
+
+
+def post(folder: Path, *lines: str, most: int = 1) -> tuple[Path, Path]:
+    """The post with three stations, and more lines of a cfg."""
+    cfg = folder / "Post.cfg"
+    constants = f"CONSTANT Station = {{a, b, c}} Most = {most}"
+    cfg.write_text("\n".join([constants, "INIT Init", "NEXT Next", "CHECK_DEADLOCK FALSE", *lines, ""]))
+    return POST, cfg
+
+
+def lopsided(folder: Path) -> tuple[Path, Path]:
+    """A spec that has a SYMMETRY and is not symmetric."""
+    module, cfg = folder / "Lopsided.tla", folder / "Lopsided.cfg"
+    module.write_text(LOPSIDED)
+    constants = "CONSTANT Station = {a, b, c} Favourite = a"
+    cfg.write_text(f"{constants} INIT Init NEXT Next CHECK_DEADLOCK FALSE SYMMETRY Symmetry\n")
+    return module, cfg
+
+
+def loaded(files: tuple[Path, Path], folder: Path) -> Spec:
+    return load_spec(*files, cache_dir=folder)
+
+
+def test_functions_processes_and_orbits_confirm_a_count(tmp_path: Path) -> None:
+    found = confirm(loaded(post(tmp_path, "SYMMETRY Symmetry"), tmp_path))
+    whole = explore_by_tables(loaded(post(tmp_path), tmp_path))
+    assert found.found.doubt == ""
+    assert found.found.distinct < whole.distinct
+    counts = (
+        f"the orbits have {whole.distinct:,} states and {whole.generated:,} successors, as a search without SYMMETRY"
+    )
+    assert found.said == (
+        "function 0 of fingerprints in 1 process, and function 1 in 2, come to the same",
+        counts,
+    )
+    assert found.found.orbits is not None
+    assert found.found.orbits.levels == whole.levels
+
+
+def test_orbits_are_counted_under_constraints_too(tmp_path: Path) -> None:
+    lines = "CONSTRAINT Few", "ACTION_CONSTRAINT Slow"
+    found = confirm(loaded(post(tmp_path, "SYMMETRY Symmetry", *lines), tmp_path), bits=128)
+    assert (found.found.doubt, len(found.said)) == ("", 2)
+
+
+def test_too_many_states_without_symmetry_are_not_explored_and_that_is_told(tmp_path: Path) -> None:
+    found = confirm(loaded(post(tmp_path, "SYMMETRY Symmetry"), tmp_path), affordable=10)
+    assert (found.found.doubt, found.said[1].split(", ")[-1]) == (
+        "",
+        "which are too many to be explored without SYMMETRY",
+    )
+
+
+def test_a_violation_is_confirmed(tmp_path: Path) -> None:
+    found = confirm(loaded(post(tmp_path, "INVARIANT NoneIsFull", most=2), tmp_path), processes=3)
+    assert found.found.violation is not None
+    assert found.said == ("function 0 of fingerprints in 1 process, and function 1 in 3, come to the same",)
+
+
+def test_fingerprints_that_collide_confirm_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = content.Function.of
+    monkeypatch.setattr(content.Function, "of", lambda self, *told: [word & 0xFF for word in right(self, *told)])
+    found = confirm(loaded(post(tmp_path), tmp_path))
+    assert found.said == ()
+    assert "function 1 in 2: distinct: " in found.found.doubt
+
+
+def test_processes_that_lose_states_confirm_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = hands.Crew.take
+    monkeypatch.setattr(hands.Crew, "take", lambda self, new, first: right(self, new[: max(1, len(new) - 1)], first))
+    assert "in 2: distinct: 537 and " in confirm(loaded(post(tmp_path), tmp_path)).found.doubt
+
+
+def test_a_spec_that_is_not_symmetric_is_not_confirmed_under_symmetry(tmp_path: Path) -> None:
+    found = confirm(loaded(lopsided(tmp_path), tmp_path))
+    assert found.found.doubt == "orbits, and no SYMMETRY: distinct: 32 and 16"
+
+
+def test_the_command_confirms_or_is_inconclusive(tmp_path: Path) -> None:
+    spec, cfg = post(tmp_path, "SYMMETRY Symmetry")
+    words = ("model", "--engine", "tables", "--confirm")
+    done = lockstep(*words, "--fingerprint", "7", "--spec", spec, "--cfg", cfg, cwd=tmp_path)
+    assert (done.returncode, done.stdout.count("note: confirmed: ")) == (0, 2)
+    assert "function 7 of fingerprints in 1 process, and function 8 in 2" in done.stdout
+    done = lockstep(*words, "--spec", lopsided(tmp_path)[0], cwd=tmp_path)
+    assert (done.returncode, "not confirmed: orbits, and no SYMMETRY" in done.stdout) == (3, True)
+    refused = lockstep("model", "ordered", "--confirm", cwd=tmp_path)
+    assert (refused.returncode, "go with --spec and --engine tables" in refused.stderr) == (2, True)
+
+
+def test_what_tables_cannot_explore_is_not_confirmed(tmp_path: Path) -> None:
+    module, cfg = tmp_path / "Prints.tla", tmp_path / "Prints.cfg"
+    module.write_text(
+        "---- MODULE Prints ----\nEXTENDS Naturals, TLC\nVARIABLE x\nInit == x = 0\n"
+        "Next == x < 3 /\\ Print(x, TRUE) /\\ x' = x + 1\n====\n"
+    )
+    cfg.write_text("INIT Init NEXT Next\n")
+    with pytest.raises(GaveUpError, match="no count can be confirmed that is not found by tables: Print"):
+        explore_with_tables(module, cfg, confirm=True)
+
+
+def test_a_search_that_gives_up_is_not_confirmed(tmp_path: Path) -> None:
+    files = post(tmp_path)
+    found = explore_with_tables(*files, deadlock=False, most_memory=1, confirm=True)
+    assert (found.verdict, found.reason.startswith("given up")) == (Verdict.INCONCLUSIVE, True)
+
+
+def test_an_orbit_has_as_many_states_as_there_are_different_images() -> None:
+    hashes = np.array([[1, 4, 9], [2, 4, 9], [3, 5, 9], [0, 0, 0], [0, 0, 1], [0, 0, 2]], np.uint64)
+    assert content.orbit_sizes(hashes, 2).tolist() == [3, 2, 1]
+    assert content.orbit_sizes(hashes[:1], 1).tolist() == [1, 1, 1]
