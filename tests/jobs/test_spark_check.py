@@ -26,10 +26,11 @@ from lockstep.pipeline.run import run_all
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.work.traces import TraceLines
 from lockstep.systems.specs import Switches, spec_key, trace_spec
 from lockstep.systems.traces import import_trace, write_cluster
 from lockstep.tla.spec import CompileError, Spec
-from lockstep.trace.format import Header, read_trace
+from lockstep.trace.format import Header, TraceError, read_trace
 
 REPAIRED = VARIANTS["repaired"]
 FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
@@ -185,6 +186,26 @@ def test_a_spec_that_cannot_be_compiled_is_the_verdict_of_the_traces_that_need_i
     assert found[0].reason == "CompileError: outside the language"
 
 
+def test_a_spec_that_the_header_makes_impossible_is_told_of_each_trace_by_its_own_name(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    traces = [write_cluster(tmp_path, "ordered", seed, 20) for seed in (1, 2)]
+
+    def refusing(header: Header, source: str, switches: Switches | None = None) -> Spec:
+        raise TraceError(source, 1, "field `constants`: ASSUME Quorums is false")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("lockstep.jobs.spark.check.trace_spec", refusing)
+        patched.setattr("lockstep.pipeline.specs.trace_spec", refusing)
+        found = check_with_spark(spark, traces)
+        headers = {str(each): each.read_bytes().splitlines(keepends=True)[0] for each in traces}
+        judge = Variant().court(spark).judge(headers.items())
+    expected = [(Verdict.MALFORMED, f"{each}:1: field `constants`: ASSUME Quorums is false") for each in traces]
+    assert [(each.verdict, each.reason) for each in found] == expected
+    shipped = [judge(TraceLines(name, name, iter([(0, line, name)])))[0] for name, line in headers.items()]
+    assert [(each.verdict, each.reason) for each in shipped] == expected
+
+
 def test_a_trace_that_cannot_be_read_leaves_the_others_their_verdicts(spark: SparkSession, tmp_path: Path) -> None:
     good = write_cluster(tmp_path, "ordered", 4, 50)
     missing, folder = tmp_path / "missing.ndjson", tmp_path / "folder.ndjson"
@@ -222,9 +243,15 @@ def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
     monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", killed_by_the_second)
     found = check_with_spark(spark, traces)
     assert [each.verdict for each in found] == [Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.HOLDS]
-    assert found[1].reason == "the Spark worker died"
+    assert found[1].reason == "the Spark worker died of this trace"
     assert worst([each.verdict for each in found]).exit_code == 3
     assert capfd.readouterr() == ("", "")
+    header = read_trace(traces[0]).header
+    texts = {spec_key(header, str(traces[0])): trace_spec(header, str(traces[0])).source}
+    of_one_part = _check_part(spark, traces, texts, {})
+    assert [replace(of_one_part[each.source], seconds=0.0) for each in found] == [
+        replace(each, seconds=0.0) for each in found
+    ]
 
 
 def test_what_a_worker_raises_is_told_in_a_line(

@@ -125,7 +125,7 @@ class HeaderJudge:
 
         def spec_of(key: Key) -> Spec:
             asked.append(key)
-            return self.shipped.spec(key)
+            return self.shipped.spec(key, lines.trace)
 
         found = check_lines(lines, lines.trace, spec_of, self.shipped.switches)
         return found, self.shipped.hash(asked[0]) if asked else ""

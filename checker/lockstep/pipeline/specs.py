@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import Spec
+from lockstep.trace.format import TraceError
 
 Key = tuple[object, ...]
 
@@ -38,10 +39,10 @@ class Shipped:
     texts: Mapping[str, Any]
     failed: Mapping[Key, Exception]
 
-    def spec(self, key: Key) -> Spec:
-        """Return a spec, in a task; raises what compiling it raised."""
+    def spec(self, key: Key, trace: str) -> Spec:
+        """Return a spec for a trace, in a task; raises what compiling it raised."""
         if (error := self.failed.get(key)) is not None:
-            raise error
+            raise error.of(trace) if isinstance(error, TraceError) else error
         digest = self.hashes[key]
         if digest not in _MADE:
             while len(_MADE) >= _KEPT:

@@ -41,6 +41,10 @@ class TraceError(BadInputError):
         super().__init__(f"{source}:{line}: {problem}")
         self.source, self.line, self.problem = source, line, problem
 
+    def of(self, source: str) -> TraceError:
+        """Return the same problem of another trace, which has it in the same line."""
+        return TraceError(source, self.line, self.problem)
+
 
 class UnreadableError(BadInputError):
     """A file cannot be opened or read; the message names it."""

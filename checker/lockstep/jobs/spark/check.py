@@ -17,7 +17,7 @@ from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceVerdict, check_trace, failure
 from lockstep.jobs.spark.corpus import write_corpus
-from lockstep.jobs.spark.session import DEATHS, death
+from lockstep.jobs.spark.session import DEATHS, death, worker_died
 from lockstep.systems.opening import open_trace, opened
 from lockstep.systems.specs import Switches, spec_key, system_of, trace_spec
 from lockstep.tla.spec import Spec
@@ -62,9 +62,9 @@ def verdicts_with_spark(
     """Check traces on a Spark cluster, and yield each verdict as soon as it and those before it are there.
 
     The specs are compiled here and shipped as source, so that a worker needs no Java of its own and no spec
-    files. The traces are cut into parts, each a Spark job of its own: a worker that dies takes the verdicts of its
-    part alone, which are inconclusive then. A trace that cannot be read, or whose spec cannot be compiled, has its
-    verdict without Spark; one that comes back without a verdict is inconclusive.
+    files. The traces are cut into parts, each a Spark job of its own. A part of which a worker dies is checked again
+    by halves, so that only the trace that it dies of is inconclusive. A trace that cannot be read, or whose spec
+    cannot be compiled, has its verdict without Spark; one that comes back without a verdict is inconclusive.
     """
     switches = switches or {}
     sources: Sources = {}
@@ -117,7 +117,12 @@ def _check_part(spark: SparkSession, traces: Sequence[Path], texts: Texts, switc
         others = _check_part(spark, rest, texts, switches) if rest else {}
         return others | {error.source: failure(error, error.source)}
     except DEATHS as error:
-        reason = death(error)
+        died = worker_died(error)
+        if died and len(traces) > 1:  # of which of them is found by halves
+            half = len(traces) // 2
+            parts = (traces[:half], traces[half:])
+            return {name: found for part in parts for name, found in _check_part(spark, part, texts, switches).items()}
+        reason = f"{death(error)} of this trace" if died else death(error)
         return {str(trace): TraceVerdict(str(trace), Verdict.INCONCLUSIVE, reason) for trace in traces}
     return {row["trace"]: verdict_of(row.asDict()) for row in rows}
 
@@ -137,6 +142,8 @@ def _before_spark(trace: Path, switches: Switches, sources: Sources) -> TraceVer
     if key not in sources:
         sources[key] = _compiled(header, source, switches)
     compiled = sources[key]
+    if isinstance(compiled, TraceError):  # of the first trace that needs this spec
+        return failure(compiled.of(source), source)
     return failure(compiled, source) if isinstance(compiled, Exception) else None
 
 

@@ -158,7 +158,7 @@ class _Minimiser:
         deadline = Deadline(self.seconds)
         try:
             trace = opened(lines, of.trace)
-            spec = shipped.spec(spec_key(trace.header, of.trace, shipped.switches))
+            spec = shipped.spec(spec_key(trace.header, of.trace, shipped.switches), of.trace)
             system = system_of(trace.header, of.trace)
             found = minimise(trace, spec, system, only=of.only, action=of.action, deadline=deadline)
         except (BadInputError, GaveUpError) as error:

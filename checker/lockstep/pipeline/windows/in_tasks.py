@@ -80,7 +80,7 @@ def pass_over(shipped: Shipped, every: int) -> Callable[[_Batches], Iterator[pa.
 def _states(trace: str, lines: Iterator[bytes], shipped: Shipped, every: int) -> Iterator[tuple[int, bytes, str]]:
     try:
         header = opened([next(lines, b"")], trace).header
-        spec = shipped.spec(spec_key(header, trace, shipped.switches))
+        spec = shipped.spec(spec_key(header, trace, shipped.switches), trace)
         if spec.has_registers:  # what TLCGet says depends on all that was evaluated before
             return
         interface = system_of(header, trace).interface(spec)
@@ -155,7 +155,7 @@ def _checked(trace: str, part: int, cut: Cut, rows: Iterator[tuple[int, bytes]],
     begin, end = cut.begin(part), cut.end(part)
     try:
         whole = opened([cut.header], trace)
-        spec = shipped.spec(spec_key(whole.header, trace, shipped.switches))
+        spec = shipped.spec(spec_key(whole.header, trace, shipped.switches), trace)
         interface = system_of(whole.header, trace).interface(spec)
         first = next(rows)
         if first[0] != begin:
