@@ -23,6 +23,7 @@ from lockstep.pipeline.watch.table import Store
 from lockstep.pipeline.watch.told import Told
 from lockstep.systems.judge import check
 from lockstep.systems.traces import import_trace, write_cluster
+from poison import poisoned
 from processes import wait_until
 
 pytestmark = pytest.mark.nightly
@@ -64,12 +65,14 @@ class Running:
 
     all: ClassVar[list[Running]] = []
 
-    def __init__(self, folder: Path, *options: str | Path) -> None:
+    def __init__(self, folder: Path, *options: str | Path, environment: dict[str, str] | None = None) -> None:
         self.folder = folder
         self.out, self.err = folder.parent / f"{folder.name}.out", folder.parent / f"{folder.name}.err"
         words = [sys.executable, "-m", "lockstep", "watch", *map(str, options), str(folder)]
         with self.out.open("ab") as out, self.err.open("ab") as err:
-            self.process = subprocess.Popen(words, stdout=out, stderr=err, start_new_session=True, preexec_fn=_hear)
+            self.process = subprocess.Popen(
+                words, stdout=out, stderr=err, env=environment, start_new_session=True, preexec_fn=_hear
+            )
         Running.all.append(self)
 
     @property
@@ -228,6 +231,34 @@ def test_ctrl_c_ends_a_watch_with_a_summary_and_leaves_no_process(whole: Path, t
 def _group(pid: int) -> list[str]:
     found = subprocess.run(["ps", "-o", "pid=", "-g", str(pid)], capture_output=True, text=True, check=False)
     return found.stdout.split()
+
+
+def test_traces_that_workers_die_of_are_inconclusive_and_the_others_are_told_once_and_go_on(tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    whole = {each: write_cluster(tmp_path, "ordered", each, 40).read_bytes() for each in range(1, 4)}
+    for name in ("exits", "crashes", "is_killed", "hangs"):
+        (folder / f"{name}.trace.ndjson").write_bytes(whole[1])
+    for number, data in whole.items():
+        (folder / f"good-{number}.trace.ndjson").write_bytes(data if number > 1 else data[:-70])
+    watch = Running(folder, "--timeout", "30", environment=poisoned(tmp_path / "site"))
+    watch.until(lambda: len(rows(folder)) == 6)
+    (folder / "good-1.trace.ndjson").write_bytes(whole[1])
+    watch.until(lambda: len(rows(folder)) == 7)
+    os.killpg(watch.process.pid, signal.SIGINT)
+    assert watch.end() == 130
+    again = Running(folder, "--once", environment=poisoned(tmp_path / "site"))
+    assert again.end() == 3
+    died = "the check of lines 1 to 42 died, as often as it was tried"
+    assert {row.trace.partition(".")[0]: (row.verdict, row.reason) for row in rows(folder)} == {
+        "exits": ("inconclusive", f"{died} (exit code 7)"),
+        "crashes": ("inconclusive", f"{died} (SIGSEGV)"),
+        "is_killed": ("inconclusive", f"{died} (SIGKILL)"),
+        "hangs": ("inconclusive", "the check of lines 1 to 42 did not end within 30 s"),
+        **{f"good-{each}": ("holds", "a behaviour of the spec; every property holds") for each in whole},
+    }
+    assert len(rows(folder)) == 7
+    assert again.err.read_text(encoding="utf-8").endswith("watch: 3 holds, 4 inconclusive\n")
 
 
 def test_two_watches_do_not_share_a_store_and_another_folder_or_switch_is_refused(whole: Path, tmp_path: Path) -> None:

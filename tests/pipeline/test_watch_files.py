@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from growing_files import NAME, Reader, Writer, event, header
+from lockstep.pipeline.watch import files
 from lockstep.pipeline.watch.files import seen_files
 from lockstep.pipeline.watch.offset import Offset
 from lockstep.pipeline.watch.plan import PIECE_BYTES
@@ -36,6 +38,48 @@ def test_only_complete_lines_are_read_and_each_once(tmp_path: Path) -> None:
     assert not reader.step()
     assert reader.lines == {NAME: [header(), event(0), event(1)]}
     assert reader.planner.torn == []
+
+
+def test_a_look_at_many_files_opens_those_alone_that_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def noting(path: Path, packed: bool, *rest: int) -> Any:
+        opened.append(path.name)
+        return files.bytes_between(path, packed, *rest) if rest[1:] else files.chunks(path, packed, *rest)
+
+    names = [f"{number}.trace.ndjson" for number in range(40)]
+    for number, name in enumerate(names):
+        append(tmp_path / name, header(), event(0), event(1)[: 9 * (number % 2)])
+    append(tmp_path / "empty.trace.ndjson")
+    append(tmp_path / "torn.trace.ndjson", header()[:30])
+    reader = Reader(tmp_path)
+    reader.all()
+    for number, name in list(enumerate(names))[10:]:  # before copytruncate truncates them
+        (tmp_path / f"{name}.1").write_bytes((tmp_path / name).read_bytes()[: -9 if number % 2 else None])
+    reader.all()
+    monkeypatch.setattr("lockstep.pipeline.watch.plan.bytes_between", noting)
+    monkeypatch.setattr("lockstep.pipeline.watch.plan.chunks", noting)
+    torn = len(reader.planner.torn)
+    assert not reader.step()
+    assert opened == []
+    assert len(reader.planner.torn) == torn == 22
+    append(tmp_path / names[3], event(1)[9:], event(2)[:5])
+    append(tmp_path / names[4], event(1))
+    append(tmp_path / names[5], event(1)[9:12])
+    append(tmp_path / "torn.trace.ndjson", header()[30:])
+    assert reader.step()
+    changed = {*names[3:6], "torn.trace.ndjson"}
+    assert set(opened) == changed
+    opened.clear()
+    assert not reader.step()
+    assert set(opened) <= changed  # whether each is still the file that it was
+    opened.clear()
+    assert not reader.step()
+    assert opened == []
+    assert reader.lines[names[3]] == [header(), event(0), event(1)]
+    assert reader.lines["torn.trace.ndjson"] == [header()]
 
 
 @pytest.mark.parametrize("seed", [0, 10, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(11, 200))])

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
+from lockstep.pipeline.watch import specs as watch_specs
 from lockstep.pipeline.watch.specs import Specs
 from lockstep.pipeline.watch.under_way import Limits, Row, UnderWay
 from lockstep.systems.judge import check
 from lockstep.systems.traces import import_trace, write_cluster
+from lockstep.tla.spec import Spec
 from watched_traces import Watched
 
 FIGURE_8 = traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson"
@@ -282,6 +286,33 @@ def replace_seconds(way: UnderWay) -> bytes:
 def test_what_another_version_kept_is_refused() -> None:
     with pytest.raises(ValueError, match="the checkpoint has a trace 'lockstep-under-way/0'"):
         UnderWay.of(UnderWay(format="lockstep-under-way/0").kept())
+
+
+def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def noting(name: str) -> None:
+        whole = getattr(watch_specs, name)
+
+        def noted(*arguments: Any, **named: Any) -> Any:
+            calls[name] += 1
+            return whole(*arguments, **named)
+
+        monkeypatch.setattr(watch_specs, name, noted)
+
+    for name in ("spec_hash", "trace_spec"):
+        noting(name)
+    monkeypatch.setattr("lockstep.systems.judge.spec_hash", None)
+    from_source = Spec.from_source
+    monkeypatch.setattr(Spec, "from_source", lambda text: calls.update(["from_source"]) or from_source(text))
+    for seed in (1, 2, 3):
+        path = write_cluster(tmp_path, "ordered", seed, 20)
+        watched = Watched(path, tmp_path)
+        watched.take(lines_of(path))
+        assert [row.verdict for row in watched.told] == ["holds"]
+    assert calls == {"spec_hash": 1, "trace_spec": 1, "from_source": 1}
 
 
 def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(

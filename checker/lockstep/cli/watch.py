@@ -65,6 +65,14 @@ def _refuse(_: click.Context, __: click.Parameter, given: Path | None) -> None:
     help="How long to wait for an event that is missing, or for a file that is gone; then the trace is inconclusive.",
 )
 @click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the check of a trace's new lines may take, at most 2 MiB; then the trace is inconclusive.",
+)
+@click.option(
     "--every",
     type=click.FloatRange(min=0.1),
     default=1.0,
@@ -91,6 +99,7 @@ def command(
     exit_on: str | None,
     webhook: str | None,
     patience: float,
+    timeout: float,
     every: float,
     form: str,
     master: str | None,
@@ -131,7 +140,7 @@ def command(
     options = Options(
         folder=folder,
         switches=switches_of(words),
-        limits=Limits(patience),
+        limits=Limits(patience, seconds=timeout),
         every=every,
         idle_seconds=0.0 if once else until_idle,
         ends_on_violation=exit_on is not None,

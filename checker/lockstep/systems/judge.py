@@ -124,9 +124,14 @@ def _exported(
     return found
 
 
-def notes_on(header: Header, system: System, source: str) -> Iterator[str]:
-    """Yield a note where a trace was written with another version of its system's spec than it is checked against."""
-    here = spec_hash(system) if header.spec_hash else ""
+def notes_on(
+    header: Header, system: System, source: str, hash_of: Callable[[System], str] = spec_hash
+) -> Iterator[str]:
+    """Yield a note where a trace was written with another version of its system's spec than it is checked against.
+
+    Arguments: `hash_of` returns the SHA-256 of a system's modules.
+    """
+    here = hash_of(system) if header.spec_hash else ""
     if header.spec_hash and header.spec_hash != here:
         told = f"written with the spec {header.spec_hash[:12]}, checked against {here[:12]}"
         yield f"{source}:1: {OTHER_SPEC} note: {told}"

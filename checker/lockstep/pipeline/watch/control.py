@@ -38,6 +38,7 @@ class Control:
     def __init__(self, folder: Path) -> None:
         """Take a folder that is there."""
         self._source, self._waiting = folder / "source.json", folder / "waiting.json"
+        self._read: tuple[tuple[int, int], Told] | None = None
 
     def tell_source(self, before: Offset, after: Offset, planner: Planner) -> None:
         """Tell what the source saw: the offset of the last finished batch, and that of the next, or the same."""
@@ -54,11 +55,15 @@ class Control:
             file.write(msgspec.json.encode(told))
 
     def source(self) -> Told | None:
-        """Return what the source told last, None before it told anything."""
+        """Return what the source told last, the same object until it tells more; None before it told anything."""
         try:
-            return msgspec.json.decode(self._source.read_bytes(), type=Told)
+            about = self._source.stat()
+            version = about.st_ino, about.st_mtime_ns
+            if self._read is None or self._read[0] != version:
+                self._read = version, msgspec.json.decode(self._source.read_bytes(), type=Told)
         except FileNotFoundError:
             return None
+        return self._read[1]
 
     def set_waiting(self, due: dict[str, float]) -> None:
         """Tell the source which traces wait for events, and until when, in seconds since 1970."""

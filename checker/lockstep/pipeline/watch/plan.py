@@ -59,6 +59,7 @@ class Planner:
     _since: dict[tuple[str, str], float] = field(default_factory=dict)
     _heads: dict[tuple[int, int, int, int, int], int | None] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
+    _ends: dict[str, tuple[tuple[int, ...], bytes]] = field(default_factory=dict)
 
     def next(self, start: Offset, due: Sequence[str] = ()) -> Offset:
         """Return the offset after the next batch, or `start` itself where there is nothing to do.
@@ -82,7 +83,11 @@ class Planner:
         there, absent = self._found_again(after, {(each.dev, each.ino): each for each in seen})
         taken = {(each.dev, each.ino) for each in there.values()}
         fresh = [each for each in seen if (each.dev, each.ino) not in taken]
-        fresh = [each for each in fresh if not self._is_copy(each, after, there, absent)]
+        if fresh:
+            by_series: dict[str, list[str]] = {}
+            for name, file in after.files.items():
+                by_series.setdefault(file.series, []).append(name)
+            fresh = [each for each in fresh if not self._is_copy(each, after, by_series, there, absent)]
         absent = {name: why for name, why in absent.items() if not self._is_given_up(after, name, why, fresh)}
         # Of a series with a file that may still be found nothing is read: its lines might come before.
         unsure = {
@@ -157,14 +162,21 @@ class Planner:
             return None
         return crc if length == size else None
 
-    def _is_copy(self, found: Seen, after: Offset, there: dict[str, Seen], absent: dict[str, str]) -> bool:
+    def _is_copy(
+        self,
+        found: Seen,
+        after: Offset,
+        by_series: Mapping[str, Sequence[str]],
+        there: dict[str, Seen],
+        absent: dict[str, str],
+    ) -> bool:
         """Tell whether a file is, or may become, a copy of one that is known; where that is gone it takes its place."""
         if not found.is_rotated:
             return False
         alike = [
             name
-            for name, file in after.files.items()
-            if file.series == found.series and file.bytes and self._head(found, file.head_bytes) == file.head
+            for name in by_series.get(found.series, ())
+            if (file := after.files[name]).bytes and self._head(found, file.head_bytes) == file.head
         ]
         for name in sorted(alike, key=lambda name: -after.files[name].bytes):
             file = after.files[name]
@@ -194,6 +206,7 @@ class Planner:
         """Forget a file, and tell its trace of it unless it was an older part that had been read to its end."""
         is_read = self._is_old_and_read(after, name)
         file = after.files.pop(name)
+        self._ends.pop(name, None)
         if file.trace and not file.done and not is_read:
             after.said.append(Said(file.trace, "lost", f"{self._named(file.path)}: the file {why}"))
 
@@ -235,7 +248,7 @@ class Planner:
         file = after.files[name]
         series = after.series.setdefault(file.series, Series())
         try:
-            data = self._complete(file, found, most)
+            data = self._complete(name, file, found, most)
         except OSError as error:
             return self._unreadable(after, name, error)
         end = data.rfind(b"\n") + 1
@@ -253,6 +266,7 @@ class Planner:
             return False
         file.done = file.packed and end == len(data)
         if end < len(data):
+            self._keep_end(name, file, found, data[end:])
             self._note_torn(after, file, found, data[end:])
             return self._torn_is_over(after, name, found)
         return True
@@ -281,13 +295,25 @@ class Planner:
             file.head, file.head_bytes = crc_of(more, file.head), begin + len(more)
         file.bytes, file.crc, series.lines = end, crc, series.lines + data.count(b"\n")
 
-    def _complete(self, file: File, found: Seen, most: int) -> bytes:
-        """Return the bytes that are new, as many as `most`, but a line at least if there is one."""
+    def _complete(self, name: str, file: File, found: Seen, most: int) -> bytes:
+        """Return the bytes that are new, as many as `most`, but a line at least if there is one.
+
+        Of a file that has not changed since it had no complete line more, the begin of them is enough.
+        """
+        if (kept := self._ends.get(name)) is not None and kept[0] == _version(file, found):
+            return kept[1]
         path = self.folder / found.path
         data = bytes_between(path, file.packed, file.bytes, file.bytes + most)
-        if len(data) == most and b"\n" not in data:
-            data = bytes_between(path, file.packed, file.bytes, file.bytes + MAX_LINE_BYTES + 1)
+        if b"\n" not in data:
+            if len(data) == most:
+                data = bytes_between(path, file.packed, file.bytes, file.bytes + MAX_LINE_BYTES + 1)
+            else:
+                self._keep_end(name, file, found, data)
         return data
+
+    def _keep_end(self, name: str, file: File, found: Seen, end: bytes) -> None:
+        """Keep the begin of what a file has behind its last complete line, so that it is read again if it changes."""
+        self._ends[name] = _version(file, found), end[: len(_HEADER_BEGINS)]
 
     def _begin(self, after: Offset, file: File, series: Series, line: bytes) -> None:
         """Decide which trace a file's first line is of: a header begins another one."""
@@ -340,6 +366,11 @@ class Planner:
         after.said.append(
             Said(file.trace, "fault", str(TraceError(self._named(file.trace), series.lines + 1, problem)))
         )
+
+
+def _version(file: File, found: Seen) -> tuple[int, ...]:
+    """Return what is another if there is more to read of a file, or other bytes."""
+    return found.dev, found.ino, found.size, found.changed, file.bytes
 
 
 def _is_header(line: bytes) -> bool:

@@ -183,9 +183,11 @@ class Watch:
             return True
         if told is None:
             return False
-        counts = Counter(map(str, list(self.verdicts.values())))
-        found = "".join(f", {count:,} {word}" for word, count in sorted(counts.items()))
-        self.say(f"{told.traces:,} traces in {told.files:,} files, {told.bytes:,} bytes read{found}")
+        if told is not self._said:  # the source looks far less often than this
+            self._said = told
+            counts = Counter(map(str, list(self.verdicts.values())))
+            found = "".join(f", {count:,} {word}" for word, count in sorted(counts.items()))
+            self.say(f"{told.traces:,} traces in {told.files:,} files, {told.bytes:,} bytes read{found}")
         idle = self.options.idle_seconds
         if not told.idle or told.number != self._number:
             self._number, self._idle_since = told.number, time.monotonic()
@@ -196,6 +198,7 @@ class Watch:
         return self.options.folder / re.sub(r"#\d+$", "", trace)
 
     _number: int = -1
+    _said: object = None
     _idle_since: float = 0.0
 
     # ---- The end ----

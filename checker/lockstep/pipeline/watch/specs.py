@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.check import TraceVerdict, failure
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import Switches, spec_hash, spec_key, system_of, trace_spec
+from lockstep.systems.system import System
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Header, TraceError
 
@@ -41,13 +43,21 @@ class Specs:
         """Take a store; its folder of specs is made when the first is compiled."""
         self._folder, self.switches = store / "specs", switches
         self._met: dict[str, Spec] = {}
+        self._hashes: dict[str, str] = {}
+        self._known: set[str] = set()
         self._digests: dict[str, str] = {}
 
     def hash_of(self, header: Header, source: str) -> str:
         """Return the hash of what decides the spec of a trace; raises TraceError where its header is refused."""
         system = system_of(header, source)
-        key = (spec_key(header, source, self.switches), spec_hash(system))
+        key = (spec_key(header, source, self.switches), self.hash_of_modules(system))
         return hashlib.sha256(repr(key).encode()).hexdigest()
+
+    def hash_of_modules(self, system: System) -> str:
+        """Return the SHA-256 of a system's modules, which are read once."""
+        if system.spec not in self._hashes:
+            self._hashes[system.spec] = spec_hash(system)
+        return self._hashes[system.spec]
 
     def compile(self, line: bytes, source: str) -> None:
         """Compile the spec that the trace with this first line needs, if it is not there; what fails is kept too."""
@@ -56,11 +66,16 @@ class Specs:
             name = self.hash_of(header, source)
         except Exception:  # Whoever checks the trace meets it again, and tells of it.
             return
+        if name in self._known:
+            return
         path = self._folder / name
-        if not self._is_there(path):
+        kept = None if self._is_there(path) else self._compiled(header, source)
+        if kept is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             with writing_whole(path) as file:
-                file.write(msgspec.json.encode(self._compiled(header, source)))
+                file.write(msgspec.json.encode(kept))
+        if kept is None or kept.source or kept.verdict == Verdict.MALFORMED:
+            self._known.add(name)
 
     def _is_there(self, path: Path) -> bool:
         """Tell whether a spec was compiled; what failed is tried again, as a tool may have been missing."""
@@ -81,6 +96,11 @@ class Specs:
     def digest(self, name: str) -> str:
         """Return the SHA-256 of the text of a spec that was got, "" of any other."""
         return self._digests.get(name, "")
+
+    def have(self, name: str, source: str) -> None:
+        """Get a spec ahead, for the processes that this one will start; what cannot be had is theirs to tell of."""
+        with contextlib.suppress(NoSpecError, OSError):
+            self.get(name, source)
 
     def get(self, name: str, source: str) -> Spec:
         """Return a spec by its hash; raises NoSpecError where compiling it failed, OSError where it is not there."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pandas as pd
+from pyspark import TaskContext
 from pyspark.sql.streaming.state import GroupState
 
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict
+from lockstep.pipeline.watch.apart import DiedError, apart, killed_after
 from lockstep.pipeline.watch.specs import Specs
 from lockstep.pipeline.watch.told import Told
 from lockstep.pipeline.watch.under_way import Limits, Row, Step, UnderWay
@@ -23,6 +28,9 @@ OUT_DDL = (
     "observed bigint, seconds double, findings string, notes string, settled boolean, due double"
 )
 _COLUMNS = [*Told.__struct_fields__, "due"]
+
+#: After a worker died of a trace its step is tried so often in a process of its own.
+TIMES_APART = 2
 
 #: The specs of this process: a worker that is used again need not read them again.
 _specs: dict[tuple[Path, str], Specs] = {}
@@ -48,7 +56,13 @@ def stepper(
             for kind, line, block in zip(frame["kind"], frame["line"], frame["block"], strict=True)
         ]
         kept = bytes(state.get[0]) if state.exists else None
-        kept, found = stepped(kept, key[0], str(folder / key[0]), rows, specs_of(store, switches), limits)
+        taken = kept, key[0], str(folder / key[0]), rows, specs_of(store, switches), limits
+        context = TaskContext.get()
+        if context is not None and context.attemptNumber():
+            kept, found = stepped_apart(*taken)
+        else:
+            with killed_after(limits.seconds):
+                kept, found = stepped(*taken)
         state.update((kept, bool(UnderWay.of(kept).verdict)))
         if found:
             yield pd.DataFrame(found, columns=_COLUMNS).astype({"due": "float64"})
@@ -56,18 +70,49 @@ def stepper(
     return step
 
 
-def stepped(
-    kept: bytes | None, trace: str, source: str, rows: Iterable[Row], specs: Specs, limits: Limits
-) -> tuple[bytes, list[tuple[Any, ...]]]:
-    """Take one step of a trace; return what to keep of it, and the rows of OUT_DDL."""
+#: What to keep of a trace after a step, and the rows of OUT_DDL.
+Taken = tuple[bytes, list[tuple[Any, ...]]]
+
+
+def stepped(kept: bytes | None, trace: str, source: str, rows: Sequence[Row], specs: Specs, limits: Limits) -> Taken:
+    """Take one step of a trace."""
     way = UnderWay.of(kept) if kept is not None else UnderWay()
     before, waited = way.verdict, bool(way.waiting)
     Step(way, source, specs, limits).run(rows)
     found: list[tuple[Any, ...]] = []
     if way.verdict != before or len(way.findings) > way.told:
-        found.append((*msgspec.structs.astuple(Told.of(trace, source, way)), None))
+        found.append(_row(Told.of(trace, source, way)))
     if way.waiting or waited:
         due = way.since / 1000 + limits.patience if way.waiting else 0.0
-        nothing = msgspec.structs.astuple(Told(trace, source, "", "", "", 0, 0, 0, 0.0, "[]", "[]", False))
-        found.append((*nothing, due))
+        found.append(_row(Told(trace, source, "", "", "", 0, 0, 0, 0.0, "[]", "[]", False), due))
     return way.kept(), found
+
+
+def stepped_apart(
+    kept: bytes | None, trace: str, source: str, rows: Sequence[Row], specs: Specs, limits: Limits
+) -> Taken:
+    """Take one step of a trace where a worker died of this one, or of another: in a process of its own.
+
+    Where that dies, too, the trace is settled as inconclusive.
+    """
+    try:
+        taken = apart(partial(stepped, kept, trace, source, rows, specs, limits), limits.seconds, TIMES_APART)
+    except DiedError as error:
+        way = UnderWay.of(kept) if kept is not None else UnderWay()
+        way.settle(TraceVerdict(source, Verdict.INCONCLUSIVE, f"the check of {_which(rows)} {error}"))
+        return way.kept(), [_row(Told.of(trace, source, way))]
+    specs.have(UnderWay.of(taken[0]).spec, source)
+    return taken
+
+
+def _row(told: Told, due: float | None = None) -> tuple[Any, ...]:
+    return (*msgspec.structs.astuple(told), due)
+
+
+def _which(rows: Sequence[Row]) -> str:
+    """Say which lines a step takes."""
+    lines = [row for row in rows if row.kind == "lines"]
+    if not lines:
+        return "its end"
+    first, last = min(row.line for row in lines), max(row.line + row.block.count(b"\n") - 1 for row in lines)
+    return f"line {first}" if first == last else f"lines {first} to {last}"

@@ -128,11 +128,15 @@ class UnderWay(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a gap is waited for, in seconds, and how many events may wait meanwhile, and how many bytes of them."""
+    """How long a gap is waited for, in seconds, and how many events may wait meanwhile, and how many bytes of them.
+
+    `seconds` is how long the check of the lines that a batch has of a trace may take.
+    """
 
     patience: float = 30.0
     events: int = 10_000
     bytes: int = 16 << 20
+    seconds: float = 300.0
 
 
 class Step:
@@ -177,7 +181,8 @@ class Step:
         self.way.line, self.way.header = number, text
         header = opened([text], self.source).header
         self.way.spec = self.specs.hash_of(header, self.source)
-        self.way.notes = list(notes_on(header, system_of(header, self.source), self.source))
+        system = system_of(header, self.source)
+        self.way.notes = list(notes_on(header, system, self.source, self.specs.hash_of_modules))
 
     def _behind_the_end(self, lines: Iterator[tuple[int, bytes]]) -> None:
         """A trace that had its end line goes on: that is malformed, as in `lockstep check`. Others are settled."""

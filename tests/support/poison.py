@@ -1,0 +1,37 @@
+"""Traces whose check kills its process, or never ends: what an error in C, or too little memory, comes to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+#: What each Python process does as it starts: the check of a trace then dies of what the trace's name begins with.
+_AT_START = """
+import os, signal, time
+from lockstep.conformance.check import TraceCheck
+
+DEATHS = {
+    "exits": lambda: os._exit(7),
+    "crashes": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "is_killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "hangs": lambda: time.sleep(3600),
+}
+
+_followed = TraceCheck.follow
+
+def follow(check, *arguments, **named):
+    name = os.path.basename(check.trace.source)
+    for begin, die in DEATHS.items():
+        if name.startswith(begin):
+            die()
+    return _followed(check, *arguments, **named)
+
+TraceCheck.follow = follow
+"""
+
+
+def poisoned(folder: Path) -> dict[str, str]:
+    """The environment of a command whose checks die of traces named `exits`, `crashes`, `is_killed` or `hangs`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "sitecustomize.py").write_text(_AT_START, encoding="utf-8")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
