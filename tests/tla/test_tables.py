@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.models.search import Engine, explore_compiled, explore_with_tables
 from lockstep.systems.models import manifests, model_named
@@ -22,7 +22,7 @@ from lockstep.tla.tables import groups, hands, search
 from lockstep.tla.tables.evaluate import Evaluator, Lists
 from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.predicates import OfStates
-from lockstep.tla.tables.search import Progress, explore_by_tables
+from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states import content
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
 from lockstep.tla.tables.unread import Unread
@@ -169,47 +169,6 @@ def test_states_that_move_to_another_process_keep_their_values(cache: Path, monk
     right = hands._unpacked
     monkeypatch.setattr(hands, "_unpacked", lambda layout, packed: np.zeros_like(right(layout, packed)))
     assert noticed(spec, processes=2)
-
-
-class _InterruptedError(Exception):
-    pass
-
-
-def _interrupt_at(level: int) -> Callable[[Progress], None]:
-    def tell(far: Progress) -> None:
-        if far.depth == level:
-            raise _InterruptedError
-
-    return tell
-
-
-@pytest.mark.parametrize("what", ["an invariant, and properties of steps", "symmetry", "an invariant that is violated"])
-def test_a_search_goes_on_from_its_checkpoint(
-    what: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spec, file = post(cache, *CFGS[what]), tmp_path / "post.checkpoint"
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
-    with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(3))
-    assert [each.name for each in tmp_path.iterdir()] == [file.name]
-    begun: list[Progress] = []
-    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append)
-    whole = explore_by_tables(spec)
-    assert begun[0].depth == 3
-    names = ("distinct", "generated", "depth", "levels", "violation", "complete")
-    assert [getattr(found, name) for name in names] == [getattr(whole, name) for name in names]
-
-
-def test_a_checkpoint_of_another_search_or_none_is_refused(cache: Path, tmp_path: Path) -> None:
-    file = tmp_path / "post.checkpoint"
-    explore_by_tables(post(cache), checkpoint=file, checkpoint_seconds=0)
-    with pytest.raises(BadInputError, match="spec: the checkpoint is of another search"):
-        explore_by_tables(post(cache, *CFGS["constraints"]), checkpoint=file)
-    file.write_bytes(file.read_bytes()[:1000])
-    with pytest.raises(BadInputError, match="this is no checkpoint of a search by tables"):
-        explore_by_tables(post(cache), checkpoint=file)
-    with pytest.raises(BadInputError, match="temporal"):
-        explore_by_tables(post(cache, "PROPERTY Ends"), checkpoint=tmp_path / "other")
 
 
 def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -> None:

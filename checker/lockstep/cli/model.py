@@ -142,10 +142,6 @@ def command(
     how = How(checkpoint, processes, fingerprint, int(fingerprint_bits), confirm)
     if how != How() and (own is None or engine != "tables"):
         raise click.UsageError(f"{_OF_TABLES} go with --spec and --engine tables")
-    if checkpoint is not None and processes > 1:
-        raise click.UsageError("--checkpoint is of one process; leave out --processes")
-    if checkpoint is not None and confirm:
-        raise click.UsageError("--checkpoint keeps one search; leave out --confirm")
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")

@@ -267,7 +267,7 @@ def explore_with_tables(
     """Explore a spec by tables of its compiled form; where that cannot be, state by state, and a note says so.
 
     Arguments: as of explore_compiled; `most_memory`, the bytes beyond which to give up, three quarters of what is free
-    if None; `checkpoint`, a file that keeps the search; `processes`, how many expand states where no file is kept;
+    if None; `checkpoint`, a file that keeps the search; `processes`, how many expand states;
     `fingerprint`, which function makes fingerprints, and `fingerprint_bits`, how long they are, 64 or 128;
     `confirm`, whether to explore several times until the count is confirmed, without which the verdict is inconclusive;
     `on_progress`, told more than the number of states.

@@ -1,6 +1,7 @@
 """A search kept in a file after a level, from which it goes on after an interruption.
 
-The file is NumPy's, an archive of arrays, and holds no code: values stand in it as TLA+ prints them.
+The file is NumPy's, an archive of arrays, and holds no code: values stand in it as TLA+ prints them. What is long is
+several arrays, so that it is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.base.errors import BadInputError
-from lockstep.tla.tables.states.content import Hashes
-from lockstep.tla.tables.states.layout import Layout, Rows
+from lockstep.tla.tables.states.layout import Layout
 from lockstep.tla.tables.states.layout import Path as Place
 from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Value, format_value
@@ -25,7 +27,7 @@ from lockstep.tla.values.text import parse_value
 
 __all__ = ["Checkpoint", "Kept"]
 
-_FORM = "lockstep checkpoint of a search by tables, form 1"
+_FORM = "lockstep checkpoint of a search by tables, form 2"
 
 
 @dataclass(frozen=True)
@@ -33,22 +35,45 @@ class Kept:
     """A search after a level.
 
     Attributes:
+        path: the file.
         counts: what was counted, by name.
-        levels: how many states each level has.
         whole: the parts of a state that are not taken apart.
+        columns: where each column is, as text. Their order may be another than in the search that goes on.
         values: the values of each column, by number.
-        found: the fingerprints of all states.
-        parents: the number of the state before each.
-        rows: the states of the last level.
     """
 
-    counts: Mapping[str, int]
-    levels: list[int]
+    path: Path
+    counts: Mapping[str, Any]
     whole: list[Place]
+    columns: list[list[str]]
     values: list[list[Value]]
-    found: Hashes
-    parents: Ints
-    rows: Rows
+
+    def take_values(self, layout: Layout) -> list[int]:
+        """Give the columns of a layout their values; answer which of the file's columns each is.
+
+        Raises:
+            BadInputError: if the columns are others.
+        """
+        mine = _columns(layout)
+        if sorted(mine) != sorted(self.columns):
+            raise BadInputError(f"{self.path}: the checkpoint is of states with other parts")
+        places = [self.columns.index(each) for each in mine]
+        for slot, place in enumerate(places):
+            for value in self.values[place]:
+                layout.number(slot, value)
+        return places
+
+    def arrays(self, name: str) -> Iterator[Ints]:
+        """Read the arrays of a name, one after the other.
+
+        Raises:
+            BadInputError: if the file is damaged.
+        """
+        with _reading(self.path), np.load(self.path, allow_pickle=False) as arrays:
+            number = 0
+            while (entry := f"{name}.{number}") in arrays:
+                yield arrays[entry]
+                number += 1
 
 
 class Checkpoint:
@@ -60,33 +85,45 @@ class Checkpoint:
 
     def save(
         self,
-        counts: Mapping[str, int],
-        levels: list[int],
+        counts: Mapping[str, Any],
         whole: Sequence[Place],
         layout: Layout,
-        arrays: tuple[Hashes, Ints, Rows],
+        arrays: Iterable[Mapping[str, Ints]],
     ) -> None:
-        """Write the file; there is never a part of it in its place."""
-        told = {
-            "form": _FORM,
-            "identity": self._identity,
-            "counts": dict(counts),
-            "levels": levels,
-            "whole": [[format_value(each) for each in path] for path in whole],
-            "values": [[format_value(value) for value in values] for values in layout.values],
-        }
-        found, parents, rows = arrays
+        """Write the file; there is never a part of it in its place.
+
+        Args:
+            counts: what was counted.
+            whole: the parts of a state that are not taken apart.
+            layout: the columns, which may get values while arrays are listed.
+            arrays: those to be kept, by their names, some at a time.
+        """
         part = self.path.with_name(self.path.name + ".part")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with part.open("wb") as file:
-                text = np.frombuffer(json.dumps(told).encode(), np.uint8)
-                np.savez(file, told=text, found=found, parents=parents, rows=rows)
+                with zipfile.ZipFile(file, "w", allowZip64=True) as archive:
+                    numbers: Counter[str] = Counter()
+                    for name, array in (pair for each in arrays for pair in each.items()):
+                        _write(archive, f"{name}.{numbers[name]}", array)
+                        numbers[name] += 1
+                    _write(archive, "told", np.frombuffer(self._told(counts, whole, layout), np.uint8))
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(self.path)
         finally:
             part.unlink(missing_ok=True)
+
+    def _told(self, counts: Mapping[str, Any], whole: Sequence[Place], layout: Layout) -> bytes:
+        told = {
+            "form": _FORM,
+            "identity": self._identity,
+            "counts": dict(counts),
+            "whole": [[format_value(each) for each in path] for path in whole],
+            "columns": _columns(layout),
+            "values": [[format_value(value) for value in values] for values in layout.values],
+        }
+        return json.dumps(told).encode()
 
     def load(self) -> Kept | None:
         """Read the file; None where there is none yet.
@@ -96,23 +133,13 @@ class Checkpoint:
         """
         if not self.path.exists():
             return None
-        try:
-            with np.load(self.path, allow_pickle=False) as arrays:
-                told = json.loads(arrays["told"].tobytes())
-                if told["form"] != _FORM:
-                    raise ValueError(told["form"])
-                kept = Kept(
-                    told["counts"],
-                    told["levels"],
-                    [tuple(map(self._value, path)) for path in told["whole"]],
-                    [list(map(self._value, values)) for values in told["values"]],
-                    arrays["found"],
-                    arrays["parents"],
-                    arrays["rows"],
-                )
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            said = "this is no checkpoint of a search by tables, or a damaged one"
-            raise BadInputError(f"{self.path}: {said}") from error
+        with _reading(self.path), np.load(self.path, allow_pickle=False) as arrays:
+            told = json.loads(arrays["told"].tobytes())
+            if told["form"] != _FORM:
+                raise ValueError(told["form"])
+            whole = [tuple(map(self._value, path)) for path in told["whole"]]
+            values = [list(map(self._value, each)) for each in told["values"]]
+            kept = Kept(self.path, told["counts"], whole, told["columns"], values)
         for name, mine in self._identity.items():
             if (other := told["identity"].get(name)) != mine:
                 raise BadInputError(f"{self.path}: {name}: the checkpoint is of another search ({other}, not {mine})")
@@ -120,3 +147,20 @@ class Checkpoint:
 
     def _value(self, text: str) -> Value:
         return parse_value(text, self._model_values)
+
+
+def _columns(layout: Layout) -> list[list[str]]:
+    return [[format_value(each) for each in path] for path in layout.paths]
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise BadInputError(f"{path}: this is no checkpoint of a search by tables, or a damaged one") from error
+
+
+def _write(archive: zipfile.ZipFile, name: str, array: Ints) -> None:
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+        np.lib.format.write_array(entry, np.ascontiguousarray(array), allow_pickle=False)

@@ -7,6 +7,7 @@ orbit, all its images; these are counted, and a search without SYMMETRY has to f
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from lockstep.tla.spec import Spec
@@ -43,14 +44,15 @@ def confirm(
         seed: chooses the function of fingerprints of the first search; the second has the next one.
         processes: of the second search, which has two at least; the first has one.
         affordable: leave out the search without SYMMETRY where it would find more states.
-        options: those of :func:`lockstep.tla.tables.search.explore_by_tables`.
+        options: those of :func:`lockstep.tla.tables.search.explore_by_tables`; of a `checkpoint` each further search
+            has one of its own, beside the one that is named.
     """
     first = explore_by_tables(spec, seed=seed, processes=1, orbits=spec.symmetry is not None, **options)
     if first.gave_up:
         return Confirmed(first, ())
     several = 1 if spec.temporal else max(2, processes)
     told = f"function {seed} of fingerprints in 1 process, and function {seed + 1} in {several}"
-    second = explore_by_tables(spec, seed=seed + 1, processes=several, **options)
+    second = explore_by_tables(spec, seed=seed + 1, processes=several, **_beside(options, ".again"))
     if (why := _differs(first, second)) is not None:
         return Confirmed(_doubted(first, f"{told}: {why}"), ())
     said = [f"{told}, come to the same"]
@@ -70,9 +72,15 @@ def _by_orbits(spec: Spec, first: TableExploration, affordable: int, options: di
     told = f"the orbits have {expected.distinct:,} states and {expected.generated:,} successors"
     if expected.distinct > affordable:
         return "", f"{told}, which are too many to be explored without SYMMETRY"
-    found = explore_by_tables(_without_symmetry(spec), **options)
+    found = explore_by_tables(_without_symmetry(spec), **_beside(options, ".whole"))
     why = _differs(expected, found)
     return ("", f"{told}, as a search without SYMMETRY") if why is None else (f"orbits, and no SYMMETRY: {why}", "")
+
+
+def _beside(options: dict[str, Any], suffix: str) -> dict[str, Any]:
+    """Let a further search have a checkpoint of its own, if the first has one."""
+    first: Path | None = options.get("checkpoint")
+    return options if first is None else {**options, "checkpoint": first.with_name(first.name + suffix)}
 
 
 def _doubted(found: TableExploration, doubt: str) -> TableExploration:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import multiprocessing
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from lockstep.tla.tables.states.seen import Seen
 from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["Alone", "Crew", "Found", "Hands"]
+__all__ = ["Alone", "Crew", "Found", "Hands", "Part"]
 
+#: Some states of a level: their places, and their rows.
+Part: TypeAlias = tuple[Ints, Rows]
 #: So many states more than another process has make a process give some away.
 _UNEVEN = 256
 
@@ -58,8 +60,11 @@ class Found:
 class Hands(Protocol):
     """Expands states."""
 
-    def start(self, rows: Rows) -> None:
-        """Take the states of a level."""
+    def start(self, parts: Iterable[Part]) -> int:
+        """Take the states of a level, in one part at least; answer how many they are."""
+
+    def parts(self) -> Iterator[Part]:
+        """List the states of the level, which is not begun yet, part by part."""
 
     def expand(self, begin: int, end: int) -> Found:
         """Expand the states at some places."""
@@ -100,9 +105,16 @@ class Alone:
         self.part: Level
         self._told: Ints = np.zeros(0, np.int64)
 
-    def start(self, rows: Rows, where: Ints | None = None) -> None:
-        """Take the states of a level, or some of them, with their places."""
-        self.level = self._expander.begin(rows, np.arange(len(rows)) if where is None else where)
+    def start(self, parts: Iterable[Part]) -> int:
+        """Take the states of a level, or some of them; answer how many they are."""
+        self.level = Level.joined([self._expander.begin(rows, where) for where, rows in parts])
+        return len(self.level.where)
+
+    def parts(self) -> Iterator[Part]:
+        """List the states of the level, part by part."""
+        for begin in range(0, len(self.level.where), self._expander.size):
+            part = self.level.part(begin, begin + self._expander.size)
+            yield part.where, part.rows
 
     def expand(self, begin: int, end: int) -> Found:
         """Expand the states at some places."""
@@ -184,7 +196,14 @@ class _Worker:
         self._sent: Hashes = np.zeros((expander.words, 0), np.uint64)
 
     def start(self, packed: _Packed) -> None:
-        self._alone.start(_unpacked(self._expander.layout, packed), packed.where)
+        self._alone.start([self._part(packed)])
+
+    def _part(self, packed: _Packed) -> Part:
+        return packed.where, _unpacked(self._expander.layout, packed)
+
+    def show(self, begin: int) -> _Packed:
+        part = self._alone.level.part(begin, begin + self._expander.size)
+        return _packed(self._expander.layout, part.rows, part.where)
 
     def expand(self, begin: int, end: int) -> Found:
         found = self._alone.expand(begin, end)
@@ -211,13 +230,15 @@ class _Worker:
 
     def receive(self, packed: _Packed) -> None:
         mine = self._alone.level
-        self._alone.start(_unpacked(self._expander.layout, packed), packed.where)
+        self._alone.start([self._part(packed)])
         self._alone.level = Level.joined([mine, self._alone.level])
 
 
-def _work(connection: Connection, make: Callable[[], Expander]) -> None:
+def _work(connection: Connection, others: Sequence[Connection], make: Callable[[], Expander]) -> None:
     import signal
 
+    for each in others:  # or the end of who started this one would not be heard of
+        each.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this one ends it
     try:
         with warnings.catch_warnings(record=True) as warned:
@@ -249,10 +270,10 @@ class Crew:
         self._at: Ints = np.zeros(0, np.int64)
         for _ in range(count):
             mine, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, make), daemon=True)
+            self._ends.append(mine)
+            process = context.Process(target=_work, args=(theirs, tuple(self._ends), make), daemon=True)
             process.start()
             theirs.close()
-            self._ends.append(mine)
             self._processes.append(process)
         self._answers()
 
@@ -275,11 +296,28 @@ class Crew:
             raise answer
         return answer
 
-    def start(self, rows: Rows) -> None:
-        """Take the states of a level."""
-        for which, mine in enumerate(np.array_split(np.arange(len(rows)), len(self._ends))):
-            self._tell(which, "start", _packed(self._layout, rows[mine], mine))
-        self._answers()
+    def start(self, parts: Iterable[Part]) -> int:
+        """Take the states of a level, about as many of each part in each process; answer how many they are."""
+        name, count = "start", 0
+        for where, rows in parts:
+            for which, mine in enumerate(np.array_split(np.arange(len(rows)), len(self._ends))):
+                self._tell(which, name, _packed(self._layout, rows[mine], where[mine]))
+            self._answers()
+            name, count = "receive", count + len(where)
+        return count
+
+    def parts(self) -> Iterator[Part]:
+        """List the states of the level, part by part, each of one process."""
+        for which in range(len(self._ends)):
+            begin = 0
+            while len((packed := self._shown(which, begin)).where):
+                yield packed.where, _unpacked(self._layout, packed)
+                begin += len(packed.where)
+
+    def _shown(self, which: int, begin: int) -> _Packed:
+        self._tell(which, "show", begin)
+        packed: _Packed = self._answer(which)
+        return packed
 
     def expand(self, begin: int, end: int) -> Found:
         """Expand the states at some places."""

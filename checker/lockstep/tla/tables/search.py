@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from lockstep.tla.tables.trees import Ints
 __all__ = ["Orbits", "Progress", "TableExploration", "explore_by_tables", "unsuited"]
 
 _SAY_EVERY = 0.3
+_COUNTS = ("distinct", "generated", "depth", "levels")
 #: An evaluation that is kept costs several times what it costs in a search state by state: it has to be seldom.
 _WORTH = 0.25
 #: At how many evaluations that is first asked; then at twice as many each time.
@@ -140,8 +142,8 @@ def explore_by_tables(
         most_memory: give up where the arrays would take more bytes.
         checkpoint: a file that the search is kept in now and then, and goes on from where it is there.
         checkpoint_seconds: how many seconds are to pass before it is written again.
-        processes: how many processes expand states, each with tables of its own; one where states and steps or a
-            checkpoint have to be kept, or orbits counted.
+        processes: how many processes expand states, each with tables of its own; one where states and steps have to
+            be kept, or orbits counted.
 
     Returns:
         Counts and the violation, which the literal search has confirmed.
@@ -164,13 +166,14 @@ def explore_by_tables(
     if checkpoint is not None:
         if keep_edges or spec.temporal:
             raise BadInputError(f"{checkpoint}: no checkpoint can be kept where temporal properties are checked")
-        identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed, "bits": bits}
+        identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed, "bits": bits, "orbits": orbits}
+        identity["SYMMETRY"] = spec.symmetry
         file = Checkpoint(checkpoint, identity, list(spec.model_values))
     kept = None if file is None else file.load()
     whole: set[Path] = set() if kept is None else set(kept.whole)
     while True:
         search = _Search(spec, deadlock, max_states, on_progress, Function(seed, bits // 64), whole, keep_edges)
-        search.processes = 1 if file is not None or keep_edges or orbits or spec.temporal else processes
+        search.processes = 1 if keep_edges or orbits or spec.temporal else processes
         search.result.orbits = Orbits([], 0) if orbits else None
         search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
         try:
@@ -271,9 +274,7 @@ class _Search:
     def prepare(self, initial: list[State], kept: Kept | None) -> None:
         """Make the tables, and who expands states with them."""
         layout = self.layout = Layout(self.spec.variables, initial, self.whole)
-        for slot, values in enumerate(() if kept is None else kept.values):
-            for value in values:
-                layout.number(slot, value)
+        places = [] if kept is None else kept.take_values(layout)
         rows = layout.encode(initial)
 
         def make() -> Expander:
@@ -286,7 +287,6 @@ class _Search:
         self.hands = self.alone
         if self.processes > 1:
             self.hands = self.crew = Crew(make, layout, self.processes)
-        self.hands.start(rows)
         found = self.expander.fingerprints(rows)
         self.seen.add(found)
         self.parents.append(np.full(len(rows), -1, np.int64))
@@ -298,18 +298,26 @@ class _Search:
             self.graph = Graph(layout)
             self.graph.states.add(rows)
         if kept is not None:
-            self.resume(kept)
+            self.resume(kept, places)
+        else:
+            self.hands.start([(np.arange(len(rows)), rows)])
 
-    def resume(self, kept: Kept) -> None:
-        """Go on from what was kept: all states found, and those of the last level."""
+    def resume(self, kept: Kept, places: list[int]) -> None:
+        """Go on from what was kept: all states found, and those of the last level; `places` are their columns."""
         result = self.result
-        self.seen.add(kept.found[:, len(self.seen) :])
-        self.found, self.parents = [kept.found], [kept.parents]
-        result.distinct, result.generated, result.depth = (
-            kept.counts[name] for name in ("distinct", "generated", "depth")
-        )
-        result.levels = list(kept.levels)
-        self.hands.start(kept.rows)
+        known = len(self.seen)
+        self.found, self.parents = list(kept.arrays("found")), list(kept.arrays("parents"))
+        for found in self.found:
+            self.seen.add(found[:, known:])
+            known = max(0, known - found.shape[1])
+        for name in _COUNTS:
+            setattr(result, name, kept.counts[name])
+        if result.orbits is not None:
+            result.orbits = Orbits(**kept.counts["orbits"])
+        rows = (self.layout.wide(each[:, places]) for each in kept.arrays("rows"))
+        count = self.hands.start(zip(kept.arrays("where"), rows, strict=True))
+        if (count, len(self.seen)) != (result.levels[-1], result.distinct):
+            raise BadInputError(f"{kept.path}: the checkpoint lacks states")
 
     def keep(self) -> None:
         """Keep the search in its file, now and then."""
@@ -317,10 +325,21 @@ class _Search:
         if self.checkpoint is None or now - self.kept_at < self.checkpoint_seconds:
             return
         result = self.result
-        counts = {"distinct": result.distinct, "generated": result.generated, "depth": result.depth}
-        arrays = np.concatenate(self.found, axis=1), np.concatenate(self.parents), self.alone.level.rows
-        self.checkpoint.save(counts, result.levels, sorted(self.whole, key=str), self.layout, arrays)
-        self.kept_at = now
+        counts: dict[str, Any] = {name: getattr(result, name) for name in _COUNTS}
+        counts["orbits"] = None if result.orbits is None else asdict(result.orbits)
+        self.checkpoint.save(counts, sorted(self.whole, key=str), self.layout, self.arrays())
+        self.kept_at = time.perf_counter()
+
+    def arrays(self) -> Iterator[dict[str, Ints]]:
+        """List what is to be kept: all states found, and those of the last level."""
+        yield from (
+            {"found": found, "parents": parents} for found, parents in zip(self.found, self.parents, strict=True)
+        )
+        yield {
+            "where": np.zeros(0, np.int64),
+            "rows": self.layout.encode([]),
+        }  # where no state is left, there is one part
+        yield from ({"where": where, "rows": rows} for where, rows in self.hands.parts())
 
     def refuse_what_gains_nothing(self) -> None:
         """Give the search up where most of what it asks was never asked before, as where a state is one part.

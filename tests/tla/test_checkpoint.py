@@ -1,0 +1,201 @@
+"""A search by tables that was interrupted or killed goes on from its file, with as many processes as one likes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lockstep.base.errors import BadInputError
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.tables import hands, search
+from lockstep.tla.tables.confirm import confirm
+from lockstep.tla.tables.expand import Expander
+from lockstep.tla.tables.search import Progress, TableExploration, explore_by_tables
+from places import SPECS
+from processes import kill, marked, wait_until
+
+CFGS: dict[str, tuple[str, ...]] = {
+    "properties": ("INVARIANT TypeOK", "PROPERTIES CountsUp"),
+    "symmetry": ("SYMMETRY Symmetry", "CONSTRAINT Few"),
+    "a violation": ("INVARIANTS TypeOK NoneIsFull",),
+}
+
+
+def cfg_of(folder: Path, *lines: str) -> Path:
+    cfg = folder / "Post.cfg"
+    constants = "CONSTANT Station = {a, b} Most = 2"
+    cfg.write_text("\n".join([constants, "INIT Init", "NEXT Next", "CHECK_DEADLOCK FALSE", *lines, ""]))
+    return cfg
+
+
+def post(folder: Path, *lines: str) -> Spec:
+    """The post with two stations, and more lines of a cfg."""
+    return load_spec(SPECS / "tables" / "Post.tla", cfg_of(folder, *lines), cache_dir=folder)
+
+
+def told(found: TableExploration) -> list[Any]:
+    names = ("distinct", "generated", "depth", "levels", "violation", "complete")
+    return [getattr(found, name) for name in names]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "kept").mkdir()
+    return tmp_path / "kept" / "post.checkpoint"
+
+
+class _InterruptedError(Exception):
+    pass
+
+
+def _interrupt_at(level: int) -> Callable[[Progress], None]:
+    def tell(far: Progress) -> None:
+        if far.depth == level:
+            raise _InterruptedError
+
+    return tell
+
+
+@pytest.mark.parametrize(
+    ("what", "first", "then"),
+    [("symmetry", 1, 1), ("properties", 2, 3), ("symmetry", 2, 1), ("a violation", 1, 2)],
+)
+def test_a_search_goes_on_from_its_checkpoint(
+    what: str, first: int, then: int, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = post(tmp_path, *CFGS[what])
+    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(hands, "_UNEVEN", 2)
+    monkeypatch.setattr(Expander, "size", 37)
+    with pytest.raises(_InterruptedError):
+        explore_by_tables(
+            spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5), processes=first, bits=128
+        )
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+    begun: list[Progress] = []
+    found = explore_by_tables(
+        spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append, processes=then, bits=128
+    )
+    assert begun[0].depth == 5
+    assert told(found) == told(explore_by_tables(spec))
+
+
+#: A search in two processes that is killed at a level, while it expands or while it writes its file.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.tables import search
+
+module, cfg, folder, file, level, when = sys.argv[1:]
+depth = 0
+
+def die():
+    print(depth, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def tell(far):
+    global depth
+    depth = far.depth
+    if depth == int(level) and when == "expanding":
+        die()
+
+def fsync(number):
+    if depth == int(level):
+        die()
+
+search._SAY_EVERY = 0.0
+if when == "writing":
+    os.fsync = fsync
+search.explore_by_tables(
+    load_spec(Path(module), Path(cfg), cache_dir=Path(folder)), checkpoint=Path(file), checkpoint_seconds=0,
+    processes=2, on_progress=tell,
+)
+"""
+
+
+@pytest.mark.parametrize(("when", "what"), [("expanding", "properties"), ("writing", "symmetry")])
+def test_two_processes_that_were_killed_go_on_to_the_same_counts(
+    when: str, what: str, tmp_path: Path, file: Path
+) -> None:
+    """Python hashes otherwise in each process, so that sets, and the parts of states, have another order."""
+    spec = post(tmp_path, *CFGS[what])
+    words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "6", when]
+    mark = f"LOCKSTEP_TEST={tmp_path}"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED, *map(str, words)],
+            env={**os.environ, "LOCKSTEP_TEST": str(tmp_path)},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert (done.returncode, done.stdout) == (-signal.SIGKILL, "6\n")
+        assert wait_until(lambda: not marked(mark), 20), "a process outlives the one that started it"
+    finally:
+        kill(marked(mark))
+    begun: list[Progress] = []
+    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, processes=2, on_progress=begun.append)
+    assert begun[0].depth == 6
+    assert told(found) == told(explore_by_tables(spec))
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+
+
+def test_states_of_another_process_that_are_kept_wrongly_are_noticed(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: the file has the states of the first process alone."""
+    spec = post(tmp_path)
+    monkeypatch.setattr(hands, "_UNEVEN", 2)
+    right = hands.Crew.parts
+
+    def parts(self: hands.Crew) -> Any:
+        ends, self._ends = self._ends, self._ends[:1]
+        yield from right(self)
+        self._ends = ends
+
+    monkeypatch.setattr(hands.Crew, "parts", parts)
+    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    with pytest.raises(_InterruptedError):
+        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5), processes=2)
+    with pytest.raises(BadInputError, match="the checkpoint lacks states"):
+        explore_by_tables(spec, checkpoint=file)
+
+
+def test_a_confirmation_goes_on_from_its_checkpoints(tmp_path: Path, file: Path) -> None:
+    spec = post(tmp_path, "SYMMETRY Symmetry")
+    found = [confirm(spec, checkpoint=file, checkpoint_seconds=0) for _ in range(2)]
+    assert {each.name for each in file.parent.iterdir()} == {file.name + end for end in ("", ".again", ".whole")}
+    assert found[0].said == found[1].said
+    assert (len(found[1].said), found[1].found.doubt) == (2, "")
+
+
+def test_a_checkpoint_of_another_search_or_none_is_refused(tmp_path: Path, file: Path) -> None:
+    spec = post(tmp_path)
+    explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0)
+    for name, options in {"seed": {"seed": 1}, "bits": {"bits": 128}, "orbits": {"orbits": True}}.items():
+        with pytest.raises(BadInputError, match=f"{name}: the checkpoint is of another search"):
+            explore_by_tables(spec, checkpoint=file, **options)
+    with pytest.raises(BadInputError, match="spec: the checkpoint is of another search"):
+        explore_by_tables(post(tmp_path, "CONSTRAINT Few"), checkpoint=file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:1000])
+    with pytest.raises(BadInputError, match="this is no checkpoint of a search by tables"):
+        explore_by_tables(spec, checkpoint=file)
+    number = np.frombuffer(whole, np.uint8).copy()
+    number[whole.index(b"found.5.npy") + 170] ^= 1  # behind the array's head
+    file.write_bytes(number.tobytes())
+    with pytest.raises(BadInputError, match="or a damaged one"):
+        explore_by_tables(spec, checkpoint=file)
+    with pytest.raises(BadInputError, match="temporal"):
+        explore_by_tables(post(tmp_path, "PROPERTY Ends"), checkpoint=file.with_name("other"))
