@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.search import SearchResult, explore_literally, explore_with_tlc
 from lockstep.report.text import table
 from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
@@ -62,8 +62,8 @@ def engines_table() -> str:
 def _engines_row(name: str) -> tuple[object, ...]:
     pinned = manifest()
     files = pinned.files(pinned.model(name))
-    explore_compiled(files[0], files[1], max_states=1)  # compiled and cached before the clock starts
-    compiled = explore_compiled(*files, deadlock=False)
+    explore_literally(files[0], files[1], max_states=1)  # compiled and cached before the clock starts
+    compiled = explore_literally(*files, deadlock=False)
     one, two = (explore_with_tlc(*files, deadlock=False, workers=workers) for workers in (1, 2))
     counts = {(found.distinct, found.generated) for found in (compiled, one, two)}
     if len(counts) != 1:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tables, explore_with_tlc
+from lockstep.models.search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
 from lockstep.report.text import table
 from lockstep.systems.models import model_named
 from lockstep.tla.loading.load import load_spec
@@ -112,7 +112,7 @@ def _subjects(name: str, symmetry: str, folder: Path) -> Iterator[Subject]:
 
 
 def _row(subject: Subject, jars: dict[str, Path | None], literally: int, times: int) -> tuple[str | int | None, ...]:
-    explore_compiled(
+    explore_literally(
         subject.spec, subject.cfg, search_path=subject.library, max_states=1
     )  # compiled before the clock starts
     counts: set[_Counts] = set()
@@ -162,7 +162,7 @@ def _ways(subject: Subject, jars: dict[str, Path | None], literally: int) -> dic
             return tables(1)
 
     def state_by_state() -> SearchResult:
-        return explore_compiled(subject.spec, subject.cfg, deadlock=subject.deadlock, search_path=subject.library)
+        return explore_literally(subject.spec, subject.cfg, deadlock=subject.deadlock, search_path=subject.library)
 
     return {
         "tables, cold": cold,

@@ -13,7 +13,7 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import Engine, explore_compiled, explore_with_tables
+from lockstep.models.search import Engine, explore_literally, explore_with_tables
 from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
@@ -239,7 +239,7 @@ def test_an_except_that_changes_nothing_is_noted_as_by_the_search_state_by_state
         "Miss(k) == y < 3 /\\ y' = y + 1 /\\ x' = [x EXCEPT ![k] = 1]\nNext == Miss(\"b\")\n====\n"
     )
     cfg.write_text("INIT Init NEXT Next\n")
-    noted = explore_compiled(module, cfg, deadlock=False).notes
+    noted = explore_literally(module, cfg, deadlock=False).notes
     assert noted != ()
     for processes in (1, 2):
         assert explore_with_tables(module, cfg, deadlock=False, processes=processes).notes[: len(noted)] == noted

@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 @LIBRARY
 @click.option(
     "--engine",
-    type=click.Choice(["tlc", "compiled", "tables"]),
+    type=click.Choice(["tlc", "compiled", "tables", "literal"]),
     default="tlc",
     show_default=True,
     help="With --spec: TLC, or the compiled spec, which needs Java only the first time. It evaluates each action in "
-    "each state (compiled), or once for each value of what the action reads (tables): then a million states take a "
-    "minute.",
+    "each state (literal), or once for each value of what the action reads (tables): then a million states take a "
+    "minute. compiled begins with the one, and goes on with the other where there are many states.",
 )
 @click.option(
     "--checkpoint",
@@ -271,13 +271,17 @@ def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, 
 
 def _search_with(tools: Tools, spec: Path) -> Callable[..., SearchResult]:
     """Return what explores with an engine, and tells how far it is."""
-    from lockstep.models.search import explore_compiled, explore_with_tables, explore_with_tlc
+    from lockstep.models.search import explore_compiled, explore_literally, explore_with_tables, explore_with_tlc
 
     if tools.engine == "tables":
         say = partial(_say_tables, spec.name)
         return partial(explore_with_tables, **asdict(tools.how), on_progress=say)
-    search: Callable[..., SearchResult] = explore_with_tlc if tools.engine == "tlc" else explore_compiled
-    return partial(search, on_progress=partial(_say_states, spec.name))
+    searches: dict[str, Callable[..., SearchResult]] = {
+        "tlc": explore_with_tlc,
+        "compiled": explore_compiled,
+        "literal": explore_literally,
+    }
+    return partial(searches[tools.engine], on_progress=partial(_say_states, spec.name))
 
 
 def _says_no_deadlock(cfg: Path) -> bool:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.extras import extra
 from lockstep.base.verdict import of_no_state
-from lockstep.tla.explore import Exploration, Step, Violation, explore
+from lockstep.tla.either import explore_either
+from lockstep.tla.explore import Exploration, Step, Violation
 from lockstep.tla.spec import Spec
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+    from lockstep.tla.tables.search import TableExploration
 
 _STEP, _LEFT, _WIDTH = 46, 60, 900
 
@@ -44,7 +47,7 @@ def draw(
     """
     template = _template()  # first, since the search may take its time
     name = title or spec.name
-    found = explore(spec, check_deadlock=check_deadlock, max_states=limit)
+    found = explore_either(spec, check_deadlock=check_deadlock, max_states=limit)
     violation = found.violation
     if violation is None and not found.complete:
         raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
@@ -82,7 +85,7 @@ def _label(step: Step) -> str:
     return f"{step.action}({getattr(first, 'name', first)})"
 
 
-def _svg(template: Template, name: str, found: Exploration, violation: Violation) -> str:
+def _svg(template: Template, name: str, found: Exploration | TableExploration, violation: Violation) -> str:
     widest = max(found.levels)
     last = len(violation.trace) - 1
     rows = []

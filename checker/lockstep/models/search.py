@@ -19,6 +19,7 @@ from lockstep.models.counterexample import of_search, of_steps, of_tlc
 from lockstep.models.mistakes import in_tlc_s_words, noted_of_cfg, told_of_author
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.compile.blame import SpecFault, place_of
+from lockstep.tla.either import explore_either
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.liveness.check import sameness_in_the_way
 from lockstep.tla.loading.load import load_spec
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
 class Engine(StrEnum):
     """What explores a spec: TLC, or the Python compiled from it, whose counts are TLC's.
 
-    The compiled spec is evaluated in each state, or, by tables, once for each value of what an action reads.
+    The compiled spec is evaluated in each state (literal), or once for each value of what an action reads (tables);
+    COMPILED begins with the one, and goes on with the other.
     """
 
     TLC = "tlc"
     COMPILED = "compiled"
     TABLES = "tables"
+    LITERAL = "literal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +237,39 @@ def explore_compiled(
     max_states: int | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> SearchResult:
-    """Explore a spec with its compiled form.
+    """Explore a spec with its compiled form: the first states one by one, and by tables if there are more.
 
     Arguments: as of explore_with_tlc; `max_states`, where to give up (inconclusive).
     Raises CompileError where the spec is outside the supported language.
+    """
+    compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
+
+    def search() -> tuple[Exploration | TableExploration, list[str]]:
+        found = explore_either(
+            compiled,
+            check_deadlock=deadlock and compiled.check_deadlock,
+            max_states=max_states,
+            on_states=on_progress,
+            most_memory=_most_of_what_is_free(),
+        )
+        return found, [] if isinstance(found, Exploration) else _of_tables(found)
+
+    return _explored(compiled, spec, cfg, Engine.COMPILED, search)
+
+
+def explore_literally(
+    spec: Path,
+    cfg: Path,
+    *,
+    deadlock: bool = True,
+    search_path: Sequence[Path] = (),
+    jar: Path | None = None,
+    max_states: int | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> SearchResult:
+    """Explore a spec with its compiled form state by state: the yardstick for what tables find.
+
+    Arguments and what is raised: as of explore_compiled.
     """
     compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
 
@@ -245,7 +277,7 @@ def explore_compiled(
         checked = deadlock and compiled.check_deadlock
         return explore(compiled, check_deadlock=checked, max_states=max_states, on_level=on_progress), []
 
-    return _explored(compiled, spec, cfg, Engine.COMPILED, search)
+    return _explored(compiled, spec, cfg, Engine.LITERAL, search)
 
 
 def explore_with_tables(
@@ -341,7 +373,8 @@ def _explored(
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", ExceptWarning)
             found, more = search()
-        notes += [str(each.message) for each in warned if each.category is ExceptWarning]
+        said = (str(each.message) for each in warned if each.category is ExceptWarning)
+        notes += dict.fromkeys(said)  # tables begin anew, and may say it again
     except FalseAssumptionError as error:
         seconds = time.perf_counter() - begin
         return SearchResult(str(spec), engine, Verdict.VIOLATED, str(error), None, None, None, seconds, "assumption")

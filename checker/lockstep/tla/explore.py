@@ -19,7 +19,17 @@ from lockstep.tla.values.html import table
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 from lockstep.tla.values.operators.next_state import UnassignedError
 
-__all__ = ["Edge", "Exploration", "LiteralSearch", "Step", "Violation", "explore", "fault_in", "met_within"]
+__all__ = [
+    "Edge",
+    "Exploration",
+    "LiteralSearch",
+    "Step",
+    "Violation",
+    "explore",
+    "fault_in",
+    "met_within",
+    "run_search",
+]
 
 
 #: At how many states temporal formulas are first looked at for a fault; then at so many times as many.
@@ -527,7 +537,11 @@ def explore(
     """
     refuse_sameness(spec)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
-    search = LiteralSearch(spec, keep_edges, deadlock, max_states, on_level)
-    with spec.registers.searching(search.tell):
-        spec.refuse_false_assumptions()
+    return run_search(LiteralSearch(spec, keep_edges, deadlock, max_states, on_level))
+
+
+def run_search(search: LiteralSearch) -> Exploration:
+    """Run a search that was made; what it raises is told of :func:`explore`."""
+    with search.spec.registers.searching(search.tell):
+        search.spec.refuse_false_assumptions()
         return search.run()

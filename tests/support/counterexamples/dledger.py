@@ -13,7 +13,7 @@ from typing import Any
 from lockstep.conformance.compare import Words, to_tree
 from lockstep.models.counterexample import of_search
 from lockstep.systems.models import model_named
-from lockstep.tla.explore import explore
+from lockstep.tla.either import explore_either
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.values.kinds import Value
 from raftref.dledger.member_state import Role
@@ -88,7 +88,7 @@ class Play:
         manifest, entry = model_named(name)
         module, cfg = manifest.files(entry)
         spec = load_spec(module, cfg, search_path=manifest.library)
-        violation = explore(spec, check_deadlock=entry.deadlock).violation
+        violation = explore_either(spec, check_deadlock=entry.deadlock).violation
         assert violation is not None, f"{name} has no counterexample"
         words = Words(spec.constants["NoNode"], spec.model_values)
         for step in of_search(spec, violation).steps[1:]:

@@ -27,7 +27,7 @@ from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import Switches, compiled, system_of
 from lockstep.systems.system import System
 from lockstep.tla.behaviour import Behaviour
-from lockstep.tla.explore import explore
+from lockstep.tla.either import explore_either
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import module_texts
 from lockstep.tla.spec import Spec
@@ -165,10 +165,10 @@ def counterexample(manifest: Manifest, model: ModelEntry, say: Say = silent) -> 
     """
     module, cfg = manifest.files(model)
     spec = load_spec(module, cfg, search_path=manifest.library)
-    found = explore(
+    found = explore_either(
         spec,
         check_deadlock=model.deadlock,
-        on_level=lambda distinct: say(f"{model.name}: {distinct:,} distinct states"),
+        on_states=lambda distinct: say(f"{model.name}: {distinct:,} distinct states"),
     )
     if found.violation is None:
         raise NothingToViewError(f"{model.name} has no violation to view")

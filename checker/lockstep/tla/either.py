@@ -1,0 +1,106 @@
+"""Exploring a specification the way that takes less: a small one state by state, a larger one by tables.
+
+To fill tables costs what some hundred states cost one by one, and how many there are nobody knows beforehand. So a
+search begins state by state; where it has found `FEW` states, tables begin anew, and come to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lockstep.base.extras import MissingExtraError, extra
+from lockstep.tla.explore import Exploration, LiteralSearch, explore, run_search
+from lockstep.tla.liveness.check import refuse_sameness
+from lockstep.tla.spec import Spec
+
+if TYPE_CHECKING:
+    from lockstep.tla.tables.search import Progress, TableExploration
+
+__all__ = ["FEW", "explore_either"]
+
+#: At so many states tables begin; docs/measured/engines.md has what was measured.
+FEW = 500
+
+
+class _Beginning(LiteralSearch):
+    """A search state by state that ends without a verdict once it has found so many states, if tables can begin."""
+
+    few: int | None = FEW
+    goes_on_by_tables = False
+
+    def expand(self, number: int, found: list[int]) -> bool:
+        """Generate the successors of a state; answer whether this search goes on."""
+        return super().expand(number, found) and not self.gives_way()
+
+    def gives_way(self) -> bool:
+        """Tell whether the rest is left to tables; it is asked once."""
+        if self.few is None or len(self.result.states) < self.few:
+            return False
+        self.few, self.goes_on_by_tables = None, _tables_can(self.spec)
+        return self.goes_on_by_tables
+
+
+def _tables_can(spec: Spec) -> bool:
+    """Tell whether a specification can be explored by tables here, as far as is known beforehand."""
+    try:
+        with extra("tables"):
+            from lockstep.tla.tables.search import unsuited
+    except MissingExtraError:
+        return False
+    return unsuited(spec) is None
+
+
+def explore_either(
+    spec: Spec,
+    *,
+    check_deadlock: bool | None = None,
+    max_states: int | None = None,
+    on_states: Callable[[int], None] | None = None,
+    most_memory: int | None = None,
+    few: int | None = None,
+) -> Exploration | TableExploration:
+    """Search all reachable states, as :func:`lockstep.tla.explore.explore` does, from some hundred on by tables.
+
+    Where tables cannot be used, or gain nothing, or NumPy is missing, the search goes on state by state.
+
+    Args:
+        spec: the specification.
+        check_deadlock: whether a state without successors is a violation; the configuration decides if None.
+        max_states: stop after the state whose successors make this many distinct ones.
+        on_states: told of the number of distinct states now and then.
+        most_memory: give up where the tables and the states would take more bytes.
+        few: how many states are found one by one before tables begin; `FEW` if None.
+
+    Returns:
+        The same counts and the same violation, whichever way was taken.
+
+    Raises:
+        What explore raises, and LeakError if an evaluation depends on what tables did not see it read.
+    """
+    refuse_sameness(spec)
+    deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
+    beginning = _Beginning(spec, False, deadlock, max_states, on_states)
+    beginning.few = FEW if few is None else few
+    found = run_search(beginning)
+    if not beginning.goes_on_by_tables:
+        return found
+    limits: dict[str, Any] = {"check_deadlock": deadlock, "max_states": max_states}
+    return _by_tables(spec, limits, on_states, most_memory)
+
+
+def _by_tables(
+    spec: Spec, limits: dict[str, Any], on_states: Callable[[int], None] | None, most_memory: int | None
+) -> Exploration | TableExploration:
+    from lockstep.tla.tables.search import explore_by_tables
+    from lockstep.tla.tables.states.layout import UnsuitedError
+
+    def tell(far: Progress) -> None:
+        assert on_states is not None
+        on_states(far.distinct)
+
+    try:
+        said = None if on_states is None else tell
+        return explore_by_tables(spec, **limits, on_progress=said, most_memory=most_memory)
+    except UnsuitedError:
+        return explore(spec, **limits, on_level=on_states)

@@ -1,0 +1,153 @@
+"""A search begins state by state and goes on by tables, and comes to what either of the two comes to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.models.search import Engine, explore_compiled, explore_literally
+from lockstep.tla import either
+from lockstep.tla.either import explore_either
+from lockstep.tla.explore import Exploration, LiteralSearch, explore
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.tables import search
+from lockstep.tla.tables.search import TableExploration
+from places import SPECS
+
+POST = SPECS / "tables" / "Post.tla"
+COUNTS = ("distinct", "generated", "depth", "complete", "violation", "unchecked", "levels")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def cfg(folder: Path, *lines: str) -> Path:
+    """A cfg of the post with two stations."""
+    path = folder / f"{abs(hash(lines))}.cfg"
+    path.write_text("\n".join(["CONSTANT Station = {a, b} Most = 1", "INIT Init NEXT Next", *lines, ""]))
+    return path
+
+
+def post(cache: Path, *lines: str) -> Spec:
+    return load_spec(POST, cfg(cache, *lines), cache_dir=cache)
+
+
+def told(found: Exploration | TableExploration) -> list[Any]:
+    return [getattr(found, name) for name in COUNTS]
+
+
+@pytest.mark.parametrize("few", [1, 20, 10_000])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("CHECK_DEADLOCK FALSE", "INVARIANT TypeOK"),
+        ("CHECK_DEADLOCK FALSE", "INVARIANTS TypeOK NoneIsFull"),
+        ("CHECK_DEADLOCK FALSE", "SYMMETRY Symmetry", "CONSTRAINT Few"),
+        ("CHECK_DEADLOCK FALSE", "PROPERTY Ends"),
+        ("CHECK_DEADLOCK TRUE",),
+    ],
+    ids=["holds", "violated", "symmetry", "a behaviour", "a deadlock"],
+)
+def test_it_makes_no_difference_when_tables_begin(few: int, lines: tuple[str, ...], cache: Path) -> None:
+    spec = post(cache, *lines)
+    theirs = explore(spec)
+    ours = explore_either(spec, few=few)
+    assert told(ours) == told(theirs)
+    if few != 20:
+        assert isinstance(ours, TableExploration) is (few == 1)
+    assert explore_either(spec, few=few, max_states=7).distinct == explore(spec, max_states=7).distinct
+
+
+def test_a_small_search_never_begins_tables(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "explore_by_tables", None)
+    spec = post(cache, "CHECK_DEADLOCK FALSE")
+    assert explore(spec).distinct < either.FEW
+    assert isinstance(explore_either(spec), Exploration)
+    with pytest.raises(TypeError):
+        explore_either(spec, few=20)
+
+
+def test_the_compiled_engine_goes_on_by_tables_and_the_literal_one_never(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(either, "FEW", 20)
+    given = POST, cfg(cache, "CHECK_DEADLOCK FALSE")
+    seen: list[int] = []
+    ours, theirs = explore_compiled(*given, on_progress=seen.append), explore_literally(*given)
+    assert (ours.engine, theirs.engine) == (Engine.COMPILED, Engine.LITERAL)
+    assert (ours.distinct, ours.generated, ours.depth) == (theirs.distinct, theirs.generated, theirs.depth)
+    assert any("two distinct states had the same fingerprint" in note for note in ours.notes)
+    assert theirs.notes == ()
+    assert seen != []
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note how many states each search state by state had seen at its end."""
+    found: list[int] = []
+    run = LiteralSearch.run
+
+    def counting(self: LiteralSearch) -> Exploration:
+        try:
+            return run(self)
+        finally:
+            found.append(len(self.result.states))
+
+    monkeypatch.setattr(LiteralSearch, "run", counting)
+    return found
+
+
+def test_what_tables_cannot_explore_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TLCSet would be evaluated twice, and Print would print twice."""
+    module, config = tmp_path / "Counting.tla", tmp_path / "Counting.cfg"
+    module.write_text(
+        "---- MODULE Counting ----\nEXTENDS Naturals, TLC\nVARIABLE x\nInit == x = 0 /\\ TLCSet(1, 0)\n"
+        "Next == x < 30 /\\ TLCSet(1, TLCGet(1) + 1) /\\ x' = x + 1\n====\n"
+    )
+    config.write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE\n")
+    searches = counted(monkeypatch)
+    assert explore_either(load_spec(module, config, cache_dir=tmp_path), few=5).distinct == 31
+    assert searches == [31]
+
+
+def test_without_numpy_the_search_goes_on_state_by_state(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = post(cache, "CHECK_DEADLOCK FALSE")
+    searches = counted(monkeypatch)
+    for name in [name for name in sys.modules if name.startswith(("numpy", "lockstep.tla.tables"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    found = explore_either(spec, few=5)
+    assert isinstance(found, Exploration)
+    assert searches == [found.distinct]
+
+
+def test_where_tables_gain_nothing_every_state_is_found_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, config = tmp_path / "Bits.tla", tmp_path / "Bits.cfg"
+    module.write_text(
+        "---- MODULE Bits ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = {}\n"
+        "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
+    )
+    config.write_text("INIT Init NEXT Next\n")
+    monkeypatch.setattr(search, "_LOOK", 1_000)
+    found = explore_either(load_spec(module, config, cache_dir=tmp_path), few=5)
+    assert isinstance(found, Exploration)
+    assert (found.distinct, found.generated) == (256, 2049)
+
+
+def test_a_note_of_both_searches_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, config = tmp_path / "Misses.tla", tmp_path / "Misses.cfg"
+    module.write_text(
+        "---- MODULE Misses ----\nEXTENDS Naturals\nVARIABLES x, y\nInit == x = [a |-> 0] /\\ y = 0\n"
+        "Miss(k) == y < 30 /\\ y' = y + 1 /\\ x' = [x EXCEPT ![k] = 1]\nNext == Miss(\"b\")\n====\n"
+    )
+    config.write_text("INIT Init NEXT Next\n")
+    monkeypatch.setattr(either, "FEW", 5)
+    notes = explore_compiled(module, config, deadlock=False).notes
+    assert len([note for note in notes if "EXCEPT" in note]) == 1
