@@ -18,13 +18,15 @@ from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.tables import groups, hands, search
+from lockstep.tla.tables import definitions, evaluate, groups, hands, search
+from lockstep.tla.tables.definitions import Definition
 from lockstep.tla.tables.evaluate import Evaluator, Lists
 from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.predicates import OfStates
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states import content
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
+from lockstep.tla.tables.trees import Trees
 from lockstep.tla.tables.unread import Unread
 from places import SPECS
 from tables import differences
@@ -60,12 +62,51 @@ CFGS: dict[str, tuple[str, ...]] = {
 }
 
 
+ASKING = ("INVARIANT FewWait", "PROPERTY FillsUp")
+
+
 @pytest.mark.parametrize("what", CFGS)
 def test_tables_come_to_what_a_search_state_by_state_comes_to(what: str, cache: Path) -> None:
     spec = post(cache, *CFGS[what])
     merged = spec.symmetry is not None or spec.view is not None
     assert differences(spec, edges=not merged, check_deadlock="deadlock" in what) == []
     assert differences(spec, max_states=40) == []
+
+
+@pytest.mark.parametrize("more", [(), ("SYMMETRY Symmetry",), ("CONSTRAINT Few", "ACTION_CONSTRAINT Slow")])
+@pytest.mark.parametrize("following", ["AskingNext", "WrongAskingNext"])
+def test_definitions_that_are_columns_change_nothing_of_what_is_found(
+    following: str, more: tuple[str, ...], cache: Path
+) -> None:
+    spec = post(cache, *ASKING, *more, following=following)
+    assert differences(spec, max_states=400) == []
+    assert differences(spec, max_states=100, processes=2) == []
+
+
+def test_states_and_steps_are_those_that_come_without_columns_of_definitions(cache: Path) -> None:
+    assert differences(post(cache, *ASKING, following="AskingNext", most=1), edges=True) == []
+
+
+def test_a_definition_is_evaluated_once_for_what_it_reads(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = post(cache, *ASKING, following="AskingNext")
+    with_columns = explore_by_tables(spec)
+    for each in (definitions, evaluate):
+        monkeypatch.setattr(each, "ROOM", 0)
+    without = explore_by_tables(spec)
+    assert with_columns.distinct == without.distinct
+    assert with_columns.evaluations < without.evaluations
+
+
+def test_a_definition_may_be_recursive_and_stand_in_the_place_of_another(tmp_path: Path) -> None:
+    module, cfg = tmp_path / "Sums.tla", tmp_path / "Sums.cfg"
+    module.write_text(
+        "---- MODULE Sums ----\nEXTENDS Naturals\nVARIABLES x, y\nInit == x = 0 /\\ y = 0\n"
+        "RECURSIVE Sum(_)\nSum(i) == IF i = 0 THEN x + y ELSE y + Sum(i - 1)\n"
+        "May(n) == TRUE\nSmall(n) == Sum(20) + n < 45\n"
+        "Next == \\E n \\in 1..3 : May(n) /\\ ((x' = x + n /\\ y' = y) \\/ (y' = y + 1 /\\ x' = x))\n====\n"
+    )
+    cfg.write_text("INIT Init NEXT Next CONSTANT May <- Small CHECK_DEADLOCK FALSE\n")
+    assert differences(load_spec(module, cfg, cache_dir=tmp_path), check_deadlock=False) == []
 
 
 def test_a_property_of_behaviours_is_checked_on_states_and_steps_kept_as_arrays(cache: Path) -> None:
@@ -340,6 +381,32 @@ def fingerprints_are_short(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(content.Function, "of", of)
 
 
+def a_definition_stays_as_it_was(patch: pytest.MonkeyPatch) -> None:
+    """A step that writes what a definition reads leaves its column alone."""
+
+    def after(self: Any, rows: Any, patterns: Any, which: Any, slots: Any, values: Any) -> Any:
+        rows[which, slots] = values
+        return rows
+
+    patch.setattr(Expander, "_after", after)
+
+
+def what_a_definition_reads_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """An action that asks for a definition is not asked again after a step that writes what that reads."""
+    patch.setattr(Trees, "reads", lambda self, tree: tree.columns)
+
+
+def values_of_a_definition_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
+    """A definition has one value."""
+    right = Definition.number
+    patch.setattr(Definition, "number", lambda self, value: min(1, right(self, value)))
+
+
+def a_choice_is_taken_for_another(patch: pytest.MonkeyPatch) -> None:
+    """Actions that choose with the same arguments share a tree, whatever they choose from."""
+    patch.setattr(groups, "code_key", lambda code: code.co_argcount)
+
+
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
     a_footprint_lacks_a_column: {},
     a_read_is_not_noticed: {},
@@ -350,6 +417,10 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
     the_last_way_to_a_state_counts: {"lines": CFGS["a view"]},
     a_constraint_is_forgotten: {"lines": CFGS["constraints"]},
     fingerprints_are_short: {},
+    a_definition_stays_as_it_was: {"following": "AskingNext", "most": 1},
+    what_a_definition_reads_is_forgotten: {"following": "AskingNext", "most": 1},
+    values_of_a_definition_are_mixed_up: {"following": "AskingNext", "most": 1},
+    a_choice_is_taken_for_another: {"following": "AskingNext", "most": 1},
 }
 
 

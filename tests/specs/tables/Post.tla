@@ -64,4 +64,31 @@ NoneIsFull == \A n \in Station : Len(station[n].log) < 2
 Grows == [][\A n \in Station : Len(station'[n].log) >= Len(station[n].log)]_station
 CountsUp == [][\A n \in Station : station'[n].count >= station[n].count]_<<station, mail>>
 Ends == <>(done # {})
+
+\* What actions ask of all stations: a number, sets, and what has a value only where some station has a log.
+Waiting == Cardinality({n \in Station : mail[n] # {}})
+Full == {n \in Station : Len(station[n].log) = Most}
+Later(n) == {p \in Station : station[p].count > station[n].count}
+IsLast(n) == Later(n) = {} /\ Full # Station
+Logs == {station[n].log : n \in Station} \ {<<>>}
+First == Head(IF Logs = {} THEN <<>> ELSE CHOOSE log \in Logs : TRUE)
+All == <<station, mail, done>>
+
+\* Drop chooses from the same set as Receive does, Hold from another.
+Drop(n) ==
+  \E m \in mail[n] : n \in Full /\ IsLast(n) /\ mail' = [mail EXCEPT ![n] = @ \ {m}] /\ UNCHANGED <<station, done>>
+Hold(n) ==
+  \E p \in Later(n) : Waiting > 1 /\ done' = done \cup {p} /\ UNCHANGED <<station, mail>>
+Echo(n, p) ==
+  \E m \in mail[p] :
+    /\ Waiting = 1 /\ n \notin Full /\ IsLast(p) /\ All # <<done>>
+    /\ mail' = [mail EXCEPT ![n] = @ \cup {m}]
+    /\ UNCHANGED <<station, done>>
+Name(n) == Logs # {} /\ First = n /\ Waiting = 0 /\ done' = done \ {n} /\ UNCHANGED <<station, mail>>
+AskingNext == Next \/ \E n \in Station : Drop(n) \/ Hold(n) \/ Name(n) \/ \E p \in Station : Echo(n, p)
+WrongFirst(n) == First = n /\ Logs # {} /\ UNCHANGED <<station, mail, done>>
+WrongAskingNext == AskingNext \/ \E n \in Station : WrongFirst(n)
+
+FewWait == Waiting <= Cardinality(Station)
+FillsUp == [][Full' \ Full # {} => Waiting' <= Waiting]_<<station, mail>>
 ====

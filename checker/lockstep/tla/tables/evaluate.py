@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.state import State
+from lockstep.tla.tables.definitions import ROOM, Definition
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
-from lockstep.tla.tables.trees import AUX, Ints, Way
-from lockstep.tla.tables.unread import NeedRead, Reading
+from lockstep.tla.tables.trees import AUX, Ints, Trees, Way
+from lockstep.tla.tables.unread import NeedRead, Reading, Unread
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.kinds import TlaError, Value
 
@@ -129,18 +130,43 @@ class Evaluator:
     Attributes:
         layout: the columns.
         steps: what successors write.
+        reading: the evaluation under way.
+        span: how many columns a row has, those of definitions among them; then come the columns of the next state.
     """
 
-    def __init__(self, layout: Layout) -> None:
-        """Prepare for a layout."""
-        self.layout = layout
+    def __init__(self, layout: Layout, trees: Trees) -> None:
+        """Prepare for a layout; `trees` find the values of definitions."""
+        self.layout, self._trees = layout, trees
         self.steps = Successors()
         self.reading = Reading()
+        self.span = layout.width + ROOM
+        self._values: list[list[Any]] = [*layout.values, *[[] for _ in range(ROOM)], *layout.values]
+        self._names: dict[int, str] = {}
         self._numbers: dict[int, int] = {}
         self._audits = self.audited = 0
         self._refused: set[int] = set()
         layout.leave_unread(self.reading)
-        self._after = layout.after_unread(self.reading)
+        self._after = [Unread(self.span + slot, self.reading) for slot in range(layout.width)]
+        self._look: Callable[[int], int] = _nothing
+
+    # ---- Of definitions ----
+
+    def open_definition(self, definition: Definition) -> None:
+        """Make the tree of a definition that is a column."""
+        refused: set[int] = set()
+
+        def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
+            whole, answer = self.ask(way, look, lambda state: definition.number(definition.holds(state)), refused)
+            return whole, 0 if answer == ERROR else answer  # what calls it meets the error
+
+        self._values[definition.column] = definition.values
+        self._names[definition.column] = definition.text
+        self._trees.derived[definition.column] = self._trees.tree(evaluate)
+
+    def tried(self, formula: Callable[[State], Value]) -> tuple[int, Value | None]:
+        """Compute a formula in the state under way: answer how many columns it reads, and its value, if it has one."""
+        whole, value = self._asked([], self._look, formula, set())
+        return len(whole), value
 
     # ---- Of one state ----
 
@@ -224,10 +250,11 @@ class Evaluator:
         return evaluate
 
     def _next(self, state: State, changed: int) -> State:
-        width, known, after = self.layout.width, self.reading.known, self._after
+        span, known, after = self.span, self.reading.known, self._after
+        self.reading.state = None  # the definitions of a step are read as they stand
 
         def pick(slot: int) -> Value:
-            column = width + slot
+            column = span + slot
             return known[column] if column in known and column in self._refused else after[slot]
 
         return self.layout.next_state(state, changed, pick)
@@ -248,15 +275,25 @@ class Evaluator:
     def _asked(
         self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer], refused: set[int]
     ) -> tuple[Way, Answer | None]:
-        """Evaluate with what is known; answer the whole way, and None where there is no value."""
-        self._refused = refused
-        found, failed = self._attempt(way, look, answer)
-        numbers = self._numbers
-        first = len(way) - (way[:1] != [] and way[0][0] == AUX)
-        whole = [*way, *[(column, numbers[column]) for column in self.reading.order[first:]]]
-        self._audits += 1
-        if failed or self._audits % _AUDIT_EVERY < _AUDITED:
-            self._audit(look, answer, found, failed)
+        """Evaluate with what is known; answer the whole way, and None where there is no value.
+
+        Another evaluation may be under way, which reads a definition; it goes on after this one.
+        """
+        reading = self.reading
+        outer = self._refused, self._numbers, self._look
+        around = reading.known, reading.order, reading.look, reading.state
+        try:
+            self._refused = refused
+            found, failed = self._attempt(way, look, answer)
+            numbers = self._numbers
+            first = len(way) - (way[:1] != [] and way[0][0] == AUX)
+            whole = [*way, *[(column, numbers[column]) for column in reading.order[first:]]]
+            self._audits += 1
+            if failed or self._audits % _AUDIT_EVERY < _AUDITED:
+                self._audit(look, answer, found, failed)
+        finally:
+            self._refused, self._numbers, self._look = outer
+            reading.known, reading.order, reading.look, reading.state = around
         return whole, found
 
     def _attempt(
@@ -264,21 +301,28 @@ class Evaluator:
     ) -> tuple[Answer | None, bool]:
         """Evaluate; answer what comes of it, and whether it has no value. With `in_place` what is known is in place."""
         numbers = self._numbers = {column: number for column, number in way if column != AUX}
-        width, values, reading, refused = self.layout.width, self.layout.values, self.reading, self._refused
+        width, values, reading, refused = self.layout.width, self._values, self.reading, self._refused
+        self._look = look
 
         def look_up(column: int) -> Value:
-            number = numbers[column] = look(column)
-            return values[column % width][number]
+            number = look(column)
+            if number < 0:
+                number = self._trees.number(column, look)
+            numbers[column] = number
+            value: Value = values[column][number]
+            return value
 
-        reading.begin({column: values[column % width][number] for column, number in numbers.items()}, look_up)
+        reading.begin({column: values[column][number] for column, number in numbers.items()}, look_up)
         known = reading.known
         for _ in range(_MOST_BEGUN):
             mask = 0
             for column in known:
                 if column < width and (in_place or column in refused):
                     mask |= 1 << column
+            state = self.layout.state(known, mask)
+            reading.state = None if in_place else state
             try:
-                return answer(self.layout.state(known, mask)), False
+                return answer(state), False
             except NeedRead as need:
                 if mask >> need.column & 1:
                     raise LeakError(f"{self._text(need.column)} is asked for where it is known") from None
@@ -289,8 +333,10 @@ class Evaluator:
         raise LeakError(f"an evaluation was begun {_MOST_BEGUN:,} times, and still asks for more")
 
     def _text(self, column: int) -> str:
-        width = self.layout.width
-        return self.layout.path_text(column % width) + "'" * (column >= width)
+        if column in self._names:
+            return self._names[column]
+        slot = column % self.span
+        return self.layout.path_text(slot) + "'" * (column >= self.span)
 
     def _audit(
         self, look: Callable[[int], int], answer: Callable[[State], Answer], found: Answer | None, failed: bool
@@ -322,6 +368,10 @@ class Evaluator:
         _, slots, values = self.steps.written(np.array([step], np.int64))
         written = dict(zip(slots.tolist(), values.tolist(), strict=True))
         return {slot: number for slot, number in written.items() if self._numbers.get(slot) != number}
+
+
+def _nothing(column: int) -> NoReturn:
+    raise KeyError(column)
 
 
 def _aux(way: Way) -> int:

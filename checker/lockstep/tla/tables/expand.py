@@ -13,6 +13,7 @@ from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
+from lockstep.tla.tables.definitions import UNKNOWN, Definitions, padded
 from lockstep.tla.tables.evaluate import ERROR, Evaluator
 from lockstep.tla.tables.groups import MOST_ROWS, Generated, Groups
 from lockstep.tla.tables.predicates import OfStates, OfSteps, constraints, invariants, step_properties
@@ -33,40 +34,47 @@ class Level:
 
     Attributes:
         where: their places among all of the level, in order.
-        rows: the states.
+        full: the states, with room for definitions.
+        width: how many columns a state has without these.
         hashes: the fingerprints of their images, of each word a row for each image.
-        answers: what each group answered of the state before the last step to each.
+        answers: what each tree of the groups answered of the state before the last step to each.
         patterns: which columns that step wrote.
     """
 
     where: Ints
-    rows: Rows
+    full: Rows
+    width: int
     hashes: Hashes
     answers: Ints
     patterns: Ints
 
     @property
+    def rows(self) -> Rows:
+        """The states."""
+        return self.full[:, : self.width]
+
+    @property
     def nbytes(self) -> int:
         """The size of the arrays."""
-        return sum(each.nbytes for each in (self.where, self.rows, self.hashes, self.answers, self.patterns))
+        return sum(each.nbytes for each in (self.where, self.full, self.hashes, self.answers, self.patterns))
 
     def part(self, begin: int, end: int) -> Level:
         """Answer some of the states."""
-        of_rows = self.rows[begin:end], self.hashes[:, begin:end], self.answers[begin:end], self.patterns[begin:end]
-        return Level(self.where[begin:end], *of_rows)
+        of_states = self.hashes[:, begin:end], self.answers[begin:end], self.patterns[begin:end]
+        return Level(self.where[begin:end], self.full[begin:end], self.width, *of_states)
 
     @classmethod
     def joined(cls, parts: list[Level]) -> Level:
         """Put parts of a level together, in the order of their places."""
-        where, rows, answers, patterns = (
-            np.concatenate([getattr(each, name) for each in parts]) for name in ("where", "rows", "answers", "patterns")
+        where, full, answers, patterns = (
+            np.concatenate([getattr(each, name) for each in parts]) for name in ("where", "full", "answers", "patterns")
         )
         hashes = np.concatenate([each.hashes for each in parts], axis=1)
         if len(where) > 1 and (np.diff(where) < 0).any():
             order = np.argsort(where)
-            where, rows, hashes = where[order], rows[order], hashes[:, order]
+            where, full, hashes = where[order], full[order], hashes[:, order]
             answers, patterns = answers[order], patterns[order]
-        return cls(where, rows, hashes, answers, patterns)
+        return cls(where, full, parts[0].width, hashes, answers, patterns)
 
 
 @dataclass(slots=True)
@@ -79,7 +87,7 @@ class Expanded:
         hashes: those of its images.
         outside: which successors the constraints exclude.
         patterns: which columns each step wrote.
-        after: the successors, if they were needed.
+        after: the successors, with room for definitions, if they were needed.
         wrong: the numbers of states of which something is wrong.
     """
 
@@ -106,7 +114,7 @@ class Expander:
     def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: Function) -> None:
         """Make the tables; `function` makes the fingerprints."""
         self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
-        trees, evaluator, module = self.trees, Evaluator(layout), tracked(spec)
+        trees, evaluator, module = self.trees, Evaluator(layout, self.trees), tracked(spec)
         self._hashing, self._evaluator = Fingerprints(layout, sameness(spec).images, function), evaluator
         self.words, self._views, self._view = function.words, Views(function), None
         if spec.view is not None:
@@ -117,6 +125,8 @@ class Expander:
         of_states, of_steps = constraints(module)
         self._constraints = OfStates(evaluator, trees, of_states)
         self._action_constraints = OfSteps(evaluator, trees, of_steps)
+        definitions = Definitions(layout, evaluator.reading, evaluator.open_definition, evaluator.tried)
+        definitions.put_into(module)
 
     @property
     def size(self) -> int:
@@ -125,7 +135,7 @@ class Expander:
 
     def asked_of(self, distinct: int, generated: int) -> int:
         """Answer how many evaluations a search state by state takes for so many states."""
-        of_states = len(self.groups) + len(self._invariants)
+        of_states = self.groups.count + len(self._invariants)
         return distinct * of_states + generated * len(self._step_properties)
 
     def begin(self, rows: Rows, where: Ints) -> Level:
@@ -134,11 +144,12 @@ class Expander:
         Raises:
             AssertionError: if something is.
         """
-        if (self._invariants.told(rows) != 1).any():
+        full = padded(rows, self.layout.width)
+        if (self._invariants.told(full) != 1).any():
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
-        every = np.nonzero(np.ones((len(rows), len(self.groups)), np.bool_))
-        answers = self.groups.answers(rows, *every).reshape(len(rows), len(self.groups))
-        return Level(where, rows, self.hashed(rows), answers, np.zeros(len(rows), np.int64))
+        every = np.nonzero(np.ones((len(full), len(self.groups)), np.bool_))
+        answers = self.groups.answers(full, *every).reshape(len(full), len(self.groups))
+        return Level(where, full, self.layout.width, self.hashed(full), answers, np.zeros(len(full), np.int64))
 
     @property
     def images(self) -> int:
@@ -151,23 +162,25 @@ class Expander:
 
     def hashed(self, rows: Rows) -> Hashes:
         """Answer the fingerprints of states, of each of their images."""
-        return self._hashing.of_rows(rows) if self._view is None else self._seen_as(rows, np.arange(len(rows)))[0]
+        if self._view is None:
+            return self._hashing.of_rows(rows)
+        return self._seen_as(padded(rows, self.layout.width), np.arange(len(rows)))[0]
 
     def expand(self, level: Level) -> Expanded:
         """Expand states, no more than `size`."""
         self._ask(level)
-        generated = self.groups.generate(level.rows, level.answers)
+        generated = self.groups.generate(level.full, level.answers)
         self._hashing.known()
-        level.rows = self.layout.wide(level.rows)
+        level.full = self.layout.wide(level.full)
         steps = self._evaluator.steps
         written = steps.written(generated.steps)
         patterns = steps.pattern.array[generated.steps]
         wrong, outside, after = [generated.failing], np.zeros(len(generated.rows), np.bool_), None
         checked = len(self._step_properties) + len(self._constraints) + len(self._action_constraints)
         if checked or self._view is not None:
-            after = _after(level.rows[generated.rows], *written)
+            after = self._after(level.full[generated.rows], patterns, *written)
             outside, broken = self._constrained(level, generated, after, patterns)
-            told = self._step_properties.told(level.rows, generated.rows, after, patterns)
+            told = self._step_properties.told(level.full, generated.rows, after, patterns)
             wrong += [broken, generated.rows[told != 1]]
         if self._view is None or after is None:
             hashes = self._stepped(level, generated, *written)
@@ -178,7 +191,7 @@ class Expander:
             beyond = np.flatnonzero(outside)
             wrong.append(generated.rows[beyond[self._invariants.told(after[beyond]) != 1]])
         if self._check_deadlock:
-            stuck = np.ones(len(level.rows), np.bool_)
+            stuck = np.ones(len(level.full), np.bool_)
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
         fingerprints = least(hashes, self.words)
@@ -197,22 +210,32 @@ class Expander:
         if expanded.after is not None:
             rows = expanded.after[new]
         else:
-            rows = _after(level.rows[generated.rows[new]], *self._evaluator.steps.written(generated.steps[new]))
+            written = self._evaluator.steps.written(generated.steps[new])
+            rows = self._after(level.full[generated.rows[new]], patterns, *written)
         told = self._invariants.told_after(rows, patterns, self._evaluator.steps.masks)
-        found = Level(where, rows, expanded.hashes[:, new], level.answers[generated.rows[new]], patterns)
+        found = Level(where, rows, level.width, expanded.hashes[:, new], level.answers[generated.rows[new]], patterns)
         return found, generated.rows[new[told != 1]]
+
+    def _after(self, rows: Rows, patterns: Ints, which: Ints, slots: Ints, values: Ints) -> Rows:
+        """Let rows be those after steps; what definitions that read what these wrote come to is not known in them."""
+        rows[which, slots] = values
+        derived = self.trees.derived
+        stale = self.trees.touched(self._evaluator.steps.masks, list(derived.values()))
+        for column, of_patterns in zip(derived, stale.T, strict=True):
+            rows[of_patterns[patterns], column] = UNKNOWN
+        return rows
 
     def _ask(self, level: Level) -> None:
         """Ask the groups that have read something that the last step to a state wrote; the others answer as before."""
         concerned = self.groups.touched(self._evaluator.steps.masks)
         which, groups = np.nonzero(concerned[level.patterns])
-        level.answers[which, groups] = self.groups.answers(level.rows, which, groups)
+        level.answers[which, groups] = self.groups.answers(level.full, which, groups)
 
     def _stepped(self, level: Level, generated: Generated, which: Ints, slots: Ints, values: Ints) -> Hashes:
         """Answer the fingerprints after steps: those before, and the difference that the writes make."""
         hashes = level.hashes[:, generated.rows]
         if len(which):
-            old = level.rows[generated.rows[which], slots]
+            old = level.full[generated.rows[which], slots]
             change = self._hashing.at(slots, values) - self._hashing.at(slots, old)
             starts = np.flatnonzero(np.diff(which, prepend=-1))
             hashes[:, which[starts]] += np.add.reduceat(change, starts, axis=1)
@@ -235,13 +258,8 @@ class Expander:
         """Tell which successors are outside the constraints; and the states of some whose constraint has no value."""
         told = self._constraints.told(after)
         on = np.flatnonzero(told == 1)
-        told[on] = self._action_constraints.told(level.rows, generated.rows[on], after[on], patterns[on])
+        told[on] = self._action_constraints.told(level.full, generated.rows[on], after[on], patterns[on])
         return told != 1, generated.rows[told == ERROR]
-
-
-def _after(rows: Rows, which: Ints, slots: Ints, values: Ints) -> Rows:
-    rows[which, slots] = values
-    return rows
 
 
 def _view(module: dict[str, Any], name: str) -> Callable[[State], Value]:

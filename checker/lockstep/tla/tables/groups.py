@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.compile.module.meta import Stage
+from lockstep.tla.tables.definitions import padded
 from lockstep.tla.tables.evaluate import ERROR, Arguments, Evaluator, Lists
+from lockstep.tla.tables.sameness import code_key
 from lockstep.tla.tables.states.layout import Rows, UnsuitedError
-from lockstep.tla.tables.trees import Ints, RowsAsked, Tree, Trees, touched
+from lockstep.tla.tables.trees import Ints, RowsAsked, Tree, Trees
 from lockstep.tla.tables.unread import NeedRead
-from lockstep.tla.values.kinds import TlaError, Value
+from lockstep.tla.values.kinds import TlaError, Value, format_value
 
 __all__ = ["Generated", "Groups"]
 
@@ -55,7 +57,13 @@ class Generated:
 
 
 class Groups:
-    """All that generates successors."""
+    """All that generates successors.
+
+    Actions that choose from the same set share the tree that answers it, which is asked once of a state.
+
+    Attributes:
+        count: how many groups there are.
+    """
 
     def __init__(self, stages: Sequence[Stage], module: dict[str, Any], evaluator: Evaluator, trees: Trees) -> None:
         """Make a tree of each stage; where what chooses is constant, one for each choice.
@@ -65,15 +73,23 @@ class Groups:
         """
         self._module, self._evaluator, self._trees = module, evaluator, trees
         self._steps, self._elements = Lists(), Lists()
-        self._top = list(self._opened(stages, ()))
-        if len(self._top) > _GROUPS:
-            raise UnsuitedError(f"Next has {len(self._top):,} parts, more than {_GROUPS:,}")
-        self._roots = np.array([group.tree.root for group in self._top], np.int64)
-        self._chooses = np.array([bool(group.below) for group in self._top], np.bool_)
+        self._chosen: dict[Hashable, tuple[Tree, Arguments]] = {}
+        self._take_groups(list(self._opened(stages, ())))
+        if self.count > _GROUPS:
+            raise UnsuitedError(f"Next has {self.count:,} parts, more than {_GROUPS:,}")
 
     def __len__(self) -> int:
-        """Count the groups that are asked of every state."""
-        return len(self._top)
+        """Count the trees that are asked of every state."""
+        return len(self._asked)
+
+    def _take_groups(self, groups: list[_Group]) -> None:
+        self._top, self.count = groups, len(groups)
+        trees = {group.tree.root: group.tree for group in groups}
+        number = {root: number for number, root in enumerate(trees)}
+        self._asked = list(trees.values())
+        self._tree_of = np.array([number[group.tree.root] for group in groups], np.int64)
+        self._roots = np.array(list(trees), np.int64)
+        self._chooses = np.array([bool(group.below) for group in groups], np.bool_)
 
     # ---- Making ----
 
@@ -109,9 +125,14 @@ class Groups:
             raise UnsuitedError("more than two quantifiers of Next, one in another, range over what states have")
         if len(stage["below"]) > _BELOW[depth]:
             raise UnsuitedError(f"Next chooses between {len(stage['below'])} actions below one quantifier")
-        args = Arguments()
-        evaluate = self._evaluator.elements(self._module[stage["function"]], self._elements, args, outer)
-        tree = self._trees.tree(evaluate, on_aux=depth > 0)
+        function = self._module[stage["function"]]
+        outer_key = tuple(map(format_value, outer.of(-1))) if depth == 0 else id(outer)
+        key = code_key(function.__code__), outer_key
+        if key not in self._chosen:
+            args = Arguments()
+            evaluate = self._evaluator.elements(function, self._elements, args, outer)
+            self._chosen[key] = self._trees.tree(evaluate, on_aux=depth > 0), args
+        tree, args = self._chosen[key]
         below = [
             self._choice(each, args, depth + 1) if each["below"] else self._successors(each, args, on_aux=True)
             for each in stage["below"]
@@ -120,25 +141,27 @@ class Groups:
 
     # ---- Asking ----
 
-    def answers(self, rows: Rows, which: Ints, groups: Ints) -> Ints:
-        """Ask groups of rows: the groups with these numbers, of the rows with those."""
-        return self._trees.answers(self._roots[groups], RowsAsked(rows, which))
+    def answers(self, rows: Rows, which: Ints, trees: Ints) -> Ints:
+        """Ask trees of rows: the trees with these numbers, of the rows with those."""
+        return self._trees.answers(self._roots[trees], RowsAsked(rows, which))
 
     def settle(self, rows: Rows) -> None:
         """Leave out the groups that read nothing and answer no successor, as the constants alone make them."""
+        rows = padded(rows, self._evaluator.layout.width)
         self.answers(rows, np.zeros(len(self), np.int64), np.arange(len(self)))
-        self._top = [group for group in self._top if group.tree.columns or self._trees.answer_at(group.tree.root)]
-        self._roots = np.array([group.tree.root for group in self._top], np.int64)
-        self._chooses = np.array([bool(group.below) for group in self._top], np.bool_)
+        self._take_groups(
+            [group for group in self._top if group.tree.columns or self._trees.answer_at(group.tree.root)]
+        )
 
     def touched(self, masks: Sequence[int]) -> npt.NDArray[np.bool_]:
-        """Tell for each of some sets of columns, and each group, whether the group has read one of them."""
-        return touched(masks, [group.tree for group in self._top])
+        """Tell for each of some sets of columns, and each tree, whether the tree has read one of them."""
+        return self._trees.touched(masks, self._asked)
 
     def generate(self, rows: Rows, answers: Ints) -> Generated:
-        """Generate the successors of states, MOST_ROWS at most, given the answer of each group for each."""
+        """Generate the successors of states, MOST_ROWS at most, given the answer of each tree for each."""
         found: list[tuple[Ints, Ints]] = []
         failing = [np.flatnonzero((answers == ERROR).any(axis=1))]
+        answers = answers[:, self._tree_of]
         listing = np.where(self._chooses, 0, np.maximum(answers, 0))
         at, groups = np.nonzero(listing)
         self._take(at, listing[at, groups], groups.astype(np.int64) << _GROUP_AT, found)

@@ -13,7 +13,7 @@ from lockstep.tla.compile.module.parts import PropertyPart, part_of
 from lockstep.tla.state import State
 from lockstep.tla.tables.evaluate import Evaluator
 from lockstep.tla.tables.states.layout import Rows
-from lockstep.tla.tables.trees import Asked, Ints, RowsAsked, StepsAsked, Trees, touched
+from lockstep.tla.tables.trees import Asked, Ints, RowsAsked, StepsAsked, Trees
 from lockstep.tla.values.kinds import TlaError, Value
 
 __all__ = ["OfStates", "OfSteps", "constraints", "invariants", "step_properties"]
@@ -46,7 +46,7 @@ class OfStates:
 
         Each must have been asked of the state before that step.
         """
-        concerned = touched(masks, self._made)
+        concerned = self._trees.touched(masks, self._made)
         return _told(self._trees, self._roots, concerned, patterns, _of_rows(rows))
 
 

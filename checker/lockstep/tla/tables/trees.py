@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AUX", "Asked", "Ints", "RowsAsked", "StepsAsked", "Tree", "Trees", "Way", "touched"]
+__all__ = ["AUX", "Asked", "Ints", "RowsAsked", "StepsAsked", "Tree", "Trees", "Way"]
 
 Ints: TypeAlias = npt.NDArray[Any]
 #: The columns that an evaluation read, with the numbers of their values, in order.
@@ -36,6 +36,9 @@ class Asked(Protocol):
     def of(self, which: int) -> Callable[[int], int]:
         """Answer what answers the value of a column for one of what is asked."""
 
+    def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
+        """Answer the states of some of what is asked, each once, and the number among these of each."""
+
 
 class Tree:
     """One tree: what to evaluate, and the tree's number.
@@ -54,11 +57,19 @@ class Tree:
 
 
 class Trees:
-    """Nodes in arrays. A node is a leaf with an answer, or asks for a column and has a branch for each value."""
+    """Nodes in arrays. A node is a leaf with an answer, or asks for a column and has a branch for each value.
+
+    Attributes:
+        trees: all trees.
+        derived: of the columns whose values are found when they are asked for the trees that answer them.
+        evaluations: how many evaluations there were.
+        looked_up: how many answers were asked for.
+    """
 
     def __init__(self) -> None:
         """Begin with no tree."""
         self.trees: list[Tree] = []
+        self.derived: dict[int, Tree] = {}
         self.evaluations = 0
         self.looked_up = 0
         self._column = np.full(_FIRST, _OPEN, np.int32)
@@ -130,10 +141,55 @@ class Trees:
             below = self._below(nodes, values)
             if int(below.min()) < 0:
                 missing = np.flatnonzero(below < 0)
+                if self.derived and int(values.min()) < 0:
+                    values = self._with_derived(values, wanted, left, asked)
+                    missing = np.flatnonzero(self._below(nodes, values) < 0)
                 self._grow(nodes[missing], values[missing], left[missing], asked)
                 below = self._below(nodes, values)
             at[left] = below
         return self._answer[at]
+
+    def answer(self, tree: Tree, look: Callable[[int], int]) -> int:
+        """Go down a tree for one state; evaluate what is not known."""
+        node = tree.root
+        while (column := int(self._column[node])) != _LEAF:
+            if column == _OPEN:
+                self._evaluate(node, look)
+            else:
+                node = self._child(node, self.number(column, look))
+        return int(self._answer[node])
+
+    def number(self, column: int, look: Callable[[int], int]) -> int:
+        """Answer the number of the value of a column, also of one that is found when it is asked for."""
+        number = look(column)
+        return number if number >= 0 else self.answer(self.derived[column], look)
+
+    def reads(self, tree: Tree) -> int:
+        """Answer the columns that were read anywhere in a tree, as bits, with what those depend on that are derived."""
+        found = tree.columns
+        for column, derived in self.derived.items():
+            if found >> column & 1:
+                found |= self.reads(derived)
+        return found
+
+    def touched(self, masks: Sequence[int], trees: Sequence[Tree]) -> npt.NDArray[np.bool_]:
+        """Tell for each of some sets of columns, as bits, and each tree whether the tree has read one of them."""
+        reads = [self.reads(tree) for tree in trees]
+        return np.array([[bool(mask & each) for each in reads] for mask in masks], np.bool_).reshape(
+            len(masks), len(trees)
+        )
+
+    def _with_derived(self, values: Ints, wanted: Ints, left: Ints, asked: Asked) -> Ints:
+        """Answer the values of columns with those that are derived, which are negative until then."""
+        found = values.astype(np.int64)
+        unknown = np.flatnonzero(values < 0)
+        for column in np.unique(wanted[unknown]).tolist():
+            of_column = unknown[wanted[unknown] == column]
+            rows, again = asked.once(left[of_column])
+            told = self.answers(np.full(len(rows), self.derived[column].root, np.int64), rows)
+            rows.note(column, told)
+            found[of_column] = told[again]
+        return found
 
     def _below(self, nodes: Ints, values: Ints) -> Ints:
         """Answer the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
@@ -219,11 +275,16 @@ class Trees:
 class RowsAsked:
     """States that go down trees: of each of what is asked the number of its row."""
 
-    __slots__ = ("_base", "_flat")
+    __slots__ = ("_base", "_flat", "_rows", "_which")
 
     def __init__(self, rows: Ints, which: Ints) -> None:
         """Take rows, and the number of the row of each of what is asked."""
+        self._rows, self._which = rows, which
         self._flat, self._base = rows.reshape(-1), which * rows.shape[1]
+
+    def __len__(self) -> int:
+        """Count what is asked."""
+        return len(self._which)
 
     def values(self, which: Ints, columns: Ints) -> Ints:
         """Answer the values of columns, one for each of some of what is asked."""
@@ -234,6 +295,20 @@ class RowsAsked:
         """Answer what answers the value of a column for one of what is asked."""
         flat, base = self._flat, int(self._base[which])
         return lambda column: int(flat[base + column])
+
+    def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
+        """Answer the states of some of what is asked, each once, and the number among these of each."""
+        rows = self._which[which]
+        last = np.empty(len(self._rows), np.int64)
+        last[rows] = np.arange(len(rows))
+        first = np.flatnonzero(last[rows] == np.arange(len(rows)))
+        last[rows[first]] = np.arange(len(first))
+        return RowsAsked(self._rows, rows[first]), last[rows]
+
+    def note(self, column: int, numbers: Ints) -> None:
+        """Put numbers into a column of the rows, if there is room for numbers as large."""
+        if len(numbers) and int(numbers.max()) <= np.iinfo(self._rows.dtype).max:
+            self._rows[self._which, column] = numbers
 
 
 class StepsAsked:
@@ -261,9 +336,6 @@ class StepsAsked:
         before, after = self._before, self._after
         return lambda column: int(before[base + column] if column < width else after[next_base + column])
 
-
-def touched(masks: Sequence[int], trees: Sequence[Tree]) -> npt.NDArray[np.bool_]:
-    """Tell for each of some sets of columns, as bits, and each tree whether the tree has read one of them."""
-    return np.array([[bool(mask & tree.columns) for tree in trees] for mask in masks], np.bool_).reshape(
-        len(masks), len(trees)
-    )
+    def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
+        """Refuse: nothing that is asked of steps is derived."""
+        raise NotImplementedError

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from lockstep.tla.compile.module.text import STAGES
 from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value
 from lockstep.tla.values.operators.functions import apply
 
@@ -41,15 +42,17 @@ class Reading:
         known: the values that were read, by column.
         order: the columns in the order in which they were read.
         look: answers the value of a column.
+        state: the state that is evaluated in, if its definitions are to be read as columns.
     """
 
-    __slots__ = ("known", "look", "order")
+    __slots__ = ("known", "look", "order", "state")
 
     def __init__(self) -> None:
         """Know nothing."""
         self.known: dict[int, Value] = {}
         self.order: list[int] = []
         self.look: Callable[[int], Value] = _nothing
+        self.state: State | None = None
 
     def begin(self, known: dict[int, Value], look: Callable[[int], Value]) -> None:
         """Begin an evaluation with some columns read."""
@@ -135,6 +138,8 @@ def tracked(spec: Spec) -> dict[str, Any]:
         if name.startswith("_") and getattr(each, "__module__", "").startswith(_OPERATORS) and callable(each):
             module[name] = _needing(each) if each.__name__ in _COPYING else _reading(each)
     module["_apply"] = _apply
+    for name in ("_elements", "_choose"):
+        module[name] = _reading_first(module[name])
     return module
 
 
@@ -186,6 +191,15 @@ def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
     code = getattr(operator, "__code__", None)
     varies = code is None or code.co_flags & _VARYING or code.co_kwonlyargcount or operator.__defaults__
     return read if varies or code is None else made.get(code.co_argcount, read)
+
+
+def _reading_first(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator that reads its first operand."""
+
+    def read(first: Any, *more: Any) -> Any:
+        return operator(first.value() if type(first) is Unread else first, *more)
+
+    return read
 
 
 def _needing(operator: Callable[..., Any]) -> Callable[..., Any]:

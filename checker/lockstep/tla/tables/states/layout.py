@@ -161,10 +161,6 @@ class Layout:
         for part in self._parts:
             _leave_unread(part, [Unread(slot, reading) for slot in range(self.width)])
 
-    def after_unread(self, reading: Reading) -> list[Unread]:
-        """Answer what stands for the columns of the next state; theirs are the numbers after the last column."""
-        return [Unread(self.width + slot, reading) for slot in range(self.width)]
-
     def state(self, known: Mapping[int, Value], mask: int) -> State:
         """Make a state of what is known by column; `mask` has the bits of the columns that are known."""
         return self._class(tuple([_made(part, known, mask) for part in self._parts]))
