@@ -72,6 +72,17 @@ def test_a_flaw_and_its_green_twin_differ_in_the_switch_alone(entry: ModelEntry)
     assert settings(entry.name) == settings(entry.twin)
 
 
+@pytest.mark.parametrize(
+    ("flawed", "green", "flaw"),
+    [("stale_push_five_bug", "stale_push_five", "PushTermCheck"), ("power_three_bug", "power_three", "AsyncFlush")],
+)
+def test_a_flaw_shown_a_second_time_differs_from_its_green_model_in_the_switch_alone(
+    flawed: str, green: str, flaw: str
+) -> None:
+    assert (published(flawed), published(green)) == ({flaw}, set())
+    assert settings(flawed) == settings(green)
+
+
 def test_every_flaw_switch_has_a_green_model_that_it_alone_makes_fail() -> None:
     assert {each.switch for each in SENSITIVE} == set(SWITCHES)
 

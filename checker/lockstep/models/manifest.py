@@ -9,7 +9,7 @@ Then one `[[model]]` table for each model:
     mode = "check"              # or "simulate", with a table [model.simulation]
     tier = "quick"              # or "deep"
     workers = 1                 # or "auto"
-    engine = "tlc"              # or "tables", of a model that takes TLC long; the pins are those of TLC all the same
+    engine = "tlc"              # or "tables", of a model that takes TLC long; pins are TLC's, or the note says whose
     result = "holds"            # "violated" with `property`; "unrefuted" for a simulation that finds nothing
     distinct = 23004
     generated = 78072

@@ -51,31 +51,46 @@ Zero             == 0
 Symmetry == Permutations(Node)
 
 -----------------------------------------------------------------------------
-(* Models that begin later: a leader of term 1 and one follower hold       *)
-(* `count` entries, which are committed; the others hold the first `few`.  *)
+(* Models that begin later: a leader of term 1, elected by `voters`, and   *)
+(* one follower hold `count` entries, which are committed up to `last`;    *)
+(* the others hold the first `few`.                                        *)
 
-StoredByQuorum(count, few) ==
-    \E leader \in Node : \E follower \in Peers(leader) :
+Stored(leader, follower, voters, count, few, last) ==
     LET entry     == [term |-> 1, value |-> CHOOSE value \in Value : TRUE]
         log       == [k \in 1..count |-> entry]
-        end       == count - 1
         holders   == {leader, follower}
-        marks     == [p \in Node |-> IF p \in holders THEN end ELSE -1]
+        marks     == [p \in Node |-> IF p \in holders THEN count - 1 ELSE -1]
         LogOf(n)  == IF n \in holders THEN log ELSE SubSeq(log, 1, few)
         Begins(n) == [InitNode(n) EXCEPT !.currTerm = 1, !.leaderId = leader,
-                                         !.currVoteFor = IF n \in holders THEN leader ELSE NoNode,
+                                         !.currVoteFor = IF n \in voters THEN leader ELSE NoNode,
                                          !.role = IF n = leader THEN "LEADER" ELSE "FOLLOWER",
                                          !.log = LogOf(n), !.disk = LogOf(n),
                                          !.ledgerEndTerm = EndTerm(LogOf(n))]
     IN  /\ node = [n \in Node |->
                      IF n # leader THEN Begins(n)
-                     ELSE [Begins(n) EXCEPT !.votes = holders, !.peerWaterMarks = marks,
-                                            !.committedIndex = end, !.lastQuorumIndex = end]]
+                     ELSE [Begins(n) EXCEPT !.votes = voters, !.peerWaterMarks = marks,
+                                            !.committedIndex = last, !.lastQuorumIndex = last]]
         /\ network = [n \in Node |-> [p \in Peers(n) |-> EmptyChannel]]
         /\ received = [n \in Node |-> EmptyQueues]
         /\ acknowledged = {}
         /\ elected = {[term |-> 1, leader |-> leader]}
-        /\ committed = {[term |-> 1, index |-> i, entry |-> entry] : i \in 0..end}
+        /\ committed = {[term |-> 1, index |-> i, entry |-> entry] : i \in 0..last}
+
+\* Two of three are a quorum.
+StoredByQuorum(count, few) ==
+    \E leader \in Node : \E follower \in Peers(leader) :
+        Stored(leader, follower, {leader, follower}, count, few, count - 1)
+
+\* Two of five are none.  The learner has elected the leader, and has nothing.
+Learner == CHOOSE n \in Node : TRUE
+StoredByTwoOfFive ==
+    \E leader \in Peers(Learner) : \E follower \in Peers(Learner) \ {leader} :
+        Stored(leader, follower, {leader, follower, Learner}, 2, 0, -1)
+
+\* Leaders bring nobody in line but the learner.
+MCMaySendToLearner(n, peer) == peer = Learner /\ MCMaySend(n, peer)
+
+SymmetryOfOthers == Permutations(Peers(Learner))
 
 CommittedByQuorum    == StoredByQuorum(1, 0)
 TwoCommittedByQuorum == StoredByQuorum(2, 0)

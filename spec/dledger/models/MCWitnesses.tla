@@ -31,6 +31,15 @@ NoTimeOutProp ==
 NoStaleCommitProp ==
     [][\A n \in Node : \A m \in Inbox(n) : Commits(n, m) => m.term = node[n].currTerm]_vars
 
+\* An old leader commits though another one leads a later term.
+NoCommitBesideNewLeaderProp ==
+    [][committed' = committed \/ \A n \in Node : node[n].role = "LEADER" => node[n].currTerm < 2]_vars
+
+\* What is committed a node still has when it comes back.
+NothingKeptProp ==
+    [][\A n \in Node : node[n].role = "DOWN" /\ node'[n].role # "DOWN"
+         => \A c \in committed : Len(node'[n].log) <= c.index]_vars
+
 \* The two rules of MCDLedger for whom a pass answers are not one rule.
 OldRuleAnswersAlike ==
     \A n \in Node : \A pass \in Passes(n) :
