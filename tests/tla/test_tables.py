@@ -216,12 +216,12 @@ def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -
     spec = post(cache)
     whole = explore_by_tables(spec)
     most = 3 * whole.memory // 4
-    found = explore_by_tables(spec, most_memory=most)
+    found = explore_by_tables(spec, most_memory=most, most_files=0)
     assert (found.complete, found.violation) == (False, None)
     assert "more than 0.0 GB of memory" in found.gave_up
     assert 1 < found.distinct < whole.distinct
     cfg = max(cache.glob("*.cfg"), key=lambda each: each.stat().st_mtime)
-    told = explore_with_tables(POST, cfg, most_memory=most)
+    told = explore_with_tables(POST, cfg, most_memory=most, most_files=0)
     assert (told.verdict, told.reason.startswith("given up: the search would need")) == (Verdict.INCONCLUSIVE, True)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -289,6 +291,7 @@ def explore_with_tables(
     jar: Path | None = None,
     max_states: int | None = None,
     most_memory: int | None = None,
+    most_files: int | None = None,
     checkpoint: Path | None = None,
     processes: int = 1,
     fingerprint: int = 0,
@@ -298,8 +301,9 @@ def explore_with_tables(
 ) -> SearchResult:
     """Explore a spec by tables of its compiled form; where that cannot be, state by state, and a note says so.
 
-    Arguments: as of explore_compiled; `most_memory`, the bytes beyond which to give up, three quarters of what is free
-    if None; `checkpoint`, a file that keeps the search; `processes`, how many expand states;
+    Arguments: as of explore_compiled; `most_memory`, how many bytes of memory may be used, three quarters of what is
+    free if None; `most_files`, how many bytes of mapped files beside it, three quarters of what the disk has if None;
+    `checkpoint`, a file that keeps the search; `processes`, how many expand states;
     `fingerprint`, which function makes fingerprints, and `fingerprint_bits`, how long they are, 64 or 128;
     `confirm`, whether to explore several times until the count is confirmed, without which the verdict is inconclusive;
     `on_progress`, told more than the number of states.
@@ -319,6 +323,7 @@ def explore_with_tables(
             "max_states": max_states,
             "on_progress": on_progress,
             "most_memory": _most_of_what_is_free() if most_memory is None else most_memory,
+            "most_files": _most_of_the_disk(checkpoint) if most_files is None else most_files,
             "checkpoint": checkpoint,
             "processes": processes,
             "seed": fingerprint,
@@ -350,10 +355,18 @@ def _most_of_what_is_free() -> int | None:
     return 3 * max(free, int(told[1]) * 1024 if told else 0) // 4
 
 
+def _most_of_the_disk(checkpoint: Path | None) -> int:
+    """Return three quarters of what is free on the disk that mapped files are on."""
+    folder = Path(tempfile.gettempdir()) if checkpoint is None else checkpoint.absolute().parent
+    return 3 * shutil.disk_usage(folder if folder.is_dir() else Path("/")).free // 4
+
+
 def _of_tables(found: TableExploration) -> list[str]:
     """Say how much was evaluated, and in TLC's words how probable it is that a state was missed."""
     return [
-        f"note: {found.evaluations:,} evaluations",
+        f"note: {found.evaluations:,} evaluations; for each distinct state at most "
+        f"{found.memory / max(1, found.distinct):,.0f} bytes of memory, and "
+        f"{found.mapped / max(1, found.distinct):,.0f} of files",
         "note: estimate of the probability that not all reachable states were checked because two distinct states had "
         f"the same fingerprint: calculated (optimistic): {found.collision:.1E}",
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeAlias
 
@@ -20,6 +20,7 @@ from lockstep.base.errors import GaveUpError
 from lockstep.tla.tables.expand import Expanded, Expander, Level
 from lockstep.tla.tables.states.content import Hashes, first_ones
 from lockstep.tla.tables.states.layout import Layout, Rows
+from lockstep.tla.tables.states.room import Array, Room, resident
 from lockstep.tla.tables.states.seen import Seen
 from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Value
@@ -28,6 +29,7 @@ __all__ = ["Alone", "Crew", "Found", "Hands", "Part"]
 
 #: Some states of a level: their places, and their rows.
 Part: TypeAlias = tuple[Ints, Rows]
+_SUMS = ("count", "evaluations", "looked_up", "memory", "mapped")
 #: So many states more than another process has make a process give some away.
 _UNEVEN = 256
 
@@ -44,7 +46,8 @@ class Found:
         count: how many successors were generated.
         evaluations: how many evaluations there were, since the beginning.
         looked_up: how many answers were asked for, since the beginning.
-        memory: the bytes of tables and states, about.
+        memory: the bytes of tables and states in memory, about.
+        mapped: those of files.
     """
 
     parents: Ints
@@ -55,6 +58,7 @@ class Found:
     evaluations: int
     looked_up: int
     memory: int
+    mapped: int
 
 
 class Hands(Protocol):
@@ -96,9 +100,9 @@ class Alone:
         taken: the new states, of each piece.
     """
 
-    def __init__(self, expander: Expander, seen: Seen) -> None:
-        """Take the tables, and the set of fingerprints that need not be told again."""
-        self._expander, self._seen = expander, seen
+    def __init__(self, expander: Expander, seen: Seen, room: Room) -> None:
+        """Take the tables, the set of fingerprints that need not be told again, and the room for states."""
+        self._expander, self._seen, self._room = expander, seen, room
         self.level: Level
         self.expanded: Expanded
         self.taken: list[Level] = []
@@ -124,7 +128,7 @@ class Alone:
         candidates = np.flatnonzero(~expanded.outside & ~self._seen.has(expanded.least))
         told = self._told = candidates[first_ones(expanded.least[:, candidates])]
         generated, trees = expanded.generated, self._expander.trees
-        memory = trees.nbytes + self.level.nbytes + sum(each.nbytes for each in self.taken)
+        memory = trees.nbytes + sum(resident(_arrays(each)) for each in (self.level, *self.taken))
         return Found(
             part.where[generated.rows[told]],
             generated.places[told],
@@ -134,6 +138,7 @@ class Alone:
             trees.evaluations,
             trees.looked_up,
             memory,
+            self._room.mapped,
         )
 
     def take(self, new: Ints, first: int) -> Ints:
@@ -143,7 +148,7 @@ class Alone:
     def take_at(self, new: Ints, where: Ints) -> Ints:
         """Take in those that are new, at these places of the next level."""
         found, wrong = self._expander.take(self.part, self.expanded, self._told[new], where)
-        self.taken.append(found)
+        self.taken.append(_of_arrays(list(map(self._room.kept, _arrays(found))), found.width))
         return self.part.where[wrong]
 
     def counted(self, place: int) -> int:
@@ -152,11 +157,41 @@ class Alone:
 
     def turn(self) -> None:
         """Let the states that were taken in be the ones to expand."""
-        self.level = Level.joined([self.level.part(0, 0), *self.taken])
-        self.taken = []
+        parts, self.taken = [self.level.part(0, 0), *self.taken], []
+        if all(resident([each.full]) or not each.full.size for each in parts):
+            self.level = Level.joined(parts)
+        else:
+            self.level = _put_together(parts, self._room)
 
     def stop(self) -> None:
         """Expand no more."""
+
+
+def _arrays(level: Level) -> tuple[Array, ...]:
+    return level.where, level.full, level.hashes, level.answers, level.patterns
+
+
+def _of_arrays(arrays: Sequence[Array], width: int) -> Level:
+    where, full, hashes, answers, patterns = arrays
+    return Level(where, full, width, hashes, answers, patterns)
+
+
+def _put_together(parts: list[Level], room: Room) -> Level:
+    """Put parts of a level together that are in order, and do not fit into memory."""
+    where, rows, hashes, answers, patterns = zip(*map(_arrays, parts), strict=True)
+    lines = [_one_after_the_other(each, room) for each in (where, rows, answers, patterns)]
+    columns = _one_after_the_other([each.T for each in hashes], room).T
+    return _of_arrays([lines[0], lines[1], columns, lines[2], lines[3]], parts[0].width)
+
+
+def _one_after_the_other(arrays: Sequence[Array], room: Room) -> Array:
+    count = sum(map(len, arrays))
+    made = room.zeros((count, *arrays[0].shape[1:]), np.result_type(*arrays))
+    end = 0
+    for each in arrays:
+        made[end : end + len(each)] = each
+        end += len(each)
+    return made
 
 
 # ---- Several processes ----
@@ -190,9 +225,9 @@ def _unpacked(layout: Layout, packed: _Packed) -> Rows:
 class _Worker:
     """What a process does of what it is told."""
 
-    def __init__(self, expander: Expander) -> None:
-        self._expander, self._seen = expander, Seen(expander.words)
-        self._alone = Alone(expander, self._seen)
+    def __init__(self, expander: Expander, room: Room) -> None:
+        self._expander, self._seen, self._room = expander, Seen(expander.words, room=room), room
+        self._alone = Alone(expander, self._seen, room)
         self._sent: Hashes = np.zeros((expander.words, 0), np.uint64)
 
     def start(self, packed: _Packed) -> None:
@@ -208,7 +243,8 @@ class _Worker:
     def expand(self, begin: int, end: int) -> Found:
         found = self._alone.expand(begin, end)
         self._sent = found.hashes
-        return found
+        memory = self._room.used = found.memory + self._seen.nbytes
+        return replace(found, memory=memory)
 
     def take(self, new: Ints, where: Ints) -> Ints:
         self._seen.add(self._sent)  # by now all of them are known
@@ -234,7 +270,7 @@ class _Worker:
         self._alone.level = Level.joined([mine, self._alone.level])
 
 
-def _work(connection: Connection, others: Sequence[Connection], make: Callable[[], Expander]) -> None:
+def _work(connection: Connection, others: Sequence[Connection], make: Callable[[], Expander], room: Room) -> None:
     import signal
 
     for each in others:  # or the end of who started this one would not be heard of
@@ -243,7 +279,7 @@ def _work(connection: Connection, others: Sequence[Connection], make: Callable[[
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            worker = _Worker(make())
+            worker = _Worker(make(), room)
             connection.send((True, None, []))
             while True:
                 name, args = connection.recv()
@@ -259,8 +295,8 @@ def _work(connection: Connection, others: Sequence[Connection], make: Callable[[
 class Crew:
     """Several processes, each with tables of its own and with some of the states of each level."""
 
-    def __init__(self, make: Callable[[], Expander], layout: Layout, count: int) -> None:
-        """Start so many processes, each of which makes its tables."""
+    def __init__(self, make: Callable[[], Expander], layout: Layout, count: int, room: Room) -> None:
+        """Start so many processes, each of which makes its tables and has room of its own, as much as is told."""
         context = multiprocessing.get_context("fork")
         self._layout = layout
         self._ends: list[Connection] = []
@@ -271,7 +307,7 @@ class Crew:
         for _ in range(count):
             mine, theirs = context.Pipe()
             self._ends.append(mine)
-            process = context.Process(target=_work, args=(theirs, tuple(self._ends), make), daemon=True)
+            process = context.Process(target=_work, args=(theirs, tuple(self._ends), make, room), daemon=True)
             process.start()
             theirs.close()
             self._processes.append(process)
@@ -333,7 +369,7 @@ class Crew:
             places[order],
             np.concatenate([found.hashes for found in each], axis=1)[:, order],
             np.sort(np.concatenate([found.wrong for found in each])),
-            *(sum(getattr(found, name) for found in each) for name in ("count", "evaluations", "looked_up", "memory")),
+            *(sum(getattr(found, name) for found in each) for name in _SUMS),
         )
 
     def take(self, new: Ints, first: int) -> Ints:

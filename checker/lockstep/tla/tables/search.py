@@ -17,11 +17,12 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.tables.checkpoint import Checkpoint, Kept
 from lockstep.tla.tables.expand import Expander
-from lockstep.tla.tables.hands import Alone, Crew, Hands
+from lockstep.tla.tables.hands import Alone, Crew, Found, Hands
 from lockstep.tla.tables.literal import Literal
 from lockstep.tla.tables.states.content import Function, Hashes, collision, first_ones, orbit_sizes
 from lockstep.tla.tables.states.graph import Graph
 from lockstep.tla.tables.states.layout import Layout, Path, ShapeChangedError, UnsuitedError
+from lockstep.tla.tables.states.room import FullError, Room, resident
 from lockstep.tla.tables.states.seen import Seen
 from lockstep.tla.tables.trees import Ints
 
@@ -64,7 +65,8 @@ class TableExploration:
         collision: about how probable it is that two states had one fingerprint, so that something was not seen.
         evaluations: how many evaluations there were.
         looked_up: how many answers were asked for.
-        memory: the bytes of all arrays at the end, about.
+        memory: how many bytes the arrays in memory had, about, when they had most.
+        mapped: how many bytes there were of mapped files then.
         graph: states and steps, if they were asked for.
         orbits: what the states stand for, if that was asked for.
         doubt: why the counts are not to be believed, where another search came to others.
@@ -82,6 +84,7 @@ class TableExploration:
     evaluations: int = 0
     looked_up: int = 0
     memory: int = 0
+    mapped: int = 0
     graph: Graph | None = None
     orbits: Orbits | None = None
     doubt: str = ""
@@ -124,6 +127,7 @@ def explore_by_tables(
     keep_edges: bool = False,
     orbits: bool = False,
     most_memory: int | None = None,
+    most_files: int | None = None,
     checkpoint: FilePath | None = None,
     checkpoint_seconds: float = 300.0,
     processes: int = 1,
@@ -139,7 +143,9 @@ def explore_by_tables(
         bits: how many each of them has, 64 or 128.
         keep_edges: whether to keep the states and steps.
         orbits: whether to count what the states stand for under SYMMETRY.
-        most_memory: give up where the arrays would take more bytes.
+        most_memory: how many bytes the arrays may take in memory. Where they would take more than half of it, what can
+            be goes to mapped files, beside the checkpoint or in the temporary folder; give up beyond all of it.
+        most_files: how many bytes these files may have; no more than fit on the disk if None, and none if 0.
         checkpoint: a file that the search is kept in now and then, and goes on from where it is there.
         checkpoint_seconds: how many seconds are to pass before it is written again.
         processes: how many processes expand states, each with tables of its own; one where states and steps have to
@@ -176,6 +182,7 @@ def explore_by_tables(
         search.processes = 1 if keep_edges or orbits or spec.temporal else processes
         search.result.orbits = Orbits([], 0) if orbits else None
         search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
+        search.make_room(most_files, None if checkpoint is None else checkpoint.absolute().parent)
         try:
             return search.run(kept)
         except ShapeChangedError as error:
@@ -209,9 +216,18 @@ class _Search:
         self.hands: Hands
         self.look_at = _LOOK
         self.graph: Graph | None = None
-        self.seen = Seen(function.words, numbered=keep_edges or bool(spec.temporal))
+        self.room = Room()
+        self.seen: Seen
+        self.listed, self.memory = 0, 0
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
+
+    def make_room(self, most_files: int | None, folder: FilePath | None) -> None:
+        """Share the room for arrays with the processes, if there are several."""
+        shares = 1 if self.processes == 1 else 1 + self.processes
+        most, files = (None if each is None else each // shares for each in (self.most_memory, most_files))
+        self.room = Room(most, files, folder)
+        self.seen = Seen(self.function.words, numbered=self.keep_edges or bool(self.spec.temporal), room=self.room)
 
     def run(self, kept: Kept | None = None) -> TableExploration:
         """Search, from what was kept of the same search, if anything was."""
@@ -226,6 +242,8 @@ class _Search:
         try:
             self.prepare(initial, kept)
             self.go_on()
+        except FullError as error:
+            result.gave_up = f"{error}, with {result.distinct:,} distinct states"
         finally:
             if self.crew is not None:
                 self.crew.stop()
@@ -283,17 +301,16 @@ class _Search:
             return expander
 
         self.expander = make()
-        self.alone = Alone(self.expander, self.seen)
+        self.alone = Alone(self.expander, self.seen, self.room)
         self.hands = self.alone
         if self.processes > 1:
-            self.hands = self.crew = Crew(make, layout, self.processes)
+            self.hands = self.crew = Crew(make, layout, self.processes, self.room)
         found = self.expander.fingerprints(rows)
         self.seen.add(found)
-        self.parents.append(np.full(len(rows), -1, np.int64))
+        self.enlist(found, np.full(len(rows), -1, np.int64))
         if (orbits := self.result.orbits) is not None:
             sizes = orbit_sizes(self.expander.hashed(rows), self.function.words)
             orbits.levels, orbits.generated = [int(sizes.sum())], self.result.generated
-        self.found.append(found)
         if self.seen.is_numbered:
             self.graph = Graph(layout)
             self.graph.states.add(rows)
@@ -306,10 +323,12 @@ class _Search:
         """Go on from what was kept: all states found, and those of the last level; `places` are their columns."""
         result = self.result
         known = len(self.seen)
-        self.found, self.parents = list(kept.arrays("found")), list(kept.arrays("parents"))
-        for found in self.found:
+        self.found, self.parents, self.listed = [], [], 0
+        for found, parents in zip(kept.arrays("found"), kept.arrays("parents"), strict=True):
             self.seen.add(found[:, known:])
             known = max(0, known - found.shape[1])
+            self.enlist(found, parents)
+            self.room.used = self.listed + self.seen.nbytes
         for name in _COUNTS:
             setattr(result, name, kept.counts[name])
         if result.orbits is not None:
@@ -358,7 +377,7 @@ class _Search:
 
     def is_too_large(self) -> bool:
         """Tell whether the search would take more memory than it may, and note that."""
-        if self.most_memory is None or self.result.memory <= self.most_memory:
+        if self.most_memory is None or self.memory <= self.most_memory:
             return False
         said = f"the search would need more than {self.most_memory / 1e9:.1f} GB of memory"
         self.result.gave_up = f"{said}, with {self.result.distinct:,} distinct states"
@@ -385,9 +404,7 @@ class _Search:
         """
         result, found = self.result, self.hands.expand(begin, end)
         result.evaluations, result.looked_up = found.evaluations, found.looked_up
-        result.memory = max(
-            result.memory, self.seen.nbytes + (8 + 8 * self.function.words) * result.distinct + found.memory
-        )
+        self.note_room(found)
         candidates = np.flatnonzero(~self.seen.has(found.hashes))
         new = candidates[first_ones(found.hashes[:, candidates])]
         wrong = np.concatenate([found.wrong, self.hands.take(new, result.distinct - next_first)])
@@ -398,8 +415,7 @@ class _Search:
         elif enough is not None:
             kept, count = new[found.parents[new] <= enough], self.hands.counted(enough + 1)
         self.seen.add(found.hashes[:, kept])
-        self.found.append(found.hashes[:, kept])
-        self.parents.append(first + found.parents[kept])
+        self.enlist(found.hashes[:, kept], first + found.parents[kept])
         result.generated += count
         result.distinct += len(kept)
         if result.orbits is not None:
@@ -409,6 +425,20 @@ class _Search:
         if stop is not None:
             self.judge(first + stop)
         return stop is None and enough is None
+
+    def enlist(self, found: Hashes, parents: Ints) -> None:
+        """List states that were found: their fingerprints, and the numbers of the states before them."""
+        self.found.append(self.room.kept(found))
+        self.parents.append(self.room.kept(parents))
+        self.listed += resident((self.found[-1], self.parents[-1]))
+
+    def note_room(self, found: Found) -> None:
+        """Note how much memory is used here, and by all."""
+        mine, result = self.seen.nbytes + self.listed, self.result
+        self.room.used = mine if self.processes > 1 else mine + found.memory
+        self.memory = mine + found.memory
+        mapped = found.mapped + (self.room.mapped if self.processes > 1 else 0)
+        result.memory, result.mapped = max(result.memory, self.memory), max(result.mapped, mapped)
 
     def ends(self, parents: Ints, wrong: Ints) -> tuple[int | None, int | None]:
         """Answer the place of the first state of which something is wrong, or after whose successors there are enough.

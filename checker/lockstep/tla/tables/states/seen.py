@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.tables.states.content import Hashes
+from lockstep.tla.tables.states.room import Room, resident
 
 __all__ = ["Seen"]
 
@@ -17,8 +18,9 @@ _INSTEAD_OF_ZERO = np.uint64(0x9E3779B97F4A7C15)
 class Seen:
     """A set of fingerprints, 8 bytes a word, in a table that is never more than half full."""
 
-    def __init__(self, words: int, *, numbered: bool = False) -> None:
+    def __init__(self, words: int, *, numbered: bool = False, room: Room | None = None) -> None:
         """Begin with none; if they are `numbered`, the set tells the number of each in the order of adding."""
+        self._room = Room() if room is None else room
         self._table: Hashes = np.zeros((words, _FIRST), np.uint64)
         self._numbers = np.zeros(_FIRST if numbered else 0, np.int32)
         self._count = 0
@@ -29,8 +31,8 @@ class Seen:
 
     @property
     def nbytes(self) -> int:
-        """The size of the table."""
-        return self._table.nbytes + self._numbers.nbytes
+        """The size of the table in memory."""
+        return resident((self._table, self._numbers))
 
     def has(self, hashes: Hashes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Tell of each fingerprint whether it is in the set."""
@@ -71,8 +73,8 @@ class Seen:
 
     def _grow(self) -> None:
         old, numbers = self._table, self._numbers
-        self._table = np.zeros((len(old), 2 * old.shape[1]), np.uint64)
-        self._numbers = np.zeros(2 * len(numbers), np.int32)
+        self._table = self._room.zeros((len(old), 2 * old.shape[1]), np.uint64)
+        self._numbers = self._room.zeros((2 * len(numbers),), np.int32)
         taken = np.flatnonzero(old[0] != _ZERO)
         self._put(old[:, taken], numbers[taken] if self.is_numbered else None)
 
