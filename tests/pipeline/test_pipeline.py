@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
@@ -294,8 +295,21 @@ def test_a_trace_that_workers_die_of_is_inconclusive_and_all_others_have_their_v
     assert told.failures[0]["replay"].startswith("lockstep simulate --plan ordered --seed 3 --events 40 -o . && ")
 
 
-def test_a_report_is_json_and_markdown_in_the_store(spark: SparkSession, store: Store) -> None:
-    found = run_all(spark, store, "told", Clusters(("published",), range(1, 3), 60), AS_TOLD)
+def test_a_report_is_json_markdown_and_pictures_in_the_store(spark: SparkSession, store: Store) -> None:
+    found = run_all(spark, store, "told", Clusters(("published", "ordered"), range(1, 3), 60), AS_TOLD)
     folder = Path(store.place.path) / "_reports" / "run=told"
     assert json.loads((folder / "report.json").read_text())["exit_code"] == found.verdict.exit_code
-    assert f"# Run told: {found.verdict}" in (folder / "report.md").read_text()
+    text = (folder / "report.md").read_text()
+    assert f"# Run told: {found.verdict}" in text
+    for name in ("verdicts", "latency", "actions"):
+        assert f"]({name}.svg)" in text
+        assert ElementTree.parse(folder / f"{name}.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    assert sum(each["traces"] for each in found.plans) == found.traces == 4
+    assert {each["plan"] for each in found.plans} == {"published", "ordered"}
+    (counted,) = [each for each in found.facts if each["fact"] == "commit latency"]
+    assert sum(each["entries"] for each in found.latencies) == counted["rows"] > 0
+    known = [each for each in found.latencies if each["least"] is not None]
+    assert known
+    values = store.read(spark, "facts", "told", store.batches("facts", "told")).where("fact = 'commit latency'")
+    for each in known:
+        assert values.where(f"value between {each['least']} and {each['most']}").count() == each["entries"]

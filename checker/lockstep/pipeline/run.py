@@ -12,7 +12,8 @@ from lockstep.pipeline.stages.coverage import cover
 from lockstep.pipeline.stages.facts.stage import facts
 from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.ingest import Files, ingest
-from lockstep.pipeline.stages.report import Report, report
+from lockstep.pipeline.stages.report import report
+from lockstep.pipeline.stages.reported import Report
 from lockstep.pipeline.stages.windows import Passes
 from lockstep.pipeline.store.store import Store
 

@@ -25,7 +25,7 @@ from raftref.limits import EVENTS_MAX
 
 if TYPE_CHECKING:
     from lockstep.pipeline.stages.generate import Clusters
-    from lockstep.pipeline.stages.report import Report
+    from lockstep.pipeline.stages.reported import Report
 
 
 def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tuple[str, ...]:
@@ -199,7 +199,8 @@ def coverage_command(store: str, run: str | None, master: str | None, settings: 
 def report_command(store: str, run: str | None, form: str, master: str | None, settings: dict[str, str]) -> int:
     """Report on a run, as far as its tables are there; what is missing is told, and never a pass.
 
-    The report is written into the store, too: STORE/_reports/run=NAME/report.json and report.md.
+    The report is written into the store, too: STORE/_reports/run=NAME/report.json, and
+    report.md with pictures (SVG).
     """
     there = opened(store)
     name = chosen_run(there, run)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from lockstep.pipeline.stages.report import Report
+from lockstep.pipeline.stages.pictures import pictures
+from lockstep.pipeline.stages.reported import Report
 
 
 def as_markdown(found: Report) -> str:
@@ -29,19 +30,17 @@ def _lines(found: Report) -> Iterator[str]:
             for each in found.variants
         ],
     )
-    for each in found.variants:
-        yield f"\n```mermaid\npie title {each['variant']}: verdicts"
-        yield from (f'    "{word}" : {count}' for word, count in sorted(each["verdicts"].items()))
-        yield "```"
-    yield from _section("Not whole", [f"- {gap}" for gap in found.gaps])
+    for name, title, _ in pictures(found):
+        yield f"\n![{_plain(title)}]({name})"
+    yield from _section("Not whole", [f"- {_plain(gap)}" for gap in found.gaps])
     dead = found.dead_letters
-    letters = [f"- {each['source']}:{each['line']}: {each['reason']}" for each in dead["first"]]
+    letters = [_plain(f"- {each['source']}:{each['line']}: {each['reason']}") for each in dead["first"]]
     yield from _section(f"No lines of a trace: {dead['count']:,}", letters)
     failed = [(each["variant"], each["property"], f"{each['traces']:,}") for each in found.properties]
     yield from _tabled("Properties that fail", ("variant", "property", "traces"), failed)
     yield from _section("Traces that do not hold", [_failure(each) for each in found.failures])
     yield from _section("Counterexamples", [_counterexample(each) for each in found.counterexamples])
-    yield from _section("SQL and the spec differ", [f"- {each}" for each in found.differing])
+    yield from _section("SQL and the spec differ", [f"- {_plain(each)}" for each in found.differing])
     facts = [
         (each["fact"], each["property"] or "-", f"{each['rows']:,}", f"{each['traces']:,}") for each in found.facts
     ]
@@ -50,12 +49,14 @@ def _lines(found: Report) -> Iterator[str]:
 
 
 def _failure(each: Mapping[str, Any]) -> str:
-    return f"- `{each['trace']}` ({each['variant']}): {each['verdict']}: {each['reason']}\n  `{each['replay']}`"
+    about = f"({each['variant']}): {each['verdict']}: {each['reason']}"
+    return f"- {_code(each['trace'])} {_plain(about)}\n  {_code(each['replay'])}"
 
 
 def _counterexample(each: Mapping[str, Any]) -> str:
     counts = f"in {each['traces']:,} traces, {each['events']:,} events"
-    return f"- {each['signature']} ({each['variant']}): {counts}: {each['reason']}\n  `{each['replay']}`"
+    about = f"{each['signature']} ({each['variant']}): {counts}: {each['reason']}"
+    return f"- {_plain(about)}\n  {_code(each['replay'])}"
 
 
 def _reached(found: Report) -> Iterator[str]:
@@ -64,7 +65,7 @@ def _reached(found: Report) -> Iterator[str]:
         for each in found.floors
     ]
     yield from _tabled("Floors", ("plan", "reached", "of", "floor"), floors)
-    yield from _section("Never taken", [f"- {each}" for each in found.never_taken])
+    yield from _section("Never taken", [f"- {_plain(each)}" for each in found.never_taken])
     rows = [
         (each["plan"] or "-", each["kind"], each["name"], f"{each['traces']:,}", f"{each['times']:,}")
         for each in found.coverage
@@ -85,4 +86,16 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
     for row in (heads, ["---"] * len(heads), *rows):
-        yield f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |"
+        yield f"| {' | '.join(_plain(str(cell)).replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def _plain(text: str) -> str:
+    """Return a text that is one line, and begins no link and no element of HTML."""
+    return re.sub(r"([\\<\[\]`])", r"\\\1", " ".join(text.splitlines()))
+
+
+def _code(text: str) -> str:
+    """Return a text as code in a line: between more backticks than it has side by side."""
+    line = " ".join(text.splitlines())
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    return f"{fence}{line}{fence}" if len(fence) == 1 else f"{fence} {line} {fence}"

@@ -5,9 +5,7 @@ Only sums and samples are collected.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,10 +13,13 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict, worst
 from lockstep.pipeline.stages.counterexamples import listed
-from lockstep.pipeline.stages.coverage import NOT_COUNTED
-from lockstep.pipeline.stages.facts.stage import agreement
+from lockstep.pipeline.stages.coverage import EVENTS, NOT_COUNTED
+from lockstep.pipeline.stages.facts.stage import agreement, latencies
 from lockstep.pipeline.stages.floors import floor_record, judged, never_taken, summed
 from lockstep.pipeline.stages.gaps import gaps
+from lockstep.pipeline.stages.markdown import as_markdown
+from lockstep.pipeline.stages.pictures import pictures
+from lockstep.pipeline.stages.reported import Report
 from lockstep.pipeline.store.store import Store
 
 #: So many of what is not as it should be are told one by one.
@@ -27,47 +28,8 @@ _FEW = 50
 _FINDING = "array<struct<kind: string, name: string, line: bigint>>"
 
 
-@dataclass(slots=True)
-class Report:
-    """What a run came to.
-
-    `variants` tells of each variant how many traces, events, values compared and seconds of checking there are, and
-    how many traces got each verdict (`verdicts`) and each that counts (`judged`); `properties` which properties fail in
-    how many traces; `failures` the first of the traces that do not hold, with the command that replays each; `gaps`
-    what is not there and should be; `dead_letters` how many there are, and the first; `coverage` what the traces reach,
-    by plan, `floors` whether it is enough, and `never_taken` the actions of the specs that no trace takes; `facts` how
-    many of each there are, and `differing` the traces of which SQL and the spec say different things;
-    `counterexamples` one of each signature of violations, without its lines.
-    """
-
-    run: str
-    verdict: Verdict = Verdict.INCONCLUSIVE
-    variants: list[dict[str, Any]] = field(default_factory=list)
-    properties: list[dict[str, Any]] = field(default_factory=list)
-    failures: list[dict[str, Any]] = field(default_factory=list)
-    gaps: list[str] = field(default_factory=list)
-    coverage: list[dict[str, Any]] = field(default_factory=list)
-    floors: list[dict[str, Any]] = field(default_factory=list)
-    never_taken: list[str] = field(default_factory=list)
-    facts: list[dict[str, Any]] = field(default_factory=list)
-    differing: list[str] = field(default_factory=list)
-    counterexamples: list[dict[str, Any]] = field(default_factory=list)
-    dead_letters: dict[str, Any] = field(default_factory=lambda: {"count": 0, "first": []})
-
-    @property
-    def traces(self) -> int:
-        """How many verdicts there are."""
-        return sum(each["traces"] for each in self.variants)
-
-    def as_json(self) -> str:
-        """Return the report as JSON, one object."""
-        return json.dumps({**asdict(self), "exit_code": self.verdict.exit_code}, indent=2)
-
-
 def report(spark: SparkSession, store: Store, run: str) -> Report:
-    """Report on a run, and write the report into the store, as JSON and as Markdown."""
-    from lockstep.pipeline.stages.markdown import as_markdown
-
+    """Report on a run, and write the report into the store, as JSON and as Markdown with its pictures."""
     found = Report(run)
     verdicts = store.read(spark, "verdicts", run, store.batches("verdicts", run))
     _sum_up(found, verdicts)
@@ -77,11 +39,14 @@ def report(spark: SparkSession, store: Store, run: str) -> Report:
     if store.batches("facts", run):
         told = agreement(spark, store, run)
         found.facts, found.differing = told.counts, told.differing
+        found.latencies = latencies(spark, store, run)
     if store.batches("counterexamples", run):
         found.counterexamples = listed(spark, store, run)
     found.verdict = _verdict(found)
     folder = store.place / "_reports" / f"run={run}"
     (folder / "report.json").write(found.as_json().encode() + b"\n")
+    for name, _, picture in pictures(found):
+        (folder / name).write(picture.encode())
     (folder / "report.md").write(as_markdown(found).encode())
     return found
 
@@ -131,6 +96,7 @@ def _cover(found: Report, spark: SparkSession, store: Store, verdicts: DataFrame
     for each in found.coverage:
         if each["kind"] == NOT_COUNTED and each["plan"]:
             found.gaps.append(f"{each['traces']:,} clusters of {each['plan']} were not counted: {each['name']}")
+    found.plans = _by_plan(verdicts, store.read(spark, "reached", found.run, counted))
     found.floors = [floor_record(each) for each in judged(found.coverage)]
     if counted:
         one_of_each = verdicts.where("spec != ''").groupBy("spec").agg(sql.min("trace").alias("trace"))
@@ -139,6 +105,14 @@ def _cover(found: Report, spark: SparkSession, store: Store, verdicts: DataFrame
     simulated = any(noted["stage"] == "generate" for noted in store.inputs(found.run))
     if simulated and (missing := {each.name for each in lines} - {each.of for each in counted}):
         found.gaps.append(f"of {len(missing):,} batches of lines it was not counted what they reach")
+
+
+def _by_plan(verdicts: DataFrame, reached: DataFrame) -> list[dict[str, Any]]:
+    """Count the verdicts of each plan; a trace that was not counted, or is no simulated cluster, is of none."""
+    plans = reached.where((sql.col("kind") == EVENTS[0]) & (sql.col("name") == EVENTS[1])).select("trace", "plan")
+    keys = ("plan", "variant", "verdict")
+    rows = verdicts.join(plans, "trace", "left").na.fill("", ["plan"]).groupBy(*keys)
+    return [row.asDict() for row in rows.agg(sql.count(sql.lit(1)).alias("traces")).orderBy(*keys).collect()]
 
 
 def _verdict(found: Report) -> Verdict:

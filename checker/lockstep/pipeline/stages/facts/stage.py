@@ -12,7 +12,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.pipeline.stages.facts.in_sql import EVENTS, UNREAD, facts_of, rules_of
+from lockstep.pipeline.stages.facts.in_sql import EVENTS, LATENCY, UNREAD, facts_of, rules_of
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
 from lockstep.pipeline.work.derive import Derived
@@ -127,6 +127,20 @@ def _differs(row: dict[str, Any]) -> str:
     return (
         f"{row['trace']}: {row['property']}: SQL finds it broken at {lines['in_sql']}, the spec at {lines['in_spec']}"
     )
+
+
+def latencies(spark: SparkSession, store: Store, run: str) -> list[dict[str, Any]]:
+    """Return how many entries took how many events until they were committed: from `least` to `most`; null: never.
+
+    What lies between two powers of two is counted together.
+    """
+    found = store.read(spark, "facts", run, store.batches("facts", run)).where(sql.col("fact") == LATENCY)
+    low = sql.expr("case when value < 1 then 0L else shiftleft(1L, length(bin(value)) - 1) end")
+    rows = found.groupBy(low.alias("least")).agg(sql.count(sql.lit(1)).alias("entries")).collect()
+    spans = [(row["least"], row["entries"]) for row in rows]
+    known = [(least, 2 * least - 1 if least else 0, entries) for least, entries in spans if least is not None]
+    never = [(None, None, entries) for least, entries in spans if least is None]
+    return [{"least": least, "most": most, "entries": entries} for least, most, entries in [*sorted(known), *never]]
 
 
 def as_text(found: Agreement) -> Iterable[str]:
