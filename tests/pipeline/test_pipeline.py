@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -40,6 +41,7 @@ from lockstep.pipeline.work.traces import TraceLines
 from lockstep.systems.judge import judge_known, judge_own
 from lockstep.systems.specs import switches_of
 from lockstep.systems.traces import import_trace, write_cluster
+from watched_folder import watched_once
 
 pytestmark = pytest.mark.nightly
 
@@ -82,7 +84,7 @@ def as_told(found: TraceVerdict, source: str) -> TraceVerdict:
 
 
 @pytest.mark.parametrize("words", [(), ("repaired",)], ids=["as told", "repaired"])
-def test_check_fleet_and_pipeline_agree_on_all_traces_that_ship(
+def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
     spark: SparkSession, store: Store, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     counterexamples = traces_dir() / "counterexamples"
@@ -107,6 +109,12 @@ def test_check_fleet_and_pipeline_agree_on_all_traces_that_ship(
     assert {name: as_told(each, name) for name, each in zip(paths, by_fleet, strict=True)} == alone
     assert found == alone
     assert len({each.verdict for each in found.values()}) > 1
+    folder = tmp_path / "watched"
+    for name, path in paths.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / name)
+    told = watched_once(folder, words)
+    assert {name: as_told(each, name) for name, each in told.items()} == alone
 
 
 def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
