@@ -33,7 +33,7 @@ _MOST = np.uint64(2**64 - 1)
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Which function makes fingerprints: there is one for each seed, and how many words of 64 bits they have, 1 or 2."""
+    """Which function makes fingerprints, one for each seed, and how many words of 64 bits they have: 1 or 2."""
 
     seed: int = 0
     words: int = 1
@@ -142,7 +142,7 @@ class Fingerprints:
         return [word for words in zip(*each, strict=True) for word in words]
 
     def of_rows(self, rows: Rows) -> Hashes:
-        """Answer the fingerprints of each image of states: of each word a row for each image, a column for each state."""
+        """Answer the fingerprints of states' images: of each word a row for each image, a column for each state."""
         self.known()
         found = np.zeros((len(self._table), len(rows)), np.uint64)
         for slot in range(self._layout.width):
