@@ -396,8 +396,10 @@ class TraceCheck:
         node = self.reading.node(event)
         if not event.sent and self._outbox_stays(state, after, node):
             return True
-        before = self.outbox(state, node)  # asked first: what is remembered is the outbox of the state asked about last
+        last = self._outboxes.get(node)
+        before = last[1] if last is not None and self._outbox_stays(last[0], state, node) else self.outbox(state, node)
         outbox = self.outbox(after, node)
+        self._outboxes[node] = after, outbox
         added = outbox - before
         details = self.reading.sent_details(event, line, outbox, added)
         if details:
@@ -416,16 +418,11 @@ class TraceCheck:
 
     def outbox(self, state: State, node: Value) -> Counter[Value]:
         """Count the copies of each message under way from a node."""
-        last = self._outboxes.get(node)
-        if last is not None and self._outbox_stays(last[0], state, node):
-            return last[1]
         outbox = self.interface.outbox
         assert outbox is not None
         fresh = self.spec.evaluate(outbox.operator, state, node)
         channels = state[outbox.network].d[node]
-        found = Counter({message: count for message, count in copies(channels).items() if message in fresh})
-        self._outboxes[node] = state, found
-        return found
+        return Counter({message: count for message, count in copies(channels).items() if message in fresh})
 
     def _check_initial(self, state: State) -> None:
         for properties in (self.spec.invariants, self.spec.initial_properties):
