@@ -19,11 +19,11 @@ from lockstep.report.text import table
 from lockstep.systems.models import model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.tables import search
+from lockstep.tla.tables.answers.groups import Groups
+from lockstep.tla.tables.answers.predicates import OfStates, OfSteps
+from lockstep.tla.tables.answers.trees import Trees
 from lockstep.tla.tables.expand import Expander
-from lockstep.tla.tables.groups import Groups
-from lockstep.tla.tables.predicates import OfStates, OfSteps
 from lockstep.tla.tables.states.seen import Seen
-from lockstep.tla.tables.trees import Trees
 
 PHASES = ("look up", "generate", "fingerprint", "properties", "duplicates", "evaluate")
 

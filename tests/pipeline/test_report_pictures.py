@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.pipeline.stages.markdown import as_markdown
-from lockstep.pipeline.stages.pictures import pictures
-from lockstep.pipeline.stages.reported import Report
+from lockstep.pipeline.stages.reporting.markdown import as_markdown
+from lockstep.pipeline.stages.reporting.pictures import pictures
+from lockstep.pipeline.stages.reporting.reported import Report
 from lockstep.report.bars import bars
 
 SVG = "{http://www.w3.org/2000/svg}"

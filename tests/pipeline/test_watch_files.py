@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from growing_files import NAME, Reader, Writer, event, header
-from lockstep.pipeline.watch import files
-from lockstep.pipeline.watch.files import seen_files
-from lockstep.pipeline.watch.offset import Offset
-from lockstep.pipeline.watch.plan import PIECE_BYTES
+from lockstep.pipeline.watch.reading import files
+from lockstep.pipeline.watch.reading.files import seen_files
+from lockstep.pipeline.watch.reading.offset import Offset
+from lockstep.pipeline.watch.reading.plan import PIECE_BYTES
 from lockstep.trace.json_lines import MAX_LINE_BYTES
 
 
@@ -59,8 +59,8 @@ def test_a_look_at_many_files_opens_those_alone_that_have_changed(
     for number, name in list(enumerate(names))[10:]:  # before copytruncate truncates them
         (tmp_path / f"{name}.1").write_bytes((tmp_path / name).read_bytes()[: -9 if number % 2 else None])
     reader.all()
-    monkeypatch.setattr("lockstep.pipeline.watch.plan.bytes_between", noting)
-    monkeypatch.setattr("lockstep.pipeline.watch.plan.chunks", noting)
+    monkeypatch.setattr("lockstep.pipeline.watch.reading.plan.bytes_between", noting)
+    monkeypatch.setattr("lockstep.pipeline.watch.reading.plan.chunks", noting)
     torn = len(reader.planner.torn)
     assert not reader.step()
     assert opened == []

@@ -136,7 +136,7 @@ def test_a_property_that_fails_in_a_trace_is_shown_with_what_it_is_false_for_and
 def test_a_search_for_a_counterexample_tells_how_many_states_it_has_found() -> None:
     tree, told = model_tree("late_truncate_bug")
     counts = [int(text.removeprefix("late_truncate_bug: ").split()[0].replace(",", "")) for text in told]
-    assert len(counts) == tree["count"] - 1  # a level for each step, but for the one that is violated
+    assert 5 < len(counts) < tree["count"]  # of each level up to 500 states, and of tables now and then
     assert counts == sorted(set(counts))
 
 

@@ -125,7 +125,7 @@ search.explore_by_tables(
 
 @pytest.mark.parametrize(("when", "what"), [("expanding", "properties"), ("writing", "symmetry")])
 def test_two_processes_that_were_killed_go_on_to_the_same_counts(
-    when: str, what: str, tmp_path: Path, file: Path
+    when: str, what: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python hashes otherwise in each process, so that sets, and the parts of states, have another order."""
     spec = post(tmp_path, *CFGS[what])
@@ -145,6 +145,7 @@ def test_two_processes_that_were_killed_go_on_to_the_same_counts(
     finally:
         kill(marked(mark))
     begun: list[Progress] = []
+    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
     found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, processes=2, on_progress=begun.append)
     assert begun[0].depth == 6
     assert told(found) == told(explore_by_tables(spec))

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from lockstep.models.search import Engine, explore_compiled, explore_literally
-from lockstep.tla import either
-from lockstep.tla.either import explore_either
 from lockstep.tla.explore import Exploration, LiteralSearch, explore
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables import search
+from lockstep.tla.tables import either, search
+from lockstep.tla.tables.either import explore_either
 from lockstep.tla.tables.search import TableExploration
 from places import SPECS
 

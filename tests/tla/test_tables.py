@@ -18,16 +18,17 @@ from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.tables import definitions, evaluate, groups, hands, search
-from lockstep.tla.tables.definitions import Definition
-from lockstep.tla.tables.evaluate import Evaluator, Lists
+from lockstep.tla.tables import hands, search
+from lockstep.tla.tables.answers import definitions, evaluate, groups
+from lockstep.tla.tables.answers.definitions import Definition
+from lockstep.tla.tables.answers.evaluate import Evaluator, Lists
+from lockstep.tla.tables.answers.predicates import OfStates
+from lockstep.tla.tables.answers.trees import Trees
+from lockstep.tla.tables.answers.unread import Unread
 from lockstep.tla.tables.expand import Expander
-from lockstep.tla.tables.predicates import OfStates
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states import content
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
-from lockstep.tla.tables.trees import Trees
-from lockstep.tla.tables.unread import Unread
 from places import SPECS
 from tables import differences
 from tla_models import Maker

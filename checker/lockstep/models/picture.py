@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.extras import extra
 from lockstep.base.verdict import of_no_state
-from lockstep.tla.either import explore_either
 from lockstep.tla.explore import Exploration, Step, Violation
 from lockstep.tla.spec import Spec
+from lockstep.tla.tables.either import explore_either
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -13,7 +13,7 @@ from lockstep.pipeline.stages.facts.stage import facts
 from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import report
-from lockstep.pipeline.stages.reported import Report
+from lockstep.pipeline.stages.reporting.reported import Report
 from lockstep.pipeline.stages.windows import Passes
 from lockstep.pipeline.store.store import Store
 

@@ -13,8 +13,8 @@ from typing import Any
 from lockstep.conformance.compare import Words, to_tree
 from lockstep.models.counterexample import of_search
 from lockstep.systems.models import model_named
-from lockstep.tla.either import explore_either
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.tables.either import explore_either
 from lockstep.tla.values.kinds import Value
 from raftref.dledger.member_state import Role
 from raftref.dledger.messages import Message

@@ -25,7 +25,7 @@ from raftref.limits import EVENTS_MAX
 
 if TYPE_CHECKING:
     from lockstep.pipeline.stages.generate import Clusters
-    from lockstep.pipeline.stages.reported import Report
+    from lockstep.pipeline.stages.reporting.reported import Report
 
 
 def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ def report_command(store: str, run: str | None, form: str, master: str | None, s
 
 def show(found: Report, form: str) -> int:
     """Print a report; return its exit code."""
-    from lockstep.pipeline.stages.markdown import as_markdown
+    from lockstep.pipeline.stages.reporting.markdown import as_markdown
 
     click.echo(found.as_json() if form == "json" else as_markdown(found))
     return found.verdict.exit_code

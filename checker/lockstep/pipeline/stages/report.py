@@ -17,9 +17,9 @@ from lockstep.pipeline.stages.coverage import EVENTS, NOT_COUNTED
 from lockstep.pipeline.stages.facts.stage import agreement, latencies
 from lockstep.pipeline.stages.floors import floor_record, judged, never_taken, summed
 from lockstep.pipeline.stages.gaps import gaps
-from lockstep.pipeline.stages.markdown import as_markdown
-from lockstep.pipeline.stages.pictures import pictures
-from lockstep.pipeline.stages.reported import Report
+from lockstep.pipeline.stages.reporting.markdown import as_markdown
+from lockstep.pipeline.stages.reporting.pictures import pictures
+from lockstep.pipeline.stages.reporting.reported import Report
 from lockstep.pipeline.store.store import Store
 
 #: So many of what is not as it should be are told one by one.

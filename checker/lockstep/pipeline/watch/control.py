@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from lockstep.base.whole_files import writing_whole
-from lockstep.pipeline.watch.offset import Offset
-from lockstep.pipeline.watch.plan import Planner, Torn
+from lockstep.pipeline.watch.reading.offset import Offset
+from lockstep.pipeline.watch.reading.plan import Planner, Torn
 
 
 class Told(msgspec.Struct):

@@ -22,8 +22,8 @@ from lockstep.base.verdict import Verdict, worst
 from lockstep.jobs.spark.session import DEATHS, death
 from lockstep.pipeline.session import pipeline_session
 from lockstep.pipeline.watch.control import Control
-from lockstep.pipeline.watch.files import bytes_between
-from lockstep.pipeline.watch.source import NAME, GrowingTraces
+from lockstep.pipeline.watch.reading.files import bytes_between
+from lockstep.pipeline.watch.reading.source import NAME, GrowingTraces
 from lockstep.pipeline.watch.table import Store
 from lockstep.pipeline.watch.task import OUT_DDL, STATE_DDL, specs_of, stepper
 from lockstep.pipeline.watch.told import Told

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from lockstep.base.errors import BadInputError
+from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.states.layout import Layout
 from lockstep.tla.tables.states.layout import Path as Place
-from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.text import parse_value
 

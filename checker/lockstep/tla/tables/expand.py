@@ -13,14 +13,14 @@ from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
-from lockstep.tla.tables.definitions import UNKNOWN, Definitions, padded
-from lockstep.tla.tables.evaluate import ERROR, Evaluator
-from lockstep.tla.tables.groups import MOST_ROWS, Generated, Groups
-from lockstep.tla.tables.predicates import OfStates, OfSteps, constraints, invariants, step_properties
+from lockstep.tla.tables.answers.definitions import UNKNOWN, Definitions, padded
+from lockstep.tla.tables.answers.evaluate import ERROR, Evaluator
+from lockstep.tla.tables.answers.groups import MOST_ROWS, Generated, Groups
+from lockstep.tla.tables.answers.predicates import OfStates, OfSteps, constraints, invariants, step_properties
+from lockstep.tla.tables.answers.trees import Ints, RowsAsked, Trees
+from lockstep.tla.tables.answers.unread import tracked
 from lockstep.tla.tables.states.content import Fingerprints, Function, Hashes, Views, least
 from lockstep.tla.tables.states.layout import Layout, Rows
-from lockstep.tla.tables.trees import Ints, RowsAsked, Trees
-from lockstep.tla.tables.unread import tracked
 from lockstep.tla.values.kinds import Value
 
 __all__ = ["Expanded", "Expander", "Level"]

@@ -17,12 +17,12 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from lockstep.base.errors import GaveUpError
+from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.expand import Expanded, Expander, Level
 from lockstep.tla.tables.states.content import Hashes, first_ones
 from lockstep.tla.tables.states.layout import Layout, Rows
 from lockstep.tla.tables.states.room import Array, Room, resident
 from lockstep.tla.tables.states.seen import Seen
-from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Value
 
 __all__ = ["Alone", "Crew", "Found", "Hands", "Part"]

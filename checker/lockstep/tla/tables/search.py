@@ -15,6 +15,7 @@ from lockstep.tla.explore import Step, Violation
 from lockstep.tla.liveness.check import refuse_sameness
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.checkpoint import Checkpoint, Kept
 from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.hands import Alone, Crew, Found, Hands
@@ -24,7 +25,6 @@ from lockstep.tla.tables.states.graph import Graph
 from lockstep.tla.tables.states.layout import Layout, Path, ShapeChangedError, UnsuitedError
 from lockstep.tla.tables.states.room import FullError, Room, resident
 from lockstep.tla.tables.states.seen import Seen
-from lockstep.tla.tables.trees import Ints
 
 __all__ = ["Orbits", "Progress", "TableExploration", "explore_by_tables", "unsuited"]
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.symmetry import Images
+from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.states.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
-from lockstep.tla.tables.trees import Ints
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, forced
 
 __all__ = ["Fingerprints", "Function", "Hashes", "Views", "collision", "content", "first_ones", "least", "orbit_sizes"]

@@ -9,8 +9,8 @@ from typing import overload
 import numpy as np
 
 from lockstep.tla.state import State
+from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.states.layout import Layout, Rows
-from lockstep.tla.tables.trees import Ints
 
 __all__ = ["Follows", "Graph", "States"]
 

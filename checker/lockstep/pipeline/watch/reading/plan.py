@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from lockstep.pipeline.watch.files import Seen, bytes_between, chunks, seen_files
-from lockstep.pipeline.watch.offset import HEAD_BYTES, File, Offset, Piece, Said, Series, crc_of, trace_name
+from lockstep.pipeline.watch.reading.files import Seen, bytes_between, chunks, seen_files
+from lockstep.pipeline.watch.reading.offset import HEAD_BYTES, File, Offset, Piece, Said, Series, crc_of, trace_name
 from lockstep.trace.json_lines import MAX_LINE_BYTES, TraceError
 
 #: A batch reads so much at most, and of one file so much; a longer line is read whole.

@@ -19,8 +19,8 @@ import numpy as np
 
 from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.state import State
+from lockstep.tla.tables.answers.unread import Reading
 from lockstep.tla.tables.states.layout import Layout, Rows
-from lockstep.tla.tables.unread import Reading
 from lockstep.tla.values.kinds import ModelValue, Value
 
 __all__ = ["AS_IT_STANDS", "ROOM", "UNKNOWN", "Definition", "Definitions", "padded"]

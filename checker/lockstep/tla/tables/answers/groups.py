@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.compile.module.meta import Stage
-from lockstep.tla.tables.definitions import padded
-from lockstep.tla.tables.evaluate import ERROR, Arguments, Evaluator, Lists
-from lockstep.tla.tables.sameness import code_key
+from lockstep.tla.tables.answers.definitions import padded
+from lockstep.tla.tables.answers.evaluate import ERROR, Arguments, Evaluator, Lists
+from lockstep.tla.tables.answers.sameness import code_key
+from lockstep.tla.tables.answers.trees import Ints, RowsAsked, Tree, Trees
+from lockstep.tla.tables.answers.unread import NeedRead
 from lockstep.tla.tables.states.layout import Rows, UnsuitedError
-from lockstep.tla.tables.trees import Ints, RowsAsked, Tree, Trees
-from lockstep.tla.tables.unread import NeedRead
 from lockstep.tla.values.kinds import TlaError, Value, format_value
 
 __all__ = ["Generated", "Groups"]

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.state import State
-from lockstep.tla.tables.definitions import ROOM, Definition
+from lockstep.tla.tables.answers.definitions import ROOM, Definition
+from lockstep.tla.tables.answers.trees import AUX, Ints, Trees, Way
+from lockstep.tla.tables.answers.unread import NeedRead, Reading, Unread
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
-from lockstep.tla.tables.trees import AUX, Ints, Trees, Way
-from lockstep.tla.tables.unread import NeedRead, Reading, Unread
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.kinds import TlaError, Value
 

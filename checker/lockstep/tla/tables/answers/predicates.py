@@ -11,9 +11,9 @@ import numpy.typing as npt
 from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.compile.module.parts import PropertyPart, part_of
 from lockstep.tla.state import State
-from lockstep.tla.tables.evaluate import Evaluator
+from lockstep.tla.tables.answers.evaluate import Evaluator
+from lockstep.tla.tables.answers.trees import Asked, Ints, RowsAsked, StepsAsked, Trees
 from lockstep.tla.tables.states.layout import Rows
-from lockstep.tla.tables.trees import Asked, Ints, RowsAsked, StepsAsked, Trees
 from lockstep.tla.values.kinds import TlaError, Value
 
 __all__ = ["OfStates", "OfSteps", "constraints", "invariants", "step_properties"]

@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from lockstep.pipeline.watch.control import Control
-from lockstep.pipeline.watch.files import bytes_between, seen_files
-from lockstep.pipeline.watch.offset import Offset, Piece, Said, crc_of
-from lockstep.pipeline.watch.plan import Planner
+from lockstep.pipeline.watch.reading.files import bytes_between, seen_files
+from lockstep.pipeline.watch.reading.offset import Offset, Piece, Said, crc_of
+from lockstep.pipeline.watch.reading.plan import Planner
 from lockstep.pipeline.watch.specs import Specs
 
 NAME = "lockstep-growing-traces"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lockstep.pipeline.stages.pictures import pictures
-from lockstep.pipeline.stages.reported import Report
+from lockstep.pipeline.stages.reporting.pictures import pictures
+from lockstep.pipeline.stages.reporting.reported import Report
 
 
 def as_markdown(found: Report) -> str:

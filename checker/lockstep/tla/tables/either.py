@@ -79,6 +79,7 @@ def explore_either(
         What explore raises, and LeakError if an evaluation depends on what tables did not see it read.
     """
     refuse_sameness(spec)
+    on_states = None if on_states is None else _growing(on_states)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
     beginning = _Beginning(spec, False, deadlock, max_states, on_states)
     beginning.few = FEW if few is None else few
@@ -87,6 +88,19 @@ def explore_either(
         return found
     limits: dict[str, Any] = {"check_deadlock": deadlock, "max_states": max_states}
     return _by_tables(spec, limits, on_states, most_memory)
+
+
+def _growing(tell: Callable[[int], None]) -> Callable[[int], None]:
+    """Return what tells of a number of states only where it is the greatest so far: a search may begin anew."""
+    most = 0
+
+    def told(count: int) -> None:
+        nonlocal most
+        if count > most:
+            most = count
+            tell(count)
+
+    return told
 
 
 def _by_tables(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lockstep.base.verdict import Verdict
-from lockstep.pipeline.stages.reported import Report
+from lockstep.pipeline.stages.reporting.reported import Report
 from lockstep.report.bars import bars
 
 _COLOURS: Mapping[str, str] = {

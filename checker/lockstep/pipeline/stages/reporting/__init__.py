@@ -1,0 +1,1 @@
+"""What a run is told as: the report as data, as Markdown, and as pictures."""
