@@ -368,3 +368,10 @@ def test_a_record_is_asked_about_the_fields_in_which_it_differs_from_one_that_wa
     assert not member(Fcn({"term": 2, "log": (1, -2)}), records)  # what is none is not remembered
     assert not member(Fcn({"log": log}), records)
     assert member(Fcn({"term": 2, "log": log}), records)
+
+
+def test_what_a_set_of_records_was_asked_is_not_pickled() -> None:
+    records, same = RcdSet({"term": NAT}), RcdSet({"term": NAT})
+    assert member(Fcn({"term": 1}), records)
+    assert pickle.dumps(records) == pickle.dumps(same)
+    assert member(Fcn({"term": 2}), pickle.loads(pickle.dumps(records)))

@@ -6,7 +6,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from operator import is_
-from typing import Any
+from typing import Any, cast
 
 from lockstep.tla.values.equality import compare, eq, ordered
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, as_fcn, domain_of, forced, wrong
@@ -255,6 +255,11 @@ class RcdSet(LazySet):
         super().__init__()
         self.fields = fields
         self._last: dict[Value, Value] = {}
+
+    def __getstate__(self) -> object:
+        """Pickle the set without what was asked about."""
+        plain, slots = cast("tuple[object, dict[str, object]]", super().__getstate__())
+        return plain, {**slots, "_last": {}}
 
     @property
     def finite(self) -> bool:
