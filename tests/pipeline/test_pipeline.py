@@ -36,6 +36,7 @@ from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.ingest import TOGETHER, Files, ingest
 from lockstep.pipeline.stages.report import report
 from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.watch.reading.files import SUFFIX
 from lockstep.pipeline.work.batches import StageFailed
 from lockstep.pipeline.work.traces import TraceLines
 from lockstep.systems.judge import judge_known, judge_own
@@ -110,11 +111,12 @@ def test_check_fleet_pipeline_and_watch_agree_on_all_traces_that_ship(
     assert found == alone
     assert len({each.verdict for each in found.values()}) > 1
     folder = tmp_path / "watched"
-    for name, path in paths.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, folder / name)
-    told = watched_once(folder, words)
-    assert {name: as_told(each, name) for name, each in told.items()} == alone
+    called = {name if name.endswith(SUFFIX) else f"{name}{SUFFIX}": name for name in paths}  # a watch takes no others
+    for file, name in called.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(paths[name], folder / file)
+    told = watched_once(folder, Variant(words))
+    assert {called[file]: as_told(each, called[file]) for file, each in told.items()} == alone
 
 
 def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
