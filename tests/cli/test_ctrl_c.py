@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -85,3 +86,49 @@ def test_ctrl_c_in_a_fleet_is_told_in_a_line_and_leaves_nothing(delay_seconds: f
         kill(marked(mark))
     assert (child.returncode, stdout, stderr) == (130, "", "interrupted\n")
     assert list(scratch.iterdir()) == []
+
+
+#: A square of a million states, of which tables know all there is to know after a thousand evaluations.
+SQUARE = """---- MODULE Square ----
+EXTENDS Naturals
+VARIABLES x, y
+Init == x = 0 /\\ y = 0
+Right == x < 1000 /\\ x' = x + 1 /\\ y' = y
+Up == y < 1000 /\\ y' = y + 1 /\\ x' = x
+Next == Right \\/ Up
+====
+"""
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_ctrl_c_in_a_search_by_tables_is_told_in_a_line_and_leaves_nothing(processes: str, tmp_path: Path) -> None:
+    (tmp_path / "Square.tla").write_text(SQUARE)
+    (tmp_path / "Square.cfg").write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE")
+    mark = f"LOCKSTEP_TEST={tmp_path}"
+    options = ["--engine", "tables", "--processes", processes, "--checkpoint", "square.checkpoint"]
+    terminal, stderr = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "lockstep", "model", "--spec", "Square.tla", *options],
+        cwd=tmp_path,
+        env={**os.environ, "LOCKSTEP_TEST": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        start_new_session=True,
+        preexec_fn=hear,
+    )
+    os.close(stderr)
+    try:
+        with os.fdopen(terminal, errors="replace") as screen:
+            said = ""
+            while "waiting, level " not in said:
+                said += os.read(screen.fileno(), 100).decode()
+            os.killpg(child.pid, signal.SIGINT)
+            stdout, _ = child.communicate(timeout=60)
+            said += os.read(screen.fileno(), 10_000).decode()
+        assert wait_until(lambda: not marked(mark), 20)
+    finally:
+        child.kill()
+        kill(marked(mark))
+    assert (child.returncode, stdout, said.rpartition("\r\033[K")[2]) == (130, "", "interrupted\r\n")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["Square.cfg", "Square.tla"]

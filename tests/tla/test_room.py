@@ -16,6 +16,7 @@ from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states import room
 from lockstep.tla.tables.states.room import FullError, Room, resident
+from lockstep_command import lockstep
 from places import SPECS
 from tables import differences
 
@@ -46,6 +47,19 @@ def test_without_room_for_files_there_is_no_verdict(processes: int, spec: Spec) 
     found = explore_by_tables(spec, most_memory=most, most_files=3 << 12, processes=processes)
     assert (found.complete, found.violation) == (False, None)
     assert "GB of files, with " in found.gave_up
+
+
+def test_the_command_takes_no_more_memory_and_files_than_it_is_told(tmp_path: Path) -> None:
+    cfg = tmp_path / "Post.cfg"
+    cfg.write_text("CONSTANT Station = {a, b} Most = 2\nINIT Init NEXT Next\nCHECK_DEADLOCK FALSE\n")
+    words = ("model", "--engine", "tables", "--spec", SPECS / "tables" / "Post.tla", "--cfg", cfg)
+    enough = lockstep(*words, "--memory", "1", "--disk", "1", cwd=tmp_path)
+    assert (enough.returncode, "given up" in enough.stdout) == (0, False)
+    little = lockstep(*words, "--memory", "0.000001", "--disk", "0", cwd=tmp_path)
+    assert (little.returncode, "the search would need more than 1e-06 GB of memory" in little.stdout) == (3, True)
+    for wrong in ("0", "-1", "much"):
+        refused = lockstep(*words, "--memory", wrong, cwd=tmp_path)
+        assert (refused.returncode, "Invalid value for '--memory'" in refused.stderr) == (2, True)
 
 
 def test_on_a_full_disk_there_is_no_verdict(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,8 @@ def _noted(message: Warning | str, *_: object) -> None:
 
 
 def _said(text: str, code: int) -> int:
-    click.echo(text, err=True)
+    wipe = "\r\033[K" if sys.stderr.isatty() else ""  # the line that tells of progress
+    click.echo(f"{wipe}{text}", err=True)
     return code
 
 

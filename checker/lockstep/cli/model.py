@@ -87,6 +87,19 @@ if TYPE_CHECKING:
     "128 take twice the memory.",
 )
 @click.option(
+    "--memory",
+    type=click.FloatRange(0, min_open=True),
+    metavar="GB",
+    help="With --engine tables: how much memory may be used (default: three quarters of what is free). From half of it "
+    "on states are kept in files; the result is inconclusive where that is not enough.",
+)
+@click.option(
+    "--disk",
+    type=click.FloatRange(0),
+    metavar="GB",
+    help="With --engine tables: how large these files may be (default: three quarters of what the disk has; 0: none).",
+)
+@click.option(
     "--confirm",
     is_flag=True,
     help="With --engine tables: explore again with another function of fingerprints, in several processes, and without "
@@ -113,6 +126,8 @@ def command(
     processes: int,
     fingerprint: int,
     fingerprint_bits: str,
+    memory: float | None,
+    disk: float | None,
     confirm: bool,
     deadlock: bool | None,
     itf: Path | None,
@@ -139,7 +154,7 @@ def command(
     from lockstep.systems.models import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
-    how = How(checkpoint, processes, fingerprint, int(fingerprint_bits), confirm)
+    how = How(checkpoint, processes, fingerprint, int(fingerprint_bits), _bytes_of(memory), _bytes_of(disk), confirm)
     if how != How() and (own is None or engine != "tables"):
         raise click.UsageError(f"{_OF_TABLES} go with --spec and --engine tables")
     if own is not None:
@@ -206,7 +221,7 @@ class Shown:
     itf: Path | None
 
 
-_OF_TABLES = "--checkpoint, --processes, --fingerprint, --fingerprint-bits and --confirm"
+_OF_TABLES = "--checkpoint, --processes, --fingerprint, --fingerprint-bits, --memory, --disk and --confirm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +229,20 @@ class How:
     """How tables explore.
 
     That is the file that keeps the search, how many processes, which function of fingerprints and how many bits these
-    have, and whether the count is to be confirmed.
+    have, how many bytes of memory and of files may be used, and whether the count is to be confirmed.
     """
 
     checkpoint: Path | None = None
     processes: int = 1
     fingerprint: int = 0
     fingerprint_bits: int = 64
+    most_memory: int | None = None
+    most_files: int | None = None
     confirm: bool = False
+
+
+def _bytes_of(gigabytes: float | None) -> int | None:
+    return None if gigabytes is None else int(gigabytes * 1e9)
 
 
 @dataclass(frozen=True, slots=True)

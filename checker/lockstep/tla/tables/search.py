@@ -379,7 +379,7 @@ class _Search:
         """Tell whether the search would take more memory than it may, and note that."""
         if self.most_memory is None or self.memory <= self.most_memory:
             return False
-        said = f"the search would need more than {self.most_memory / 1e9:.1f} GB of memory"
+        said = f"the search would need more than {self.most_memory / 1e9:.3g} GB of memory"
         self.result.gave_up = f"{said}, with {self.result.distinct:,} distinct states"
         return True
 

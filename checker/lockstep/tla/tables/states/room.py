@@ -81,7 +81,7 @@ class Room:
 
     def _mapped(self, size: int) -> Array:
         if self._most_files is not None and self.mapped + size > self._most_files:
-            raise FullError(f"the search would need more than {self._most_files / 1e9:.1f} GB of files")
+            raise FullError(f"the search would need more than {self._most_files / 1e9:.3g} GB of files")
         try:
             if self._folder is not None:
                 self._folder.mkdir(parents=True, exist_ok=True)
