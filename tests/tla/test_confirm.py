@@ -139,5 +139,5 @@ def test_a_search_that_gives_up_is_not_confirmed(tmp_path: Path) -> None:
 
 def test_an_orbit_has_as_many_states_as_there_are_different_images() -> None:
     hashes = np.array([[1, 4, 9], [2, 4, 9], [3, 5, 9], [0, 0, 0], [0, 0, 1], [0, 0, 2]], np.uint64)
-    assert content.orbit_sizes(hashes, 2).tolist() == [3, 2, 1]
-    assert content.orbit_sizes(hashes[:1], 1).tolist() == [1, 1, 1]
+    assert content.orbit_sizes(hashes.T, 2).tolist() == [3, 2, 1]
+    assert content.orbit_sizes(hashes[:1].T, 1).tolist() == [1, 1, 1]

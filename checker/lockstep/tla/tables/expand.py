@@ -36,7 +36,7 @@ class Level:
         where: their places among all of the level, in order.
         full: the states, with room for definitions.
         width: how many columns a state has without these.
-        hashes: the fingerprints of their images, of each word a row for each image.
+        hashes: the fingerprints of the images of each.
         answers: what each tree of the groups answered of the state before the last step to each.
         patterns: which columns that step wrote.
     """
@@ -60,19 +60,19 @@ class Level:
 
     def part(self, begin: int, end: int) -> Level:
         """Answer some of the states."""
-        of_states = self.hashes[:, begin:end], self.answers[begin:end], self.patterns[begin:end]
+        of_states = self.hashes[begin:end], self.answers[begin:end], self.patterns[begin:end]
         return Level(self.where[begin:end], self.full[begin:end], self.width, *of_states)
 
     @classmethod
     def joined(cls, parts: list[Level]) -> Level:
         """Put parts of a level together, in the order of their places."""
-        where, full, answers, patterns = (
-            np.concatenate([getattr(each, name) for each in parts]) for name in ("where", "full", "answers", "patterns")
+        names = ("where", "full", "hashes", "answers", "patterns")
+        where, full, hashes, answers, patterns = (
+            np.concatenate([getattr(each, name) for each in parts]) for name in names
         )
-        hashes = np.concatenate([each.hashes for each in parts], axis=1)
         if len(where) > 1 and (np.diff(where) < 0).any():
             order = np.argsort(where)
-            where, full, hashes = where[order], full[order], hashes[:, order]
+            where, full, hashes = where[order], full[order], hashes[order]
             answers, patterns = answers[order], patterns[order]
         return cls(where, full, parts[0].width, hashes, answers, patterns)
 
@@ -125,6 +125,8 @@ class Expander:
         of_states, of_steps = constraints(module)
         self._constraints = OfStates(evaluator, trees, of_states)
         self._action_constraints = OfSteps(evaluator, trees, of_steps)
+        self._is_constrained = bool(of_states or of_steps)
+        self._added: Hashes = np.zeros((0, self._hashing.count * function.words), np.uint64)
         definitions = Definitions(layout, evaluator.reading, evaluator.open_definition, evaluator.tried)
         definitions.put_into(module)
 
@@ -172,18 +174,17 @@ class Expander:
         generated = self.groups.generate(level.full, level.answers)
         self._hashing.known()
         level.full = self.layout.wide(level.full)
-        steps = self._evaluator.steps
-        written = steps.written(generated.steps)
-        patterns = steps.pattern.array[generated.steps]
-        wrong, outside, after = [generated.failing], np.zeros(len(generated.rows), np.bool_), None
-        checked = len(self._step_properties) + len(self._constraints) + len(self._action_constraints)
-        if checked or self._view is not None:
-            after = self._after(level.full[generated.rows], patterns, *written)
+        patterns = self._evaluator.steps.pattern.array[generated.steps]
+        told = self._step_properties.told(level.full, generated.rows, generated.steps, patterns)
+        wrong = [generated.failing, generated.rows[told != 1]]
+        outside, after = np.zeros(len(generated.rows), np.bool_), None
+        if self._is_constrained or self._view is not None:
+            after = self._after(level.full, generated.rows, generated.steps, patterns)
+        if self._is_constrained and after is not None:
             outside, broken = self._constrained(level, generated, after, patterns)
-            told = self._step_properties.told(level.full, generated.rows, after, patterns)
-            wrong += [broken, generated.rows[told != 1]]
+            wrong.append(broken)
         if self._view is None or after is None:
-            hashes = self._stepped(level, generated, *written)
+            hashes = self._stepped(level, generated, patterns)
         else:
             hashes, failed = self._seen_as(after, np.flatnonzero(~outside))
             wrong.append(generated.rows[failed])
@@ -210,15 +211,16 @@ class Expander:
         if expanded.after is not None:
             rows = expanded.after[new]
         else:
-            written = self._evaluator.steps.written(generated.steps[new])
-            rows = self._after(level.full[generated.rows[new]], patterns, *written)
+            rows = self._after(level.full, generated.rows[new], generated.steps[new], patterns)
         told = self._invariants.told_after(rows, patterns, self._evaluator.steps.masks)
-        found = Level(where, rows, level.width, expanded.hashes[:, new], level.answers[generated.rows[new]], patterns)
+        found = Level(where, rows, level.width, expanded.hashes[new], level.answers[generated.rows[new]], patterns)
         return found, generated.rows[new[told != 1]]
 
-    def _after(self, rows: Rows, patterns: Ints, which: Ints, slots: Ints, values: Ints) -> Rows:
-        """Let rows be those after steps; what definitions that read what these wrote come to is not known in them."""
-        rows[which, slots] = values
+    def _after(self, full: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Rows:
+        """Answer the states after steps; what definitions that read what these wrote come to is not known in them."""
+        rows = full.take(sources, axis=0)
+        which, slots, values = self._evaluator.steps.written(steps)
+        rows.reshape(-1)[which * rows.shape[1] + slots] = values
         derived = self.trees.derived
         stale = self.trees.touched(self._evaluator.steps.masks, list(derived.values()))
         for column, of_patterns in zip(derived, stale.T, strict=True):
@@ -231,15 +233,26 @@ class Expander:
         which, groups = np.nonzero(concerned[level.patterns])
         level.answers[which, groups] = self.groups.answers(level.full, which, groups)
 
-    def _stepped(self, level: Level, generated: Generated, which: Ints, slots: Ints, values: Ints) -> Hashes:
-        """Answer the fingerprints after steps: those before, and the difference that the writes make."""
-        hashes = level.hashes[:, generated.rows]
+    def _stepped(self, level: Level, generated: Generated, patterns: Ints) -> Hashes:
+        """Answer the fingerprints after steps: those before, less what was in the columns written, plus the new."""
+        hashes: Hashes = level.hashes.take(generated.rows, axis=0)
+        hashes += self._of_steps().take(generated.steps, axis=0)
+        which, _, slots = self._evaluator.steps.slots.spread(patterns)
         if len(which):
-            old = level.full[generated.rows[which], slots]
-            change = self._hashing.at(slots, values) - self._hashing.at(slots, old)
+            old = level.full.reshape(-1)[generated.rows[which] * level.full.shape[1] + slots]
             starts = np.flatnonzero(np.diff(which, prepend=-1))
-            hashes[:, which[starts]] += np.add.reduceat(change, starts, axis=1)
+            hashes[which[starts]] -= np.add.reduceat(self._hashing.at(slots, old), starts, axis=0)
         return hashes
+
+    def _of_steps(self) -> Hashes:
+        """Answer for all steps by number what the values that they write add to fingerprints."""
+        steps, known = self._evaluator.steps, len(self._added)
+        if known < steps.pattern.count:
+            which, slots, values = steps.written(np.arange(known, steps.pattern.count))
+            added = np.zeros((steps.pattern.count - known, self._added.shape[1]), np.uint64)
+            np.add.at(added, which, self._hashing.at(slots, values))
+            self._added = np.concatenate([self._added, added])
+        return self._added
 
     def _seen_as(self, rows: Rows, which: Ints) -> tuple[Hashes, Ints]:
         """Answer the fingerprints of states under the VIEW, and the states in which it has no value.
@@ -248,8 +261,8 @@ class Expander:
         """
         assert self._view is not None
         numbers = self.trees.answers(np.full(len(which), self._view.root, np.int64), RowsAsked(rows, which))
-        hashes = np.zeros((self.words, len(rows)), np.uint64)
-        hashes[:, which] = self._views.hashes(numbers)
+        hashes = np.zeros((len(rows), self.words), np.uint64)
+        hashes[which] = self._views.hashes(numbers)
         return hashes, which[numbers == ERROR]
 
     def _constrained(
@@ -258,7 +271,7 @@ class Expander:
         """Tell which successors are outside the constraints; and the states of some whose constraint has no value."""
         told = self._constraints.told(after)
         on = np.flatnonzero(told == 1)
-        told[on] = self._action_constraints.told(level.full, generated.rows[on], after[on], patterns[on])
+        told[on] = self._action_constraints.told(level.full, generated.rows[on], generated.steps[on], patterns[on])
         return told != 1, generated.rows[told == ERROR]
 
 

@@ -179,9 +179,8 @@ def _of_arrays(arrays: Sequence[Array], width: int) -> Level:
 def _put_together(parts: list[Level], room: Room) -> Level:
     """Put parts of a level together that are in order, and do not fit into memory."""
     where, rows, hashes, answers, patterns = zip(*map(_arrays, parts), strict=True)
-    lines = [_one_after_the_other(each, room) for each in (where, rows, answers, patterns)]
-    columns = _one_after_the_other([each.T for each in hashes], room).T
-    return _of_arrays([lines[0], lines[1], columns, lines[2], lines[3]], parts[0].width)
+    lines = [_one_after_the_other(each, room) for each in (where, rows, hashes, answers, patterns)]
+    return _of_arrays(lines, parts[0].width)
 
 
 def _one_after_the_other(arrays: Sequence[Array], room: Room) -> Array:

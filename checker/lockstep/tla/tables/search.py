@@ -466,7 +466,7 @@ class _Search:
     def note_orbits(self, orbits: Orbits, kept: int) -> None:
         """Count the images of the states that were found, and of those that were generated."""
         words, part, expanded = self.function.words, self.alone.part, self.alone.expanded
-        orbits.levels[-1] += int(orbit_sizes(self.alone.taken[-1].hashes[:, :kept], words).sum())
+        orbits.levels[-1] += int(orbit_sizes(self.alone.taken[-1].hashes[:kept], words).sum())
         orbits.generated += int(orbit_sizes(part.hashes, words)[expanded.generated.rows].sum())
 
     def judge(self, number: int) -> None:

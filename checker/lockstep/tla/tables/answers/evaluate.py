@@ -103,6 +103,7 @@ class Successors:
         self.pattern, self._values_of = Column(), Column()
         self.masks: list[int] = [0]
         self._known: dict[tuple[tuple[int, int], ...], int] = {}
+        self._places = np.zeros((0, 0), np.int16)
 
     def number(self, writes: list[tuple[int, int]]) -> int:
         """Answer the number of a step."""
@@ -122,6 +123,25 @@ class Successors:
         which, _, slots = self.slots.spread(self.pattern.array[steps].astype(np.int64))
         values = self.values.spread(self._values_of.array[steps].astype(np.int64))[2]
         return which, slots, values
+
+    def at(self, steps: Ints, slots: Ints) -> npt.NDArray[np.int32]:
+        """Answer the numbers of the values that steps write into columns, one for each; -1 where they write nothing."""
+        places = self._placed(int(slots.max(initial=-1)) + 1)[self.pattern.array[steps], slots]
+        firsts = self.values.first.array[self._values_of.array[steps]]
+        found: npt.NDArray[np.int32] = np.where(
+            places < 0, np.int32(-1), self.values.items.array[np.where(places < 0, 0, firsts + places)]
+        )
+        return found
+
+    def _placed(self, width: int) -> npt.NDArray[np.int16]:
+        """Answer for each pattern and column the place of the column among those that are written, or -1."""
+        known, count = self._places, len(self.masks)
+        if len(known) < count or known.shape[1] < width:
+            pattern, place, slots = self.slots.spread(np.arange(count))
+            width = max(width, known.shape[1], int(slots.max(initial=-1)) + 1)
+            known = self._places = np.full((count, width), -1, np.int16)
+            known[pattern, slots] = place
+        return known
 
 
 class Evaluator:

@@ -63,22 +63,25 @@ class OfSteps:
         """Count them."""
         return len(self._made)
 
-    def told(self, rows: Rows, sources: Ints, after: Rows, patterns: Ints) -> Truths:
+    def told(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Truths:
         """Answer for each step whether all is true: 1, or what the first that is not true is, 0 or ERROR.
 
         Args:
             rows: states.
             sources: of each step the number of the state before it.
-            after: the state after it.
+            steps: its number.
             patterns: the pattern of what it writes.
         """
         if not self._made or not len(patterns):
             return np.ones(len(patterns), np.int8)
         count = int(patterns.max()) + 1
         open_ = ~np.array([self._trees.settled(tree, count) for tree in self._made], np.bool_).reshape(-1, count).T
-        return _told(
-            self._trees, self._roots, open_, patterns, lambda which: StepsAsked(rows, sources, after, which), True
-        )
+        written = self._evaluator.steps.at
+
+        def asked(which: Ints) -> Asked:
+            return StepsAsked(rows, sources[which], steps[which], written)
+
+        return _told(self._trees, self._roots, open_, patterns, asked, True)
 
 
 def _of_rows(rows: Rows) -> Callable[[Ints], Asked]:

@@ -47,13 +47,15 @@ class Tree:
         evaluate: answers of a way that is known, and of what answers further columns, the whole way and the answer.
         root: the number of its root.
         columns: the columns that were read anywhere in it, as bits.
+        touched: for what it read when that was last asked, which of the sets of columns then known have one of them.
     """
 
-    __slots__ = ("columns", "evaluate", "leaves", "root")
+    __slots__ = ("columns", "evaluate", "leaves", "root", "touched")
 
     def __init__(self, evaluate: Callable[[Way, Callable[[int], int]], tuple[Way, int]], root: int) -> None:
         """Make a tree of what to evaluate."""
         self.evaluate, self.root, self.columns, self.leaves = evaluate, root, 0, 0
+        self.touched: tuple[int, npt.NDArray[np.bool_]] = (0, np.zeros(0, np.bool_))
 
 
 class Trees:
@@ -167,17 +169,32 @@ class Trees:
     def reads(self, tree: Tree) -> int:
         """Answer the columns that were read anywhere in a tree, as bits, with what those depend on that are derived."""
         found = tree.columns
-        for column, derived in self.derived.items():
-            if found >> column & 1:
-                found |= self.reads(derived)
+        if self.derived and found >> min(self.derived):
+            for column, derived in self.derived.items():
+                if found >> column & 1:
+                    found |= self.reads(derived)
         return found
 
     def touched(self, masks: Sequence[int], trees: Sequence[Tree]) -> npt.NDArray[np.bool_]:
-        """Tell for each of some sets of columns, as bits, and each tree whether the tree has read one of them."""
-        reads = [self.reads(tree) for tree in trees]
-        return np.array([[bool(mask & each) for each in reads] for mask in masks], np.bool_).reshape(
-            len(masks), len(trees)
-        )
+        """Tell for each of some sets of columns, as bits, and each tree whether the tree has read one of them.
+
+        The sets are those of the time before, and further ones.
+        """
+        found = np.zeros((len(masks), len(trees)), np.bool_)
+        for number, tree in enumerate(trees):
+            found[:, number] = self._touched(masks, tree)
+        return found
+
+    def _touched(self, masks: Sequence[int], tree: Tree) -> npt.NDArray[np.bool_]:
+        reads = self.reads(tree)
+        before, known = tree.touched
+        if before != reads:
+            known = known[:0]
+        if len(known) < len(masks):
+            more = [bool(mask & reads) for mask in masks[len(known) :]]
+            known = np.concatenate([known, np.array(more, np.bool_)])
+            tree.touched = reads, known
+        return known
 
     def _with_derived(self, values: Ints, wanted: Ints, left: Ints, asked: Asked) -> Ints:
         """Answer the values of columns with those that are derived, which are negative until then."""
@@ -314,27 +331,38 @@ class RowsAsked:
 class StepsAsked:
     """Steps that go down trees: columns from the width of a state on are those of the next state."""
 
-    __slots__ = ("_after", "_before", "_of_after", "_of_before", "_width")
+    __slots__ = ("_base", "_before", "_steps", "_width", "_written")
 
-    def __init__(self, before: Ints, sources: Ints, after: Ints, which: Ints) -> None:
-        """Take states, the number of the state before each step, the states after them, and the step of each."""
-        width = self._width = before.shape[1]
-        self._before, self._after = before.reshape(-1), after.reshape(-1)
-        self._of_before, self._of_after = sources[which] * width, which * width - width
+    def __init__(self, before: Ints, sources: Ints, steps: Ints, written: Callable[[Ints, Ints], Ints]) -> None:
+        """Take what is asked.
+
+        Args:
+            before: states.
+            sources: of each of what is asked the number of the state before the step.
+            steps: the number of the step.
+            written: answers the values that steps write into columns, negative where they write nothing there.
+        """
+        self._width = before.shape[1]
+        self._before, self._base = before.reshape(-1), sources * self._width
+        self._steps, self._written = steps, written
 
     def values(self, which: Ints, columns: Ints) -> Ints:
         """Answer the values of columns, one for each of some of what is asked."""
         is_next = columns >= self._width
-        found: Ints = self._before[self._of_before[which] + np.where(is_next, 0, columns)]
+        slots = np.where(is_next, columns - self._width, columns)
+        found: Ints = self._before[self._base[which] + slots]
         later = np.flatnonzero(is_next)
-        found[later] = self._after[self._of_after[which[later]] + columns[later]]
+        if len(later):
+            new = self._written(self._steps[which[later]], slots[later])
+            found[later] = np.where(new < 0, found[later], new)
         return found
 
     def of(self, which: int) -> Callable[[int], int]:
         """Answer what answers the value of a column for one of what is asked."""
-        base, next_base, width = int(self._of_before[which]), int(self._of_after[which]), self._width
-        before, after = self._before, self._after
-        return lambda column: int(before[base + column] if column < width else after[next_base + column])
+        place, base, width, before = np.array([which]), int(self._base[which]), self._width, self._before
+        return lambda column: int(
+            before[base + column] if column < width else self.values(place, np.array([column]))[0]
+        )
 
     def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
         """Refuse: nothing that is asked of steps is derived."""
