@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import time
@@ -243,7 +244,7 @@ def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
     monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", killed_by_the_second)
     found = check_with_spark(spark, traces)
     assert [each.verdict for each in found] == [Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.HOLDS]
-    assert found[1].reason == "the Spark worker died of this trace"
+    assert found[1].reason == "the check of this trace died, as often as it was tried (SIGKILL)"
     assert worst([each.verdict for each in found]).exit_code == 3
     assert capfd.readouterr() == ("", "")
     header = read_trace(traces[0]).header
@@ -252,6 +253,22 @@ def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
     assert [replace(of_one_part[each.source], seconds=0.0) for each in found] == [
         replace(each, seconds=0.0) for each in found
     ]
+
+
+def test_a_check_that_never_ends_takes_the_verdict_of_its_trace_alone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces = [write_cluster(tmp_path, "ordered", seed, 20) for seed in range(1, 5)]
+
+    def endless_in_the_second(lines: Iterator[bytes], source: str, *rest: Any) -> TraceVerdict:
+        if source.endswith("ordered-2.trace.ndjson"):
+            sum(itertools.repeat(0))  # within which no Python is run
+        return check_lines(lines, source, *rest)
+
+    monkeypatch.setattr("lockstep.jobs.spark.check.check_lines", endless_in_the_second)
+    found = check_with_spark(spark, traces, seconds=4)
+    assert [each.verdict for each in found] == [Verdict.HOLDS, Verdict.INCONCLUSIVE, Verdict.HOLDS, Verdict.HOLDS]
+    assert found[1].reason == "the check of this trace did not end within 4 s"
 
 
 def test_what_a_worker_raises_is_told_in_a_line(

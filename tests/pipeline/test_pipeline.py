@@ -298,7 +298,7 @@ def test_a_trace_that_workers_die_of_is_inconclusive_and_all_others_have_their_v
     died = found["ordered-3-40"]
     assert (died.verdict, died.reason) == (
         Verdict.INCONCLUSIVE,
-        "the Spark worker died of this trace, however often it was tried",
+        "the check of this trace died, as often as it was tried (SIGKILL)",
     )
     told = report(spark, store, "deadly")
     assert told.gaps == ["of 1 batches of lines it was not counted what they reach"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-#: What each Python process does as it starts: the check of a trace then dies of what the trace's name begins with.
+#: What each Python process does as it starts: the check of a trace then dies of what the trace's name begins with, and
+#: of what has `first_` before that so does whatever begins in the initial state.
 _AT_START = """
 import os, signal, time
 from lockstep.conformance.check import TraceCheck
@@ -17,21 +18,29 @@ DEATHS = {
     "hangs": lambda: time.sleep(3600),
 }
 
-_followed = TraceCheck.follow
+def dying_of(taken, before):
+    def take(check, *arguments, **named):
+        name = os.path.basename(check.trace.source)
+        for begin, die in DEATHS.items():
+            if name.startswith(before + begin):
+                die()
+        return taken(check, *arguments, **named)
 
-def follow(check, *arguments, **named):
-    name = os.path.basename(check.trace.source)
-    for begin, die in DEATHS.items():
-        if name.startswith(begin):
-            die()
-    return _followed(check, *arguments, **named)
+    return take
 
-TraceCheck.follow = follow
+TraceCheck.follow = dying_of(TraceCheck.follow, "")
+TraceCheck.initial = dying_of(TraceCheck.initial, "first_")
 """
 
 
-def poisoned(folder: Path) -> dict[str, str]:
-    """The environment of a command whose checks die of traces named `exits`, `crashes`, `is_killed` or `hangs`."""
+def poison(folder: Path) -> Path:
+    """A folder for PYTHONPATH, by which checks die of traces named `exits`, `crashes`, `is_killed` or `hangs`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "sitecustomize.py").write_text(_AT_START, encoding="utf-8")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+    return folder
+
+
+def poisoned(folder: Path) -> dict[str, str]:
+    """The environment of a command with poison."""
+    path = os.pathsep.join([str(poison(folder)), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path}

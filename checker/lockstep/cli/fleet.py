@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lockstep.cli.options import FORMAT, completing, plan_names, progress, progress_end
+from lockstep.cli.pipeline.options import TIMEOUT
 from raftref.limits import EVENTS_MAX
 
 if TYPE_CHECKING:
@@ -50,9 +51,19 @@ def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tup
     show_default=True,
     help="At how many of its steps each cluster is asked to try every action there is.",
 )
+@TIMEOUT
 @click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
 @FORMAT
-def command(seed: int, seeds: int, plans: tuple[str, ...], events: int, asked: int, master: str, form: str) -> int:
+def command(
+    seed: int,
+    seeds: int,
+    plans: tuple[str, ...],
+    events: int,
+    asked: int,
+    seconds: float | None,
+    master: str,
+    form: str,
+) -> int:
     """Simulate many clusters, check each against the spec, and count what they reach.
 
     The tables show how many traces reach each action, answer, dispatcher transition and fault, and which properties
@@ -70,7 +81,7 @@ def command(seed: int, seeds: int, plans: tuple[str, ...], events: int, asked: i
         if form == "text":
             click.echo(text)
 
-    job = Fleet(plans or tuple(plan_names()), range(seed, seed + seeds), events, say, progress, master, asked)
+    job = Fleet(plans or tuple(plan_names()), range(seed, seed + seeds), events, say, progress, master, asked, seconds)
     try:
         verdict = job.run()
     finally:

@@ -50,7 +50,8 @@ def judge_cluster(plan: str, found: TraceVerdict, events: int = 0, variant: str 
 class Fleet:
     """Clusters to simulate and check: every plan with every seed, each of so many events.
 
-    `asked` is after how many steps each is asked both ways. `say` prints a section, `progress` a passing line.
+    `asked` is after how many steps each is asked both ways, `seconds` how long the check of one may take.
+    `say` prints a section, `progress` a passing line.
     `verdicts`, `coverage` of all and of each plan, `floors` and `both_ways` are what was found so far.
     """
 
@@ -61,6 +62,7 @@ class Fleet:
     progress: Say
     master: str = "local[*]"
     asked: int = 0
+    seconds: float | None = None
     verdicts: list[Verdict] = field(default_factory=list)
     coverage: Coverage = field(default_factory=Coverage)
     of_plans: dict[str, Coverage] = field(default_factory=dict)
@@ -106,7 +108,8 @@ class Fleet:
             reached, events = reached_by(trace)
             self.coverage.add(reached, events)
             self.of_plans.setdefault(plan, Coverage()).add(reached, events)
-        for (plan, seed), path, found in zip(batch, paths, check_with_spark(spark, paths), strict=True):
+        checked = check_with_spark(spark, paths, seconds=self.seconds)
+        for (plan, seed), path, found in zip(batch, paths, checked, strict=True):
             judged, said = judge_cluster(plan, found, self.events)
             self.verdicts.append(judged)
             self.failed.update((plan, name) for name in found.violations)

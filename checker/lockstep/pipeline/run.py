@@ -19,18 +19,25 @@ from lockstep.pipeline.store.store import Store
 
 
 def run_all(
-    spark: SparkSession, store: Store, run: str, of: Clusters | Files, against: Against, say: Say = silent
+    spark: SparkSession,
+    store: Store,
+    run: str,
+    of: Clusters | Files,
+    against: Against,
+    say: Say = silent,
+    seconds: float | None = None,
 ) -> Report:
     """Simulate clusters, or read files, into a run, check them, and report; what is in the store is not done again.
 
+    Arguments: `seconds`, which the check of a trace may take, as for check.
     Raises BadInputError as ingest does, StageFailed where a batch of a stage cannot be finished.
     """
     if isinstance(of, Clusters):
         generate(spark, store, run, of, say)
     else:
         ingest(spark, store, run, of, say)
-    passes = Passes(spark, store, run, against) if isinstance(against, Variant) else None
-    check(spark, store, run, against, say, passes)
+    passes = Passes(spark, store, run, against, seconds=seconds) if isinstance(against, Variant) else None
+    check(spark, store, run, against, say, passes, seconds)
     cover(spark, store, run, say)
     if isinstance(against, Variant):
         facts(spark, store, run, say)

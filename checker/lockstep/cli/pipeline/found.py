@@ -35,9 +35,22 @@ def _variant(words: tuple[str, ...]) -> Variant:
     show_default=True,
     help="How many events a part has; no trace of fewer is cut.",
 )
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long the pass over one trace may take; then it is not cut (default: as long as it takes).",
+)
 @spark_options
 def windows_command(
-    store: str, run: str | None, words: tuple[str, ...], every: int, master: str | None, settings: dict[str, str]
+    store: str,
+    run: str | None,
+    words: tuple[str, ...],
+    every: int,
+    seconds: float | None,
+    master: str | None,
+    settings: dict[str, str],
 ) -> int:
     """Find states to cut long traces at, so that `check` checks the parts of one trace on all cores.
 
@@ -51,7 +64,7 @@ def windows_command(
     from lockstep.pipeline.stages.windows import found_states, windows
 
     with session(master, settings) as spark:
-        windows(spark, there, name, chosen, every, say)
+        windows(spark, there, name, chosen, every, say, seconds)
         traces, states = found_states(spark, there, name)
     click.echo(f"run {name}: {states:,} states at which {traces:,} traces can be cut")
     return 0

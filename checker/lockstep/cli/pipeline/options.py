@@ -56,6 +56,13 @@ STRICT = click.option(
     "--strict", is_flag=True, help="With --mapping: no pass where some explanation of the logs violates a property."
 )
 NEW_RUN = click.option("--run", metavar="NAME", help="The name of the run (default: a hash of what goes in).")
+TIMEOUT = click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long the check of one trace may take; then it is inconclusive (default: as long as it takes).",
+)
 VERSION = click.option(
     "--logged-version", "version", help="The version of the system that wrote the logs, if they do not say it."
 )

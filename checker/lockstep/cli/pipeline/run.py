@@ -10,6 +10,7 @@ from lockstep.cli.options import FORMAT
 from lockstep.cli.pipeline.options import (
     NEW_RUN,
     STORE,
+    TIMEOUT,
     VERSION,
     against,
     against_options,
@@ -33,6 +34,7 @@ from lockstep.cli.pipeline.stages import EVENTS, PLANS, SEED, SEEDS, VARIANTS, c
 @VARIANTS
 @VERSION
 @against_options
+@TIMEOUT
 @FORMAT
 @spark_options
 def command(
@@ -45,6 +47,7 @@ def command(
     events: int,
     variants: tuple[str, ...],
     version: str | None,
+    seconds: float | None,
     form: str,
     master: str | None,
     settings: dict[str, str],
@@ -64,5 +67,5 @@ def command(
 
     name = checked_name(run or goes_in.run_name(), "run")
     with session(master, settings) as spark:
-        found = run_all(spark, there, name, goes_in, held, say)
+        found = run_all(spark, there, name, goes_in, held, say, seconds)
     return show(found, form)

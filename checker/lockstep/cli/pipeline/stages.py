@@ -11,6 +11,7 @@ from lockstep.cli.pipeline.options import (
     NEW_RUN,
     RUN,
     STORE,
+    TIMEOUT,
     VERSION,
     against,
     against_options,
@@ -155,19 +156,23 @@ def ingest_command(
 @STORE
 @RUN
 @against_options
+@TIMEOUT
 @spark_options
-def check_command(store: str, run: str | None, master: str | None, settings: dict[str, str], **chosen: Any) -> int:
+def check_command(
+    store: str, run: str | None, seconds: float | None, master: str | None, settings: dict[str, str], **chosen: Any
+) -> int:
     """Check the traces of a run, each whole and in order, and write a verdict on each.
 
-    The options that choose the spec are those of `lockstep check`. The exit code tells whether all traces were checked,
-    not what was found: `lockstep pipeline report` tells that.
+    The options that choose the spec are those of `lockstep check`. A trace whose check kills its process, or takes
+    longer than `--timeout`, is inconclusive; of a long trace that is cut each part may take so long. The exit code
+    tells whether all traces were checked, not what was found: `lockstep pipeline report` tells that.
     """
     there = opened(store)
     name, held = chosen_run(there, run), against(**chosen)
     from lockstep.pipeline.stages.check import check
 
     with session(master, settings) as spark:
-        check(spark, there, name, held, say)
+        check(spark, there, name, held, say, seconds=seconds)
     click.echo(f"run {name}: checked")
     return 0
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from pyspark.sql import SparkSession
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceVerdict, check_trace, failure
+from lockstep.jobs.spark.apart import Care, DiedError, with_care
 from lockstep.jobs.spark.corpus import write_corpus
-from lockstep.jobs.spark.session import DEATHS, death, worker_died
+from lockstep.jobs.spark.session import DEATHS, death
 from lockstep.systems.opening import open_trace, opened
 from lockstep.systems.specs import Switches, spec_key, system_of, trace_spec
 from lockstep.tla.spec import Spec
@@ -50,21 +52,22 @@ Sources = dict[tuple[object, ...], str | Exception]
 
 
 def check_with_spark(
-    spark: SparkSession, traces: Sequence[Path], switches: Switches | None = None
+    spark: SparkSession, traces: Sequence[Path], switches: Switches | None = None, seconds: float | None = None
 ) -> list[TraceVerdict]:
     """Check traces on a Spark cluster; the verdicts come in the order of `traces`, as those of verdicts_with_spark."""
-    return list(verdicts_with_spark(spark, traces, switches))
+    return list(verdicts_with_spark(spark, traces, switches, seconds))
 
 
 def verdicts_with_spark(
-    spark: SparkSession, traces: Sequence[Path], switches: Switches | None = None
+    spark: SparkSession, traces: Sequence[Path], switches: Switches | None = None, seconds: float | None = None
 ) -> Generator[TraceVerdict, None, None]:
     """Check traces on a Spark cluster, and yield each verdict as soon as it and those before it are there.
 
     The specs are compiled here and shipped as source, so that a worker needs no Java of its own and no spec
     files. The traces are cut into parts, each a Spark job of its own. A part of which a worker dies is checked again
-    by halves, so that only the trace that it dies of is inconclusive. A trace that cannot be read, or whose spec
-    cannot be compiled, has its verdict without Spark; one that comes back without a verdict is inconclusive.
+    with each trace in a process of its own, so that only the trace that it dies of is inconclusive, and so is one whose
+    check takes more than `seconds`. A trace that cannot be read, or whose spec cannot be compiled, has its verdict
+    without Spark; one that comes back without a verdict is inconclusive.
     """
     switches = switches or {}
     sources: Sources = {}
@@ -76,7 +79,7 @@ def verdicts_with_spark(
     try:
         jobs: dict[str, Future[Verdicts]] = {}
         for part in _parts(ready, 4 * slots):
-            job = pool.submit(_check_part, spark, part, texts, switches)
+            job = pool.submit(_check_part, spark, part, texts, switches, seconds)
             jobs |= dict.fromkeys(map(str, part), job)
         for trace in traces:
             yield found[str(trace)] or jobs[str(trace)].result().get(str(trace)) or _missing(trace)
@@ -99,31 +102,24 @@ def _parts(traces: Sequence[Path], most: int) -> Iterator[Sequence[Path]]:
         yield traces[begin : begin + size]
 
 
-def _check_part(spark: SparkSession, traces: Sequence[Path], texts: Texts, switches: Switches) -> Verdicts:
+def _check_part(
+    spark: SparkSession, traces: Sequence[Path], texts: Texts, switches: Switches, seconds: float | None = None
+) -> Verdicts:
     """Let a Spark job check traces whose specs are compiled; return the verdicts that came back, by trace."""
     try:
         with scratch("corpus") as folder:
             corpus = folder / "corpus.parquet"
             write_corpus(traces, corpus)
-            rows = (
-                spark.read.parquet(str(corpus))
-                .coalesce(1)
-                .sortWithinPartitions("trace", "line")
-                .mapInArrow(_checker(texts, dict(switches)), _DDL)
-                .collect()
+            lines = spark.read.parquet(str(corpus)).coalesce(1).sortWithinPartitions("trace", "line")
+            rows = with_care(
+                lambda care: lines.mapInArrow(_checker(texts, dict(switches), care), _DDL).collect(), seconds
             )
     except UnreadableError as error:  # it was readable before
         rest = [trace for trace in traces if str(trace) != error.source]
-        others = _check_part(spark, rest, texts, switches) if rest else {}
+        others = _check_part(spark, rest, texts, switches, seconds) if rest else {}
         return others | {error.source: failure(error, error.source)}
     except DEATHS as error:
-        died = worker_died(error)
-        if died and len(traces) > 1:  # of which of them is found by halves
-            half = len(traces) // 2
-            parts = (traces[:half], traces[half:])
-            return {name: found for part in parts for name, found in _check_part(spark, part, texts, switches).items()}
-        reason = f"{death(error)} of this trace" if died else death(error)
-        return {str(trace): TraceVerdict(str(trace), Verdict.INCONCLUSIVE, reason) for trace in traces}
+        return {str(trace): TraceVerdict(str(trace), Verdict.INCONCLUSIVE, death(error)) for trace in traces}
     return {row["trace"]: verdict_of(row.asDict()) for row in rows}
 
 
@@ -155,7 +151,7 @@ def _compiled(header: Header, source: str, switches: Switches) -> str | Exceptio
 
 
 def _checker(
-    sources: Texts, switches: dict[str, Any]
+    sources: Texts, switches: dict[str, Any], care: Care
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Make the function that a worker runs over the rows of its partition."""
 
@@ -173,8 +169,13 @@ def _checker(
             for row in zip(*(batch.column(name).to_pylist() for name in ("trace", "line", "bytes")), strict=True)
         )
         for source, group in itertools.groupby(rows, key=lambda row: row[0]):
-            lines = (row[2] for row in group if row[2] is not None)
-            verdict = check_lines(lines, source, spec_of, switches)
+            lines: Iterable[bytes] = (row[2] for row in group if row[2] is not None)
+            if care.is_apart:  # another process cannot read on from here
+                lines = list(lines)
+            try:
+                verdict = care.of(partial(check_lines, lines, source, spec_of, switches))
+            except DiedError as error:
+                verdict = died(error, source)
             yield pa.RecordBatch.from_pylist([verdict_row(verdict)], schema=VERDICTS)
 
     return check_partition
@@ -195,6 +196,11 @@ def check_lines(
         return check_trace(trace, spec, system_of(trace.header, source).interface(spec))
     except Exception as error:  # One trace must not take the verdicts of all others with it.
         return failure(error, source)
+
+
+def died(error: DiedError, source: str) -> TraceVerdict:
+    """Return the verdict on a trace whose check killed its process, or took too long."""
+    return TraceVerdict(source, Verdict.INCONCLUSIVE, f"the check of this trace {error}")
 
 
 def verdict_row(verdict: TraceVerdict) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.progress import Say, silent
+from lockstep.jobs.spark.apart import Care, with_care
 from lockstep.pipeline.against import Variant
 from lockstep.pipeline.specs import Shipping
 from lockstep.pipeline.store.schema import TABLES, ddl
@@ -25,30 +26,45 @@ EVERY = 20_000
 
 
 def windows(
-    spark: SparkSession, store: Store, run: str, variant: Variant, every: int = EVERY, say: Say = silent
+    spark: SparkSession,
+    store: Store,
+    run: str,
+    variant: Variant,
+    every: int = EVERY,
+    say: Say = silent,
+    seconds: float | None = None,
 ) -> None:
     """Write the states of traces that are longer than `every` events, one after every so many of them.
 
-    What was passed over so already is not again. Raises StageFailed where a batch cannot be finished.
+    What was passed over so already is not again. A trace that takes more than `seconds` has none, nor has one that
+    workers die of. Raises StageFailed where a batch cannot be finished.
     """
-    passes = Passes(spark, store, run, variant, every)
+    passes = Passes(spark, store, run, variant, every, seconds)
     passes.table.make("windows", passes.over, say)
 
 
 class Passes:
     """Passes over the long traces of a run, batch by batch: a check makes that of a batch just before its parts."""
 
-    def __init__(self, spark: SparkSession, store: Store, run: str, variant: Variant, every: int = EVERY) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        store: Store,
+        run: str,
+        variant: Variant,
+        every: int = EVERY,
+        seconds: float | None = None,
+    ) -> None:
         """Prepare passes that find a state after every so many events; arguments as of `windows`."""
         self.table = Derived(spark, store, run, "states", f"{variant.hash()}-{every}", variant.name)
-        self._every = every
+        self._every, self._seconds = every, seconds
         self._shipping = Shipping(spark, switches_of(variant.words))
         self._before = self.table.before()
 
     def over(self, batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         """Write the batch of states of some lines, which `known` are the traces of."""
         long = {trace: each for trace, each in known.items() if each.lines - 2 > self._every}
-        self.table.write(_found(self.table.spark, lines, long, self._shipping, self._every), batch)
+        with_care(lambda care: self.table.write(self._found(lines, long, care), batch), self._seconds)
 
     def before_check(self, checked: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         """Write the states of the lines that a batch of verdicts is of, unless they are there, or no trace is long."""
@@ -58,15 +74,12 @@ class Passes:
         self._before.clear(batch)
         self.over(batch, lines, known)
 
-
-def _found(
-    spark: SparkSession, rows: DataFrame, known: Mapping[str, Known], shipping: Shipping, every: int
-) -> DataFrame:
-    columns = ddl(TABLES["states"])
-    if not known:
-        return spark.createDataFrame([], columns)
-    shipped = shipping.of((trace, each.header) for trace, each in known.items())
-    return whole_traces(spark, rows, known).mapInArrow(pass_over(shipped, every), columns)
+    def _found(self, rows: DataFrame, known: Mapping[str, Known], care: Care) -> DataFrame:
+        spark, columns = self.table.spark, ddl(TABLES["states"])
+        if not known:
+            return spark.createDataFrame([], columns)
+        shipped = self._shipping.of((trace, each.header) for trace, each in known.items())
+        return whole_traces(spark, rows, known).mapInArrow(pass_over(shipped, self._every, care), columns)
 
 
 def found_states(spark: SparkSession, store: Store, run: str) -> tuple[int, int]:

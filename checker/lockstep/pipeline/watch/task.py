@@ -9,12 +9,11 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from pyspark import TaskContext
 from pyspark.sql.streaming.state import GroupState
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.pipeline.watch.apart import DiedError, apart, killed_after
+from lockstep.jobs.spark.apart import Care, DiedError
 from lockstep.pipeline.watch.specs import Specs
 from lockstep.pipeline.watch.told import Told
 from lockstep.pipeline.watch.under_way import Limits, Row, Step, UnderWay
@@ -28,9 +27,6 @@ OUT_DDL = (
     "observed bigint, seconds double, findings string, notes string, settled boolean, due double"
 )
 _COLUMNS = [*Told.__struct_fields__, "due"]
-
-#: After a worker died of a trace its step is tried so often in a process of its own.
-TIMES_APART = 2
 
 #: The specs of this process: a worker that is used again need not read them again.
 _specs: dict[tuple[Path, str], Specs] = {}
@@ -56,13 +52,8 @@ def stepper(
             for kind, line, block in zip(frame["kind"], frame["line"], frame["block"], strict=True)
         ]
         kept = bytes(state.get[0]) if state.exists else None
-        taken = kept, key[0], str(folder / key[0]), rows, specs_of(store, switches), limits
-        context = TaskContext.get()
-        if context is not None and context.attemptNumber():
-            kept, found = stepped_apart(*taken)
-        else:
-            with killed_after(limits.seconds):
-                kept, found = stepped(*taken)
+        given = kept, key[0], str(folder / key[0]), rows, specs_of(store, switches), limits
+        kept, found = stepped_with(Care(limits.seconds), *given)
         state.update((kept, bool(UnderWay.of(kept).verdict)))
         if found:
             yield pd.DataFrame(found, columns=_COLUMNS).astype({"due": "float64"})
@@ -88,15 +79,12 @@ def stepped(kept: bytes | None, trace: str, source: str, rows: Sequence[Row], sp
     return way.kept(), found
 
 
-def stepped_apart(
-    kept: bytes | None, trace: str, source: str, rows: Sequence[Row], specs: Specs, limits: Limits
+def stepped_with(
+    care: Care, kept: bytes | None, trace: str, source: str, rows: Sequence[Row], specs: Specs, limits: Limits
 ) -> Taken:
-    """Take one step of a trace where a worker died of this one, or of another: in a process of its own.
-
-    Where that dies, too, the trace is settled as inconclusive.
-    """
+    """Take one step of a trace; where it kills a process of its own, the trace is settled as inconclusive."""
     try:
-        taken = apart(partial(stepped, kept, trace, source, rows, specs, limits), limits.seconds, TIMES_APART)
+        taken = care.of(partial(stepped, kept, trace, source, rows, specs, limits))
     except DiedError as error:
         way = UnderWay.of(kept) if kept is not None else UnderWay()
         way.settle(TraceVerdict(source, Verdict.INCONCLUSIVE, f"the check of {_which(rows)} {error}"))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,6 +20,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, failure
+from lockstep.jobs.spark.apart import Care, DiedError, killed_after
 from lockstep.pipeline.specs import Shipped
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
@@ -25,7 +28,7 @@ from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import Broken, Counts, PartVerdict, check_part
 from lockstep.pipeline.windows.state_bytes import Stand, state_bytes
-from lockstep.pipeline.work.traces import Known, in_order, lacking, partitions, slots, told, traces_of
+from lockstep.pipeline.work.traces import Known, TraceLines, in_order, lacking, partitions, slots, told, traces_of
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, system_of
 from lockstep.trace.format import TracePart
@@ -65,16 +68,30 @@ class Cut:
         yield from (end - begin for begin, end in itertools.pairwise(ends))
 
 
-def pass_over(shipped: Shipped, every: int) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
-    """Make the function that finds the states of traces in a task, and yields them as rows of `states`."""
+def pass_over(shipped: Shipped, every: int, care: Care) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Make the function that finds the states of traces in a task, and yields them as rows of `states`.
+
+    A trace that it dies of, or is not done with in time, has none.
+    """
 
     def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
         for lines in traces_of(batches):
-            for line, text, digest in _states(lines.trace, iter(lines), shipped, every):
+            for line, text, digest in _states_with(care, lines, shipped, every):
                 columns = [[lines.trace], [line - 1], [text], [digest]]
                 yield pa.record_batch(columns, schema=TABLES["states"])
 
     return rows
+
+
+def _states_with(care: Care, lines: TraceLines, shipped: Shipped, every: int) -> Iterator[tuple[int, bytes, str]]:
+    """Yield the states of a trace; apart they are all held at once."""
+    if care.is_apart:
+        lines.hold()
+        with suppress(DiedError):
+            yield from care.of(lambda: list(_states(lines.trace, iter(lines), shipped, every)))
+    else:
+        with killed_after(care.seconds):
+            yield from _states(lines.trace, iter(lines), shipped, every)
 
 
 def _states(trace: str, lines: Iterator[bytes], shipped: Shipped, every: int) -> Iterator[tuple[int, bytes, str]]:
@@ -110,12 +127,18 @@ def cuts_of(states: DataFrame, known: Mapping[str, Known]) -> dict[str, Cut]:
 
 
 def verdicts_in_parts(
-    spark: SparkSession, rows: DataFrame, states: DataFrame, cuts: Mapping[str, Cut], shipped: Shipped, tell: Tell
+    spark: SparkSession,
+    rows: DataFrame,
+    states: DataFrame,
+    cuts: Mapping[str, Cut],
+    shipped: Shipped,
+    tell: Tell,
+    care: Care,
 ) -> DataFrame:
     """Return the verdicts on traces that are cut.
 
     Arguments: `rows`, of lines; `states`, of these traces; `cuts`, where each is cut; `tell`, which makes the row of a
-    verdict.
+    verdict; `care`, with which a part is checked.
     """
     most = _PARTITIONS_PER_SLOT * slots(spark)
     sizes = {(trace, part): size for trace, cut in cuts.items() for part, size in enumerate(cut.sizes())}
@@ -131,21 +154,26 @@ def verdicts_in_parts(
     columns = ("trace", "part", "seq", "bytes", "source", "partition")
     together = lines.select(*columns).unionByName(given.withColumn("source", sql.lit("")).select(*columns))
     ordered = together.repartitionById(max(of.values(), default=0) + 1, "partition").drop("partition")
-    parts = ordered.sortWithinPartitions("trace", "part", "seq").mapInArrow(_parts(cuts, shipped), ddl(_PARTS))
+    parts = ordered.sortWithinPartitions("trace", "part", "seq").mapInArrow(_parts(cuts, shipped, care), ddl(_PARTS))
     by_trace = parts.repartition(min(len(cuts), most), "trace").sortWithinPartitions("trace", "part")
     return by_trace.mapInArrow(_together(cuts, shipped, tell), ddl(TABLES["verdicts"]))
 
 
-def _parts(cuts: Mapping[str, Cut], shipped: Shipped) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+def _parts(cuts: Mapping[str, Cut], shipped: Shipped, care: Care) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     """Make the function that checks parts in a task."""
 
     def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
         rows_of = told(batches, "trace", "part", "seq", "bytes", "source")
         for (trace, part), group in itertools.groupby(rows_of, key=lambda row: row[:2]):
             first = next(group)
-            lines = ((row[2], row[3]) for row in itertools.chain([first], group))
-            found = msgspec.json.encode(_checked(trace, part, cuts[trace], lines, shipped))
-            yield pa.record_batch([[trace], [part], [first[4]], [found]], schema=_PARTS)
+            lines: Iterator[tuple[int, bytes]] = ((row[2], row[3]) for row in itertools.chain([first], group))
+            if care.is_apart:  # another process cannot read on from here
+                lines = iter(list(lines))
+            try:
+                found = care.of(partial(_checked, trace, part, cuts[trace], lines, shipped))
+            except DiedError as error:
+                found = _died(cuts[trace], part, error)
+            yield pa.record_batch([[trace], [part], [first[4]], [msgspec.json.encode(found)]], schema=_PARTS)
 
     return rows
 
@@ -172,6 +200,13 @@ def _checked(trace: str, part: int, cut: Cut, rows: Iterator[tuple[int, bytes]],
     except Exception as error:  # One trace must not take the verdicts of all others with it.
         found = failure(error, trace)
         return _broken(begin, Broken(found.verdict, found.reason))
+
+
+def _died(cut: Cut, part: int, error: DiedError) -> PartVerdict:
+    """Return the verdict on a part whose check killed its process, or took too long."""
+    begin, end = cut.begin(part), cut.end(part)
+    which = f"lines {begin + 2} to {(cut.lines - 1 if end is None else end) + 1}"
+    return _broken(begin, Broken(Verdict.INCONCLUSIVE, f"the check of {which} {error}"))
 
 
 def _lost(trace: str, begin: int) -> PartVerdict:

@@ -83,6 +83,10 @@ class TraceLines:
     source: str
     rows: Iterator[tuple[int, bytes, str]]
 
+    def hold(self) -> None:
+        """Read the lines ahead, for a process that is started now: it cannot read on where this one is."""
+        self.rows = iter(list(self.rows))
+
     def __iter__(self) -> Iterator[bytes]:
         """Yield the bytes of each line."""
         return (line for line, _ in self.with_sources())

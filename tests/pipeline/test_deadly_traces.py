@@ -1,0 +1,89 @@
+"""Traces whose check kills its process, or never ends, in the pipeline: all others get their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cut_traces import of_events
+from lockstep.pipeline.against import AS_TOLD, OwnSpec
+from lockstep.pipeline.session import pipeline_session
+from lockstep.pipeline.stages.check import check
+from lockstep.pipeline.stages.ingest import EACH, Files, ingest
+from lockstep.pipeline.stages.windows import windows
+from lockstep.pipeline.store.store import Store
+from poison import poison
+from simulated_traces import simulated
+from stores import RUN, rows_of, stored, verdicts
+
+pytestmark = pytest.mark.nightly
+
+SECONDS = 5
+DEADLY = ("exits", "is_killed", "hangs")
+
+
+@pytest.fixture(scope="module", params=["local[2,4]", "local[2]"])
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Spark that tries a task again, or does not, with workers that die of traces by their names."""
+    poisoned = {"spark.executorEnv.PYTHONPATH": str(poison(tmp_path_factory.mktemp("site")))}
+    with pipeline_session(request.param, poisoned) as session:
+        yield session
+
+
+def test_only_the_traces_that_workers_die_of_or_never_end_are_inconclusive_cut_or_whole(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = of_events(simulated()[0], simulated()[1][:60]).lines
+    names = [*DEADLY, *(f"first_{each}" for each in DEADLY), *(f"good-{each}" for each in range(4))]
+    store = stored(spark, tmp_path / "store", dict.fromkeys(names, lines))
+    windows(spark, store, RUN, AS_TOLD, every=25, seconds=SECONDS)
+    cut = {row["trace"] for row in rows_of(spark, store, "states")}
+    assert cut == set(names) - {f"first_{each}" for each in DEADLY}
+    check(spark, store, RUN, seconds=SECONDS)
+    died = {
+        "exits": "died, as often as it was tried (exit code 7)",
+        "is_killed": "died, as often as it was tried (SIGKILL)",
+        "hangs": f"did not end within {SECONDS} s",
+    }
+    assert {trace: (row["verdict"], row["reason"]) for trace, row in verdicts(spark, store).items()} == {
+        **{name: ("inconclusive", f"the check of lines 2 to 26 {how}") for name, how in died.items()},
+        **{f"first_{name}": ("inconclusive", f"the check of this trace {how}") for name, how in died.items()},
+        **{name: ("holds", "a behaviour of the spec; every property holds") for name in names if "good" in name},
+    }
+
+
+SLOW = """---- MODULE Slow ----
+EXTENDS Naturals, FiniteSets
+VARIABLE x
+Init == x = 0
+Step(n) == x' = n
+Next == \\E n \\in 0..60 : Step(n)
+Small == \\A S \\in SUBSET (1..x) : Cardinality(S) <= x
+====
+"""
+
+
+def test_a_log_whose_states_take_for_ever_is_inconclusive_and_the_others_have_their_verdicts(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    spec, logs = tmp_path / "Slow.tla", tmp_path / "logs"
+    spec.write_text(SLOW)
+    spec.with_suffix(".cfg").write_text("INIT Init\nNEXT Next\nINVARIANT Small\n")
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text('kind = "event"\n[lines.step]\naction = "Step"\nargs = { n = "n" }\n')
+    logs.mkdir()
+    for name, last in (("good", 3), ("slow", 60), ("wrong", 61)):
+        (logs / f"{name}.log").write_text(f'{{"event":"step","n":2}}\n{{"event":"step","n":{last}}}\n')
+    store = Store.open(str(tmp_path / "store"), create=True)
+    ingest(spark, store, RUN, Files([str(logs)], EACH))
+    check(spark, store, RUN, OwnSpec(spec, spec.with_suffix(".cfg"), mapping), seconds=SECONDS)
+    found = verdicts(spark, store)
+    assert {name: row["verdict"] for name, row in found.items()} == {
+        "good.log": "holds",
+        "slow.log": "inconclusive",
+        "wrong.log": "violated",
+    }
+    assert found["slow.log"]["reason"] == f"the check of this trace did not end within {SECONDS} s"
