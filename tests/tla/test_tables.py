@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states import content
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
+from lockstep.tla.tables.states.room import Room
 from places import SPECS
 from tables import differences
 from tla_models import Maker
@@ -198,6 +201,22 @@ def test_a_process_that_dies_is_no_verdict(cache: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(hands.Alone, "turn", lambda self: os._exit(9))
     with pytest.raises(GaveUpError, match="a process of the search has died"):
         explore_by_tables(post(cache), processes=2)
+
+
+@pytest.mark.parametrize("raised", [ArithmeticError, ConnectionResetError])
+def test_a_process_whose_search_is_gone_ends_in_silence(raised: type[Exception]) -> None:
+    """A search that begins anew, with another layout, waits for no answers."""
+
+    def make() -> Any:
+        raise raised
+
+    gone, connection = multiprocessing.Pipe()
+    gone.close()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        hands._work(connection, (), make, Room())
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_states_that_move_to_another_process_keep_their_values(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ where they were found. So no count and no counterexample depends on how many pro
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -285,10 +286,11 @@ def _work(connection: Connection, others: Sequence[Connection], make: Callable[[
                 answer = getattr(worker, name)(*args)
                 connection.send((True, answer, [each.message for each in warned]))
                 warned.clear()
-    except EOFError:
-        pass
+    except (EOFError, ConnectionError):
+        pass  # who started this one is gone, or wants no more answers
     except Exception as error:  # it is for the search to say
-        connection.send((False, error, []))
+        with contextlib.suppress(ConnectionError):
+            connection.send((False, error, []))
 
 
 class Crew:
