@@ -24,6 +24,7 @@ from lockstep.tla.tables import hands, search
 from lockstep.tla.tables.answers import definitions, evaluate, groups
 from lockstep.tla.tables.answers.definitions import Definition
 from lockstep.tla.tables.answers.evaluate import Evaluator, Lists
+from lockstep.tla.tables.answers.kinds import Kinds
 from lockstep.tla.tables.answers.predicates import OfStates
 from lockstep.tla.tables.answers.trees import Trees
 from lockstep.tla.tables.answers.unread import Unread
@@ -59,6 +60,9 @@ CFGS: dict[str, tuple[str, ...]] = {
     "an invariant, and properties of steps": ("INVARIANT TypeOK", "PROPERTIES CountsUp"),
     "an invariant that is violated": ("INVARIANTS TypeOK NoneIsFull",),
     "a property of steps that is violated": ("PROPERTIES CountsUp Grows",),
+    "a property of what stays as it was": ("PROPERTIES Moves CountsUp",),
+    "a property of what stays as it was, violated": ("PROPERTIES Moves Answers",),
+    "a property to which more comes to matter": ("PROPERTIES Rests",),
     "a deadlock": ("CHECK_DEADLOCK TRUE",),
     "constraints": ("CONSTRAINT Few", "ACTION_CONSTRAINT Slow", "INVARIANT NoneIsFull"),
     "symmetry": ("SYMMETRY Symmetry", "CONSTRAINT Few", "INVARIANT TypeOK"),
@@ -421,6 +425,22 @@ def values_of_a_definition_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Definition, "number", lambda self, value: min(1, right(self, value)))
 
 
+def nothing_matters_to_a_property_of_steps(patch: pytest.MonkeyPatch) -> None:
+    """All steps from a state are of one kind."""
+    patch.setattr(Kinds, "note", lambda self, way: None)
+
+
+def what_is_not_asked_about_stays_as_it_was(patch: pytest.MonkeyPatch) -> None:
+    """A property of steps is evaluated as if a step wrote nothing but what matters."""
+    patch.setattr(Kinds, "written", lambda self, kind: self._written[kind])
+
+
+def kinds_stay_as_they_were_when_more_matters(patch: pytest.MonkeyPatch) -> None:
+    """Steps of one kind stay so though a property has come to ask about columns that one of them writes."""
+    right = Kinds._begin
+    patch.setattr(Kinds, "_begin", lambda self: None if hasattr(self, "_numbers") else right(self))
+
+
 def a_choice_is_taken_for_another(patch: pytest.MonkeyPatch) -> None:
     """Actions that choose with the same arguments share a tree, whatever they choose from."""
     patch.setattr(groups, "code_key", lambda code: code.co_argcount)
@@ -440,6 +460,9 @@ PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
     what_a_definition_reads_is_forgotten: {"following": "AskingNext", "most": 1},
     values_of_a_definition_are_mixed_up: {"following": "AskingNext", "most": 1},
     a_choice_is_taken_for_another: {"following": "AskingNext", "most": 1},
+    nothing_matters_to_a_property_of_steps: {"lines": ("PROPERTIES Answers",)},
+    what_is_not_asked_about_stays_as_it_was: {"lines": ("PROPERTIES Answers",)},
+    kinds_stay_as_they_were_when_more_matters: {"lines": ("PROPERTIES Rests",)},
 }
 
 

@@ -65,6 +65,10 @@ Grows == [][\A n \in Station : Len(station'[n].log) >= Len(station[n].log)]_stat
 CountsUp == [][\A n \in Station : station'[n].count >= station[n].count]_<<station, mail>>
 Ends == <>(done # {})
 
+\* Whether a variable stays as it was is seen without its value.
+Moves == [][station' # station]_<<station, mail, done>>
+Answers == [][mail' = mail \/ done' = done]_<<station, mail, done>>
+
 \* What actions ask of all stations: a number, sets, and what has a value only where some station has a log.
 Waiting == Cardinality({n \in Station : mail[n] # {}})
 Full == {n \in Station : Len(station[n].log) = Most}
@@ -89,6 +93,8 @@ AskingNext == Next \/ \E n \in Station : Drop(n) \/ Hold(n) \/ Name(n) \/ \E p \
 WrongFirst(n) == First = n /\ Logs # {} /\ UNCHANGED <<station, mail, done>>
 WrongAskingNext == AskingNext \/ \E n \in Station : WrongFirst(n)
 
+\* Of done it asks only where several wait.
+Rests == [][Waiting > 1 => done' = done]_<<station, mail, done>>
 FewWait == Waiting <= Cardinality(Station)
 FillsUp == [][Full' \ Full # {} => Waiting' <= Waiting]_<<station, mail>>
 ====

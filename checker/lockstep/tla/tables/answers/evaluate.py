@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.definitions import ROOM, Definition
+from lockstep.tla.tables.answers.kinds import Kinds
 from lockstep.tla.tables.answers.trees import AUX, Ints, Trees, Way
 from lockstep.tla.tables.answers.unread import NeedRead, Reading, Unread
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
@@ -257,15 +258,23 @@ class Evaluator:
     # ---- Of a step ----
 
     def truth_of_step(
-        self, holds: Callable[[State, State], Any]
+        self, holds: Callable[[State, State], Any], kinds: Kinds
     ) -> Callable[[Way, Callable[[int], int]], tuple[Way, int]]:
-        """Return what evaluates a predicate of a step for a tree whose root branches on the pattern of what changed."""
+        """Return what evaluates a predicate of a step for a tree whose root branches on the kind of the step."""
 
         refused: set[int] = set()
 
         def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
-            changed = self.steps.masks[_aux(way)]
-            return self.ask(way, look, lambda state: int(bool(holds(state, self._next(state, changed)))), refused)
+            written = kinds.written(_aux(way))
+
+            def answer(state: State) -> int:
+                # An audit takes what the step writes indeed.
+                changed = self.steps.masks[look(AUX)] if self.reading.state is None else written
+                return int(bool(holds(state, self._next(state, changed))))
+
+            whole, found = self.ask(way, look, answer, refused)
+            kinds.note(whole)
+            return whole, found
 
         return evaluate
 

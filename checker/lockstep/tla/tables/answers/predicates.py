@@ -12,7 +12,8 @@ from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.compile.module.parts import PropertyPart, part_of
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.evaluate import Evaluator
-from lockstep.tla.tables.answers.trees import Asked, Ints, RowsAsked, StepsAsked, Trees
+from lockstep.tla.tables.answers.kinds import Kinds, MoreMattersError
+from lockstep.tla.tables.answers.trees import Asked, Ints, RowsAsked, StepsAsked, Tree, Trees
 from lockstep.tla.tables.states.layout import Rows
 from lockstep.tla.values.kinds import TlaError, Value
 
@@ -21,6 +22,7 @@ __all__ = ["OfStates", "OfSteps", "constraints", "invariants", "step_properties"
 Truths: TypeAlias = npt.NDArray[np.int8]
 _TRUE = 1
 _MOST_ASKED = 1 << 20
+_NONE: Ints = np.zeros(0, np.int64)
 
 
 class OfStates:
@@ -55,9 +57,11 @@ class OfSteps:
 
     def __init__(self, evaluator: Evaluator, trees: Trees, predicates: list[Callable[[State, State], Any]]) -> None:
         """Make a tree of each."""
-        self._trees, self._evaluator = trees, evaluator
-        self._made = [trees.tree(evaluator.truth_of_step(each), on_aux=True) for each in predicates]
-        self._roots = np.array([tree.root for tree in self._made], np.int64)
+        self._trees, self._steps = trees, evaluator.steps
+        self._made: list[tuple[Tree, Kinds]] = []
+        for each in predicates:
+            kinds = Kinds(evaluator.steps.masks, evaluator.span)
+            self._made.append((trees.tree(evaluator.truth_of_step(each, kinds), on_aux=True), kinds))
 
     def __len__(self) -> int:
         """Count them."""
@@ -72,16 +76,42 @@ class OfSteps:
             steps: its number.
             patterns: the pattern of what it writes.
         """
-        if not self._made or not len(patterns):
-            return np.ones(len(patterns), np.int8)
-        count = int(patterns.max()) + 1
-        open_ = ~np.array([self._trees.settled(tree, count) for tree in self._made], np.bool_).reshape(-1, count).T
-        written = self._evaluator.steps.at
+        found = np.ones(len(steps), np.int8)
+        size = max(1, _MOST_ASKED // max(1, len(self._made)))
+        for first in range(0, len(steps) if self._made else 0, size):
+            some = slice(first, first + size)
+            found[some] = self._told(rows, sources[some], steps[some], patterns[some])
+        return found
 
-        def asked(which: Ints) -> Asked:
-            return StepsAsked(rows, sources[which], steps[which], written)
+    def _told(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Truths:
+        while True:
+            try:
+                return self._asked(rows, sources, steps, patterns)
+            except MoreMattersError:
+                for tree, kinds in self._made:
+                    if kinds.began_anew():
+                        self._trees.forget(tree)
 
-        return _told(self._trees, self._roots, open_, patterns, asked, True)
+    def _asked(self, rows: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Truths:
+        """Ask what the kinds of steps leave open; a step that writes nothing of what matters, once for its state."""
+        asked, roots, of, back, told_of, count = [_NONE], [_NONE], [_NONE], [_NONE], [_NONE], 0
+        for tree, kinds in self._made:
+            of_patterns = kinds.of_patterns()
+            kind = of_patterns[patterns]
+            open_ = ~self._trees.settled(tree, kinds.count)[kind]
+            moved, still = np.flatnonzero(open_ & (kind != 0)), np.flatnonzero(open_ & (kind == 0))
+            first = np.diff(sources[still], prepend=-1) != 0
+            asked += [moved, still[first]]
+            of += [kind[moved], kind[still[first]]]
+            told_of += [moved, still]
+            back += [count + np.arange(len(moved)), count + len(moved) - 1 + np.cumsum(first)]
+            more = len(moved) + int(first.sum())
+            roots.append(np.full(more, tree.root, np.int64))
+            count += more
+        which = np.concatenate(asked)
+        steps_asked = StepsAsked(rows, sources[which], steps[which], patterns[which], self._steps.at)
+        told = self._trees.answers(np.concatenate(roots), steps_asked, np.concatenate(of))
+        return _first_that_fails(len(steps), np.concatenate(told_of), told[np.concatenate(back)])
 
 
 def _of_rows(rows: Rows) -> Callable[[Ints], Asked]:
@@ -89,12 +119,7 @@ def _of_rows(rows: Rows) -> Callable[[Ints], Asked]:
 
 
 def _told(
-    trees: Trees,
-    roots: Ints,
-    concerned: npt.NDArray[np.bool_],
-    kinds: Ints,
-    asked: Callable[[Ints], Asked],
-    on_aux: bool = False,
+    trees: Trees, roots: Ints, concerned: npt.NDArray[np.bool_], kinds: Ints, asked: Callable[[Ints], Asked]
 ) -> Truths:
     """Ask of each row the trees that concern its kind; answer the first answer of each row that is not true."""
     found = np.ones(len(kinds), np.int8)
@@ -102,9 +127,16 @@ def _told(
     for first in range(0, len(kinds) if len(roots) else 0, size):
         which, tree = np.nonzero(concerned[kinds[first : first + size]])
         which += first
-        told = trees.answers(roots[tree], asked(which), kinds[which] if on_aux else None)
-        for place in np.flatnonzero(told != _TRUE)[::-1].tolist():
-            found[which[place]] = told[place]
+        told = trees.answers(roots[tree], asked(which))
+        found[first : first + size] = _first_that_fails(len(found[first : first + size]), which - first, told)
+    return found
+
+
+def _first_that_fails(count: int, which: Ints, told: Ints) -> Truths:
+    """Answer for each of so many what is told of it first that is not true; `which` tells of which of them each is."""
+    found = np.ones(count, np.int8)
+    failing = np.flatnonzero(told != _TRUE)[::-1]  # of those that are told of one the last one stays
+    found[which[failing]] = told[failing]
     return found
 
 

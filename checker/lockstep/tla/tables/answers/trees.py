@@ -216,6 +216,10 @@ class Trees:
         """Answer the answer of a leaf."""
         return int(self._answer[node])
 
+    def forget(self, tree: Tree) -> None:
+        """Forget all that a tree answers whose root branches on the number that comes with each row."""
+        self._start[tree.root] = self._room[tree.root] = 0
+
     def settled(self, tree: Tree, count: int) -> npt.NDArray[np.bool_]:
         """Tell for the numbers on which a root branches whether nothing more is read there, and all is true."""
         found = np.zeros(count, np.bool_)
@@ -329,22 +333,28 @@ class RowsAsked:
 
 
 class StepsAsked:
-    """Steps that go down trees: columns from the width of a state on are those of the next state."""
+    """Steps that go down trees: columns from the width of a state on are those of the next state.
 
-    __slots__ = ("_base", "_before", "_steps", "_width", "_written")
+    That of the number that comes with each row stands for the pattern of what the step writes.
+    """
 
-    def __init__(self, before: Ints, sources: Ints, steps: Ints, written: Callable[[Ints, Ints], Ints]) -> None:
+    __slots__ = ("_base", "_before", "_patterns", "_steps", "_width", "_written")
+
+    def __init__(
+        self, before: Ints, sources: Ints, steps: Ints, patterns: Ints, written: Callable[[Ints, Ints], Ints]
+    ) -> None:
         """Take what is asked.
 
         Args:
             before: states.
             sources: of each of what is asked the number of the state before the step.
             steps: the number of the step.
+            patterns: the pattern of what it writes.
             written: answers the values that steps write into columns, negative where they write nothing there.
         """
         self._width = before.shape[1]
         self._before, self._base = before.reshape(-1), sources * self._width
-        self._steps, self._written = steps, written
+        self._steps, self._patterns, self._written = steps, patterns, written
 
     def values(self, which: Ints, columns: Ints) -> Ints:
         """Answer the values of columns, one for each of some of what is asked."""
@@ -359,10 +369,14 @@ class StepsAsked:
 
     def of(self, which: int) -> Callable[[int], int]:
         """Answer what answers the value of a column for one of what is asked."""
-        place, base, width, before = np.array([which]), int(self._base[which]), self._width, self._before
-        return lambda column: int(
-            before[base + column] if column < width else self.values(place, np.array([column]))[0]
-        )
+        place, base = np.array([which]), int(self._base[which])
+
+        def value(column: int) -> int:
+            if column < self._width:
+                return int(self._before[base + column])
+            return int(self._patterns[which] if column == AUX else self.values(place, np.array([column]))[0])
+
+        return value
 
     def once(self, which: Ints) -> tuple[RowsAsked, Ints]:
         """Refuse: nothing that is asked of steps is derived."""
