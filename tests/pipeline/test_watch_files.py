@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import random
 from pathlib import Path
@@ -166,6 +167,60 @@ def test_a_copy_that_is_being_made_is_not_read_as_another_file(tmp_path: Path) -
     reader.all(seconds=100)
     assert reader.lines == {NAME: [header(), *lines(50)]}
     assert reader.said == []
+
+
+@pytest.mark.parametrize("pad", [0, 900], ids=["of less than 4 KiB", "of more"])
+@pytest.mark.parametrize("torn", [0, 20], ids=["whole", "torn"])
+def test_what_is_written_and_read_between_a_copy_and_the_truncation_is_read_once(
+    tmp_path: Path, pad: int, torn: int
+) -> None:
+    path, copy = tmp_path / NAME, tmp_path / f"{NAME}.1"
+    append(path, header(), *lines(10, pad=pad))
+    append(tmp_path / "b.trace.ndjson", header())
+    reader = Reader(tmp_path)
+    reader.all()
+    copy.touch()
+    append(tmp_path / "b.trace.ndjson", event(0))  # so that there is a batch, which the copy is no part of
+    reader.all()
+    copy.write_bytes(path.read_bytes()[: -torn or None])
+    append(path, *lines(5, 10, pad))
+    reader.all(seconds=2)
+    path.write_bytes(b"")
+    append(path, *lines(5, 15, pad))
+    reader.all(seconds=2)
+    (tmp_path / f"{NAME}.1.gz").write_bytes(gzip.compress(copy.read_bytes()))
+    copy.unlink()
+    append(path, *lines(5, 20, pad))
+    reader.all(seconds=40)
+    assert reader.lines == {NAME: [header(), *lines(25, pad=pad)], "b.trace.ndjson": [header(), event(0)]}
+    assert reader.said == []
+
+
+def test_a_copy_that_is_older_than_what_was_read_is_not_known_to_a_watch_that_was_not_there(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    append(path, header(), *lines(3))
+    copy = path.read_bytes()
+    append(path, event(3))
+    reader = Reader(tmp_path)
+    reader.all()
+    (tmp_path / f"{NAME}.1").write_bytes(copy)
+    path.write_bytes(b"")
+    reader.planner = reader.new_planner()
+    reader.all(seconds=2)
+    assert reader.said[0][:2] == (NAME, "lost")
+    assert reader.lines[f"{NAME}#2"] == [header(), *lines(3)]
+
+
+def test_a_file_that_only_begins_as_another_one_does_is_read_once_it_goes_on(tmp_path: Path) -> None:
+    append(tmp_path / NAME, header(), *lines(3))
+    reader = Reader(tmp_path)
+    reader.all()
+    append(tmp_path / f"{NAME}.1", header())
+    reader.all(seconds=2)
+    assert reader.lines == {NAME: [header(), *lines(3)]}
+    append(tmp_path / f"{NAME}.1", event(7))
+    reader.all()
+    assert reader.lines == {NAME: [header(), *lines(3)], f"{NAME}#2": [header(), event(7)]}
 
 
 # ---- Several traces of one name ----

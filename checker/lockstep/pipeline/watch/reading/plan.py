@@ -2,11 +2,13 @@
 
 No line is lost or read twice over a rotation. A file that is renamed keeps its inode. One that is copied and then
 truncated (`copytruncate`), or compressed and then removed, is found again by its checksum: the copy is read on from
-where the file was left. What cannot be found again is told of, and never a pass.
+where the file was left. A copy that is older than what was read is known by its bytes while both are there. What cannot
+be found again is told of, and never a pass.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +24,7 @@ from lockstep.trace.json_lines import MAX_LINE_BYTES, TraceError
 BATCH_BYTES, PIECE_BYTES = 8 << 20, 2 << 20
 
 
-_GONE = "is gone"
+_GONE, _SHRANK = "is gone", "shrank"
 
 #: How the header of a trace begins where it is written as this program writes it.
 _HEADER_BEGINS = b'{"kind":"header"'
@@ -58,6 +60,7 @@ class Planner:
     waiting: bool = False
     _since: dict[tuple[str, str], float] = field(default_factory=dict)
     _heads: dict[tuple[int, int, int, int, int], int | None] = field(default_factory=dict)
+    _older: dict[tuple[str, int, int, int], bool] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
     _ends: dict[str, tuple[tuple[int, ...], bytes]] = field(default_factory=dict)
 
@@ -127,7 +130,7 @@ class Planner:
     def _is_given_up(self, after: Offset, name: str, why: str, fresh: Sequence[Seen]) -> bool:
         """Drop a file that was looked for long enough; tell whether that is so."""
         # A copy, or what it is renamed to, would be there already: it is looked for once more.
-        is_replaced = why.startswith("shrank") or any(each.path == after.files[name].path for each in fresh)
+        is_replaced = why.startswith(_SHRANK) or any(each.path == after.files[name].path for each in fresh)
         if not self._has_waited(("absent", name), min(self.patience, 1.0) if is_replaced else None):
             return False
         self._drop(after, name, why)
@@ -140,9 +143,9 @@ class Planner:
         if file.packed:
             return None
         if found.size < file.bytes:
-            return f"shrank from {file.bytes:,} bytes or more to {found.size:,}"
+            return f"{_SHRANK} from {file.bytes:,} bytes or more to {found.size:,}"
         head = self._head(found, file.head_bytes)
-        return None if head == file.head else "shrank, and was written anew"
+        return None if head == file.head else f"{_SHRANK}, and was written anew"
 
     def _head(self, found: Seen, size: int) -> int | None:
         """Return the checksum of a file's first bytes, None where they cannot be read."""
@@ -176,17 +179,50 @@ class Planner:
         alike = [
             name
             for name in by_series.get(found.series, ())
-            if (file := after.files[name]).bytes and self._head(found, file.head_bytes) == file.head
+            if (file := after.files[name]).bytes
+            and (self._is_older(found, name, file, there.get(name)) or self._head(found, file.head_bytes) == file.head)
         ]
         for name in sorted(alike, key=lambda name: -after.files[name].bytes):
             file = after.files[name]
-            if name in absent and self._crc(found, file.bytes) == file.crc:
+            if name in absent and self._has_what_was_read(found, name, file, absent[name]):
                 file.path, file.dev, file.ino, file.packed = found.path, found.dev, found.ino, found.packed
                 there[name] = found
                 self._sizes[name] = found.size
                 del absent[name]
                 return True
         return bool(alike)
+
+    def _has_what_was_read(self, found: Seen, name: str, file: File, why: str) -> bool:
+        """Tell whether what is absent was copied into a file; of a copy that is older all counts as read."""
+        if self._crc(found, file.bytes) == file.crc:
+            return True
+        if not (why.startswith(_SHRANK) and found.size and self._is_older(found, name, file, None)):
+            return False
+        crc, head_bytes = self._crc(found, found.size), min(found.size, HEAD_BYTES)
+        head = self._crc(found, head_bytes)
+        if crc is None or head is None:
+            return False
+        file.bytes, file.crc, file.head_bytes, file.head = found.size, crc, head_bytes, head
+        return True
+
+    def _is_older(self, found: Seen, name: str, file: File, of: Seen | None) -> bool:
+        """Tell whether a file has what another one begins with, and less than was read of that.
+
+        Arguments: `of`, the other file as long as it is there; later it counts what was seen then.
+        """
+        if found.packed or file.packed or found.size >= file.bytes:
+            return False
+        key = name, found.dev, found.ino, found.size
+        if of is not None and key not in self._older:
+            self._older[key] = self._begins_as(found, of)
+        return self._older.get(key, False)
+
+    def _begins_as(self, found: Seen, other: Seen) -> bool:
+        both = (chunks(self.folder / each.path, each.packed, found.size) for each in (found, other))
+        try:
+            return all(mine == its for mine, its in itertools.zip_longest(*both))
+        except OSError:
+            return False
 
     def _can_be_new(self, found: Seen, after: Offset, absent: dict[str, str]) -> bool:
         """Tell whether an unknown file can be read from its begin: not where it is not known yet what it is."""
