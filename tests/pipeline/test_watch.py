@@ -239,26 +239,32 @@ def test_traces_that_workers_die_of_are_inconclusive_and_the_others_are_told_onc
     whole = {each: write_cluster(tmp_path, "ordered", each, 40).read_bytes() for each in range(1, 4)}
     for name in ("exits", "crashes", "is_killed", "hangs"):
         (folder / f"{name}.trace.ndjson").write_bytes(whole[1])
+    other = write_cluster(tmp_path, "five", 1, 40).read_bytes()
+    (folder / "spec_is_killed.trace.ndjson").write_bytes(other)  # no other trace needs its spec
     for number, data in whole.items():
         (folder / f"good-{number}.trace.ndjson").write_bytes(data if number > 1 else data[:-70])
     watch = Running(folder, "--timeout", "30", environment=poisoned(tmp_path / "site"))
-    watch.until(lambda: len(rows(folder)) == 6)
-    (folder / "good-1.trace.ndjson").write_bytes(whole[1])
     watch.until(lambda: len(rows(folder)) == 7)
+    (folder / "good-1.trace.ndjson").write_bytes(whole[1])
+    watch.until(lambda: len(rows(folder)) == 8)
     os.killpg(watch.process.pid, signal.SIGINT)
     assert watch.end() == 130
     again = Running(folder, "--once", environment=poisoned(tmp_path / "site"))
     assert again.end() == 3
     died = "the check of lines 1 to 42 died, as often as it was tried"
     assert {row.trace.partition(".")[0]: (row.verdict, row.reason) for row in rows(folder)} == {
+        "spec_is_killed": (
+            "inconclusive",
+            "the compiling of its spec died, as often as it was tried (SIGKILL)",
+        ),
         "exits": ("inconclusive", f"{died} (exit code 7)"),
         "crashes": ("inconclusive", f"{died} (SIGSEGV)"),
         "is_killed": ("inconclusive", f"{died} (SIGKILL)"),
         "hangs": ("inconclusive", "the check of lines 1 to 42 did not end within 30 s"),
         **{f"good-{each}": ("holds", "a behaviour of the spec; every property holds") for each in whole},
     }
-    assert len(rows(folder)) == 7
-    assert again.err.read_text(encoding="utf-8").endswith("watch: 3 holds, 4 inconclusive\n")
+    assert len(rows(folder)) == 8
+    assert again.err.read_text(encoding="utf-8").endswith("watch: 3 holds, 5 inconclusive\n")
 
 
 def test_two_watches_do_not_share_a_store_and_another_folder_or_switch_is_refused(whole: Path, tmp_path: Path) -> None:

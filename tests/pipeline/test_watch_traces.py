@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +18,12 @@ import pytest
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
+from lockstep.jobs.spark.apart import TIMES_APART
 from lockstep.pipeline.watch import specs as watch_specs
-from lockstep.pipeline.watch.specs import Specs
+from lockstep.pipeline.watch.specs import NoSpecError, Specs
 from lockstep.pipeline.watch.under_way import Limits, Row, UnderWay
 from lockstep.systems.judge import check
+from lockstep.systems.opening import opened
 from lockstep.systems.traces import import_trace, write_cluster
 from lockstep.tla.spec import Spec
 from watched_traces import Watched
@@ -302,7 +308,7 @@ def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
 
         monkeypatch.setattr(watch_specs, name, noted)
 
-    for name in ("spec_hash", "trace_spec"):
+    for name in ("spec_hash", "apart"):  # a spec is compiled in a process of its own
         noting(name)
     monkeypatch.setattr("lockstep.systems.judge.spec_hash", None)
     from_source = Spec.from_source
@@ -312,17 +318,18 @@ def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
         watched = Watched(path, tmp_path)
         watched.take(lines_of(path))
         assert [row.verdict for row in watched.told] == ["holds"]
-    assert calls == {"spec_hash": 1, "trace_spec": 1, "from_source": 1}
+    assert calls == {"spec_hash": 1, "apart": 1, "from_source": 1}
 
 
 def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(
     cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     header = lines_of(cluster)[0]
-    calls = []
+    noted = tmp_path / "noted"
 
     def failing(*args: object) -> None:
-        calls.append(args)
+        with noted.open("a") as file:  # it is compiled in a process of its own
+            file.write("tried\n")
         raise OSError("no room")
 
     with monkeypatch.context() as patched:
@@ -332,7 +339,36 @@ def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(
     assert [row.verdict for row in watched.told] == ["internal error"]
     Specs(tmp_path, {}).compile(header, "again")
     Specs(tmp_path, {}).compile(header, "and again")
-    assert len(calls) == 1
+    assert noted.read_text() == "tried\n"
     healed = Watched(cluster, tmp_path)
     healed.take(lines_of(cluster))
     assert [row.verdict for row in healed.told] == ["holds"]
+
+
+@pytest.mark.parametrize(
+    ("die", "said", "tries"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "died, as often as it was tried (SIGKILL)", TIMES_APART),
+        (lambda: time.sleep(3600), "did not end within 0.5 s", 1),
+    ],
+)
+def test_a_spec_that_compiling_dies_of_makes_the_traces_that_need_it_inconclusive_and_is_tried_no_more(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, die: Callable[[], None], said: str, tries: int
+) -> None:
+    noted = tmp_path / "noted"
+
+    def dying(*args: object) -> None:
+        with noted.open("a") as file:
+            file.write("x")
+        die()
+
+    monkeypatch.setattr("lockstep.pipeline.watch.specs.trace_spec", dying)
+    specs = Specs(tmp_path, {}, 0.5)
+    header, *_ = lines_of(cluster)
+    specs.compile(header, "one")
+    specs.compile(header, "another")
+    assert len(noted.read_text()) == tries
+    with pytest.raises(NoSpecError) as raised:
+        specs.get(specs.hash_of(opened([header], "one").header, "one"), "one")
+    found = raised.value.found
+    assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, f"the compiling of its spec {said}")

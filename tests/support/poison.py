@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 #: What each Python process does as it starts: the check of a trace then dies of what the trace's name begins with, and
-#: of what has `first_` before that so does whatever begins in the initial state.
+#: of what has `first_` before that so does whatever begins in the initial state, of `spec_` what compiles its spec.
 _AT_START = """
 import os, signal, time
+import lockstep.systems.specs
 from lockstep.conformance.check import TraceCheck
 
 DEATHS = {
@@ -18,18 +19,20 @@ DEATHS = {
     "hangs": lambda: time.sleep(3600),
 }
 
-def dying_of(taken, before):
-    def take(check, *arguments, **named):
-        name = os.path.basename(check.trace.source)
+def dying_of(taken, before, source_of=lambda check, *_: check.trace.source):
+    def take(*arguments, **named):
+        name = os.path.basename(source_of(*arguments))
         for begin, die in DEATHS.items():
             if name.startswith(before + begin):
                 die()
-        return taken(check, *arguments, **named)
+        return taken(*arguments, **named)
 
     return take
 
 TraceCheck.follow = dying_of(TraceCheck.follow, "")
 TraceCheck.initial = dying_of(TraceCheck.initial, "first_")
+compiled = lockstep.systems.specs.trace_spec
+lockstep.systems.specs.trace_spec = dying_of(compiled, "spec_", lambda header, source, *_: source)
 """
 
 

@@ -70,7 +70,8 @@ def _refuse(_: click.Context, __: click.Parameter, given: Path | None) -> None:
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long the check of a trace's new lines may take, at most 2 MiB; then the trace is inconclusive.",
+    help="How long the check of a trace's new lines may take, at most 2 MiB, and the compiling of its spec; then the "
+    "trace is inconclusive.",
 )
 @click.option(
     "--every",

@@ -138,6 +138,7 @@ class Watch:
             .option("store", str(self.store.folder))
             .option("control", str(folder))
             .option("patience", str(options.limits.patience))
+            .option("timeout", str(options.limits.seconds))
             .option("switches", json.dumps(dict(options.switches)))
             .load()
         )

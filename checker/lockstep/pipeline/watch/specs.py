@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from lockstep.base.verdict import Verdict
 from lockstep.base.whole_files import writing_whole
 from lockstep.conformance.check import TraceVerdict, failure
+from lockstep.jobs.spark.apart import TIMES_APART, DiedError, apart
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import Switches, spec_hash, spec_key, system_of, trace_spec
 from lockstep.systems.system import System
@@ -39,9 +41,9 @@ class NoSpecError(Exception):
 class Specs:
     """The specs of a store, for traces whose constants `switches` replace."""
 
-    def __init__(self, store: Path, switches: Switches) -> None:
-        """Take a store; its folder of specs is made when the first is compiled."""
-        self._folder, self.switches = store / "specs", switches
+    def __init__(self, store: Path, switches: Switches, seconds: float | None = None) -> None:
+        """Take a store; its folder of specs is made when the first is compiled, which may take so many seconds."""
+        self._folder, self.switches, self._seconds = store / "specs", switches, seconds
         self._met: dict[str, Spec] = {}
         self._hashes: dict[str, str] = {}
         self._known: set[str] = set()
@@ -69,7 +71,7 @@ class Specs:
         if name in self._known:
             return
         path = self._folder / name
-        kept = None if self._is_there(path) else self._compiled(header, source)
+        kept = None if self._is_there(path) else self._compiled_apart(name, header, source)
         if kept is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             with writing_whole(path) as file:
@@ -83,6 +85,14 @@ class Specs:
             return bool(msgspec.json.decode(path.read_bytes(), type=_Kept).source)
         except (OSError, msgspec.MsgspecError):
             return False
+
+    def _compiled_apart(self, name: str, header: Header, source: str) -> _Kept:
+        """Compile a spec in a process of its own: where that dies, or takes too long, this one does not try again."""
+        try:
+            return apart(partial(self._compiled, header, source), self._seconds, TIMES_APART)
+        except DiedError as error:
+            self._known.add(name)
+            return _Kept(verdict=str(Verdict.INCONCLUSIVE), reason=f"the compiling of its spec {error}")
 
     def _compiled(self, header: Header, source: str) -> _Kept:
         try:

@@ -130,7 +130,7 @@ class UnderWay(msgspec.Struct):
 class Limits:
     """How long a gap is waited for, in seconds, and how many events may wait meanwhile, and how many bytes of them.
 
-    `seconds` is how long the check of the lines that a batch has of a trace may take.
+    `seconds` is how long the check of the lines that a batch has of a trace may take, and compiling its spec.
     """
 
     patience: float = 30.0

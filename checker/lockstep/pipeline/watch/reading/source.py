@@ -40,17 +40,18 @@ class GrowingTraces(DataSource):
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Return what reads the stream."""
-        return Reader(
-            {name: self.options[name] for name in ("folder", "shown", "store", "control", "patience", "switches")}
-        )
+        return Reader({name: self.options[name] for name in _OPTIONS})
+
+
+_OPTIONS = ("folder", "shown", "store", "control", "patience", "timeout", "switches")
 
 
 class Reader(DataSourceStreamReader):
     """Plans batches on the driver, and reads their pieces in tasks.
 
     Options: `folder`, where the traces are, and `shown`, how messages name it; `store`, where compiled specs are kept;
-    `control`, a folder of the driver's machine, where it tells how far it is; `patience`, in seconds; `switches`, as
-    JSON.
+    `control`, a folder of the driver's machine, where it tells how far it is; `patience`, and `timeout` of what
+    compiles a spec, in seconds; `switches`, as JSON.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -72,7 +73,8 @@ class Reader(DataSourceStreamReader):
 
     def _plans(self) -> Planner:
         if self._planner is None:
-            specs = Specs(Path(self.options["store"]), json.loads(self.options["switches"]))
+            seconds = float(self.options["timeout"])
+            specs = Specs(Path(self.options["store"]), json.loads(self.options["switches"]), seconds)
             self._planner = Planner(self.folder, float(self.options["patience"]), self.options["shown"], specs.compile)
         return self._planner
 
