@@ -11,11 +11,12 @@ from urllib.parse import urlparse
 import pyarrow as pa
 import pytest
 from pyspark import SparkContext
+from pyspark.errors.exceptions.captured import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.spark.check import check_with_spark
-from lockstep.jobs.spark.session import SparkStartError, spark_session
+from lockstep.jobs.spark.session import SparkStartError, death, never_connected, spark_session
 from lockstep.pipeline.watch.run import Options, Watch
 from lockstep.pipeline.watch.table import Store
 from lockstep.pipeline.watch.told import Told
@@ -57,6 +58,15 @@ def test_a_session_ends_with_the_error_of_its_block_and_the_next_one_starts() ->
         raise ZeroDivisionError
     with spark_session("local[1]") as spark:
         assert spark.range(5).count() == 5
+
+
+def test_what_ended_a_stream_is_told_in_a_line() -> None:
+    rest = "\n=== Streaming Query ===\nIdentifier: [id = 1]"
+    with spark_session("local[1]"):
+        slow = StreamingQueryException(f"Python worker failed to connect back.{rest}", "", None)
+        broken = StreamingQueryException(f"The checkpoint is broken.{rest}", "", None)
+        assert (never_connected(slow), death(slow)) == (True, "the Spark worker died")
+        assert (never_connected(broken), death(broken)) == (False, "Spark did not finish: The checkpoint is broken.")
 
 
 def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:

@@ -23,7 +23,7 @@ from lockstep.pipeline.watch.table import Store
 from lockstep.pipeline.watch.told import Told
 from lockstep.systems.judge import check
 from lockstep.systems.traces import import_trace, write_cluster
-from poison import poisoned
+from poison import poisoned, slow_at_first
 from processes import wait_until
 
 pytestmark = pytest.mark.nightly
@@ -265,6 +265,16 @@ def test_traces_that_workers_die_of_are_inconclusive_and_the_others_are_told_onc
     }
     assert len(rows(folder)) == 8
     assert again.err.read_text(encoding="utf-8").endswith("watch: 3 holds, 5 inconclusive\n")
+
+
+def test_a_source_that_is_too_slow_to_start_is_started_again(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    (folder / "quiet.trace.ndjson").write_bytes((whole / "quiet.trace.ndjson").read_bytes())
+    watch = Running(folder, "--once", environment=slow_at_first(tmp_path / "site"))
+    code = watch.end()
+    assert (code, watch.err.read_text(encoding="utf-8")) == (0, "watch: 1 holds\n")
+    assert len((tmp_path / "site" / "begun").read_text()) > 1
 
 
 def test_two_watches_do_not_share_a_store_and_another_folder_or_switch_is_refused(whole: Path, tmp_path: Path) -> None:

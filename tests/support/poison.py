@@ -43,7 +43,30 @@ def poison(folder: Path) -> Path:
     return folder
 
 
+#: The first process that looks for the files of a watch takes longer to start than Spark waits for it.
+_SLOW_AT_FIRST = """
+import os, sys, time
+
+if "pyspark.sql.streaming.python_streaming_source_runner" in sys.orig_argv:
+    begun = os.path.join(os.path.dirname(__file__), "begun")
+    with open(begun, "a") as file:
+        file.write("x")
+    if os.path.getsize(begun) == 1:
+        time.sleep(30)
+"""
+
+
+def slow_at_first(folder: Path) -> dict[str, str]:
+    """The environment of a watch whose source is too slow to start, but only once; `folder`/begun counts its starts."""
+    folder.mkdir(parents=True)
+    (folder / "sitecustomize.py").write_text(_SLOW_AT_FIRST, encoding="utf-8")
+    return _with_path(folder)
+
+
+def _with_path(folder: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+
+
 def poisoned(folder: Path) -> dict[str, str]:
     """The environment of a command with poison."""
-    path = os.pathsep.join([str(poison(folder)), os.environ.get("PYTHONPATH", "")])
-    return {**os.environ, "PYTHONPATH": path}
+    return _with_path(poison(folder))

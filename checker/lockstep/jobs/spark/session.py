@@ -197,12 +197,21 @@ def worker_died(error: Exception) -> bool:
     return not isinstance(error, ConnectionError | Py4JNetworkError) and _of_worker(_text(error))
 
 
+def never_connected(error: Exception) -> bool:
+    """Tell whether a Spark job ended because a Python process had not started after the ten seconds that Spark waits.
+
+    No setting changes how long that is; on a machine with much else to do another one may be faster.
+    """
+    return "Python worker failed to connect back" in _text(error)
+
+
 def _of_worker(text: str) -> bool:
     return "Python worker exited unexpectedly" in text or "Python worker failed" in text
 
 
 def _text(error: Exception) -> str:
-    return str(error.getMessage()) if isinstance(error, PySparkException) else str(error)
+    # What ended a stream has no message of its own.
+    return str(error.getMessage() or error) if isinstance(error, PySparkException) else str(error)
 
 
 def _tail(log: IO[bytes]) -> str:

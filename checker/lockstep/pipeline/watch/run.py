@@ -19,7 +19,7 @@ from lockstep.base.interrupts import Interrupts, deferred_interrupts
 from lockstep.base.progress import Say, silent
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
-from lockstep.jobs.spark.session import DEATHS, death
+from lockstep.jobs.spark.session import DEATHS, death, never_connected
 from lockstep.pipeline.session import pipeline_session
 from lockstep.pipeline.watch.control import Control
 from lockstep.pipeline.watch.reading.files import bytes_between
@@ -42,6 +42,9 @@ _SETTINGS = {
 }
 
 _POLL_SECONDS = 0.1
+
+#: So often the stream is started where the process that looks for files is too slow to start.
+_STARTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,15 @@ class Watch:
             if way.waiting:
                 self._waiting[trace] = way.since / 1000 + self.options.limits.patience
         control.set_waiting(self._waiting)
+        starts = 1
+        while (error := self._stream(spark, control, folder, interrupts)) is not None:
+            if interrupts or starts == _STARTS or not never_connected(error):
+                raise GaveUpError(death(error))
+            starts += 1
+        self._end(spark, control, is_asked=bool(interrupts))
+
+    def _stream(self, spark: SparkSession, control: Control, folder: Path, interrupts: Interrupts) -> Exception | None:
+        """Let Spark read and check until the watch is to end; return what ended that before, if something did."""
         query = self._query(spark, control, folder)
         try:
             while not interrupts and query.isActive and not self._is_over(control):
@@ -124,9 +136,8 @@ class Watch:
             query.stop()
         if self._failed is not None:
             raise self._failed
-        if (error := query.exception()) is not None:
-            raise GaveUpError(death(error))
-        self._end(spark, control, is_asked=bool(interrupts))
+        error: Exception | None = query.exception()
+        return error
 
     def _query(self, spark: SparkSession, control: Control, folder: Path) -> StreamingQuery:
         options = self.options
