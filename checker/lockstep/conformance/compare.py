@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from lockstep.base.near import did_you_mean
+from lockstep.conformance.words import WORDS, Words, is_plainly
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.itf import from_itf, to_itf
 from lockstep.tla.values.kinds import (
@@ -28,17 +27,6 @@ from lockstep.tla.values.kinds import (
     format_value,
     sort_key,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What words of JSON stand for: null (None: nothing), and those strings that name a constant of the spec."""
-
-    null: Value | None = None
-    strings: Mapping[str, Value] = field(default_factory=dict)
-
-
-WORDS = Words()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +131,7 @@ def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS, pat
             raise ObservationError(here, f"the spec shows no such field{near}")
         if isinstance(part, Has | Size):
             yield _compared_inside(here, part, value, words)
-        elif _by_key(part, value):
+        elif by_key(part, value):
             yield from compare(part, value, words, here)
         else:
             yield _compared(here, part, value, words)
@@ -169,7 +157,7 @@ def equal_count(shown: Mapping[str, Any], expected: Value, words: Words = WORDS)
             if (strings.get(part, part) if strings else part) != value:
                 return None
             count += 1
-        elif kind is dict and _by_key(part, value):
+        elif kind is dict and by_key(part, value):
             within = equal_count(part, value, words)
             if within is None:
                 return None
@@ -178,70 +166,11 @@ def equal_count(shown: Mapping[str, Any], expected: Value, words: Words = WORDS)
             if not is_so(part, value, words):
                 return None
             count += 1
-        elif value is _ABSENT or not (_is_plainly(part, value, strings) or _equal(part, value, words)):
+        elif value is _ABSENT or not (is_plainly(part, value, words) or _equal(part, value, words)):
             return None
         else:
             count += 1
     return count
-
-
-def _is_plainly(part: Any, value: Value, strings: Mapping[str, Value]) -> bool:
-    """Tell whether a JSON value equals the spec's at a glance, without being decoded; a False only says: look closer.
-
-    A log has a record for each entry, and to make each of them only to compare it takes longer than to compare it.
-    """
-    kind = type(part)
-    if kind is str:
-        return bool((strings.get(part, part) if strings else part) == value)
-    if kind is int or kind is bool:
-        return type(value) is kind and bool(part == value)
-    if kind is list:
-        if type(value) is not tuple or len(part) != len(value):
-            return False
-        return all(_is_plainly(one, other, strings) for one, other in zip(part, value, strict=True))
-    if kind is not dict or type(value) is not Fcn or len(part) != len(value.d):
-        return False
-    table = value.d
-    for key, one in part.items():
-        other = table.get(strings.get(key, key) if strings else key, _ABSENT)
-        if other is _ABSENT or key[:1] == "#" or not _is_plainly(one, other, strings):
-            return False
-    return True
-
-
-class Remembering:
-    """Compares what nodes show after one event after the other, and what neither changed only the first time.
-
-    A node shows its log after every event, and few events change it: where the trace says of a field what it said the
-    last time, and the spec's value is the same object, the answer is the same.
-    """
-
-    def __init__(self, words: Words = WORDS) -> None:
-        """Remember nothing yet."""
-        self._words = words
-        self._last: dict[tuple[str, str], tuple[Value, bytes, int]] = {}
-
-    def equal_count(self, node: str, shown: Mapping[str, Any], expected: Value) -> int | None:
-        """Return what equal_count does; `node` is who shows it, and what it shows is JSON."""
-        table = expected.d if type(expected) is Fcn else {}
-        rest, count = {}, 0
-        for key, part in shown.items():
-            value = table.get(key, _ABSENT)
-            if value is _ABSENT or type(part) not in _WITH_PARTS:
-                rest[key] = part
-                continue
-            text, last = msgspec.json.encode(part), self._last.get((node, key))
-            if last is None or last[0] is not value or last[1] != text:
-                found = equal_count({key: part}, expected, self._words)
-                if found is None:
-                    return None
-                last = self._last[node, key] = value, text, found
-            count += last[2]
-        others = equal_count(rest, expected, self._words)
-        return None if others is None else count + others
-
-
-_WITH_PARTS = (dict, list)
 
 
 def integer_of(key: str) -> int | None:
@@ -263,7 +192,7 @@ def _at(of: Value, key: str, words: Words) -> Value:
     return _ABSENT
 
 
-def _by_key(part: Any, value: Value) -> bool:
+def by_key(part: Any, value: Value) -> bool:
     """Tell whether an object is compared key by key: with a function, or a sequence if integers are its keys."""
     if not isinstance(part, Mapping) or is_tagged(part):
         return False
