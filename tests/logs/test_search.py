@@ -556,6 +556,6 @@ def test_of_too_many_states_some_of_every_order_of_the_lines_are_kept(relay: Spe
     threads = [Thread(name, [Line(1, "", (send,)), Line(2, "", (nothing,))]) for name in ("a.log", "b.log")]
     whole = explain(Order(threads[:1]), Steps(relay, interface(relay), {}))
     found = explain(Order(threads), Steps(relay, interface(relay), {}), most=len(whole.runs))
-    assert found.left_out == (f"more than {len(whole.runs)} states explain the lines up to one of them",)
+    assert found.left_out == (f"more than {len(whole.runs)} states fit everything logged up to some line",)
     orders = {tuple(leg.thread for leg in run.whole()[1:]) for run in found.runs}
     assert {order[0] for order in orders} == {0, 1}

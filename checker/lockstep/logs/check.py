@@ -293,6 +293,6 @@ def _count(verdict: TraceVerdict, found: Explained) -> None:
     if entropy:
         name = next(iter(entropy))
         verdict.notes.append(
-            f"note: up to {found.spread.most:,} states explain the lines up to one of them;"
-            f" logging {name} would narrow this down most ({entropy[name]:.2f} bits)"
+            f"note: at the most ambiguous line, {found.spread.most:,} different states fit everything logged so far;"
+            f" logging `{name}` would narrow that down most ({entropy[name]:.2f} bits)"
         )

@@ -314,7 +314,7 @@ class _Search:
         runs = [(positions, run) for positions, each in carried.items() for alike in each.values() for run in alike]
         if len(runs) <= self.most:
             return carried
-        self.steps.left_out.setdefault(f"more than {self.most:,} states explain the lines up to one of them")
+        self.steps.left_out.setdefault(f"more than {self.most:,} states fit everything logged up to some line")
         kept: dict[Positions, _Runs] = {}
         for positions, run in _some(sorted(runs, key=lambda row: len(row[1].failed)), self.most):
             kept.setdefault(positions, {}).setdefault(self.steps.essence(run.state), []).append(run)

@@ -81,15 +81,20 @@ def finding_text(source: str, finding: Finding) -> str:
     recorded = f", recorded line {finding.recorded_line}" if finding.recorded_line is not None else ""
     of_node = f" of {finding.node}" if finding.node else ""
     event = "before any event" if finding.action == INIT else f"event {finding.seq}{of_node}{recorded}"
-    lines = [
-        f"{finding.source or source}:{finding.line}: {finding.code} {what}{'' if finding.source else f' ({event})'}"
-    ]
+    place = "" if _is_its_line(finding) else f" ({event})"
+    lines = [f"{finding.source or source}:{finding.line}: {finding.code} {what}{place}"]
     lines += [f"    {detail}" for detail in finding.details]
     if finding.spec_line:
         lines.append(f"    spec       {finding.spec_line}")
     if finding.reference_line:
         lines.append(f"    reference  {finding.reference_line}")
     return "\n".join(lines)
+
+
+def _is_its_line(finding: Finding) -> bool:
+    """Whether the line tells all that there is to say about where: an event of a log of one's own is its line."""
+    at_line = finding.seq == finding.line and finding.recorded_line is None
+    return bool(finding.source) or (at_line and finding.action != INIT)
 
 
 def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
