@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -306,13 +309,16 @@ def test_lines_are_printed_as_hclog_prints_them() -> None:
     assert printed(line) == "2026-01-02T03:04:05.123Z [ERROR] agent.server.raft: stopped\n"
 
 
-def test_the_page_shows_what_is_printed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["torn_vote", "snapshot_loop"])
+def test_the_page_s_commands_print_what_it_shows(name: str, tmp_path: Path) -> None:
+    shutil.copytree(OTHERS, tmp_path, dirs_exist_ok=True)
     page = (ROOT / "docs" / "own_logs" / "others.md").read_text()
-    for name in ("torn_vote", "snapshot_loop"):
-        hclog_lines(recording(name), tmp_path / name)
-        (tmp_path / f"{name}.cfg").write_text(told(prevotes(name), copies=False))
-        own = ["--spec", str(OTHERS / "HashicorpLines.tla"), "--mapping", str(OTHERS / "hashicorp.toml")]
-        done = lockstep("check", *own, "--cfg", f"{name}.cfg", name, cwd=tmp_path)
-        assert done.returncode == 1
-        shown = done.stdout.partition("\nreplay:")[0].partition("\n      state ")[0].strip()
-        assert shown in page
+    (block,) = (each for each in re.findall(r"^```\n(.*?)^```$", page, re.M | re.S) if f"raft-1.7.3-{name}." in each)
+    *before, checking = (each[2:] for each in block.splitlines() if each.startswith("$ "))
+    for command in before:
+        here = command.replace("../../../", f"{ROOT}/").replace("python ", f"{sys.executable} ")
+        subprocess.run(here, shell=True, cwd=tmp_path, check=True)
+    done = lockstep(*checking.split()[1:], cwd=tmp_path)
+    assert done.returncode == 1
+    shown = done.stdout.partition("\nreplay:")[0].partition("\n      state ")[0].strip()
+    assert block.endswith(f"{shown}\n")

@@ -1,11 +1,13 @@
 """The log of each server of a recording of hashicorp/raft, as go-hclog prints it.
 
 A recording has the library's own lines as the library handed them to its logger: level, message, arguments.
+`python tests/support/hclog_lines.py RECORDING FOLDER` writes them, as docs/own_logs/others.md does.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -113,3 +115,7 @@ def _duration(nanoseconds: int) -> str:
     """What Go's Duration.String says of a time from a microsecond to a minute."""
     unit, size = ("s", 10**9) if nanoseconds >= 10**9 else ("ms", 10**6) if nanoseconds >= 10**6 else ("µs", 10**3)
     return f"{nanoseconds // size}.{nanoseconds % size:0{len(str(size)) - 1}d}".rstrip("0").rstrip(".") + unit
+
+
+if __name__ == "__main__":
+    hclog_lines(Path(sys.argv[1]), Path(sys.argv[2]))

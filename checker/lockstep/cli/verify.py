@@ -16,7 +16,7 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
     "--tier",
     type=click.Choice(["quick", "deep"]),
     default="quick",
-    help="Which models to check; the deep ones take an hour.",
+    help="Which models to check; the deep ones take up to two hours.",
 )
 @click.option(
     "--engine",
