@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from broken_spec import NO_VALUE, broken_spec
@@ -200,7 +201,7 @@ def test_a_spec_that_the_header_makes_impossible_is_told_of_each_trace_by_its_ow
         patched.setattr("lockstep.pipeline.specs.trace_spec", refusing)
         found = check_with_spark(spark, traces)
         headers = {str(each): each.read_bytes().splitlines(keepends=True)[0] for each in traces}
-        judge = Variant().court(spark).judge(headers.items())
+        judge = cloudpickle.loads(cloudpickle.dumps(Variant().court(spark).judge(headers.items())))  # as to a task
     expected = [(Verdict.MALFORMED, f"{each}:1: field `constants`: ASSUME Quorums is false") for each in traces]
     assert [(each.verdict, each.reason) for each in found] == expected
     shipped = [judge(TraceLines(name, name, iter([(0, line, name)])))[0] for name, line in headers.items()]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 import errno
+from typing import Any
 
 #: Why a file cannot be made, written or opened although nothing is wrong with it: the machine has no more.
 OUT_OF_RESOURCES = frozenset(
@@ -24,6 +26,10 @@ NOT_PARSED, WRONG_CFG, NO_VALUE, INCOMPLETE_STEP, NOT_TRANSLATED, OLD_TRANSLATIO
 
 class BadInputError(Exception):
     """What was given cannot be used; the message says why."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it says and has, whatever it is made of."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class GaveUpError(Exception):

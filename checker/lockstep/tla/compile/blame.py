@@ -40,10 +40,6 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
         super().__init__(f"{place}: {code} {what}" if place else f"{code} {what}")
         self.code, self.place, self.what, self.trace = code, place, what, trace
 
-    def __reduce__(self) -> tuple[type[SpecFault], tuple[str, str, str, tuple[Step, ...]]]:
-        """Pickle."""
-        return type(self), (self.code, self.place, self.what, self.trace)
-
 
 def blamed(
     error: TlaError, source: str, what: str, args: Mapping[str, Value], place: str = "", trace: tuple[Step, ...] = ()

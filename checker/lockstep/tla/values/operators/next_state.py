@@ -30,10 +30,6 @@ class UnassignedError(TlaError):
         super().__init__(f"the next state does not say what {name} is")
         self.name = name
 
-    def __reduce__(self) -> tuple[type[UnassignedError], tuple[str]]:
-        """Pickle."""
-        return type(self), (self.name,)
-
 
 class NextState:
     """A next state under construction; generated code subclasses it with the variables as slots."""
