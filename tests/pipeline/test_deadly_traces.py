@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 from cut_traces import of_events
 from lockstep.pipeline.against import AS_TOLD, OwnSpec
 from lockstep.pipeline.session import pipeline_session
+from lockstep.pipeline.sources import EACH
 from lockstep.pipeline.stages.check import check
-from lockstep.pipeline.stages.ingest import EACH, Files, ingest
+from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Store
 from poison import poison

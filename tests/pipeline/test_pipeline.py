@@ -31,9 +31,10 @@ from lockstep.pipeline.against import AS_TOLD, Against, OwnSpec, TaskJudge, Vari
 from lockstep.pipeline.replay import stored_lines
 from lockstep.pipeline.run import run_all
 from lockstep.pipeline.session import pipeline_session
+from lockstep.pipeline.sources import TOGETHER
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.generate import Clusters, generate
-from lockstep.pipeline.stages.ingest import TOGETHER, Files, ingest
+from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import report
 from lockstep.pipeline.store.store import Store
 from lockstep.pipeline.watch.reading.files import SUFFIX
@@ -126,7 +127,7 @@ def test_the_logs_of_one_system_are_checked_together_by_their_mapping(
     logs.mkdir()
     cases = {"good": service(logs / "good", 1), "hasty": service(logs / "hasty", 1, "--hasty")}
     own = OwnSpec(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", EXAMPLE / "mapping.toml")
-    assert own.together
+    assert own.logs == TOGETHER
     found = run_all(spark, store, "logs", Files([str(logs)], TOGETHER), own)
     judge = judge_own(own.spec, own.cfg, own.mapping)
     alone = {name: as_told(judge.all(paths), name) for name, paths in cases.items()}

@@ -19,7 +19,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, failure
 from lockstep.jobs.spark.check import check_lines
 from lockstep.logs.reading.mapping import read_mapping
-from lockstep.pipeline.sources import unpacked
+from lockstep.pipeline.sources import EACH, TOGETHER, unpacked
 from lockstep.pipeline.specs import Key, Shipped, Shipping
 from lockstep.pipeline.store.store import hash_of
 from lockstep.pipeline.work.traces import TraceLines
@@ -47,13 +47,13 @@ class Against(Protocol):
     """What traces are checked against.
 
     `name` is the variant that the verdicts stand in, None where it is that of the lines; `options` are those of
-    `lockstep check` that choose it; `together`: a trace may be of several files; `hash` is of all that decides a
+    `lockstep check` that choose it; `logs`, how its lines are ingested, as for Files; `hash` is of all that decides a
     verdict besides the trace.
     """
 
     @property
-    def together(self) -> bool:
-        """Whether a trace may be of several files."""
+    def logs(self) -> str:
+        """How the lines are ingested."""
 
     @property
     def name(self) -> str | None:
@@ -77,9 +77,9 @@ class Variant:
     words: tuple[str, ...] = ()
 
     @property
-    def together(self) -> bool:
-        """Whether a trace may be of several files."""
-        return False
+    def logs(self) -> str:
+        """How the lines are ingested."""
+        return ""
 
     @property
     def name(self) -> str | None:
@@ -142,9 +142,11 @@ class OwnSpec:
     strict: bool = False
 
     @property
-    def together(self) -> bool:
-        """Whether a trace may be of several files."""
-        return self.mapping is not None and read_mapping(self.mapping).files == "together"
+    def logs(self) -> str:
+        """How the lines are ingested."""
+        if self.mapping is None:
+            return ""
+        return TOGETHER if read_mapping(self.mapping).files == "together" else EACH
 
     @property
     def name(self) -> str | None:

@@ -29,6 +29,9 @@ from lockstep.trace.json_lines import TraceError, UnreadableError, bounded_lines
 #: How packed files begin, with the codec that unpacks them.
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
+#: How logs are taken, for a mapping to read them: each file alone, or all files of a folder as those of one system.
+EACH, TOGETHER = "each", "together"
+
 #: What a name ends with where the file is packed.
 PACKED_SUFFIXES = (".gz", ".zst")
 

@@ -59,8 +59,7 @@ def command(
     store already is not done again, so the same command goes on after an interruption.
     """
     held = against(**chosen)
-    logs = ("together" if held.together else "each") if chosen["mapping"] else ""
-    goes_in = files(paths, logs, version) if paths else clusters_of(seed, seeds, plans, events, variants)
+    goes_in = files(paths, held.logs, version) if paths else clusters_of(seed, seeds, plans, events, variants)
     there = opened(store, create=True)
     from lockstep.pipeline.run import run_all
     from lockstep.pipeline.store.store import checked_name

@@ -21,6 +21,8 @@ from lockstep.jobs.spark.apart import Care, DiedError, with_care
 from lockstep.jobs.spark.check import died, verdict_row
 from lockstep.pipeline.against import AS_TOLD, Against, HeaderJudge, TaskJudge
 from lockstep.pipeline.replay import replay_command, simulated
+from lockstep.pipeline.sources import TOGETHER
+from lockstep.pipeline.stages.ingest import refuse_other_logs
 from lockstep.pipeline.stages.windows import Passes
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
@@ -43,8 +45,10 @@ def check(
     Arguments: `passes`, by which long traces are cut that are not yet: the pass over one batch goes on beside the check
     of others; `seconds`, which the check of a trace may take, or of one that is cut that of a part, None: as long as it
     does.
-    Raises BadInputError where a spec of the reader's own cannot be used, StageFailed where a batch cannot be finished.
+    Raises BadInputError where a spec of the reader's own cannot be used, or was not what the lines were ingested for,
+    StageFailed where a batch cannot be finished.
     """
+    refuse_other_logs(store, run, against.logs)
     table = Derived(spark, store, run, "verdicts", against.hash(), against.name)
     court = against.court(spark)
 
@@ -55,7 +59,7 @@ def check(
         states = store.read(spark, "states", run, states_for(store, run, batch))
 
         def attempt(care: Care) -> None:
-            checker = _Checker(judge, store.place.uri, run, against.options, against.together, care)
+            checker = _Checker(judge, store.place.uri, run, against.options, against.logs == TOGETHER, care)
             table.write(_verdicts(spark, lines, states, checker, known), batch)
 
         with_care(attempt, seconds)

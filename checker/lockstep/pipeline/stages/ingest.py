@@ -19,7 +19,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.sources import PACKED_SUFFIXES, SourceFile, unpacked
+from lockstep.pipeline.sources import PACKED_SUFFIXES, TOGETHER, SourceFile, unpacked
 from lockstep.pipeline.stages.generate import TOLD
 from lockstep.pipeline.store.place import place
 from lockstep.pipeline.store.schema import READ, ddl
@@ -38,9 +38,6 @@ _PACKED_RATIO = 10
 _WANTED = re.compile(r"\.(ndjson|jsonl|log)(\.gz|\.zst)?$")
 
 _ROWS = 1_000
-
-#: How logs are taken: each file alone, or all files of a folder as those of one system.
-EACH, TOGETHER = "each", "together"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -77,7 +74,8 @@ class Files:
     def listed(self) -> list[Listed]:
         """Return all files, in the order of their traces.
 
-        Raises BadInputError where a word stands for none, or two files would become one trace.
+        Raises BadInputError where a word stands for none, or two files, or those of two folders, would become one
+        trace.
         """
         found: dict[str, Listed] = {}
         for word in self.words:
@@ -89,7 +87,7 @@ class Files:
                 if other.uri != file.uri:
                     raise BadInputError(f"{other.uri} and {file.uri} would both be the trace {file.trace!r}")
         if self.logs == TOGETHER:
-            return sorted(replace(file, trace=_folder_of(file)) for file in found.values())
+            return sorted(_of_folders(found.values()))
         return sorted(found.values())
 
 
@@ -105,15 +103,32 @@ def _files_of(word: str) -> Iterator[Listed]:
             yield Listed(unpacked(path), (where / path).uri, size, changed)
 
 
-def _folder_of(file: Listed) -> str:
-    """Return the name of the folder of a file."""
-    return str(PurePosixPath(file.trace).parent) if "/" in file.trace else PurePosixPath(file.uri).parent.name
+def _of_folders(files: Iterable[Listed]) -> Iterator[Listed]:
+    """Yield the files as those of the trace of their folder; raises BadInputError where two folders have one name."""
+    folders: dict[str, PurePosixPath] = {}
+    for file in files:
+        folder = PurePosixPath(file.uri).parent
+        trace = str(PurePosixPath(file.trace).parent) if "/" in file.trace else folder.name
+        if (other := folders.setdefault(trace, folder)) != folder:
+            raise BadInputError(f"{other} and {folder} would both be the trace {trace!r}")
+        yield replace(file, trace=trace)
+
+
+def refuse_other_logs(store: Store, run: str, logs: str) -> None:
+    """Raise BadInputError where lines of a run were ingested with other `logs`, as those of Files."""
+    for noted in store.inputs(run):
+        if noted["stage"] == "ingest" and noted.get("logs", "") != logs:
+            there, here = (f"with --logs {each}" if each else "without --logs" for each in (noted["logs"], logs))
+            raise BadInputError(
+                f"the run {run!r} was ingested {there}, and this needs it {here}: ingest the files so, into another run"
+            )
 
 
 def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say = silent) -> None:
     """Read files into a run of a store: the lines of their traces, and in dead_letters what is no line of one.
 
-    Raises BadInputError where a file has changed since the run read it, StageFailed where a batch cannot be finished.
+    Raises BadInputError where the run has read a file otherwise, or it has changed since; StageFailed where a batch
+    cannot be finished.
     """
     parts = _parts(store, run, files)
     for table in ("lines", "dead_letters"):
@@ -137,6 +152,7 @@ def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say =
 
 def _parts(store: Store, run: str, files: Files) -> dict[Batch, list[Listed]]:
     """Return the batches of the files: those that the run knows, as they were cut then, and those of the rest."""
+    refuse_other_logs(store, run, files.logs)
     listed = {file.uri: file for file in files.listed()}
     parts: dict[Batch, list[Listed]] = {}
     known: dict[str, str] = {}
@@ -144,6 +160,11 @@ def _parts(store: Store, run: str, files: Files) -> dict[Batch, list[Listed]]:
         for (variant, name), cut in zip(noted["batches"], noted.get("files", []), strict=False):
             known |= {uri: trace for trace, uri, _, _ in cut}
             if any(uri in listed for _, uri, _, _ in cut):
+                if noted["version"] != files.version:
+                    told = noted["version"] or "none"
+                    raise BadInputError(
+                        f"{cut[0][1]}: the run read it with --logged-version {told}: give --run another name"
+                    )
                 parts[Batch(variant, name)] = [_unchanged(Listed(*each), listed) for each in cut]
     owners = {trace: uri for uri, trace in known.items()}
     new = [file for file in listed.values() if file.uri not in known]
