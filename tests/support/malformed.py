@@ -21,6 +21,7 @@ from typing import Any
 from unittest import mock
 
 from lockstep.cli import main
+from lockstep.conformance.codes import OF_THE_CHECK
 from lockstep.jobs.recordings import RecordingsError, load_recordings
 from lockstep.models.manifest import load_manifest
 from lockstep.tlc import ManifestError
@@ -416,7 +417,7 @@ def told() -> list[Said]:
 
 def page(found: Sequence[Said]) -> str:
     """Return docs/errors.md."""
-    lines_ = [*PREFACE.splitlines(), ""]
+    lines_ = [*PREFACE.splitlines(), "", *contents(found), ""]
     group = ""
     for case, said in zip(CASES, found, strict=True):
         if case.group != group:
@@ -428,16 +429,28 @@ def page(found: Sequence[Said]) -> str:
     return "\n".join(lines_).rstrip() + "\n"
 
 
+def contents(found: Sequence[Said]) -> list[str]:
+    """The sections of the page by the codes of the messages in them."""
+    sections: dict[str, list[str]] = {}
+    for case, said in zip(CASES, found, strict=True):
+        for code in re.findall(r"\bLS\d{3}\b", said.text) or ["none"]:
+            link = f"[{case.group}](#{case.group.lower().replace(' ', '-')})"
+            sections.setdefault(code, []).append(link)
+    titles = {rule.code: rule.title for rule in OF_THE_CHECK} | {"none": "the message alone says what is wrong"}
+    rows = [f"| {code} | {titles[code]} | {', '.join(dict.fromkeys(sections[code]))} |" for code in sorted(sections)]
+    return ["| code | what it means | examples |", "| --- | --- | --- |", *rows]
+
+
 PREFACE = """# Error messages for bad input
 
 Malformed input is not checked; its verdict is *malformed*. The message names the file, the line and the field, the exit
 code is 2, and nothing is written. The tests run every case below (`tests/support/malformed.py`), and this page shows
-what the commands print.
+what the commands print. `lockstep explain CODE` explains a code.
 
-`lockstep check` notes if a trace was written with another version of the spec (LS302), and checks it against the spec
-that is installed. Actions, parameters and values are compared one by one, so the verdict is about the installed spec,
-whatever the trace was written with. What this version does not know is malformed, and what it does not allow is a
-violation.
+If a trace was written with another version of the spec, `lockstep check` says so in a note (LS302), and checks the
+trace against the spec that is installed. Actions, parameters and values are compared one by one, so the verdict is
+about the installed spec. An action, a parameter or a field that the installed version does not know is malformed; a
+step that it does not allow is a violation.
 """
 
 if __name__ == "__main__":
