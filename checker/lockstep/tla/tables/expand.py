@@ -17,7 +17,7 @@ from lockstep.tla.tables.answers.definitions import UNKNOWN, Definitions, padded
 from lockstep.tla.tables.answers.evaluate import ERROR, Evaluator
 from lockstep.tla.tables.answers.groups import MOST_ROWS, Generated, Groups
 from lockstep.tla.tables.answers.predicates import OfStates, OfSteps, constraints, invariants, step_properties
-from lockstep.tla.tables.answers.trees import Ints, RowsAsked, Trees
+from lockstep.tla.tables.answers.trees import Ints, RowsAsked, Trees, places_of
 from lockstep.tla.tables.answers.unread import tracked
 from lockstep.tla.tables.states.content import Fingerprints, Function, Hashes, Views, least
 from lockstep.tla.tables.states.layout import Layout, Rows
@@ -174,7 +174,7 @@ class Expander:
         generated = self.groups.generate(level.full, level.answers)
         self._hashing.known()
         level.full = self.layout.wide(level.full)
-        patterns = self._evaluator.steps.pattern.array[generated.steps]
+        patterns = self._evaluator.steps.pattern.array.take(generated.steps)
         told = self._step_properties.told(level.full, generated.rows, generated.steps, patterns)
         wrong = [generated.failing, generated.rows[told != 1]]
         outside, after = np.zeros(len(generated.rows), np.bool_), None
@@ -230,7 +230,7 @@ class Expander:
     def _ask(self, level: Level) -> None:
         """Ask the groups that have read something that the last step to a state wrote; the others answer as before."""
         concerned = self.groups.touched(self._evaluator.steps.masks)
-        which, groups = np.nonzero(concerned[level.patterns])
+        which, groups = places_of(concerned.take(level.patterns, axis=0))
         level.answers[which, groups] = self.groups.answers(level.full, which, groups)
 
     def _stepped(self, level: Level, generated: Generated, patterns: Ints) -> Hashes:
@@ -239,7 +239,7 @@ class Expander:
         hashes += self._of_steps().take(generated.steps, axis=0)
         which, _, slots = self._evaluator.steps.slots.spread(patterns)
         if len(which):
-            old = level.full.reshape(-1)[generated.rows[which] * level.full.shape[1] + slots]
+            old = level.full.reshape(-1).take(generated.rows.take(which) * level.full.shape[1] + slots)
             starts = np.flatnonzero(np.diff(which, prepend=-1))
             hashes[which[starts]] -= np.add.reduceat(self._hashing.at(slots, old), starts, axis=0)
         return hashes

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -29,6 +31,8 @@ from lockstep.tla.tables.states.seen import Seen
 __all__ = ["Orbits", "Progress", "TableExploration", "explore_by_tables", "unsuited"]
 
 _SAY_EVERY = 0.3
+#: So many more objects than before make Python look for garbage.
+_COLLECTED = 100_000
 _COUNTS = ("distinct", "generated", "depth", "levels")
 #: An evaluation that is kept costs several times what it costs in a search state by state: it has to be seldom.
 _WORTH = 0.25
@@ -184,10 +188,22 @@ def explore_by_tables(
         search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
         search.make_room(most_files, None if checkpoint is None else checkpoint.absolute().parent)
         try:
-            return search.run(kept)
+            with _seldom_collected():
+                return search.run(kept)
         except ShapeChangedError as error:
             whole.add(error.path)
             kept = None  # its columns are others
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Let Python look for cycles of garbage seldom: hardly any arise here, and it looks through all nodes of trees."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _COLLECTED) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 class _Search:

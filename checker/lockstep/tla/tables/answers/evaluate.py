@@ -83,10 +83,10 @@ class Lists:
         Returns:
             For each element the index of its list in `numbers`, its place in the list, and the element.
         """
-        length = self.length.array[numbers].astype(np.int64)
+        length = self.length.array.take(numbers).astype(np.int64)
         which = np.repeat(np.arange(len(numbers)), length)
         place = np.arange(len(which)) - np.repeat(np.cumsum(length) - length, length)
-        return which, place, self.items.array[self.first.array[numbers][which] + place]
+        return which, place, self.items.array.take(self.first.array.take(numbers).take(which) + place)
 
 
 class Successors:

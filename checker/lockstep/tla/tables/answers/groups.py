@@ -13,7 +13,7 @@ from lockstep.tla.compile.module.meta import Stage
 from lockstep.tla.tables.answers.definitions import padded
 from lockstep.tla.tables.answers.evaluate import ERROR, Arguments, Evaluator, Lists
 from lockstep.tla.tables.answers.sameness import code_key
-from lockstep.tla.tables.answers.trees import Ints, RowsAsked, Tree, Trees
+from lockstep.tla.tables.answers.trees import Ints, RowsAsked, Tree, Trees, places_of
 from lockstep.tla.tables.answers.unread import NeedRead
 from lockstep.tla.tables.states.layout import Rows, UnsuitedError
 from lockstep.tla.values.kinds import TlaError, Value, format_value
@@ -161,10 +161,12 @@ class Groups:
         """Generate the successors of states, MOST_ROWS at most, given the answer of each tree for each."""
         found: list[tuple[Ints, Ints]] = []
         failing = [np.flatnonzero((answers == ERROR).any(axis=1))]
-        answers = answers[:, self._tree_of]
+        answers = answers.take(self._tree_of, axis=1)
         listing = np.where(self._chooses, 0, np.maximum(answers, 0))
-        at, groups = np.nonzero(listing)
-        self._take(at, listing[at, groups], groups.astype(np.int64) << _GROUP_AT, found)
+        at, groups = places_of(listing)
+        self._take(
+            at, listing.reshape(-1).take(at * listing.shape[1] + groups), groups.astype(np.int64) << _GROUP_AT, found
+        )
         for group in np.flatnonzero(self._chooses).tolist():
             at = np.flatnonzero(answers[:, group] > 0)
             places = np.full(len(at), group << _GROUP_AT, np.int64)
@@ -172,9 +174,9 @@ class Groups:
         keys = np.concatenate([key for key, _ in found]) if found else np.zeros(0, np.int64)
         steps = np.concatenate([step for _, step in found]) if found else np.zeros(0, np.int64)
         order = np.argsort(keys)
-        keys = keys[order]
+        keys = keys.take(order)
         places = keys & ((1 << _PARENT_AT) - 1)
-        return Generated(keys >> _PARENT_AT, steps[order], places, np.unique(np.concatenate(failing)))
+        return Generated(keys >> _PARENT_AT, steps.take(order), places, np.unique(np.concatenate(failing)))
 
     def action(self, place: int) -> str:
         """Answer the name of the action at a place."""
@@ -189,7 +191,7 @@ class Groups:
         which, place, steps = self._steps.spread(lists)
         if len(place) and int(place.max()) >= 1 << _STEP_BITS:
             raise UnsuitedError("an action has too many successors of one state")
-        found.append(((at[which] << _PARENT_AT) | places[which] | place, steps.astype(np.int64)))
+        found.append(((at << _PARENT_AT | places).take(which) | place, steps.astype(np.int64)))
 
     def _choose(
         self,

@@ -13,7 +13,7 @@ from lockstep.tla.compile.module.parts import PropertyPart, part_of
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.evaluate import Evaluator
 from lockstep.tla.tables.answers.kinds import Kinds, MoreMattersError
-from lockstep.tla.tables.answers.trees import Asked, Ints, RowsAsked, StepsAsked, Tree, Trees
+from lockstep.tla.tables.answers.trees import Asked, Ints, RowsAsked, StepsAsked, Tree, Trees, places_of
 from lockstep.tla.tables.states.layout import Rows
 from lockstep.tla.values.kinds import TlaError, Value
 
@@ -97,8 +97,8 @@ class OfSteps:
         asked, roots, of, back, told_of, count = [_NONE], [_NONE], [_NONE], [_NONE], [_NONE], 0
         for tree, kinds in self._made:
             of_patterns = kinds.of_patterns()
-            kind = of_patterns[patterns]
-            open_ = ~self._trees.settled(tree, kinds.count)[kind]
+            kind = of_patterns.take(patterns)
+            open_ = ~self._trees.settled(tree, kinds.count).take(kind)
             moved, still = np.flatnonzero(open_ & (kind != 0)), np.flatnonzero(open_ & (kind == 0))
             first = np.diff(sources[still], prepend=-1) != 0
             asked += [moved, still[first]]
@@ -125,7 +125,7 @@ def _told(
     found = np.ones(len(kinds), np.int8)
     size = max(1, _MOST_ASKED // max(1, len(roots)))
     for first in range(0, len(kinds) if len(roots) else 0, size):
-        which, tree = np.nonzero(concerned[kinds[first : first + size]])
+        which, tree = places_of(concerned.take(kinds[first : first + size], axis=0))
         which += first
         told = trees.answers(roots[tree], asked(which))
         found[first : first + size] = _first_that_fails(len(found[first : first + size]), which - first, told)

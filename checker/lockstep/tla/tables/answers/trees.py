@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["AUX", "Asked", "Ints", "RowsAsked", "StepsAsked", "Tree", "Trees", "Way"]
+__all__ = ["AUX", "Asked", "Ints", "RowsAsked", "StepsAsked", "Tree", "Trees", "Way", "places_of"]
 
 Ints: TypeAlias = npt.NDArray[Any]
 #: The columns that an evaluation read, with the numbers of their values, in order.
@@ -126,18 +126,18 @@ class Trees:
         left = np.arange(len(roots))
         self.looked_up += len(roots)
         while len(left):
-            nodes = at[left]
-            wanted = self._column[nodes]
+            nodes = at.take(left)
+            wanted = self._column.take(nodes)
             if len(wanted) and int(wanted.min()) < 0:
                 if (wanted == _OPEN).any():
                     self._open(nodes, left, asked)
-                    wanted = self._column[nodes]
+                    wanted = self._column.take(nodes)
                 on = np.flatnonzero(wanted != _LEAF)
-                left, nodes, wanted = left[on], nodes[on], wanted[on]
+                left, nodes, wanted = left.take(on), nodes.take(on), wanted.take(on)
                 if not len(left):
                     break
             if aux is not None and int(wanted.max()) == AUX:
-                values = np.where(wanted == AUX, aux[left], asked.values(left, np.where(wanted == AUX, 0, wanted)))
+                values = np.where(wanted == AUX, aux.take(left), asked.values(left, np.where(wanted == AUX, 0, wanted)))
             else:
                 values = asked.values(left, wanted)
             below = self._below(nodes, values)
@@ -149,7 +149,7 @@ class Trees:
                 self._grow(nodes[missing], values[missing], left[missing], asked)
                 below = self._below(nodes, values)
             at[left] = below
-        return self._answer[at]
+        return self._answer.take(at)
 
     def answer(self, tree: Tree, look: Callable[[int], int]) -> int:
         """Go down a tree for one state; evaluate what is not known."""
@@ -210,7 +210,8 @@ class Trees:
 
     def _below(self, nodes: Ints, values: Ints) -> Ints:
         """Answer the nodes below nodes for values; -1 where there is none. The last place of a node has none."""
-        return self._branch[self._start[nodes] + np.minimum(values, self._room[nodes])]
+        places = np.minimum(values, self._room.take(nodes))
+        return self._branch.take(self._start.take(nodes) + places)
 
     def answer_at(self, node: int) -> int:
         """Answer the answer of a leaf."""
@@ -293,6 +294,13 @@ class Trees:
         tree.leaves += 1
 
 
+def places_of(table: Ints) -> tuple[Ints, Ints]:
+    """Answer the rows and columns of what is not zero in a table, row by row; many times faster than NumPy's own."""
+    places = np.flatnonzero(table)
+    rows = places // max(1, table.shape[1])
+    return rows, places - rows * table.shape[1]
+
+
 class RowsAsked:
     """States that go down trees: of each of what is asked the number of its row."""
 
@@ -309,7 +317,7 @@ class RowsAsked:
 
     def values(self, which: Ints, columns: Ints) -> Ints:
         """Answer the values of columns, one for each of some of what is asked."""
-        found: Ints = self._flat[self._base[which] + columns]
+        found: Ints = self._flat.take(self._base.take(which) + columns)
         return found
 
     def of(self, which: int) -> Callable[[int], int]:
@@ -360,7 +368,7 @@ class StepsAsked:
         """Answer the values of columns, one for each of some of what is asked."""
         is_next = columns >= self._width
         slots = np.where(is_next, columns - self._width, columns)
-        found: Ints = self._before[self._base[which] + slots]
+        found: Ints = self._before.take(self._base.take(which) + slots)
         later = np.flatnonzero(is_next)
         if len(later):
             new = self._written(self._steps[which[later]], slots[later])
