@@ -60,6 +60,9 @@ Few == \A n \in Station : Cardinality(mail[n]) < 2
 Slow == \A n \in Station : Len(station'[n].log) <= Len(station[n].log) + 1 /\ (done # {} => done' # Station)
 
 TypeOK == station \in [Station -> [mode : {"idle", "busy"}, count : 0..Most, log : Seq(Station)]]
+Narrow == station \in [Station -> [mode : {"idle", "busy"}, count : 0..(Most - 1), log : Seq(Station)]]
+\* No set of messages can be compared with {1}.
+Odd == mail \in [Station -> {{}, {1}}]
 NoneIsFull == \A n \in Station : Len(station[n].log) < 2
 Grows == [][\A n \in Station : Len(station'[n].log) >= Len(station[n].log)]_station
 CountsUp == [][\A n \in Station : station'[n].count >= station[n].count]_<<station, mail>>

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.definitions import ROOM, Definition
 from lockstep.tla.tables.answers.kinds import Kinds
+from lockstep.tla.tables.answers.memberships import Membership
 from lockstep.tla.tables.answers.trees import AUX, Ints, Trees, Way
 from lockstep.tla.tables.answers.unread import NeedRead, Reading, Unread
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
@@ -310,26 +311,37 @@ class Evaluator:
         """
         reading = self.reading
         outer = self._refused, self._numbers, self._look
-        around = reading.known, reading.order, reading.look, reading.state
+        around = reading.order, reading.known, reading.outcomes, reading.look, reading.ask
+        state = reading.state
         try:
             self._refused = refused
             found, failed = self._attempt(way, look, answer)
-            numbers = self._numbers
+            numbers, outcomes = self._numbers, reading.outcomes
             first = len(way) - (way[:1] != [] and way[0][0] == AUX)
-            whole = [*way, *[(column, numbers[column]) for column in reading.order[first:]]]
+            read = reading.order[first:]
+            told = [outcomes[each.key] if isinstance(each, Membership) else numbers[each] for each in read]
+            whole = [*way, *zip(read, told, strict=True)]
             self._audits += 1
             if failed or self._audits % _AUDIT_EVERY < _AUDITED:
                 self._audit(look, answer, found, failed)
         finally:
             self._refused, self._numbers, self._look = outer
-            reading.known, reading.order, reading.look, reading.state = around
+            reading.begin(*around)
+            reading.state = state
         return whole, found
 
     def _attempt(
         self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer], *, in_place: bool = False
     ) -> tuple[Answer | None, bool]:
         """Evaluate; answer what comes of it, and whether it has no value. With `in_place` what is known is in place."""
-        numbers = self._numbers = {column: number for column, number in way if column != AUX}
+        numbers: dict[int, int] = {}
+        outcomes: dict[object, int] = {}
+        for read, number in way:
+            if isinstance(read, Membership):
+                outcomes[read.key] = number
+            elif read != AUX:
+                numbers[read] = number
+        self._numbers = numbers
         width, values, reading, refused = self.layout.width, self._values, self.reading, self._refused
         self._look = look
 
@@ -341,8 +353,12 @@ class Evaluator:
             value: Value = values[column][number]
             return value
 
-        reading.begin({column: values[column][number] for column, number in numbers.items()}, look_up)
-        known = reading.known
+        def ask(column: int, container: Value) -> tuple[Membership, int]:
+            asked = Membership(column, container, values[column])
+            return asked, asked.outcome(self._trees.number(column, look))
+
+        known = {column: values[column][number] for column, number in numbers.items()}
+        reading.begin([read for read, _ in way if read != AUX], known, outcomes, look_up, ask)
         for _ in range(_MOST_BEGUN):
             mask = 0
             for column in known:
@@ -376,9 +392,9 @@ class Evaluator:
             LeakError: if it does not.
         """
         self.audited += 1
-        order = list(self.reading.order)
+        order = [each.column if isinstance(each, Membership) else each for each in self.reading.order]
         # What a step changes is read as it comes; all of the state before it is known.
-        whole = [(slot, look(slot)) for slot in range(self.layout.width)]
+        whole: Way = [(slot, look(slot)) for slot in range(self.layout.width)]
         again, also_failed = self._attempt(whole, look, answer, in_place=True)
         if failed != also_failed or (not failed and not self._agree(found, again)):
             read = ", ".join(map(self._text, order)) or "nothing"

@@ -106,11 +106,11 @@ class Groups:
     def _constant(self, stage: Stage, args: tuple[Value, ...]) -> list[tuple[Value, ...]] | None:
         """Answer what a stage chooses, if that does not depend on the state."""
 
-        def look(column: int) -> NoReturn:
+        def look(column: int, *_: object) -> NoReturn:
             raise NeedRead(column)
 
         reading, layout = self._evaluator.reading, self._evaluator.layout
-        reading.begin({}, look)
+        reading.begin([], {}, {}, look, look)
         try:
             return list(self._module[stage["function"]](layout.state({}, 0), *args))
         except (NeedRead, TlaError):

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from lockstep.tla.tables.answers.memberships import Membership
 from lockstep.tla.tables.answers.trees import AUX, Way
 
 __all__ = ["Kinds", "MoreMattersError"]
@@ -77,7 +78,8 @@ class Kinds:
             MoreMattersError: if that is more than what mattered.
         """
         asked = 0
-        for column, _ in way:
+        for read, _ in way:
+            column = read.column if isinstance(read, Membership) else read
             if column != AUX:
                 asked |= 1 << column % self._span
         if asked & ~self.matters:

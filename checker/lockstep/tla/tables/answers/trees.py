@@ -14,11 +14,13 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lockstep.tla.tables.answers.memberships import Membership
+
 __all__ = ["AUX", "Asked", "Ints", "RowsAsked", "StepsAsked", "Tree", "Trees", "Way", "places_of"]
 
 Ints: TypeAlias = npt.NDArray[Any]
-#: The columns that an evaluation read, with the numbers of their values, in order.
-Way: TypeAlias = list[tuple[int, int]]
+#: The columns that an evaluation read, with the numbers of their values, in order, and memberships with their outcomes.
+Way: TypeAlias = list[tuple["int | Membership", int]]
 
 #: The column of a root that branches on a number that comes with each row: of arguments, or of what a step writes.
 AUX = 1 << 24
@@ -81,6 +83,7 @@ class Trees:
         self._tree: list[int] = []
         self._parent: list[int] = []
         self._value: list[int] = []
+        self._asks: list[int | Membership] = []
         self._branch = np.full(_FIRST, -1, np.int32)
         self._end = 1  # the first place is that of a node without room, which has no branch
 
@@ -96,7 +99,7 @@ class Trees:
         self.trees.append(tree)
         root = self._node(len(self.trees) - 1, -1, -1)
         if on_aux:
-            self._column[root] = AUX
+            self._column[root] = self._asks[root] = AUX
         return tree
 
     def _node(self, tree: int, parent: int, value: int) -> int:
@@ -109,6 +112,7 @@ class Trees:
         self._tree.append(tree)
         self._parent.append(parent)
         self._value.append(value)
+        self._asks.append(_OPEN)
         return number
 
     def answers(self, roots: Ints, asked: Asked, aux: Ints | None = None) -> Ints:
@@ -254,8 +258,19 @@ class Trees:
         place = int(self._start[node]) + value
         child = int(self._branch[place])
         if child < 0:
-            child = self._node(self._tree[node], node, value)
+            asks = self._asks[node]
+            if isinstance(asks, Membership):
+                child = self._of_outcome(node, asks, asks.outcome(value))
+            else:
+                child = self._node(self._tree[node], node, value)
             self._branch[place] = child
+        return child
+
+    def _of_outcome(self, node: int, asks: Membership, outcome: int) -> int:
+        """Answer the node below a node that asks for a membership, which is one for all values of one outcome."""
+        child = asks.below.get(outcome)
+        if child is None:
+            child = asks.below[outcome] = self._node(self._tree[node], node, outcome)
         return child
 
     def _make_room(self, node: int, room: int) -> None:
@@ -272,7 +287,7 @@ class Trees:
     def _way(self, node: int) -> Way:
         way: Way = []
         while (parent := self._parent[node]) >= 0:
-            way.append((int(self._column[parent]), self._value[node]))
+            way.append((self._asks[parent], self._value[node]))
             node = parent
         way.reverse()
         return way
@@ -283,12 +298,16 @@ class Trees:
         known = self._way(node)
         self.evaluations += 1
         way, answer = tree.evaluate(known, look)
-        for column, value in way[len(known) :]:
-            self._column[node] = column
+        for asks, value in way[len(known) :]:
+            if isinstance(asks, Membership):
+                column, number = asks.column, self.number(asks.column, look)
+                child = self._of_outcome(node, asks, value)
+            else:
+                column, number, child = asks, value, self._node(self._tree[node], node, value)
+            self._column[node], self._asks[node] = column, asks
             tree.columns |= 1 << column
-            self._make_room(node, max(3, (1 << (value + 1).bit_length()) - 1))  # it is new, and has none
-            child = self._node(self._tree[node], node, value)
-            self._branch[self._end - int(self._room[node]) - 1 + value] = child
+            self._make_room(node, max(3, (1 << (number + 1).bit_length()) - 1))  # it is new, and has none
+            self._branch[self._end - int(self._room[node]) - 1 + number] = child
             node = child
         self._column[node], self._answer[node] = _LEAF, answer
         tree.leaves += 1

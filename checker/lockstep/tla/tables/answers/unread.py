@@ -16,7 +16,11 @@ from typing import Any, NoReturn
 from lockstep.tla.compile.module.text import STAGES
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.kinds import Fcn, ModelValue, Value
+from lockstep.tla.tables.answers.memberships import FAILS, Membership, is_fixed
+from lockstep.tla.values.equality import eq, ordered
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value, domain_of
+from lockstep.tla.values.lazy.constructed import FcnSet, RcdSet
+from lockstep.tla.values.lazy.sets import member
 from lockstep.tla.values.operators.functions import apply
 
 __all__ = ["NeedRead", "Reading", "Unread", "tracked"]
@@ -40,23 +44,34 @@ class Reading:
 
     Attributes:
         known: the values that were read, by column.
-        order: the columns in the order in which they were read.
+        outcomes: those of memberships that were asked for, by their keys.
+        order: the columns and memberships in the order in which they were asked for.
         look: answers the value of a column.
+        ask: answers the membership of a column in a set, with its outcome.
         state: the state that is evaluated in, if its definitions are to be read as columns.
     """
 
-    __slots__ = ("known", "look", "order", "state")
+    __slots__ = ("ask", "known", "look", "order", "outcomes", "state")
 
     def __init__(self) -> None:
         """Know nothing."""
         self.known: dict[int, Value] = {}
-        self.order: list[int] = []
+        self.outcomes: dict[object, int] = {}
+        self.order: list[int | Membership] = []
         self.look: Callable[[int], Value] = _nothing
+        self.ask: Callable[[int, Value], tuple[Membership, int]] = _nothing
         self.state: State | None = None
 
-    def begin(self, known: dict[int, Value], look: Callable[[int], Value]) -> None:
+    def begin(
+        self,
+        order: list[int | Membership],
+        known: dict[int, Value],
+        outcomes: dict[object, int],
+        look: Callable[[int], Value],
+        ask: Callable[[int, Value], tuple[Membership, int]],
+    ) -> None:
         """Begin an evaluation with some columns read."""
-        self.known, self.order, self.look = known, list(known), look
+        self.order, self.known, self.outcomes, self.look, self.ask = order, known, outcomes, look, ask
 
     def read(self, column: int) -> Value:
         """Answer the value of a column, and note that it was asked for."""
@@ -66,8 +81,20 @@ class Reading:
         self.order.append(column)
         return value
 
+    def is_member(self, column: int, container: Value) -> bool:
+        """Decide whether the value of a column is in a set; it is read if the set may depend on the state."""
+        if column not in self.known and is_fixed(container):
+            outcome = self.outcomes.get((column, id(container)))
+            if outcome is None:
+                asked, outcome = self.ask(column, container)
+                self.outcomes[asked.key] = outcome
+                self.order.append(asked)
+            if outcome != FAILS:
+                return outcome == 1
+        return member(self.read(column), container)
 
-def _nothing(column: int) -> NoReturn:
+
+def _nothing(column: int, *_: object) -> NoReturn:
     raise KeyError(column)
 
 
@@ -137,7 +164,7 @@ def tracked(spec: Spec) -> dict[str, Any]:
     for name, each in list(module.items()):
         if name.startswith("_") and getattr(each, "__module__", "").startswith(_OPERATORS) and callable(each):
             module[name] = _needing(each) if each.__name__ in _COPYING else _reading(each)
-    module["_apply"] = _apply
+    module["_apply"], module["_member"] = _apply, _member
     for name in ("_elements", "_choose"):
         module[name] = _reading_first(module[name])
     return module
@@ -158,6 +185,28 @@ def _apply(function: Value, argument: Value) -> Value:
         argument = argument.value()
     value = apply(function, argument)
     return value.value() if type(value) is Unread else value
+
+
+def _member(value: Value, container: Value) -> bool:
+    """Decide ``value \\in container``; of a record or function with parts that were not read, part by part."""
+    if type(container) is Unread:
+        container = container.value()
+    kind = type(value)
+    if kind is Unread:
+        unread: Unread = value
+        return unread.reading.is_member(unread.column, container)
+    if type(container) is FcnSet and (kind is Fcn or kind is tuple) and _has_unread(value):
+        parts = value if kind is tuple else [value.d[key] for key in ordered(value.d)]
+        has_domain = eq(domain_of(value), container.domain_set)
+        return has_domain and all(_member(each, container.codomain) for each in parts)
+    if type(container) is RcdSet and kind is Fcn and value.d.keys() == container.fields.keys() and _has_unread(value):
+        return all(_member(value.d[name], container.fields[name]) for name in sorted(container.fields))
+    return member(value, container)
+
+
+def _has_unread(value: Value) -> bool:
+    parts = value.d.values() if type(value) is Fcn else value if type(value) is tuple else ()
+    return any(type(each) is Unread or _has_unread(each) for each in parts)
 
 
 _ATOMS = {str, ModelValue}
