@@ -1,7 +1,7 @@
 """Simulated clusters logged as DLedger logs: `trial` chooses a cluster, `run` says what becomes of its log.
 
-`python tests/support/log_trials.py FIRST LAST` prints the tables of docs/traces/logs.md for the seeds from FIRST up to
-LAST, without it: `--each` a line for each trial, `--planted` what becomes of lies in logs that hold.
+`python tests/support/log_trials.py FIRST LAST` prints the tables of docs/measured/traces/dledger_logs.md for the seeds
+from FIRST up to LAST, without it: `--each` a line for each trial, `--planted` what becomes of lies in logs that hold.
 """
 
 from __future__ import annotations
