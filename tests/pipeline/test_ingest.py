@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import astuple, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from pyspark.sql import SparkSession
 
-from backup_service import EXAMPLE
+from backup_service import EXAMPLE, service
 from lockstep.base.errors import BadInputError
-from lockstep.pipeline.against import AS_TOLD, Against, OwnSpec
-from lockstep.pipeline.sources import EACH, TOGETHER
+from lockstep.base.verdict import Verdict
+from lockstep.pipeline.against import AS_TOLD, Against, OwnSpec, _OwnJudge
+from lockstep.pipeline.sources import EACH, TOGETHER, SourceFile
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.ingest import Files, ingest
+from lockstep.pipeline.store.place import place
 from lockstep.pipeline.store.store import Batch, Store
+from lockstep.pipeline.work.traces import TraceLines
+from lockstep.systems.judge import judge_own
 
 #: What is refused is refused before Spark is asked for anything.
 NO_SPARK = cast(SparkSession, None)
@@ -64,3 +70,76 @@ def test_two_folders_of_one_name_are_not_the_logs_of_one_system(tmp_path: Path) 
     with pytest.raises(BadInputError, match=r"a/sys and .*b/sys would both be the trace 'sys'"):
         Files(words, TOGETHER).listed()
     assert [each.trace for each in Files([str(tmp_path)], TOGETHER).listed()] == ["a/sys", "b/sys"]
+
+
+# ---- Names ----
+
+
+def test_a_file_whose_name_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"bad\xff.ndjson")).write_text("{}\n")
+    for word in (tmp_path, tmp_path / os.fsdecode(b"bad\xff.ndjson")):
+        with pytest.raises(BadInputError, match=r"bad\?\.ndjson: this name is not UTF-8"):
+            Files([str(word)]).listed()
+
+
+def test_links_to_folders_are_followed_but_not_in_circles_and_one_to_no_file_is_told(tmp_path: Path) -> None:
+    for name in ("a", "b", "elsewhere"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a" / "x.ndjson").write_text("{}\n")
+    (tmp_path / "elsewhere" / "y.ndjson").write_text("{}\n")
+    (tmp_path / "a" / "self").symlink_to(".")
+    (tmp_path / "a" / "to-b").symlink_to(tmp_path / "b")
+    (tmp_path / "b" / "to-a").symlink_to(tmp_path / "a")
+    (tmp_path / "a" / "there").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "a" / "gone.ndjson").symlink_to("nowhere")
+    listed = Files([str(tmp_path / "a")]).listed()
+    assert [each.trace for each in listed] == ["gone.ndjson", "there/y.ndjson", "x.ndjson"]
+    file = SourceFile(listed[0].uri, "gone.ndjson", "gone.ndjson")
+    (row,) = file.rows()
+    assert "No such file" in (row.reason or "")
+
+
+@pytest.mark.parametrize("uri", ["/data/x", "file:/data/x", "file:///data/x"])
+def test_a_path_of_this_machine_may_be_written_as_spark_takes_it(uri: str) -> None:
+    assert place(uri).uri == "file:///data/x"
+
+
+def test_no_character_of_a_name_elsewhere_is_taken_for_a_quoted_one() -> None:
+    assert place("mock:///a b/%41#.ndjson").path == (place("mock:///a b") / "%41#.ndjson").path == "a b/%41#.ndjson"
+
+
+# ---- Rotated logs ----
+
+
+def test_a_rotated_file_that_no_mapping_reads_is_refused_and_never_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "p.log").write_text("{}\n")
+    (tmp_path / "p.log.1").write_text("{}\n")
+    with pytest.raises(BadInputError, match=r"p\.log\.1: it was rotated"):
+        Files([str(tmp_path)]).listed()
+
+
+@pytest.mark.parametrize("logs", [EACH, TOGETHER])
+def test_the_files_of_a_rotated_log_are_joined(tmp_path: Path, logs: str) -> None:
+    folder = tmp_path / "sys"
+    for path in service(folder, 1):
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.with_name(f"{path.name}.1").write_bytes(b"".join(lines[:3]))
+        path.write_bytes(b"".join(lines[3:]))
+    listed = Files([str(folder)], logs).listed()
+    traces = {"sys"} if logs == TOGETHER else {"b1.log", "b2.log", "p.log"}
+    assert {each.trace for each in listed} == traces
+    assert len(listed) == 6
+    own = OF_ONE_SYSTEM
+    if logs == EACH:
+        own = replace(own, mapping=tmp_path / "apart.toml")
+        text = (EXAMPLE / "mapping.toml").read_text().replace('files = "together"', 'files = "apart"')
+        (tmp_path / "apart.toml").write_text(text)
+    judge = judge_own(own.spec, own.cfg, own.mapping)
+    for trace in traces:
+        files = [place(each.uri).path for each in listed if each.trace == trace]
+        rows = [(line, file) for file in files for line in Path(file).read_bytes().splitlines(keepends=True)]
+        numbered = ((seq, *row) for seq, row in enumerate(rows))
+        found, _ = _OwnJudge(SimpleNamespace(value=judge), "")(TraceLines(trace, files[0], numbered))
+        alone = judge.all([Path(file) for file in files])
+        assert (found.verdict, found.reason, found.events) == (alone.verdict, alone.reason, alone.events)
+        assert logs == EACH or found.verdict is Verdict.HOLDS

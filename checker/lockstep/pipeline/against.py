@@ -193,7 +193,7 @@ class _OwnJudge:
             try:
                 names = _written(lines, folder)
                 judge, files = self.shipped.value, list(map(Path, names))
-                found = judge.all(files) if judge.together else judge(files[0])
+                found = judge.all(files) if judge.together or len(files) > 1 else judge(files[0])
             except OSError:  # The machine has no room: another try, or another machine, may have.
                 raise
             except Exception as error:  # One trace must not take the verdicts of all others with it.
@@ -202,14 +202,13 @@ class _OwnJudge:
 
 
 def _written(lines: TraceLines, folder: Path) -> dict[str, str]:
-    """Write the lines into a file for each that they came from; return the name of that for each file."""
+    """Write the lines into a file for each that they came from, all of one folder; return the name of that for each."""
     written: dict[str, str] = {}
     with ExitStack() as stack:
         files: dict[str, BinaryIO] = {}
         for line, source in lines.with_sources():
             if source not in files:
-                name = folder / str(len(files)) / PurePosixPath(unpacked(source)).name
-                name.parent.mkdir()
+                name = folder / PurePosixPath(unpacked(source)).name
                 files[source] = stack.enter_context(name.open("wb"))
                 written[str(name)] = source
             files[source].write(line)
@@ -220,7 +219,7 @@ def _renamed(found: TraceVerdict, names: Mapping[str, str], trace: str) -> Trace
     """Return a verdict that names the files that there were where it names those that were written."""
 
     def told(text: str) -> str:
-        for file, name in names.items():
+        for file, name in sorted(names.items(), reverse=True):  # p.log.1 before p.log
             text = text.replace(file, name)
         return text
 

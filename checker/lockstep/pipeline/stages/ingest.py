@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -19,9 +19,10 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.pipeline.sources import PACKED_SUFFIXES, TOGETHER, SourceFile, unpacked
+from lockstep.logs.reading.rotation import is_log, logs_of
+from lockstep.pipeline.sources import EACH, PACKED_SUFFIXES, TOGETHER, SourceFile, unpacked
 from lockstep.pipeline.stages.generate import TOLD
-from lockstep.pipeline.store.place import place
+from lockstep.pipeline.store.place import place, refuse_not_utf8
 from lockstep.pipeline.store.schema import READ, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
 from lockstep.pipeline.work.batches import Done, Stage
@@ -34,7 +35,7 @@ BATCH_FILES = 1_000
 #: A packed file has about so many times its size.
 _PACKED_RATIO = 10
 
-#: What a folder's files end with that are taken.
+#: What a folder's files end with that are taken; besides, for a mapping, the parts of a log that was rotated.
 _WANTED = re.compile(r"\.(ndjson|jsonl|log)(\.gz|\.zst)?$")
 
 _ROWS = 1_000
@@ -59,8 +60,8 @@ class Listed:
 class Files:
     """What is to be ingested: files and folders, by path or URI; `version` is that of SourceFile.
 
-    `logs`: the lines are taken as they are, for a mapping to read them, and each file is a trace (EACH), or all files
-    of a folder together are one (TOGETHER).
+    `logs`: the lines are taken as they are, for a mapping to read them, and each log is a trace, with all files of it
+    that was rotated (EACH), or all files of a folder together are one (TOGETHER).
     """
 
     words: Sequence[str]
@@ -79,7 +80,7 @@ class Files:
         """
         found: dict[str, Listed] = {}
         for word in self.words:
-            files = list(_files_of(word))
+            files = list(_files_of(word, bool(self.logs)))
             if not files:
                 raise BadInputError(f"{word}: there is no such file, and no folder with .ndjson or .log files in it")
             for file in files:
@@ -88,10 +89,13 @@ class Files:
                     raise BadInputError(f"{other.uri} and {file.uri} would both be the trace {file.trace!r}")
         if self.logs == TOGETHER:
             return sorted(_of_folders(found.values()))
+        if self.logs == EACH:
+            logs = logs_of([Path(trace) for trace in found])
+            return sorted(replace(found[str(path)], trace=log.name) for log in logs for path in log.paths)
         return sorted(found.values())
 
 
-def _files_of(word: str) -> Iterator[Listed]:
+def _files_of(word: str, takes_rotated: bool) -> Iterator[Listed]:
     where = place(word)
     (info,) = where.files.get_file_info([where.path])
     if where.is_file:
@@ -99,8 +103,14 @@ def _files_of(word: str) -> Iterator[Listed]:
         return
     for path, size, changed in where.below():
         hidden = any(part.startswith((".", "_")) for part in path.split("/"))
-        if _WANTED.search(path) and not hidden:
-            yield Listed(unpacked(path), (where / path).uri, size, changed)
+        if hidden or not (_WANTED.search(path) or is_log(Path(unpacked(path)))):
+            continue
+        refuse_not_utf8((where / path).path)
+        if not takes_rotated and not _WANTED.search(path):
+            raise BadInputError(
+                f"{(where / path).path}: it was rotated, and only --logs joins such files: name each file"
+            )
+        yield Listed(unpacked(path), (where / path).uri, size, changed)
 
 
 def _of_folders(files: Iterable[Listed]) -> Iterator[Listed]:

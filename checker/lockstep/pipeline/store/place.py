@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow.fs as pafs
 
 from lockstep.base.errors import BadInputError
 
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]+://")
+_LOCAL = re.compile(r"^file:(//|(?=/))")
+_PATH = re.compile(r"^([^:]+://[^/?]*)([^?]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,13 @@ class Place:
         return bool(self.files.get_file_info(self.path).type == pafs.FileType.Directory)
 
     def below(self) -> Iterator[tuple[str, int, str]]:
-        """Yield every file below this folder, in no order: its path within it, its size, and when it was changed."""
+        """Yield every file below this folder, in no order: its path within it, its size, and when it was changed.
+
+        Of this machine a link to no file counts as one, of no size, and one to a folder that it is in is not followed.
+        """
+        if isinstance(self.files, pafs.LocalFileSystem):
+            yield from _local_below(self.path)
+            return
         selector = pafs.FileSelector(self.path, allow_not_found=True, recursive=True)
         begin = len(self.path.rstrip("/")) + 1
         for info in self.files.get_file_info(selector):
@@ -62,15 +72,50 @@ class Place:
             self.files.delete_dir(self.path)
 
 
+def _local_below(top: str) -> Iterator[tuple[str, int, str]]:
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    for folder, folders, names in os.walk(top, onerror=refuse, followlinks=True):
+        folders[:] = [each for each in folders if not _leads_back(Path(folder), Path(folder, each))]
+        for name in names:
+            path = Path(folder, name)
+            within = str(path.relative_to(top))
+            try:
+                found = path.stat()
+            except OSError:
+                yield within, 0, ""
+            else:
+                yield within, found.st_size, str(found.st_mtime_ns)
+
+
+def _leads_back(folder: Path, link: Path) -> bool:
+    """Tell whether what lies in a folder is a link to that, or to one by which it was reached."""
+    if not link.is_symlink():
+        return False
+    target = link.resolve()
+    return folder.resolve().is_relative_to(target) or any(each.resolve() == target for each in folder.parents)
+
+
+def refuse_not_utf8(path: str) -> None:
+    """Raise BadInputError where the name of a file is not UTF-8: no table could have it."""
+    shown = path.encode(errors="replace").decode()
+    if shown != path:
+        raise BadInputError(f"{shown}: this name is not UTF-8: rename the file")
+
+
 def place(uri: str) -> Place:
     """Return the place of a URI, or of a path of this machine.
 
+    No character of it is quoted, as in URIs of Hadoop.
     Raises BadInputError where no file system is known, or reached, by which it could be read.
     """
-    if not _SCHEME.match(uri) or uri.startswith("file://"):
-        path = str(Path(uri.removeprefix("file://")).absolute())
+    if _LOCAL.match(uri) or not _SCHEME.match(uri):
+        path = str(Path(_LOCAL.sub("", uri)).absolute())
+        refuse_not_utf8(path)
         return Place(f"file://{path}", pafs.LocalFileSystem(), path)
-    known = re.sub(r"^s3[an]://", "s3://", uri)
+    known = _PATH.sub(lambda found: found[1] + quote(found[2]), re.sub(r"^s3[an]://", "s3://", uri))
     try:
         files, path = pafs.FileSystem.from_uri(known)
     except (OSError, ValueError) as error:  # pyarrow's errors are of these
