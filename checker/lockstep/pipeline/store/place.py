@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pyarrow.fs as pafs
 
 from lockstep.base.errors import BadInputError
+from lockstep.base.whole_files import writing_whole
 
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]+://")
 _LOCAL = re.compile(r"^file:(//|(?=/))")
@@ -61,9 +62,13 @@ class Place:
             return bytes(stream.read())
 
     def write(self, data: bytes) -> None:
-        """Write the file, and the folders that lead to it; raises OSError."""
+        """Write the file, whole or not at all, and the folders that lead to it; raises OSError."""
         self.files.create_dir(self.path.rpartition("/")[0], recursive=True)
-        with self.files.open_output_stream(self.path, compression=None) as stream:
+        if isinstance(self.files, pafs.LocalFileSystem):
+            with writing_whole(Path(self.path)) as file:
+                file.write(data)
+            return
+        with self.files.open_output_stream(self.path, compression=None) as stream:  # of s3a:// it is there once closed
             stream.write(data)
 
     def remove(self) -> None:

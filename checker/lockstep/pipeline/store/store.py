@@ -79,7 +79,7 @@ class Store:
             _refuse_other(version)
         elif not create:
             raise BadInputError(f"{uri}: there is no store ({_VERSION_FILE}) here")
-        elif next(store.place.below(), None) is not None:
+        elif any(not path.startswith(_VERSION_FILE) for path, _, _ in store.place.below()):
             raise BadInputError(f"{uri}: the folder has files and no {_VERSION_FILE}: give an empty one, or a store")
         else:
             version.write(json.dumps({"format": STORE_FORMAT}).encode() + b"\n")
@@ -148,12 +148,11 @@ class Store:
         (self.place / "_inputs" / f"run={run}" / f"{hash_of(noted)}.json").write(json.dumps(noted).encode() + b"\n")
 
     def inputs(self, run: str) -> Iterator[dict[str, Any]]:
-        """Yield what was noted of the inputs of a run."""
+        """Yield what was noted of the inputs of a run; raises BadInputError where that is torn."""
         folder = self.place / "_inputs" / f"run={run}"
         for path, _, _ in sorted(folder.below()):
             if path.endswith(".json"):
-                noted: dict[str, Any] = json.loads((folder / path).read())
-                yield noted
+                yield _noted(folder / path)
 
     def expected(self, run: str) -> set[Batch]:
         """Return the batches of lines that a run is to have."""
@@ -164,6 +163,15 @@ class Store:
         if run not in (known := self.runs()):
             raise BadInputError(f"the store has no run {run!r}; it has {', '.join(known) or 'none'}")
         return run
+
+
+def _noted(file: Place) -> dict[str, Any]:
+    try:
+        noted: dict[str, Any] = json.loads(file.read())
+    except ValueError as error:
+        again = "remove it, and run `generate` or `ingest` again"
+        raise BadInputError(f"{file.path}: this does not say what went into a run: {again}") from error
+    return noted
 
 
 def _refuse_other(version: Place) -> None:
