@@ -154,6 +154,11 @@ class Expander:
         return Level(where, full, self.layout.width, self.hashed(full), answers, np.zeros(len(full), np.int64))
 
     @property
+    def too_deep(self) -> int:
+        """How many evaluations went deeper than Python goes."""
+        return self._evaluator.too_deep
+
+    @property
     def images(self) -> int:
         """How many images a state has, itself among them."""
         return self._hashing.count

@@ -30,7 +30,7 @@ __all__ = ["Alone", "Crew", "Found", "Hands", "Part"]
 
 #: Some states of a level: their places, and their rows.
 Part: TypeAlias = tuple[Ints, Rows]
-_SUMS = ("count", "evaluations", "looked_up", "memory", "mapped")
+_SUMS = ("count", "evaluations", "looked_up", "too_deep", "memory", "mapped")
 #: So many states more than another process has make a process give some away.
 _UNEVEN = 256
 
@@ -47,6 +47,7 @@ class Found:
         count: how many successors were generated.
         evaluations: how many evaluations there were, since the beginning.
         looked_up: how many answers were asked for, since the beginning.
+        too_deep: how many evaluations went deeper than Python goes, since the beginning.
         memory: the bytes of tables and states in memory, about.
         mapped: those of files.
     """
@@ -58,6 +59,7 @@ class Found:
     count: int
     evaluations: int
     looked_up: int
+    too_deep: int
     memory: int
     mapped: int
 
@@ -138,6 +140,7 @@ class Alone:
             len(generated.rows),
             trees.evaluations,
             trees.looked_up,
+            self._expander.too_deep,
             memory,
             self._room.mapped,
         )

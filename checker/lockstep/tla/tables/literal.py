@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from lockstep.tla.explore import LiteralSearch, Step, Violation
@@ -69,15 +69,19 @@ class Literal:
         trace: list[Step] = []
         for wanted in way:
             following = (
-                (Step(*told) for told in self._spec.successors(trace[-1].state))
-                if trace
-                else (Step(None, {}, state) for state in self._initial)
+                self._explored_after(trace[-1].state) if trace else (Step(None, {}, state) for state in self._initial)
             )
             found = next((step for step in following if fingerprint(step.state) == wanted), None)
             if found is None:
                 raise AssertionError("a step of the tables is none of the specification")
             trace.append(found)
         return trace
+
+    def _explored_after(self, state: State) -> Iterator[Step]:
+        """List the steps from a state but those that the constraints exclude, which may look like one of these."""
+        for action, args, after in self._spec.successors(state):
+            if self._spec.constraint(after) and self._spec.action_constraint(state, after):
+                yield Step(action, args, after)
 
     def expand(self, trace: list[Step], known: Callable[[State], bool]) -> tuple[int, int, Violation | None]:
         """Expand the last state of a trace; answer how many states were generated, how many new, and the violation.

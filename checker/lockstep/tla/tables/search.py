@@ -234,7 +234,7 @@ class _Search:
         self.graph: Graph | None = None
         self.room = Room()
         self.seen: Seen
-        self.listed, self.memory = 0, 0
+        self.listed, self.memory, self.too_deep = 0, 0, 0
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
 
@@ -419,7 +419,7 @@ class _Search:
         Arguments: `first`, the number of the level's first state; `next_first`, that of the next level's.
         """
         result, found = self.result, self.hands.expand(begin, end)
-        result.evaluations, result.looked_up = found.evaluations, found.looked_up
+        result.evaluations, result.looked_up, self.too_deep = found.evaluations, found.looked_up, found.too_deep
         self.note_room(found)
         candidates = np.flatnonzero(~self.seen.has(found.hashes))
         new = candidates[first_ones(found.hashes[:, candidates])]
@@ -489,12 +489,15 @@ class _Search:
         """Let the literal search expand a state of which something is wrong, and take over what it finds.
 
         Raises:
-            AssertionError: if that finds nothing.
+            UnsuitedError: if that finds nothing, where tables could not follow a recursion.
+            AssertionError: if that finds nothing elsewhere.
         """
         result = self.result
         generated, distinct, violation = self.literal.expand(self.trace(number), self.has)
         result.generated += generated
         result.distinct += distinct
+        if violation is None and self.too_deep:
+            raise UnsuitedError("it has a recursion too deep for tables")
         if violation is None:
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
         result.violation = violation

@@ -154,6 +154,7 @@ class Evaluator:
         steps: what successors write.
         reading: the evaluation under way.
         span: how many columns a row has, those of definitions among them; then come the columns of the next state.
+        too_deep: how many evaluations have no answer as they went deeper than Python goes.
     """
 
     def __init__(self, layout: Layout, trees: Trees) -> None:
@@ -165,7 +166,7 @@ class Evaluator:
         self._values: list[list[Any]] = [*layout.values, *[[] for _ in range(ROOM)], *layout.values]
         self._names: dict[int, str] = {}
         self._numbers: dict[int, int] = {}
-        self._audits = self.audited = 0
+        self._audits = self.audited = self.too_deep = 0
         self._refused: set[int] = set()
         layout.leave_unread(self.reading)
         self._after = [Unread(self.span + slot, self.reading) for slot in range(layout.width)]
@@ -178,7 +179,9 @@ class Evaluator:
         refused: set[int] = set()
 
         def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
-            whole, answer = self.ask(way, look, lambda state: definition.number(definition.holds(state)), refused)
+            whole, answer = self.ask(
+                way, look, lambda state: definition.number(_read(definition.holds(state))), refused
+            )
             return whole, 0 if answer == ERROR else answer  # what calls it meets the error
 
         self._values[definition.column] = definition.values
@@ -187,7 +190,7 @@ class Evaluator:
 
     def tried(self, formula: Callable[[State], Value]) -> tuple[int, Value | None]:
         """Compute a formula in the state under way: answer how many columns it reads, and its value, if it has one."""
-        whole, value = self._asked([], self._look, formula, set())
+        whole, value = self._asked([], self._look, formula, set(), audited=False)  # it may have parts that are Unread
         return len(whole), value
 
     # ---- Of one state ----
@@ -303,7 +306,13 @@ class Evaluator:
         return whole, ERROR if found is None else found
 
     def _asked(
-        self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer], refused: set[int]
+        self,
+        way: Way,
+        look: Callable[[int], int],
+        answer: Callable[[State], Answer],
+        refused: set[int],
+        *,
+        audited: bool = True,
     ) -> tuple[Way, Answer | None]:
         """Evaluate with what is known; answer the whole way, and None where there is no value.
 
@@ -315,14 +324,16 @@ class Evaluator:
         state = reading.state
         try:
             self._refused = refused
+            deep = self.too_deep
             found, failed = self._attempt(way, look, answer)
+            audited = audited and self.too_deep == deep
             numbers, outcomes = self._numbers, reading.outcomes
             first = len(way) - (way[:1] != [] and way[0][0] == AUX)
             read = reading.order[first:]
             told = [outcomes[each.key] if isinstance(each, Membership) else numbers[each] for each in read]
             whole = [*way, *zip(read, told, strict=True)]
-            self._audits += 1
-            if failed or self._audits % _AUDIT_EVERY < _AUDITED:
+            self._audits += audited
+            if audited and (failed or self._audits % _AUDIT_EVERY < _AUDITED):
                 self._audit(look, answer, found, failed)
         finally:
             self._refused, self._numbers, self._look = outer
@@ -375,6 +386,9 @@ class Evaluator:
                 reading.read(need.column)
             except TlaError:
                 return None, True
+            except RecursionError:  # the literal search tells of it, if it gets here
+                self.too_deep += 1
+                return None, True
         raise LeakError(f"an evaluation was begun {_MOST_BEGUN:,} times, and still asks for more")
 
     def _text(self, column: int) -> str:
@@ -395,7 +409,10 @@ class Evaluator:
         order = [each.column if isinstance(each, Membership) else each for each in self.reading.order]
         # What a step changes is read as it comes; all of the state before it is known.
         whole: Way = [(slot, look(slot)) for slot in range(self.layout.width)]
+        deep = self.too_deep
         again, also_failed = self._attempt(whole, look, answer, in_place=True)
+        if self.too_deep > deep:
+            return
         if failed != also_failed or (not failed and not self._agree(found, again)):
             read = ", ".join(map(self._text, order)) or "nothing"
             raise LeakError(f"an evaluation that read {read} answers {found!r}, and {again!r} in the whole state")
@@ -413,6 +430,10 @@ class Evaluator:
         _, slots, values = self.steps.written(np.array([step], np.int64))
         written = dict(zip(slots.tolist(), values.tolist(), strict=True))
         return {slot: number for slot, number in written.items() if self._numbers.get(slot) != number}
+
+
+def _read(value: Value) -> Value:
+    return value.value() if type(value) is Unread else value
 
 
 def _nothing(column: int) -> NoReturn:

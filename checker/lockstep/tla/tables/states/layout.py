@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -119,8 +120,7 @@ class Layout:
 
     def path_text(self, slot: int) -> str:
         """Write where a column is."""
-        name, *keys = self.paths[slot]
-        return str(name) + "".join(f"[{getattr(key, 'name', key)}]" for key in keys)
+        return _text_of(self.paths[slot])
 
     def encode(self, states: Sequence[State]) -> Rows:
         """Answer the rows of states.
@@ -211,6 +211,11 @@ class Layout:
                 self._collect(each, below, above, known, found)
 
 
+def _text_of(path: Path) -> str:
+    name, *keys = path
+    return str(name) + "".join(f"[{getattr(key, 'name', key)}]" for key in keys)
+
+
 def _kind_of_path(path: Path) -> Path:
     """Answer what paths have in common that lead to the same field of different elements."""
     return tuple([each if type(each) is str else None for each in path])
@@ -223,9 +228,15 @@ def _common_keys(values: list[Value]) -> tuple[Value, ...] | None:
         alike = all(type(each) is tuple and len(each) == len(first) for each in values)
         return tuple(range(1, len(first) + 1)) if alike else None
     if type(first) is Fcn:
-        keys = first.d.keys()
-        return tuple(keys) if all(type(each) is Fcn and each.d.keys() == keys for each in values) else None
+        keys = tuple(first.d)
+        alike = all(type(each) is Fcn and each.d.keys() == first.d.keys() for each in values)
+        return keys if alike and all(_same_keys(keys, each.d) for each in values) else None
     return None
+
+
+def _same_keys(keys: tuple[Value, ...], table: dict[Value, Value]) -> bool:
+    """Tell whether the keys of a table, which Python holds equal to these, are equal to them in TLA+, too."""
+    return type(keys[0]) is str or all(map(is_, keys, table)) or same_kind(frozenset(keys), frozenset(table))
 
 
 def _values_at(part: _Part, value: Value) -> Sequence[Value]:
@@ -236,9 +247,12 @@ def _values_at(part: _Part, value: Value) -> Sequence[Value]:
     elif type(value) is Fcn and len(value.d) == len(part.parts):
         table = value.d
         try:
-            return [table[key] for key in part.keys or ()]
+            values = [table[key] for key in part.keys or ()]
         except KeyError:
-            pass
+            raise ShapeChangedError(part.path) from None
+        if not _same_keys(part.keys or (), table):
+            raise UnsuitedError(f"{_text_of(part.path)} has domains that differ in kind only")
+        return values
     raise ShapeChangedError(part.path)
 
 

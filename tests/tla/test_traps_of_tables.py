@@ -1,0 +1,150 @@
+"""Small specs in which a search by tables, which reads only parts of a state, might come to something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.verdict import Verdict
+from lockstep.models.search import explore_with_tables
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.tables.answers import evaluate
+from lockstep.tla.tables.search import explore_by_tables
+from lockstep.tla.tables.states.layout import UnsuitedError
+from tables import differences
+
+
+def written(folder: Path, text: str, *cfg: str) -> tuple[Path, Path]:
+    """A module of these lines, and its cfg."""
+    module, config = folder / "M.tla", folder / "M.cfg"
+    module.write_text(f"---- MODULE M ----\nEXTENDS Integers, Sequences, FiniteSets, TLC\n{text}\n====\n")
+    config.write_text("\n".join(["INIT Init", "CHECK_DEADLOCK FALSE", *cfg, ""]))
+    return module, config
+
+
+def differ(folder: Path, text: str, *cfg: str) -> list[str]:
+    """Say where tables differ from the search state by state."""
+    return differences(load_spec(*written(folder, text, *cfg), cache_dir=folder / "cache"))
+
+
+# ---- Domains that differ in kind only ----
+
+FROM_NUMBERS_TO_TRUTHS = """VARIABLES f, n
+Init == f = [x \\in {0, 1} |-> 5] /\\ n = 0
+Next == n < 3 /\\ n' = n + 1 /\\ (f' = [x \\in BOOLEAN |-> 5] \\/ f' = f)
+Sets == n < 3 /\\ n' = n + 1 /\\ f' = [x \\in {{n}} |-> 5]
+Inv == DOMAIN f = {0, 1}"""
+
+
+def test_a_domain_that_becomes_another_in_kind_only_is_none_that_tables_take_apart(tmp_path: Path) -> None:
+    files = written(tmp_path, FROM_NUMBERS_TO_TRUTHS, "NEXT Next", "INVARIANT Inv")
+    with pytest.raises(UnsuitedError, match="f has domains that differ in kind only"):
+        explore_by_tables(load_spec(*files, cache_dir=tmp_path / "cache"))
+    found = explore_with_tables(*files)
+    assert found.verdict is Verdict.MALFORMED
+    assert "cannot be compared" in found.reason
+
+
+@pytest.mark.parametrize("other", ["[x \\in BOOLEAN |-> 5]", "[x \\in {{TRUE}} |-> 5]", "[x \\in {<<FALSE>>} |-> 5]"])
+def test_initial_domains_that_differ_in_kind_only_are_not_taken_apart(other: str, tmp_path: Path) -> None:
+    like = other.replace("BOOLEAN", "{0, 1}").replace("TRUE", "1").replace("FALSE", "0")
+    text = f"VARIABLES f, n\nInit == n \\in 0..1 /\\ f = IF n = 0 THEN {like} ELSE {other}\nNext == UNCHANGED <<f, n>>"
+    files = written(tmp_path, text, "NEXT Next")
+    with pytest.raises(UnsuitedError, match="differ in kind only"):
+        explore_by_tables(load_spec(*files, cache_dir=tmp_path / "cache"))
+
+
+# ---- What the constraints exclude ----
+
+EXCLUDED = """VARIABLES x, y
+Init == x = 0 /\\ y = 0
+Next == x < 4 /\\ x' = x + 1 /\\ (y' = 9 \\/ y' = y)
+Few == y < 5
+FewNext == y' < 5
+Seen == x
+Inv == ~(x = 3 /\\ y = 0)
+Least == x < 3"""
+
+EXCLUDED_IMAGE = """CONSTANTS P, p1
+VARIABLES o, x
+Init == o = "none" /\\ x = 0
+Next == x < 3 /\\ \\E p \\in P : o' = p /\\ x' = x + 1
+Few == o # p1
+FewNext == o' # p1
+Symmetry == Permutations(P)
+Least == x < 3"""
+
+
+@pytest.mark.parametrize("constraint", ["CONSTRAINT Few", "ACTION_CONSTRAINT FewNext"])
+@pytest.mark.parametrize("broken", ["Inv", "Least"])
+def test_no_counterexample_leads_through_what_the_constraints_exclude(
+    constraint: str, broken: str, tmp_path: Path
+) -> None:
+    """Under the VIEW an excluded successor looks like the one that is expanded."""
+    assert differ(tmp_path, EXCLUDED, "NEXT Next", constraint, "VIEW Seen", f"INVARIANT {broken}") == []
+
+
+@pytest.mark.parametrize("constraint", ["CONSTRAINT Few", "ACTION_CONSTRAINT FewNext"])
+def test_no_counterexample_leads_through_an_excluded_image(constraint: str, tmp_path: Path) -> None:
+    constants = "CONSTANTS p1 = p1 p2 = p2 P = {p1, p2}"
+    more = (constants, constraint, "SYMMETRY Symmetry", "INVARIANT Least")
+    assert differ(tmp_path, EXCLUDED_IMAGE, "NEXT Next", *more) == []
+
+
+# ---- Definitions ----
+
+DEFINITIONS = """VARIABLES x, y
+Init == x = 0 /\\ y = 0
+f[n \\in 0..2] == IF n = 0 THEN x ELSE f[n - 1] + y
+g == [n \\in 1..2 |-> IF n = 1 THEN x ELSE y]
+h == [n \\in {"a", "b"} |-> IF n = "a" THEN x ELSE y]
+pair == <<x, y>>
+record == [a |-> x, b |-> <<y, x>>]
+sets == SUBSET (0..(x + y))
+functions == [0..y -> 0..x]
+either == IF x + y > 4 THEN y ELSE 3
+Step == x' = x + 1 /\\ y' = (y + 1) % 3
+Pair == x < 9 /\\ pair # <<1, 5>> /\\ Step
+Pairs == x < 9 /\\ (x > y \\/ pair = <<x, y>>) /\\ pair # <<y, 7>> /\\ Step
+Record == x < 9 /\\ record.b[1] < 5 /\\ record.a < 9 /\\ Step
+Recursive == x < 9 /\\ f[2] >= 0 /\\ Step
+Function == x < 9 /\\ g[2] >= 0 /\\ h["a"] >= 0 /\\ Step
+Sets == x < 9 /\\ {0} \\in sets /\\ (x = 0 \\/ Cardinality(functions) > 0) /\\ Step
+Either == x < 9 /\\ either # 7 /\\ either >= 0 /\\ Step"""
+
+
+@pytest.mark.parametrize("every", [1, 257])
+@pytest.mark.parametrize("following", ["Pair", "Pairs", "Record", "Recursive", "Function", "Sets", "Either"])
+def test_a_definition_may_hold_what_was_not_read(
+    following: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluate, "_AUDIT_EVERY", every)
+    assert differ(tmp_path, DEFINITIONS, f"NEXT {following}") == []
+
+
+# ---- Deep recursion ----
+
+ENDLESS = """VARIABLE x
+RECURSIVE Loop(_)
+Loop(n) == IF n = -1 THEN 0 ELSE Loop(n + 1)
+Init == x \\in {0, 1}
+Next == (x = 0 /\\ x' = 5) \\/ (x = 1 /\\ Loop(0) = 0 /\\ x' = 6)
+Inv == x # 5"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_no_verdict_is_lost_to_an_endless_recursion_in_a_later_state(processes: int, tmp_path: Path) -> None:
+    files = written(tmp_path, ENDLESS, "NEXT Next", "INVARIANT Inv")
+    assert differences(load_spec(*files, cache_dir=tmp_path / "cache"), processes=processes) == []
+    assert explore_with_tables(*files).verdict is Verdict.VIOLATED
+
+
+def test_a_recursion_too_deep_for_tables_alone_is_followed_state_by_state(tmp_path: Path) -> None:
+    text = """VARIABLES x, y
+RECURSIVE Sum(_, _)
+Sum(s, n) == IF n = 0 THEN x ELSE y + Sum(Append(s, 1), n - 1)
+Init == x = 0 /\\ y = 0
+Next == x < 2 /\\ Sum(<<>>, DEEP) >= 0 /\\ x' = x + 1 /\\ y' = y"""
+    files = written(tmp_path, text.replace("DEEP", "400"), "NEXT Next")
+    assert explore_with_tables(*files).verdict is Verdict.HOLDS
