@@ -10,6 +10,7 @@ from urllib.parse import urlparse
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -67,6 +68,14 @@ def test_what_ended_a_stream_is_told_in_a_line() -> None:
         broken = StreamingQueryException(f"The checkpoint is broken.{rest}", "", None)
         assert (never_connected(slow), death(slow)) == (True, "the Spark worker died")
         assert (never_connected(broken), death(broken)) == (False, "Spark did not finish: The checkpoint is broken.")
+
+
+def test_a_damaged_file_is_named_as_it_is_called() -> None:
+    told = (
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///my%20store/%2541.parquet. SQLSTATE: K"
+    )
+    cause = "Caused by: java.lang.RuntimeException: file:/my store/%41.parquet is not a Parquet file."
+    assert death(Py4JError(f"{told}\n{cause}")) == "/my store/%41.parquet cannot be read: is not a Parquet file."
 
 
 def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:

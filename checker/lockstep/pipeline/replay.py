@@ -5,14 +5,21 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 
-from lockstep.base.errors import BadInputError
-from lockstep.pipeline.store.schema import TABLES
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.jobs.spark.session import CANNOT_BE_READ
 from lockstep.pipeline.store.store import Batch, Store
+from lockstep.pipeline.work.batches import REMOVE
 from lockstep.systems.traces import cluster_file
+
+#: A byte that has changed is an error.
+_PARQUET = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
 
 #: What a source begins with that is a simulated cluster: the command that simulates it.
 _SIMULATE = "lockstep simulate "
@@ -73,15 +80,12 @@ def counterexample_command(uri: str, run: str, variant: str, signature: str, opt
 def stored_counterexample(store: Store, run: str, signature: str, variant: str | None = None) -> bytes:
     """Return the lines of the counterexample of a signature; `variant` is needed where several have it.
 
-    Raises BadInputError where the run has none, or several.
+    Raises BadInputError where the run has none, or several; GaveUpError where a file is damaged.
     """
     found: dict[str, bytes | None] = {}
     known: set[str] = set()
     for batch in store.batches("counterexamples", run, variant):
-        folder = store.folder("counterexamples", run, batch)
-        schema = TABLES["counterexamples"]
-        data = ds.dataset(folder.path, filesystem=folder.files, format="parquet", schema=schema)
-        for row in data.to_table(columns=["signature", "lines"]).to_pylist():
+        for row in _stored(store, "counterexamples", run, batch, ["signature", "lines"]).to_pylist():
             known.add(row["signature"])
             if row["signature"] == signature:
                 found[batch.variant] = row["lines"]
@@ -100,7 +104,8 @@ def stored_counterexample(store: Store, run: str, signature: str, variant: str |
 def stored_lines(store: Store, run: str, trace: str) -> Iterator[tuple[bytes, str]]:
     """Yield the lines of one trace of a run, in order, each with the file that it came from.
 
-    Raises BadInputError where the run has no such trace, or a line of it is missing.
+    Raises BadInputError where the run has no such trace, or a line of it is missing; GaveUpError where a file is
+    damaged.
     """
     batches = store.batches("lines", run)
     found = False
@@ -115,11 +120,19 @@ def stored_lines(store: Store, run: str, trace: str) -> Iterator[tuple[bytes, st
 
 
 def _rows_of(store: Store, run: str, batch: Batch, trace: str) -> list[tuple[int, bytes, str]]:
-    folder = store.folder("lines", run, batch)
-    data = ds.dataset(folder.path, filesystem=folder.files, format="parquet", schema=TABLES["lines"])
     names = ["seq", "bytes", "source"]
-    table = data.to_table(columns=names, filter=ds.field("trace") == trace)
+    table = _stored(store, "lines", run, batch, names, ds.field("trace") == trace)
     return sorted(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+
+
+def _stored(store: Store, table: str, run: str, batch: Batch, columns: list[str], where: Any = None) -> pa.Table:
+    folder = store.folder(table, run, batch)
+    try:
+        data = ds.dataset(folder.path, filesystem=folder.files, format=_PARQUET)
+        return data.to_table(columns=columns, filter=where)
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).strip().partition("\n")[0]
+        raise GaveUpError(f"a file in {folder.path} {CANNOT_BE_READ}: {why}; {REMOVE}") from error
 
 
 def _in_order(rows: Sequence[tuple[int, bytes, str]], trace: str) -> Iterator[tuple[bytes, str]]:

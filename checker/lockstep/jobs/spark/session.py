@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
@@ -183,8 +184,9 @@ def death(error: Exception) -> str:
     causes = [said for said in re.findall(r"^Caused by: [\w.$]+: (.*)", text, re.MULTILINE) if said]
     unread = re.search(r"Encountered error while reading file (?:file:/*(?=/))?(\S+)\. ", text)
     if unread is not None:
-        why = (causes or ["it is damaged"])[0].removeprefix(f"file:{unread[1]} ")
-        return f"{unread[1]} {CANNOT_BE_READ}: {why[:200]}"
+        file = unquote(unread[1])
+        why = (causes or ["it is damaged"])[0].removeprefix(f"file:{file} ")
+        return f"{file} {CANNOT_BE_READ}: {why[:200]}"
     # Of a Python traceback the last line that begins at the margin tells what was raised.
     raised = re.findall(r"^[A-Za-z_][\w.]*: .*", text, re.MULTILINE) if "Traceback" in text else []
     failed = re.findall(r"most recent failure: .*?executor \S+\): (.*)", text)

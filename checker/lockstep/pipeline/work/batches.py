@@ -17,7 +17,8 @@ from lockstep.pipeline.store.store import Batch
 AT_ONCE = 3
 
 
-_REMOVE = "remove the folder of this file, and the stage that wrote it writes it anew"
+#: What to do about a damaged file of a table.
+REMOVE = "remove the folder of this file, and the stage that wrote it writes it anew"
 _RERUN = "what is finished is kept, and the same command goes on from there"
 
 
@@ -95,5 +96,5 @@ class Stage:
             return work(batch)
         except DEATHS as error:
             reason = death(error)
-            then = _REMOVE if CANNOT_BE_READ in reason else _RERUN
+            then = REMOVE if CANNOT_BE_READ in reason else _RERUN
             raise StageFailed(f"{self.name}: batch {batch.name}: {reason}; {then}") from error

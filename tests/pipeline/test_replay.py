@@ -1,0 +1,60 @@
+"""One trace out of a store, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lockstep.base.errors import GaveUpError
+from lockstep.pipeline.replay import stored_counterexample, stored_lines
+from lockstep.pipeline.store.schema import TABLES
+from lockstep.pipeline.store.store import Batch, Store
+
+BATCH = Batch("told", "b")
+
+
+def written(store: Store, table: str, row: dict[str, object]) -> Path:
+    """The file of a batch of a table that has one row."""
+    folder = Path(store.folder(table, "r", BATCH).path)
+    folder.mkdir(parents=True)
+    (folder / "_SUCCESS").touch()
+    rows = pa.Table.from_pylist([row], schema=TABLES[table])
+    pq.write_table(rows, folder / "part-0.parquet", write_page_checksum=True, compression="none", use_dictionary=False)
+    return folder / "part-0.parquet"
+
+
+def halved(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def changed(data: bytes) -> bytes:
+    return data.replace(b"the line", b"the lime")
+
+
+@pytest.mark.parametrize("damage", [halved, changed])
+def test_a_damaged_file_is_named_and_nothing_of_it_is_given_out(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    store = Store.open(str(tmp_path / "my store"), create=True)
+    line = {"trace": "t", "seq": 0, "bytes": b"the line\n", "source": "t.ndjson", "line": 1}
+    short = {"signature": "s", "traces": 1, "lines": b"the line\n"}
+    files = written(store, "lines", line), written(store, "counterexamples", short)
+    assert list(stored_lines(store, "r", "t")) == [(b"the line\n", "t.ndjson")]
+    assert stored_counterexample(store, "r", "s") == b"the line\n"
+    for file in files:
+        file.write_bytes(damage(file.read_bytes()))
+    for read in (lambda: list(stored_lines(store, "r", "t")), lambda: stored_counterexample(store, "r", "s")):
+        with pytest.raises(GaveUpError, match=r"my store/.*batch=b cannot be read: .*; remove the folder"):
+            read()
+
+
+def test_a_file_without_a_column_is_none_of_the_table(tmp_path: Path) -> None:
+    store = Store.open(str(tmp_path / "store"), create=True)
+    file = written(store, "lines", {"trace": "t", "seq": 0, "bytes": b"the line\n", "source": "t.ndjson", "line": 1})
+    pq.write_table(pq.ParquetFile(file).read().drop_columns(["seq"]), file)
+    with pytest.raises(GaveUpError, match=r"cannot be read: .*seq"):
+        list(stored_lines(store, "r", "t"))
