@@ -161,7 +161,7 @@ class Alone:
 
     def turn(self) -> None:
         """Let the states that were taken in be the ones to expand."""
-        parts, self.taken = [self.level.part(0, 0), *self.taken], []
+        parts, self.taken = [each for each in self.taken if len(each.where)] or [self.level.part(0, 0)], []
         if all(resident([each.full]) or not each.full.size for each in parts):
             self.level = Level.joined(parts)
         else:

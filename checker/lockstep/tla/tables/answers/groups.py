@@ -25,6 +25,7 @@ __all__ = ["Generated", "Groups"]
 _GROUP_AT, _ELEMENT_AT, _STEP_BITS = (34, (18, 8), 8)
 _GROUPS, _ELEMENTS, _BELOW = 1 << 13, (1 << 12, 1 << 8), (1 << 4, 1 << 2)
 _PARENT_AT = 47
+_NONE: Ints = np.zeros(0, np.int64)
 #: So many states at most are expanded at once.
 MOST_ROWS = 1 << 16
 
@@ -160,13 +161,13 @@ class Groups:
     def generate(self, rows: Rows, answers: Ints) -> Generated:
         """Generate the successors of states, MOST_ROWS at most, given the answer of each tree for each."""
         found: list[tuple[Ints, Ints]] = []
-        failing = [np.flatnonzero((answers == ERROR).any(axis=1))]
+        failing = [np.flatnonzero((answers == ERROR).any(axis=1) if answers.min(initial=0) < 0 else _NONE)]
         answers = answers.take(self._tree_of, axis=1)
-        listing = np.where(self._chooses, 0, np.maximum(answers, 0))
-        at, groups = places_of(listing)
-        self._take(
-            at, listing.reshape(-1).take(at * listing.shape[1] + groups), groups.astype(np.int64) << _GROUP_AT, found
-        )
+        at, groups = places_of(answers > 0)
+        lists = np.flatnonzero(~self._chooses.take(groups))
+        at, groups = at.take(lists), groups.take(lists)
+        listed = answers.reshape(-1).take(at * answers.shape[1] + groups)
+        self._take(at, listed, groups << _GROUP_AT, found)
         for group in np.flatnonzero(self._chooses).tolist():
             at = np.flatnonzero(answers[:, group] > 0)
             places = np.full(len(at), group << _GROUP_AT, np.int64)

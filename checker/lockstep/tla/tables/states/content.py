@@ -112,6 +112,7 @@ class Fingerprints:
         self._start = np.zeros(layout.width, np.int64)
         self._room = np.zeros(layout.width, np.int64)
         self._filled = [0] * layout.width
+        self._contents: dict[bytes, list[bytes]] = {}
         self._end = 0
 
     def known(self) -> None:
@@ -141,9 +142,10 @@ class Fingerprints:
 
     def _hashes(self, slot: int, value: Value) -> list[int]:
         own = content(value)
-        images = [own if (moved := each.of(value)) is value else content(moved) for each in self._images]
-        pairs = zip(self._places, [own, *images], strict=True)
-        each = [self._function.of(place[slot], image) for place, image in pairs]
+        if (images := self._contents.get(own)) is None:  # many columns have the same values
+            moved = [each.of(value) for each in self._images]
+            images = self._contents[own] = [own, *[own if each is value else content(each) for each in moved]]
+        each = [self._function.of(place[slot], image) for place, image in zip(self._places, images, strict=True)]
         return [word for words in zip(*each, strict=True) for word in words]
 
     def of_rows(self, rows: Rows) -> Hashes:

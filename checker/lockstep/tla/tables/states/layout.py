@@ -86,6 +86,7 @@ class Layout:
         self._ids: list[dict[Value, int]] = [{} for _ in self.paths]
         self.width = len(self.paths)
         self._most = 0
+        self._unread: State | None = None
 
     def _part(self, path: Path, values: list[Value]) -> _Part:
         keys = None if _kind_of_path(path) in self._whole or len(path) > _DEEPEST else _common_keys(values)
@@ -160,9 +161,13 @@ class Layout:
         """Let columns that an evaluation does not know be filled with what tells it when it reads them."""
         for part in self._parts:
             _leave_unread(part, [Unread(slot, reading) for slot in range(self.width)])
+        self._unread = None
+        self._unread = self.state({}, 0)
 
     def state(self, known: Mapping[int, Value], mask: int) -> State:
         """Make a state of what is known by column; `mask` has the bits of the columns that are known."""
+        if not mask and self._unread is not None:
+            return self._unread
         return self._class(tuple([_made(part, known, mask) for part in self._parts]))
 
     def next_state(self, before: State, changed: int, pick: Callable[[int], Value]) -> State:
