@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.cli.options import FORMAT, completing, plan_names, progress, progress_end
+from lockstep.cli.options import FORMAT, LOCAL_MASTER, completing, plan_names, progress, progress_end
 from lockstep.cli.pipeline.options import TIMEOUT
 from raftref.limits import EVENTS_MAX
 
@@ -52,7 +52,7 @@ def _known(_: click.Context, __: click.Parameter, plans: tuple[str, ...]) -> tup
     help="At how many of its steps each cluster is asked to try every action there is.",
 )
 @TIMEOUT
-@click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
+@LOCAL_MASTER
 @FORMAT
 def command(
     seed: int,

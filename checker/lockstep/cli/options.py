@@ -23,6 +23,24 @@ internal error.
 FORMAT = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How to print the result."
 )
+
+
+def _local(_: click.Context, __: click.Parameter, master: str) -> str:
+    if not master.startswith("local"):
+        raise click.BadParameter(
+            f"{master!r} is not local[...], and the traces lie in a folder of this machine: on a cluster "
+            "`lockstep pipeline run` simulates and checks clusters"
+        )
+    return master
+
+
+LOCAL_MASTER = click.option(
+    "--master",
+    default="local[*]",
+    show_default=True,
+    callback=_local,
+    help="On how many cores of this machine Spark runs: local[N].",
+)
 TLA_TOOLS = click.option(
     "--tla-tools",
     type=click.Path(path_type=Path),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, progress_end
+from lockstep.cli.options import EVENTS, FORMAT, LOCAL_MASTER, PARALLEL, TLA_TOOLS, progress, progress_end
 
 
 @click.command()
@@ -37,7 +37,7 @@ from lockstep.cli.options import EVENTS, FORMAT, PARALLEL, TLA_TOOLS, progress, 
     show_default=True,
     help="At how many of its steps each cluster is asked to try every action there is.",
 )
-@click.option("--master", default="local[*]", show_default=True, help="The Spark cluster.")
+@LOCAL_MASTER
 @PARALLEL
 @TLA_TOOLS
 @FORMAT

@@ -49,8 +49,8 @@ class Job:
     """What `verify` is asked to do, and the verdicts so far.
 
     `tier` chooses the models, `seeds` how many clusters of each plan are simulated, of so many `events`, and after how
-    many steps each is `asked` both ways; `master` the Spark cluster, `parallel` how many TLC processes run at once;
-    `say` prints a line or more, each row of a table as soon as it is known, `progress` a passing line.
+    many steps each is `asked` both ways; `master` where on this machine Spark runs, `parallel` how many TLC processes
+    run at once; `say` prints a line or more, each row of a table as soon as it is known, `progress` a passing line.
     """
 
     say: Say

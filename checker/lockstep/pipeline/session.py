@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from lockstep.base.errors import OUT_OF_RESOURCES, GaveUpError
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.spark.session import spark_session, submitted
+from lockstep.jobs.spark.session import DEATHS, death, spark_session, submitted
 from lockstep.jobs.spark.workers import refuse_other_workers
 
 #: All cores, and a task that fails is tried four times: by plain `local[*]` the first failure ends the job.
@@ -38,7 +39,8 @@ def pipeline_session(
 
     Arguments: `master`, where Spark runs, None for where spark-submit says, or else MASTER; `say`, told when it starts
     and how long that took.
-    Raises WorkersUnfitError where workers on other machines lack lockstep, or have another version.
+    Raises WorkersUnfitError where workers on other machines lack lockstep, or have another version; GaveUpError where
+    the block ends because Spark, or a worker, dies, or the machine has no more room.
     """
     given = submitted()
     where = master or given.get("spark.master") or MASTER
@@ -49,4 +51,11 @@ def pipeline_session(
         if not where.startswith("local"):
             refuse_other_workers(spark)
         say(f"Spark {spark.version} on {where}: started in {time.perf_counter() - begin:.1f} s")
-        yield spark
+        try:
+            yield spark
+        except DEATHS as error:
+            raise GaveUpError(death(error)) from error
+        except OSError as error:
+            if error.errno not in OUT_OF_RESOURCES:
+                raise
+            raise GaveUpError(f"{error}; what is finished is kept, and the same command goes on") from error

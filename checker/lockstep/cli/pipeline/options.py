@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, GaveUpError
+from lockstep.base.errors import BadInputError
 from lockstep.cli.options import FILE, LIBRARY, OWN_CFG, OWN_SPEC, cfg_of, progress, progress_end
 
 if TYPE_CHECKING:
@@ -86,18 +86,10 @@ def session(master: str | None, settings: dict[str, str]) -> Iterator[SparkSessi
     from lockstep.base.extras import extra
 
     with extra("spark"):
-        from lockstep.jobs.spark.session import DEATHS, death
         from lockstep.pipeline.session import pipeline_session
     try:
         with pipeline_session(master, settings, say) as spark:
-            try:
-                yield spark
-            except DEATHS as error:
-                raise GaveUpError(death(error)) from error
-            except OSError as error:
-                if error.errno not in OUT_OF_RESOURCES:
-                    raise
-                raise GaveUpError(f"{error}; what is finished is kept, and the same command goes on") from error
+            yield spark
     finally:
         progress_end()
 

@@ -21,7 +21,7 @@ from lockstep.pipeline.store.schema import STORE_FORMAT, TABLES, ddl
 
 _VERSION_FILE = "_lockstep.json"
 _DONE = "_SUCCESS"
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,199}$")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 _HASH_DIGITS = 16
 
 #: Stands between the name of a batch of lines and the hash of what it was checked with, in the name of what came of it.
@@ -53,7 +53,7 @@ def hash_of(*parts: Any) -> str:
 
 def checked_name(name: str, what: str) -> str:
     """Return the name of a run or a variant; raises BadInputError where it cannot be that of a folder."""
-    if not _NAME.match(name):
+    if not _NAME.fullmatch(name):
         raise BadInputError(
             f"{name!r} is no name of a {what}: letters, digits and ._+- make one, a letter or digit first"
         )

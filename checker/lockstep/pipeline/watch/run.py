@@ -19,7 +19,7 @@ from lockstep.base.interrupts import Interrupts, deferred_interrupts
 from lockstep.base.progress import Say, silent
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
-from lockstep.jobs.spark.session import DEATHS, death, never_connected
+from lockstep.jobs.spark.session import death, never_connected
 from lockstep.pipeline.session import pipeline_session
 from lockstep.pipeline.watch.control import Control
 from lockstep.pipeline.watch.reading.files import bytes_between
@@ -108,10 +108,7 @@ class Watch:
             deferred_interrupts() as interrupts,
         ):
             control = Control(folder)
-            try:
-                self._watch(spark, control, folder, interrupts)
-            except DEATHS as error:
-                raise GaveUpError(death(error)) from error
+            self._watch(spark, control, folder, interrupts)
         return worst(list(self.verdicts.values()))
 
     def _watch(self, spark: SparkSession, control: Control, folder: Path, interrupts: Interrupts) -> None:

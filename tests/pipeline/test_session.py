@@ -1,0 +1,52 @@
+"""What a session of Spark makes of what ends its block, and where it may run; without Spark."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import click
+import pytest
+from py4j.protocol import Py4JError
+
+import lockstep.pipeline.session as pipeline
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.cli.fleet import command as fleet
+from lockstep.cli.verify import command as verify
+from lockstep.pipeline.store.store import checked_name
+
+
+@pytest.fixture
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def none(*_: object, **__: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(version="none")
+
+    monkeypatch.setattr(pipeline, "spark_session", none)
+
+
+@pytest.mark.usefixtures("no_spark")
+def test_a_full_disk_and_a_death_of_spark_leave_what_is_finished_and_a_missing_file_is_an_error() -> None:
+    ends = {
+        "No space left on device; what is finished is kept": OSError(errno.ENOSPC, "No space left on device"),
+        "Spark did not finish: gone": Py4JError("gone"),
+    }
+    for said, end in ends.items():
+        with pytest.raises(GaveUpError, match=said), pipeline.pipeline_session("local[1]"):
+            raise end
+    with pytest.raises(FileNotFoundError), pipeline.pipeline_session("local[1]"):
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+
+@pytest.mark.parametrize("command", [fleet, verify], ids=["fleet", "verify"])
+def test_what_keeps_its_traces_on_this_machine_refuses_a_cluster(command: click.Command) -> None:
+    with pytest.raises(click.BadParameter, match=r"on a cluster `lockstep pipeline run` simulates"):
+        command.main(["--master", "spark://there:7077"], standalone_mode=False)
+
+
+@pytest.mark.parametrize("name", ["", "x\n", "-x", "a/b"])
+def test_a_run_has_the_name_of_a_folder(name: str) -> None:
+    with pytest.raises(BadInputError, match="is no name of a run"):
+        checked_name(name, "run")
