@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from lockstep.base.verdict import Verdict
+from lockstep.cli import cli
 from lockstep.models.by_tables import run_by_tables
 from lockstep.models.manifest import Manifest, ManifestError, ModelEntry, load_manifest
-from lockstep.models.run import ModelOutcome, run_models
+from lockstep.models.run import ModelOutcome, behaviour_of, run_models
 from lockstep.systems.models import manifest, models_of_tier
-from lockstep.tlc import TLC_DEFAULTS, Cause, TlcVerdict
+from lockstep.tla.loading.load import load_spec
+from lockstep.tlc import TLC_DEFAULTS, Cause, TlcResult, TlcVerdict
 
 #: Models that `make verify` explores by tables, since they take TLC long.
 BY_TABLES = [each for each in manifest().models if each.engine == "tables" and each.tier == "quick"]
 
 #: The deep models of both systems: but for the largest they take tables seconds, and no other run sees them.
 DEEP = [each for each in models_of_tier("deep") if each[1].mode == "check" and (each[1].distinct or 0) < 1_000_000]
+
+
+def printed(*words: str) -> str:
+    """What `lockstep model` prints."""
+    return CliRunner().invoke(cli, ["model", *words]).output
 
 
 def outcome(entry: ModelEntry, engine: str | None = "tables") -> ModelOutcome:
@@ -40,6 +49,29 @@ def test_a_violation_is_the_pinned_one_and_as_deep() -> None:
     assert (found.verdict, found.found) == (Verdict.HOLDS, said)
     deeper = msgspec.structs.replace(found.entry, depth=(found.entry.depth or 0) + 1)
     assert outcome(deeper).verdict is Verdict.VIOLATED
+
+
+def test_a_counterexample_is_told_with_the_arguments_of_its_steps() -> None:
+    behaviour = behaviour_of(manifest(), outcome(manifest().model("late_truncate_bug")))
+    assert behaviour is not None
+    assert len(behaviour.steps) == manifest().model("late_truncate_bug").depth
+    spec = load_spec(*manifest().files(manifest().model("late_truncate_bug")), search_path=manifest().library)
+    for one, other in pairwise(behaviour.steps):
+        assert other.action is not None
+        assert (other.action, other.args, spec.state(other.state)) in list(spec.successors(spec.state(one.state)))
+
+
+def test_the_command_takes_the_engine_of_the_manifest_or_the_one_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tried(engine: str) -> Callable[..., TlcResult]:
+        return lambda *_, **__: TlcResult(TlcVerdict.INCONCLUSIVE, f"asked {engine}", cause=Cause.CANCELLED)
+
+    monkeypatch.setattr("lockstep.models.run.run_by_tables", tried("tables"))
+    monkeypatch.setattr("lockstep.models.run.run_model", tried("TLC"))
+    assert "asked tables" in printed("three_terms")
+    assert "asked TLC" in printed("quorum")
+    assert "asked TLC" in printed("three_terms", "--engine", "tlc")
+    assert "asked tables" in printed("quorum", "--engine", "tables")
+    assert "--engine literal goes with --spec" in printed("quorum", "--engine", "literal")
 
 
 @pytest.mark.parametrize("pin", ["distinct", "generated", "depth"])

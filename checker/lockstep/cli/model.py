@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 @click.option(
     "--engine",
     type=click.Choice(["tlc", "compiled", "tables", "literal"]),
-    default="tlc",
-    show_default=True,
-    help="With --spec: TLC, or the compiled spec, which needs Java only the first time. It evaluates each action in "
+    help="TLC, or the compiled spec, which needs Java only the first time (default: tlc; with NAMES what the manifest "
+    "says of each). It evaluates each action in "
     "each state (literal), or once for each value of what the action reads (tables): then a million states take a "
-    "minute. compiled begins with the one, and goes on with the other where there are many states.",
+    "minute. compiled begins with the one, and goes on with the other where there are many states; these two go with "
+    "--spec.",
 )
 @click.option(
     "--checkpoint",
@@ -121,7 +121,7 @@ def command(
     own: Path | None,
     cfg: Path | None,
     library: tuple[Path, ...],
-    engine: str,
+    engine: str | None,
     checkpoint: Path | None,
     processes: int,
     fingerprint: int,
@@ -139,7 +139,8 @@ def command(
     """Check models with TLC and compare the results with the pinned ones, or explore a spec of your own.
 
     NAMES are models of the manifests (spec/*/models/manifest.toml). Without names, all models of the tier are
-    checked. If the pinned result of a model is a violation, TLC must find that violation.
+    checked. If the pinned result of a model is a violation, that violation must be found. Models of which the manifest
+    says so, as they take TLC long, are explored by tables.
 
     If there is only one model, or a spec of your own, its counterexample is shown step by step: the action with its
     arguments, and the old and new value of everything that it changed.
@@ -160,10 +161,12 @@ def command(
     if own is not None:
         if names:
             raise click.UsageError("give either names or --spec")
-        tools = Tools(library, tla_tools, engine, how)
+        tools = Tools(library, tla_tools, engine or "tlc", how)
         return _explore(own, cfg, deadlock, tools, Shown(form, full, itf))
     if library:
         raise click.UsageError("-I goes with --spec")
+    if engine in ("compiled", "literal"):
+        raise click.UsageError(f"--engine {engine} goes with --spec")
     if itf is not None and len(names) != 1:
         raise click.UsageError("--itf goes with the name of one model, or with --spec")
     entries = [model_named(name) for name in names] or models_of_tier(tier)
@@ -173,8 +176,8 @@ def command(
             entries,
             parallel=parallel,
             options=TlcOptions(java=java.path, jar=jar),
-            engine="tlc",
-            on_start=lambda entry: progress(f"TLC: {entry.name}"),
+            engine=engine,
+            on_start=lambda entry: progress(f"exploring {entry.name}"),
         )
     )
     behaviours: list[Behaviour | None] = [None] * len(outcomes)

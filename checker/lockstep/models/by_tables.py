@@ -15,9 +15,12 @@ from typing import Any
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
 from lockstep.models.manifest import Manifest, ModelEntry
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.values.itf import from_itf
+from lockstep.tla.values.kinds import format_value
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, TlcViolation
 from lockstep.tlc.process import Budget, How, run_supervised
-from lockstep.tlc.result import Cause, PropertyKind, SpecError
+from lockstep.tlc.result import Cause, Counterexample, PropertyKind, SpecError, TlcStep
 
 _VERDICTS = {
     Verdict.HOLDS: TlcVerdict.HOLDS,
@@ -33,7 +36,7 @@ def run_by_tables(
     """Run a model by tables, within its budget of processor time.
 
     Arguments: `options`, of which the tools count, for compiling the spec; `cancel`, an event that ends the run.
-    Returns the result: the counts, and of a violation the property and how many states its counterexample has.
+    Returns the result: the counts, and of a violation the property and the counterexample.
     """
     begin = time.perf_counter()
     output = bytearray()
@@ -54,7 +57,7 @@ def run_by_tables(
         told = json.loads(bytes(output))
         if Verdict(told["verdict"]).exit_code != ended.status:
             raise ValueError("it told a verdict, and ended with the status of another")
-        return _result(entry, told, seconds)
+        return _result(manifest, entry, options, told, seconds)
     except (ValueError, KeyError, TypeError):
         said = " ".join(ended.stderr_tail[-1:]) or f"exit status {ended.status}"
         return _inconclusive(Cause.TOOL_FAILED, f"the search by tables died: {said}", seconds)
@@ -66,14 +69,16 @@ def _command(manifest: Manifest, entry: ModelEntry, options: TlcOptions) -> list
     command += [word for folder in manifest.library for word in ("-I", str(folder.resolve()))]
     if options.jar is not None:
         command += ["--tla-tools", str(Path(options.jar).resolve())]
-    return [*command, "--deadlock" if entry.deadlock else "--no-deadlock", "--format", "json"]
+    return [*command, "--deadlock" if entry.deadlock else "--no-deadlock", "--format", "json", "--full"]
 
 
 def _inconclusive(cause: Cause, reason: str, seconds: float) -> TlcResult:
     return TlcResult(TlcVerdict.INCONCLUSIVE, reason, cause=cause, wall_seconds=seconds)
 
 
-def _result(entry: ModelEntry, told: dict[str, Any], seconds: float) -> TlcResult:
+def _result(
+    manifest: Manifest, entry: ModelEntry, options: TlcOptions, told: dict[str, Any], seconds: float
+) -> TlcResult:
     verdict, reason = _VERDICTS[Verdict(told["verdict"])], told["reason"]
     if verdict is TlcVerdict.INCONCLUSIVE:
         return _inconclusive(Cause.NO_FINAL_VERDICT, reason, seconds)
@@ -86,7 +91,23 @@ def _result(entry: ModelEntry, told: dict[str, Any], seconds: float) -> TlcResul
     # The manifest pins of a violation how many states lead to it.
     counts["depth"] = len(told["counterexample"])
     violation = _violation(told["property"], reason)
-    return TlcResult(verdict, reason, violation=violation, **counts, wall_seconds=seconds)
+    found = _counterexample(manifest, entry, options, told)
+    return TlcResult(verdict, reason, violation=violation, counterexample=found, **counts, wall_seconds=seconds)
+
+
+def _counterexample(manifest: Manifest, entry: ModelEntry, options: TlcOptions, told: dict[str, Any]) -> Counterexample:
+    """Read a counterexample as TLC's; values that are told as strings may be model values."""
+    spec = load_spec(*manifest.files(entry), search_path=manifest.library, jar=options.jar)
+
+    def text(tree: object) -> str:
+        return format_value(from_itf(tree, spec.model_values))
+
+    steps = [
+        TlcStep(each["step"], each["action"], None, {name: text(tree) for name, tree in each["state"].items()}, "")
+        for each in told["counterexample"]
+    ]
+    by, stays = told["back_by"], told["back_to"] == len(steps)
+    return Counterexample(tuple(steps), None if stays else told["back_to"], by and by["action"], stays)
 
 
 def _violation(name: str, reason: str) -> TlcViolation:
