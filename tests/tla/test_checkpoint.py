@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import BadInputError, EnvironmentFailedError
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import hands, search
@@ -179,6 +180,34 @@ def test_a_confirmation_goes_on_from_its_checkpoints(tmp_path: Path, file: Path)
     assert {each.name for each in file.parent.iterdir()} == {file.name + end for end in ("", ".again", ".whole")}
     assert found[0].said == found[1].said
     assert (len(found[1].said), found[1].found.doubt) == (2, "")
+
+
+def test_a_search_whose_file_cannot_be_written_goes_on_and_says_so(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = post(tmp_path)
+    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    with pytest.raises(_InterruptedError):
+        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
+    before = file.read_bytes()
+    monkeypatch.setattr(os, "fsync", _full)
+    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0)
+    assert found.complete
+    assert found.unkept == f"level {found.depth} was not kept in {file}: No space left on device"
+    assert [each.read_bytes() for each in file.parent.iterdir()] == [before]
+    monkeypatch.undo()
+    again = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0)
+    assert (told(again), again.unkept) == (told(found), "")
+
+
+def _full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_search_does_not_begin_where_its_file_cannot_be_written(tmp_path: Path, file: Path) -> None:
+    file.write_text("")
+    with pytest.raises(EnvironmentFailedError, match=r"no checkpoint can be written: (File exists|Not a directory)"):
+        explore_by_tables(post(tmp_path), checkpoint=file / "post.checkpoint")
 
 
 def test_a_checkpoint_of_another_search_or_none_is_refused(tmp_path: Path, file: Path) -> None:

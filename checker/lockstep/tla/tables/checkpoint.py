@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import BadInputError, EnvironmentFailedError
 from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.states.layout import Layout
 from lockstep.tla.tables.states.layout import Path as Place
@@ -82,6 +83,18 @@ class Checkpoint:
     def __init__(self, path: Path, identity: Mapping[str, Any], model_values: Sequence[str]) -> None:
         """Take the file's path, what tells one search from another, and the names of model values."""
         self.path, self._identity, self._model_values = path, dict(identity), tuple(model_values)
+
+    def refuse_no_place(self) -> None:
+        """Find out before a search whether the file can be written.
+
+        Raises:
+            EnvironmentFailedError: if not.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.path.parent).close()
+        except OSError as error:
+            raise EnvironmentFailedError(f"{self.path}: no checkpoint can be written: {error.strerror}") from error
 
     def save(
         self,

@@ -74,6 +74,7 @@ class TableExploration:
         graph: states and steps, if they were asked for.
         orbits: what the states stand for, if that was asked for.
         doubt: why the counts are not to be believed, where another search came to others.
+        unkept: why its file lacks what was found last, where that could not be written.
     """
 
     distinct: int = 0
@@ -92,6 +93,7 @@ class TableExploration:
     graph: Graph | None = None
     orbits: Orbits | None = None
     doubt: str = ""
+    unkept: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ def explore_by_tables(
         FalseAssumptionError: if an ASSUME is false.
         SpecFault: if evaluation fails, with its place and the steps that lead there.
         LeakError: if an evaluation depends on what it was not seen to read.
+        EnvironmentFailedError: if the checkpoint cannot be written.
         BadInputError: if the checkpoint is none, or that of another search, or cannot be kept as states and steps
             have to be kept, too.
     """
@@ -179,6 +182,7 @@ def explore_by_tables(
         identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed, "bits": bits, "orbits": orbits}
         identity["SYMMETRY"] = spec.symmetry
         file = Checkpoint(checkpoint, identity, list(spec.model_values))
+        file.refuse_no_place()
     kept = None if file is None else file.load()
     whole: set[Path] = set() if kept is None else set(kept.whole)
     while True:
@@ -355,14 +359,20 @@ class _Search:
             raise BadInputError(f"{kept.path}: the checkpoint lacks states")
 
     def keep(self) -> None:
-        """Keep the search in its file, now and then."""
+        """Keep the search in its file, now and then; it goes on where that fails, and the file stays as it was."""
         now = time.perf_counter()
         if self.checkpoint is None or now - self.kept_at < self.checkpoint_seconds:
             return
         result = self.result
         counts: dict[str, Any] = {name: getattr(result, name) for name in _COUNTS}
         counts["orbits"] = None if result.orbits is None else asdict(result.orbits)
-        self.checkpoint.save(counts, sorted(self.whole, key=str), self.layout, self.arrays())
+        try:
+            self.checkpoint.save(counts, sorted(self.whole, key=str), self.layout, self.arrays())
+            result.unkept = ""
+        except ConnectionError:  # of a process of the search
+            raise
+        except OSError as error:
+            result.unkept = f"level {result.depth} was not kept in {self.checkpoint.path}: {error.strerror}"
         self.kept_at = time.perf_counter()
 
     def arrays(self) -> Iterator[dict[str, Ints]]:
