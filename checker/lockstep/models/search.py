@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +14,7 @@ from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError, too_deep
 from lockstep.base.extras import extra
 from lockstep.base.verdict import Verdict, of_no_state, of_violation
 from lockstep.models.counterexample import of_search, of_steps, of_tlc
+from lockstep.models.free import most_of_the_disk, most_of_the_memory
 from lockstep.models.mistakes import in_tlc_s_words, noted_of_cfg, told_of_author
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.compile.blame import SpecFault, place_of
@@ -252,7 +249,8 @@ def explore_compiled(
             check_deadlock=deadlock and compiled.check_deadlock,
             max_states=max_states,
             on_states=on_progress,
-            most_memory=_most_of_what_is_free(),
+            most_memory=most_of_the_memory(),
+            most_files=most_of_the_disk(None),
         )
         return found, [] if isinstance(found, Exploration) else _of_tables(found)
 
@@ -322,8 +320,8 @@ def explore_with_tables(
             "check_deadlock": checked,
             "max_states": max_states,
             "on_progress": on_progress,
-            "most_memory": _most_of_what_is_free() if most_memory is None else most_memory,
-            "most_files": _most_of_the_disk(checkpoint) if most_files is None else most_files,
+            "most_memory": most_of_the_memory() if most_memory is None else most_memory,
+            "most_files": most_of_the_disk(checkpoint) if most_files is None else most_files,
             "checkpoint": checkpoint,
             "processes": processes,
             "seed": fingerprint,
@@ -345,25 +343,10 @@ def explore_with_tables(
     return _explored(compiled, spec, cfg, Engine.TABLES, search)
 
 
-def _most_of_what_is_free() -> int | None:
-    """Return three quarters of the memory that is free; None where the system does not tell."""
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        told = re.search(r"^MemAvailable: +(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
-    except (OSError, ValueError, AttributeError):
-        return None
-    return 3 * max(free, int(told[1]) * 1024 if told else 0) // 4
-
-
-def _most_of_the_disk(checkpoint: Path | None) -> int:
-    """Return three quarters of what is free on the disk that mapped files are on."""
-    folder = Path(tempfile.gettempdir()) if checkpoint is None else checkpoint.absolute().parent
-    return 3 * shutil.disk_usage(folder if folder.is_dir() else Path("/")).free // 4
-
-
 def _of_tables(found: TableExploration) -> list[str]:
     """Say how much was evaluated, and in TLC's words how probable it is that a state was missed."""
     return [
+        *([f"note: {found.unkept}"] if found.unkept else []),
         f"note: {found.evaluations:,} evaluations; for each distinct state at most "
         f"{found.memory / max(1, found.distinct):,.0f} bytes of memory, and "
         f"{found.mapped / max(1, found.distinct):,.0f} of files",

@@ -58,6 +58,7 @@ def explore_either(
     max_states: int | None = None,
     on_states: Callable[[int], None] | None = None,
     most_memory: int | None = None,
+    most_files: int | None = None,
     few: int | None = None,
 ) -> Exploration | TableExploration:
     """Search all reachable states, as :func:`lockstep.tla.explore.explore` does, from some hundred on by tables.
@@ -70,6 +71,7 @@ def explore_either(
         max_states: stop after the state whose successors make this many distinct ones.
         on_states: told of the number of distinct states now and then.
         most_memory: give up where the tables and the states would take more bytes.
+        most_files: how many bytes of mapped files they may take beside it; any number if None.
         few: how many states are found one by one before tables begin; `FEW` if None.
 
     Returns:
@@ -87,7 +89,7 @@ def explore_either(
     if not beginning.goes_on_by_tables:
         return found
     limits: dict[str, Any] = {"check_deadlock": deadlock, "max_states": max_states}
-    return _by_tables(spec, limits, on_states, most_memory)
+    return _by_tables(spec, limits, on_states, {"most_memory": most_memory, "most_files": most_files})
 
 
 def _growing(tell: Callable[[int], None]) -> Callable[[int], None]:
@@ -104,7 +106,7 @@ def _growing(tell: Callable[[int], None]) -> Callable[[int], None]:
 
 
 def _by_tables(
-    spec: Spec, limits: dict[str, Any], on_states: Callable[[int], None] | None, most_memory: int | None
+    spec: Spec, limits: dict[str, Any], on_states: Callable[[int], None] | None, room: dict[str, Any]
 ) -> Exploration | TableExploration:
     from lockstep.tla.tables.search import explore_by_tables
     from lockstep.tla.tables.states.layout import UnsuitedError
@@ -115,6 +117,6 @@ def _by_tables(
 
     try:
         said = None if on_states is None else tell
-        return explore_by_tables(spec, **limits, on_progress=said, most_memory=most_memory)
+        return explore_by_tables(spec, **limits, on_progress=said, **room)
     except UnsuitedError:
         return explore(spec, **limits, on_level=on_states)
