@@ -148,3 +148,11 @@ Init == x = 0 /\\ y = 0
 Next == x < 2 /\\ Sum(<<>>, DEEP) >= 0 /\\ x' = x + 1 /\\ y' = y"""
     files = written(tmp_path, text.replace("DEEP", "400"), "NEXT Next")
     assert explore_with_tables(*files).verdict is Verdict.HOLDS
+
+
+# ---- Steps ----
+
+
+def test_a_constraint_of_steps_may_be_asked_before_any_step_writes_something(tmp_path: Path) -> None:
+    text = "VARIABLES x, y\nInit == x = 0 /\\ y = 0\nNext == UNCHANGED <<x, y>>\nAct == x' >= y"
+    assert differ(tmp_path, text, "NEXT Next", "ACTION_CONSTRAINT Act") == []

@@ -128,6 +128,8 @@ class Successors:
 
     def at(self, steps: Ints, slots: Ints) -> npt.NDArray[np.int32]:
         """Answer the numbers of the values that steps write into columns, one for each; -1 where they write nothing."""
+        if not self.values.items.count:
+            return np.full(len(steps), -1, np.int32)
         places = self._placed(int(slots.max(initial=-1)) + 1)[self.pattern.array[steps], slots]
         firsts = self.values.first.array[self._values_of.array[steps]]
         found: npt.NDArray[np.int32] = np.where(
