@@ -227,7 +227,7 @@ def test_a_batch_that_is_not_there_or_was_not_checked_is_no_pass(
     (Path(store.folder("lines", "half", batches[0]).path) / "_SUCCESS").unlink()
     found = report(spark, store, "half")
     assert "1 batches of lines are missing: run the stage that writes them again" in found.gaps
-    assert "2 of 6 traces are missing from the lines" in found.gaps
+    assert "2 of 6 files or clusters are missing from the lines" in found.gaps
     found = run_all(spark, store, "half", clusters, AS_TOLD)
     assert (found.gaps, found.traces) == ([], 6)
 
@@ -239,14 +239,17 @@ def test_a_file_of_a_table_that_is_damaged_or_gone_ends_the_stage_or_is_told(spa
     whole = parts[0].read_bytes()
     for checksum in parts[0].parent.glob(".*.crc"):
         checksum.unlink()
-    parts[0].write_bytes(whole[: len(whole) // 2])
+    parts[0].write_bytes(whole[:-8] + bytes(8))
     with pytest.raises(StageFailed, match=r"part-00000.* cannot be read: .*remove the folder of this file"):
         check(spark, store, "damaged")
     parts[0].unlink()
-    check(spark, store, "damaged")
+    with pytest.raises(StageFailed, match="check: 1 batches of lines are missing: run the stage that writes them"):
+        check(spark, store, "damaged")
     found = report(spark, store, "damaged")
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert any("traces are missing from the lines" in gap for gap in found.gaps)
+    assert "8 of 8 files or clusters are missing from the lines" in found.gaps
+    found = run_all(spark, store, "damaged", Clusters(("ordered",), range(1, 9), 40), AS_TOLD)
+    assert (found.gaps, found.traces) == ([], 8)
 
 
 # ---- What dies ----

@@ -125,8 +125,8 @@ def counterexamples_command(
     Of a kind are the traces that violate a property, or leave the spec, at the same action. Of these the one is taken
     in which that comes soonest, up to there.
 
-    Exit codes: 0 each was minimised, or there is none; 3 one could not be, or the time was over before it was known
-    that no part of it can go.
+    Exit codes: 0 each was minimised, or there is none; 3 one could not be, the time was over before it was known that
+    no part of it can go, or the run is not checked whole.
     """
     there = opened(store)
     name, chosen = chosen_run(there, run), _variant(words)

@@ -24,7 +24,7 @@ from lockstep.pipeline.replay import counterexample_command
 from lockstep.pipeline.specs import Shipped, Shipping
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.work.batches import Done, Stage
+from lockstep.pipeline.work.batches import Done, Stage, StageFailed
 from lockstep.pipeline.work.traces import in_order, survey
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, switches_of, system_of
@@ -57,7 +57,7 @@ def counterexamples(
 
     Arguments: `variant`, that the traces were checked against; `seconds`, after which a minimisation is content with
     the shortest so far.
-    Raises StageFailed where one cannot be finished.
+    Raises StageFailed where one cannot be finished, or the run is not checked whole: once those of the rest are there.
     """
     checked = [each for each in store.batches("verdicts", run) if each.name.endswith(f".{variant.hash()}")]
     store.sweep("counterexamples", run)
@@ -81,6 +81,8 @@ def counterexamples(
         return Done(len(chosen), 0)
 
     Stage("counterexamples", len(made), len(made) - len(todo), say).run(todo, work)
+    if unchecked := {name for _, name in store.expected(run)} - {each.of for each in checked}:
+        raise StageFailed(f"counterexamples: {len(unchecked):,} batches of lines were not checked so: run `check` first")
 
 
 def _shortest(verdicts: DataFrame) -> list[_Chosen]:

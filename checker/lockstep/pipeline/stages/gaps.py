@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
-from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.store.schema import TABLES
+from lockstep.pipeline.store.store import Batch, Store
 
 #: So many traces are named one by one.
 _FEW = 20
@@ -14,24 +16,26 @@ _FEW = 20
 
 def gaps(spark: SparkSession, store: Store, run: str) -> Iterator[str]:
     """Yield what is missing of a run, and which traces are there twice, each in a line."""
-    lines = store.read(spark, "lines", run, store.batches("lines", run)).groupBy("trace").count()
-    verdicts = store.read(spark, "verdicts", run, store.batches("verdicts", run))
-    yield from _batches(store, run)
-    yield from _traces(spark, store, run, lines)
+    batches, checked = store.batches("lines", run), store.batches("verdicts", run)
+    lines = store.read(spark, "lines", run, batches)
+    yield from _batches(store, run, batches, checked)
+    yield from _sources(spark, store, run, lines)
+    verdicts = store.read(spark, "verdicts", run, checked)
     twice = verdicts.groupBy("variant", "trace").count().where("count > 1")
     yield from (f"{row['trace']}: there twice in {row['variant']}" for row in twice.limit(_FEW).collect())
-    without = lines.join(verdicts.select("trace").distinct(), "trace", "left_anti")
-    yield from (f"{row['trace']}: no verdict" for row in without.limit(_FEW).collect())
+    asked = spark.createDataFrame([(each.of, each.variant) for each in checked], "batch string, variant string")
+    traces = lines.select("trace", "batch").distinct().join(sql.broadcast(asked), "batch")
+    without = traces.join(verdicts.select("trace", "variant"), ["trace", "variant"], "left_anti")
+    yield from (f"{row['trace']}: no verdict against {row['variant']}" for row in without.limit(_FEW).collect())
 
 
-def _batches(store: Store, run: str) -> Iterator[str]:
-    """Yield which batches of lines are missing, and which were not checked."""
-    lines = store.batches("lines", run)
-    missing = {(each.variant, each.name) for each in store.expected(run)}
-    missing -= {(each.variant, each.name) for each in lines}
-    if missing:
-        yield f"{len(missing):,} batches of lines are missing: run the stage that writes them again"
-    checked = store.batches("verdicts", run)
+def _batches(store: Store, run: str, lines: Sequence[Batch], checked: Sequence[Batch]) -> Iterator[str]:
+    """Yield which batches are damaged or missing, and which were not checked, read or counted."""
+    for table in TABLES:
+        for each in store.damaged(table, run):
+            yield f"{table}: files of batch {each.variant}/{each.name} are missing: run the stage that writes it again"
+    if missing := store.missing(run):
+        yield f"{missing:,} batches of lines are missing: run the stage that writes them again"
     if not checked:
         yield "no trace was checked"
     for variant in sorted({each.variant for each in checked}):
@@ -39,16 +43,21 @@ def _batches(store: Store, run: str) -> Iterator[str]:
         own = {each.name for each in lines if each.variant == variant} or {each.name for each in lines}
         if own - of:
             yield f"{len(own - of):,} batches of lines were not checked against {variant}: run `check` again"
+    inputs = list(store.inputs(run))
+    read = {name for noted in inputs if noted["stage"] == "ingest" for _, name in noted["batches"]}
+    if unread := read - {each.name for each in store.batches("dead_letters", run)}:
+        yield f"of {len(unread):,} batches of lines it is not known what was no line: run `ingest` again"
+    simulated = any(noted["stage"] == "generate" for noted in inputs)
+    for table, asked, what in (("reached", simulated, "counted what they reach"), ("facts", False, "asked for facts")):
+        of = {each.of for each in store.batches(table, run)}
+        if (of or asked) and (uncounted := {each.name for each in lines} - of):
+            yield f"of {len(uncounted):,} batches of lines it was not {what}"
 
 
-def _traces(spark: SparkSession, store: Store, run: str, lines: DataFrame) -> Iterator[str]:
-    """Yield how many traces are missing of those that went in: each has lines, or is a dead letter."""
-    dead = store.read(spark, "dead_letters", run, store.batches("dead_letters", run)).select("source").distinct()
-    if dead.isEmpty():
-        there = lines.count()
-    else:
-        sources = store.read(spark, "lines", run, store.batches("lines", run)).select("source").distinct()
-        there = lines.count() + dead.join(sources, "source", "left_anti").count()
-    went_in = sum(noted["traces"] for noted in store.inputs(run))
+def _sources(spark: SparkSession, store: Store, run: str, lines: DataFrame) -> Iterator[str]:
+    """Yield how many files or clusters are missing of those that went in: each has lines, or is a dead letter."""
+    dead = store.read(spark, "dead_letters", run, store.batches("dead_letters", run))
+    there = lines.select("source").union(dead.select("source")).distinct().count()
+    went_in = sum(sum(map(len, noted["files"])) if "files" in noted else noted["traces"] for noted in store.inputs(run))
     if there < went_in:
-        yield f"{went_in - there:,} of {went_in:,} traces are missing from the lines"
+        yield f"{went_in - there:,} of {went_in:,} files or clusters are missing from the lines"

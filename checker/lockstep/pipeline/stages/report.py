@@ -39,6 +39,8 @@ def report(spark: SparkSession, store: Store, run: str) -> Report:
     if store.batches("facts", run):
         told = agreement(spark, store, run)
         found.facts, found.differing = told.counts, told.differing
+        if told.verdict is Verdict.INCONCLUSIVE:
+            found.gaps.append("no event was found that facts could be asked of")
         found.latencies = latencies(spark, store, run)
     if store.batches("counterexamples", run):
         found.counterexamples = listed(spark, store, run)
@@ -102,9 +104,6 @@ def _cover(found: Report, spark: SparkSession, store: Store, verdicts: DataFrame
         one_of_each = verdicts.where("spec != ''").groupBy("spec").agg(sql.min("trace").alias("trace"))
         headers = store.read(spark, "lines", found.run, lines).where("seq = 0").join(one_of_each, "trace")
         found.never_taken = never_taken(found.coverage, headers.select("trace", "bytes").collect())
-    simulated = any(noted["stage"] == "generate" for noted in store.inputs(found.run))
-    if simulated and (missing := {each.name for each in lines} - {each.of for each in counted}):
-        found.gaps.append(f"of {len(missing):,} batches of lines it was not counted what they reach")
 
 
 def _by_plan(verdicts: DataFrame, reached: DataFrame) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The store of a pipeline: its tables, and which batches of them are there.
 
-A batch is there once Spark has written its `_SUCCESS`, which it does last. Any other is as good as none: no reader sees
-it, and the next run writes it anew. So what was killed and started again neither loses nor doubles a trace.
+A batch is there once Spark has written its `_SUCCESS`, which it does after all rows, and as long as its files are those
+that were noted then, by number and bytes. Any other is as good as none: no reader sees it, and the next run writes it
+anew. So what was killed and started again neither loses nor doubles a trace.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from lockstep.pipeline.store.schema import STORE_FORMAT, TABLES, ddl
 
 _VERSION_FILE = "_lockstep.json"
 _DONE = "_SUCCESS"
+_FILES = "_files-"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 _HASH_DIGITS = 16
 
@@ -94,32 +96,43 @@ class Store:
 
     def batches(self, table: str, run: str, variant: str | None = None) -> list[Batch]:
         """Return the batches of a run that are there in a table, of one variant or of all; the largest first."""
-        sizes: dict[tuple[str, str], int] = {}
-        done: set[tuple[str, str]] = set()
+        found = self._files(table, run).items()
+        return sorted(
+            (
+                Batch(*key, sum(files.values()))
+                for key, files in found
+                if variant in (None, key[0]) and _DONE in files and not _lacks(files)
+            ),
+            key=lambda batch: (-batch.bytes, batch),
+        )
+
+    def damaged(self, table: str, run: str) -> list[Batch]:
+        """Return the batches of a run that were written, and whose files are no longer those that were."""
+        return sorted(Batch(*key) for key, files in self._files(table, run).items() if _DONE in files and _lacks(files))
+
+    def missing(self, run: str) -> int:
+        """Return how many batches of lines a run is to have, and has not."""
+        return len(self.expected(run) - {(each.variant, each.name) for each in self.batches("lines", run)})
+
+    def _files(self, table: str, run: str) -> dict[tuple[str, str], dict[str, int]]:
+        """Return the files of each batch, begun or finished, with their sizes."""
+        found: dict[tuple[str, str], dict[str, int]] = {}
         for path, size, _ in (self.place / table / f"run={run}").below():
-            folders = path.split("/")
-            if len(folders) != 3 or not folders[0].startswith("variant="):
-                continue
-            key = folders[0].removeprefix("variant="), folders[1].removeprefix("batch=")
-            sizes[key] = sizes.get(key, 0) + size
-            if folders[2] == _DONE:
-                done.add(key)
-        found = [Batch(*key, sizes[key]) for key in done if variant in (None, key[0])]
-        return sorted(found, key=lambda batch: (-batch.bytes, batch))
+            match path.split("/"):
+                case [variant, batch, *name] if name and variant.startswith("variant="):
+                    key = variant.removeprefix("variant="), batch.removeprefix("batch=")
+                    found.setdefault(key, {})["/".join(name)] = size
+        return found
 
     def remove(self, table: str, run: str, batch: Batch) -> None:
         """Remove a batch, finished or not."""
         self.folder(table, run, batch).remove()
 
     def sweep(self, table: str, run: str) -> None:
-        """Remove the batches of a run that were begun and not finished."""
+        """Remove the batches of a run that were begun and not finished, or are damaged."""
         done = {(each.variant, each.name) for each in self.batches(table, run)}
-        top = self.place / table / f"run={run}"
-        begun = {tuple(path.split("/")[:2]) for path, _, _ in top.below() if path.count("/") >= 2}
-        for variant, name in begun:
-            key = variant.removeprefix("variant="), name.removeprefix("batch=")
-            if key not in done:
-                (top / f"{variant}/{name}").remove()
+        for key in self._files(table, run).keys() - done:
+            self.remove(table, run, Batch(*key))
 
     def folder(self, table: str, run: str, batch: Batch) -> Place:
         """Return the folder of a batch, whether it is there or not."""
@@ -137,8 +150,10 @@ class Store:
         return reader.parquet(*folders)
 
     def write(self, rows: DataFrame, table: str, run: str, batch: Batch) -> None:
-        """Write a batch of a table, in place of what was begun of it; its `_SUCCESS` comes last."""
-        rows.write.mode("overwrite").parquet(self.folder(table, run, batch).uri)
+        """Write a batch of a table, in place of what was begun of it, and note which files that are."""
+        folder = self.folder(table, run, batch)
+        rows.write.mode("overwrite").parquet(folder.uri)
+        (folder / _tally({path: size for path, size, _ in folder.below()})).write(b"")
 
     # ---- What a run is made of ----
 
@@ -154,9 +169,9 @@ class Store:
             if path.endswith(".json"):
                 yield _noted(folder / path)
 
-    def expected(self, run: str) -> set[Batch]:
-        """Return the batches of lines that a run is to have."""
-        return {Batch(*each) for noted in self.inputs(run) for each in noted["batches"]}
+    def expected(self, run: str) -> set[tuple[str, str]]:
+        """Return the batches of lines that a run is to have, each as its variant and its name."""
+        return {(variant, name) for noted in self.inputs(run) for variant, name in noted["batches"]}
 
     def refuse_unknown(self, run: str) -> str:
         """Return the name of a run; raises BadInputError where the store has none of this name."""
@@ -172,6 +187,18 @@ def _noted(file: Place) -> dict[str, Any]:
         again = "remove it, and run `generate` or `ingest` again"
         raise BadInputError(f"{file.path}: this does not say what went into a run: {again}") from error
     return noted
+
+
+def _tally(files: Mapping[str, int]) -> str:
+    """Name how many files of rows a batch has, and how many bytes."""
+    parts = [size for name, size in files.items() if name.startswith("part-")]
+    return f"{_FILES}{len(parts)}-{sum(parts)}"
+
+
+def _lacks(files: Mapping[str, int]) -> bool:
+    """Tell whether the files of a batch are not those that were noted."""
+    noted = {name for name in files if name.startswith(_FILES)}
+    return bool(noted) and noted != {_tally(files)}
 
 
 def _refuse_other(version: Place) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.progress import Say, silent
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.work.batches import AT_ONCE, Done, Stage
+from lockstep.pipeline.work.batches import AT_ONCE, Done, Stage, StageFailed
 from lockstep.pipeline.work.traces import Known, survey
 
 
@@ -44,7 +44,7 @@ class Derived:
         What was made of the same lines with something else goes just before its place is taken.
         Arguments: `name`, of the stage; `work`, which writes a batch, given its lines and the traces in them;
         `at_once`, how many batches are under way at once.
-        Raises StageFailed where a batch cannot be finished.
+        Raises StageFailed where a batch cannot be finished, or, once all others are, where lines are missing.
         """
         before = self.before()
         made = {self.batch_of(lines): lines for lines in self.store.batches("lines", self.run)}
@@ -58,6 +58,8 @@ class Derived:
             return Done(len(known), sum(each.lines for each in known.values()))
 
         Stage(name, len(made), len(made) - len(todo), say).run(todo, done, at_once)
+        if missing := self.store.missing(self.run):
+            raise StageFailed(f"{name}: {missing:,} batches of lines are missing: run the stage that writes them again")
 
     def batch_of(self, lines: Batch) -> Batch:
         """Return the batch that comes of a batch of lines, or is of the same lines as another."""

@@ -1,0 +1,143 @@
+"""What a run lacks is told, whichever table lost it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lockstep.base.errors import GaveUpError
+from lockstep.base.verdict import Verdict
+from lockstep.jobs.spark.session import spark_session
+from lockstep.pipeline.against import AS_TOLD
+from lockstep.pipeline.stages.check import check
+from lockstep.pipeline.stages.counterexamples import counterexamples
+from lockstep.pipeline.stages.coverage import cover
+from lockstep.pipeline.stages.facts.stage import facts
+from lockstep.pipeline.stages.gaps import gaps
+from lockstep.pipeline.stages.report import report
+from lockstep.pipeline.stages.windows import windows
+from lockstep.pipeline.store.store import Batch, Store
+from stores import BATCH, RUN, verdict, write
+
+pytestmark = pytest.mark.nightly
+
+PUBLISHED = Batch("published", BATCH.name)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with spark_session("local[2]", "lockstep-test", settings={"spark.sql.shuffle.partitions": "1"}) as session:
+        yield session
+
+
+def put_files(store: Store, files: Sequence[tuple[str, str]]) -> None:
+    """Note the traces and the files that went in."""
+    about = {"traces": len({trace for trace, _ in files}), "files": [[(*each, 1, "1") for each in files]]}
+    store.put_inputs(RUN, "ingest", [BATCH], about)
+
+
+@pytest.fixture(scope="module")
+def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two traces, in a file each, that lacks nothing."""
+    folder = tmp_path_factory.mktemp("whole") / "store"
+    store = Store.open(str(folder), create=True)
+    put_files(store, [("a", "a"), ("b", "b")])
+    write(spark, store, "lines", BATCH, *({"trace": each, "seq": 0, "bytes": b"{}", "source": each} for each in "ab"))
+    write(spark, store, "dead_letters", BATCH)
+    for batch in (BATCH, PUBLISHED):
+        write(spark, store, "verdicts", batch.made_with("1"), verdict("a"), verdict("b"))
+    events = {"trace": "a", "plan": "", "kind": "trace", "name": "events", "times": 1}
+    write(spark, store, "reached", BATCH.made_with("1"), events)
+    write(spark, store, "facts", BATCH.made_with("1"), {"trace": "a", "fact": "events", "value": 1})
+    assert list(gaps(spark, store, RUN)) == []
+    return folder
+
+
+@pytest.fixture
+def store(whole: Path, tmp_path: Path) -> Store:
+    return Store.open(str(shutil.copytree(whole, tmp_path / "store")))
+
+
+@pytest.mark.parametrize("table", ["lines", "dead_letters", "reached", "facts", "verdicts"])
+def test_a_file_of_a_table_that_is_gone_or_shorter_is_told_and_its_batch_is_not_there(
+    spark: SparkSession, store: Store, table: str
+) -> None:
+    batch = store.batches(table, RUN, "told")[0]
+    part = next(Path(store.folder(table, RUN, batch).path).glob("part-*"))
+    part.write_bytes(part.read_bytes()[:-1])
+    assert store.batches(table, RUN, "told") == []
+    part.unlink()
+    assert store.batches(table, RUN, "told") == []
+    told = f"{table}: files of batch told/{batch.name} are missing: run the stage that writes it again"
+    assert told in list(gaps(spark, store, RUN))
+    store.sweep(table, RUN)
+    assert store.damaged(table, RUN) == []
+
+
+def test_a_trace_without_a_verdict_in_one_of_two_variants_is_told(spark: SparkSession, store: Store) -> None:
+    write(spark, store, "verdicts", PUBLISHED.made_with("1"), verdict("a"))
+    assert list(gaps(spark, store, RUN)) == ["b: no verdict against published"]
+
+
+@pytest.mark.parametrize(
+    ("table", "gap"),
+    [
+        ("dead_letters", "of 1 batches of lines it is not known what was no line: run `ingest` again"),
+        ("lines", "1 batches of lines are missing: run the stage that writes them again"),
+    ],
+)
+def test_a_batch_that_was_never_written_is_told(spark: SparkSession, store: Store, table: str, gap: str) -> None:
+    store.remove(table, RUN, BATCH)
+    assert gap in list(gaps(spark, store, RUN))
+
+
+@pytest.mark.parametrize(("table", "what"), [("reached", "counted what they reach"), ("facts", "asked for facts")])
+def test_a_batch_that_others_are_counted_beside_is_told(
+    spark: SparkSession, store: Store, table: str, what: str
+) -> None:
+    shutil.copytree(
+        store.folder("lines", RUN, BATCH).path, store.folder("lines", RUN, Batch(BATCH.variant, "other")).path
+    )
+    assert f"of 1 batches of lines it was not {what}" in list(gaps(spark, store, RUN))
+
+
+def test_a_dead_file_of_a_log_does_not_stand_for_a_trace_that_is_missing(spark: SparkSession, store: Store) -> None:
+    shutil.rmtree((store.place / "_inputs").path)
+    put_files(store, [("a", "a"), ("b", "b"), ("b", "dead"), ("c", "c")])
+    write(spark, store, "dead_letters", BATCH, {"source": "dead", "line": 0, "reason": "it is empty"})
+    assert list(gaps(spark, store, RUN)) == ["1 of 4 files or clusters are missing from the lines"]
+
+
+def test_facts_of_no_event_are_no_pass(spark: SparkSession, store: Store) -> None:
+    assert report(spark, store, RUN).verdict is Verdict.HOLDS
+    write(spark, store, "facts", BATCH.made_with("1"))
+    found = report(spark, store, RUN)
+    assert (found.verdict, found.gaps) == (
+        Verdict.INCONCLUSIVE,
+        ["no event was found that facts could be asked of"],
+    )
+
+
+# ---- Stages ----
+
+
+@pytest.mark.parametrize(
+    "stage", [check, cover, facts, partial(windows, variant=AS_TOLD)], ids=["check", "coverage", "facts", "windows"]
+)
+def test_a_stage_without_the_lines_that_a_run_is_to_have_ends_as_what_is_not_finished(
+    spark: SparkSession, store: Store, stage: Callable[[SparkSession, Store, str], None]
+) -> None:
+    store.remove("lines", RUN, BATCH)
+    with pytest.raises(GaveUpError, match=": 1 batches of lines are missing: run the stage that writes them again"):
+        stage(spark, store, RUN)
+
+
+def test_counterexamples_of_what_was_not_checked_end_as_what_is_not_finished(spark: SparkSession, store: Store) -> None:
+    with pytest.raises(GaveUpError, match="1 batches of lines were not checked so: run `check` first"):
+        counterexamples(spark, store, RUN, AS_TOLD)
