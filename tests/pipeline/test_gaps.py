@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -16,7 +17,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.jobs.spark.session import spark_session
 from lockstep.pipeline.against import AS_TOLD
 from lockstep.pipeline.stages.check import check
-from lockstep.pipeline.stages.counterexamples import counterexamples
+from lockstep.pipeline.stages.counterexamples import _shortest, counterexamples
 from lockstep.pipeline.stages.coverage import cover
 from lockstep.pipeline.stages.facts.stage import facts
 from lockstep.pipeline.stages.gaps import gaps
@@ -141,3 +142,29 @@ def test_a_stage_without_the_lines_that_a_run_is_to_have_ends_as_what_is_not_fin
 def test_counterexamples_of_what_was_not_checked_end_as_what_is_not_finished(spark: SparkSession, store: Store) -> None:
     with pytest.raises(GaveUpError, match="1 batches of lines were not checked so: run `check` first"):
         counterexamples(spark, store, RUN, AS_TOLD)
+
+
+def test_of_each_signature_the_trace_that_has_it_soonest_is_chosen_and_the_traces_are_counted(
+    spark: SparkSession, store: Store
+) -> None:
+    left, failed = ("deviation", "LS101", ""), ("property", "DL109", "Stays")
+
+    def violated(trace: str, *findings: tuple[tuple[str, str, str], int, str]) -> dict[str, Any]:
+        told = [dict(zip(("kind", "code", "name", "line", "action"), (*of, *at), strict=True)) for of, *at in findings]
+        return verdict(trace) | {"verdict": "violated", "findings": json.dumps(told)}
+
+    rows = [
+        violated("a", (failed, 9, "Push"), (failed, 12, "Push"), (left, 3, "Push")),
+        violated("b", (failed, 7, "Push"), (left, 3, "Cut")),
+        violated("c", (left, 5, "Push")),
+        violated("d", (failed, 7, "Push")),
+        verdict("e"),
+    ]
+    write(spark, store, "verdicts", BATCH.made_with("1"), *rows)
+    found = _shortest(store.read(spark, "verdicts", RUN, store.batches("verdicts", RUN, "told")))
+    assert [(each.signature, each.traces, each.trace, each.line, each.only) for each in found] == [
+        ("LS101-Cut", 1, "b", 3, None),
+        ("LS101-Push", 2, "c", 5, None),
+        ("Stays-Push", 3, "b", 7, "Stays"),
+    ]
+    assert {each.batch for each in found} == {BATCH.made_with("1").name}

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.deadline import Deadline
@@ -101,9 +101,8 @@ def _shortest(verdicts: DataFrame) -> list[_Chosen]:
         # Of how a trace leaves the spec it is minimised only if that comes first.
         (is_property | (sql.col("at") == 0)).alias("can"),
     )
-    of = Window.partitionBy("name", "action")
-    rank = sql.row_number().over(of.orderBy(sql.desc("can"), "line", "trace")).alias("rank")
-    counted = of_each.select("*", rank, sql.size(sql.collect_set("trace").over(of)).alias("traces")).where("rank = 1")
+    first = sql.min(sql.struct(~sql.col("can"), "line", "trace", "batch", "is_property")).alias("first")
+    of = of_each.groupBy("name", "action").agg(sql.countDistinct("trace").alias("traces"), first)
     return [
         _Chosen(
             f"{row['name']}-{row['action']}",
@@ -115,7 +114,7 @@ def _shortest(verdicts: DataFrame) -> list[_Chosen]:
             row["name"] if row["is_property"] else None,
             row["batch"],
         )
-        for row in counted.orderBy("name", "action").collect()
+        for row in of.select("name", "action", "traces", "first.*").orderBy("name", "action").collect()
     ]
 
 
