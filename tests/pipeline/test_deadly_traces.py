@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from lockstep.pipeline.against import AS_TOLD, OwnSpec
 from lockstep.pipeline.session import pipeline_session
 from lockstep.pipeline.sources import EACH
 from lockstep.pipeline.stages.check import check
+from lockstep.pipeline.stages.counterexamples import counterexamples
+from lockstep.pipeline.stages.coverage import EVENTS, NOT_COUNTED, cover
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Store
 from poison import poison
 from simulated_traces import simulated
-from stores import RUN, rows_of, stored, verdicts
+from stores import BATCH, RUN, rows_of, stored, verdict, verdicts, write
 
 pytestmark = pytest.mark.nightly
 
@@ -54,6 +57,33 @@ def test_only_the_traces_that_workers_die_of_or_never_end_are_inconclusive_cut_o
         **{f"first_{name}": ("inconclusive", f"the check of this trace {how}") for name, how in died.items()},
         **{name: ("holds", "a behaviour of the spec; every property holds") for name in names if "good" in name},
     }
+
+
+def test_what_workers_die_of_as_they_count_or_minimise_it_is_told_and_the_others_are_counted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = of_events(simulated()[0], simulated()[1][:60]).lines
+    died = {
+        "read_exits": "died, as often as it was tried (exit code 7)",
+        "read_is_killed": "died, as often as it was tried (SIGKILL)",
+    }
+    store = stored(spark, tmp_path / "store", dict.fromkeys([*died, "good"], lines))
+    cover(spark, store, RUN)
+    counted = rows_of(spark, store, "reached")
+    assert {row["trace"]: row["name"] for row in counted if row["kind"] == NOT_COUNTED} == {
+        name: f"the count {how}" for name, how in died.items()
+    }
+    assert {row["trace"] for row in counted if (row["kind"], row["name"], row["times"]) == (*EVENTS, 60)} == {"good"}
+    finding = {"kind": "property", "code": "DL109", "name": "CommittedEntriesStayProp", "line": 40}
+    rows = [
+        verdict(each) | {"verdict": "violated", "findings": json.dumps([finding | {"action": each}])}
+        for each in (*died, "good")
+    ]
+    write(spark, store, "verdicts", BATCH.made_with(AS_TOLD.hash()), *rows)
+    counterexamples(spark, store, RUN, AS_TOLD)
+    reasons = {each["trace"]: each["reason"] for each in rows_of(spark, store, "counterexamples")}
+    assert {name: reasons[name] for name in died} == {name: f"the minimisation {how}" for name, how in died.items()}
+    assert "died" not in reasons["good"]
 
 
 SLOW = """---- MODULE Slow ----

@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 
 #: What each Python process does as it starts: the check of a trace then dies of what the trace's name begins with, and
-#: of what has `first_` before that so does whatever begins in the initial state, of `spec_` what compiles its spec.
+#: of what has `first_` before that so does whatever begins in the initial state, of `spec_` what compiles its spec, of
+#: `read_` whatever reads its events.
 _AT_START = """
 import os, signal, time
 import lockstep.systems.specs
 from lockstep.conformance.check import TraceCheck
+from lockstep.trace.format import Trace
 
 DEATHS = {
     "exits": lambda: os._exit(7),
@@ -31,6 +33,7 @@ def dying_of(taken, before, source_of=lambda check, *_: check.trace.source):
 
 TraceCheck.follow = dying_of(TraceCheck.follow, "")
 TraceCheck.initial = dying_of(TraceCheck.initial, "first_")
+Trace.__iter__ = dying_of(Trace.__iter__, "read_", lambda trace: trace.source)
 compiled = lockstep.systems.specs.trace_spec
 lockstep.systems.specs.trace_spec = dying_of(compiled, "spec_", lambda header, source, *_: source)
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -19,6 +20,7 @@ from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.minimise import minimise
+from lockstep.jobs.spark.apart import Care, DiedError, with_care
 from lockstep.pipeline.against import Variant
 from lockstep.pipeline.replay import counterexample_command
 from lockstep.pipeline.specs import Shipped, Shipping
@@ -76,13 +78,19 @@ def counterexamples(
         chosen = _shortest(store.read(spark, "verdicts", run, made[batch]))
         of = {each.batch.partition(".")[0] for each in chosen}
         lines = store.read(spark, "lines", run, [each for each in store.batches("lines", run) if each.name in of])
-        task = _Minimiser(seconds, store.place.uri, run, batch.variant, variant.options)
-        store.write(_minimised(spark, lines, chosen, shipping, task), "counterexamples", run, batch)
+
+        def attempt(care: Care) -> None:
+            task = _Minimiser(seconds, store.place.uri, run, batch.variant, variant.options, care)
+            store.write(_minimised(spark, lines, chosen, shipping, task), "counterexamples", run, batch)
+
+        with_care(attempt)
         return Done(len(chosen), 0)
 
     Stage("counterexamples", len(made), len(made) - len(todo), say).run(todo, work)
     if unchecked := {name for _, name in store.expected(run)} - {each.of for each in checked}:
-        raise StageFailed(f"counterexamples: {len(unchecked):,} batches of lines were not checked so: run `check` first")
+        raise StageFailed(
+            f"counterexamples: {len(unchecked):,} batches of lines were not checked so: run `check` first"
+        )
 
 
 def _shortest(verdicts: DataFrame) -> list[_Chosen]:
@@ -134,13 +142,14 @@ def _minimised(
 
 @dataclass(frozen=True, slots=True)
 class _Minimiser:
-    """How long a minimisation may take, and where its result is found."""
+    """How long a minimisation may take, where its result is found, and how tasks do it."""
 
     seconds: float
     uri: str
     run: str
     variant: str
     options: tuple[str, ...]
+    care: Care
 
     def row(self, of: _Chosen, lines: Iterable[bytes], shipped: Shipped) -> dict[str, Any]:
         """Minimise the trace of a signature; return its row."""
@@ -156,19 +165,27 @@ class _Minimiser:
             "lines": None,
             "replay": counterexample_command(self.uri, self.run, self.variant, of.signature, self.options),
         }
-        deadline = Deadline(self.seconds)
         try:
-            trace = opened(lines, of.trace)
-            spec = shipped.spec(spec_key(trace.header, of.trace, shipped.switches), of.trace)
-            system = system_of(trace.header, of.trace)
-            found = minimise(trace, spec, system, only=of.only, action=of.action, deadline=deadline)
+            if self.care.is_apart:
+                lines = list(lines)
+            return row | self.care.of(partial(self._found, of, lines, shipped))
         except (BadInputError, GaveUpError) as error:
             return {**row, "reason": str(error)}
+        except DiedError as error:
+            return {**row, "reason": f"the minimisation {error}"}
         except Exception as error:  # One signature must not take all others with it.
             return {**row, "reason": f"{type(error).__name__}: {error}"}
+
+    def _found(self, of: _Chosen, lines: Iterable[bytes], shipped: Shipped) -> dict[str, Any]:
+        """Return what the row tells of the trace that was found."""
+        deadline = Deadline(self.seconds)
+        trace = opened(lines, of.trace)
+        spec = shipped.spec(spec_key(trace.header, of.trace, shipped.switches), of.trace)
+        system = system_of(trace.header, of.trace)
+        found = minimise(trace, spec, system, only=of.only, action=of.action, deadline=deadline)
         reason = found.wrong if found.is_minimal else f"{found.wrong}; not known to be minimal: {deadline.spent()}"
         text = b"".join(trace_lines(found.header, found.events))
-        return {**row, "events": len(found.events), "is_minimal": found.is_minimal, "reason": reason, "lines": text}
+        return {"events": len(found.events), "is_minimal": found.is_minimal, "reason": reason, "lines": text}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
+from lockstep.jobs.spark.apart import Care, DiedError, with_care
 from lockstep.pipeline.replay import simulated
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
@@ -31,34 +34,50 @@ NOT_COUNTED = "not counted"
 def cover(spark: SparkSession, store: Store, run: str, say: Say = silent) -> None:
     """Count what each trace of a run reaches; batches that were counted are not counted again.
 
-    A trace that is malformed reaches nothing, and has no row. Raises StageFailed where a batch cannot be finished.
+    A trace that is malformed reaches nothing, and has no row; of one that workers die of, NOT_COUNTED says so. Raises
+    StageFailed where a batch cannot be finished.
     """
     table = Derived(spark, store, run, "reached", hash_of(version("lockstep-raft")))
 
     def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
-        table.write(whole_traces(spark, lines, known).mapInArrow(_count, ddl(TABLES["reached"])), batch)
+        whole, columns = whole_traces(spark, lines, known), ddl(TABLES["reached"])
+        with_care(lambda care: table.write(whole.mapInArrow(_Count(care), columns), batch))
 
     table.make("coverage", work, say)
 
 
-def _count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Count in a task what the traces of a partition reach: rows of lines -> rows of reached."""
-    for lines in traces_of(batches):
-        rows = list(_rows(lines))
-        if rows:
-            yield pa.RecordBatch.from_pylist(rows, schema=TABLES["reached"])
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Counts in a task what the traces of a partition reach: rows of lines -> rows of reached."""
+
+    care: Care
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for lines in traces_of(batches):
+            if self.care.is_apart:
+                lines.hold()
+            cluster = simulated(lines.source)
+            of = {
+                "trace": lines.trace,
+                "plan": " ".join(filter(None, (cluster.plan, cluster.variant))) if cluster else "",
+            }
+            try:
+                times = self.care.of(partial(_times, lines))
+            except DiedError as error:
+                times = {(NOT_COUNTED, f"the count {error}"): 1}
+            rows = [{**of, "kind": kind, "name": name, "times": count} for (kind, name), count in times.items()]
+            if rows:
+                yield pa.RecordBatch.from_pylist(rows, schema=TABLES["reached"])
 
 
-def _rows(lines: TraceLines) -> Iterator[dict[str, object]]:
-    cluster = simulated(lines.source)
+def _times(lines: TraceLines) -> dict[Reached, int]:
+    """Return what a trace reaches, with how often, and EVENTS with how many it has; nothing where it is malformed."""
     try:
         trace = opened(lines, lines.trace)
         times, events = _counted(trace, system_of(trace.header, lines.trace))
     except BadInputError:  # its verdict says so
-        return
-    plan = " ".join(filter(None, (cluster.plan, cluster.variant))) if cluster else ""
-    for (kind, name), count in (*times.items(), (EVENTS, events)):
-        yield {"trace": lines.trace, "plan": plan, "kind": kind, "name": name, "times": count}
+        return {}
+    return {**times, EVENTS: events}
 
 
 def _counted(trace: Trace, system: System) -> tuple[Counter[Reached], int]:
