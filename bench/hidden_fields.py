@@ -23,9 +23,9 @@ from typing import Any
 from drawing import picture
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.compare import equal_count
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
+from lockstep.conformance.shown.compare import equal_count
 from lockstep.conformance.tamper import Kind, Outcome, Tampered, Tampering, tamperings
 from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.order import Order

@@ -27,9 +27,9 @@ from lockstep.conformance.by_tlc import Subject, check_with_tlc, hold_with_tlc
 from lockstep.conformance.by_tlc.literals import Literals, decoded, encoded
 from lockstep.conformance.by_tlc.module import ReadEvent, TraceModule
 from lockstep.conformance.check import TraceVerdict, check_trace
-from lockstep.conformance.compare import to_value
 from lockstep.conformance.reading import Reading
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.compare import to_value
+from lockstep.conformance.shown.words import Words
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.own.traces import load_own_spec, own_system

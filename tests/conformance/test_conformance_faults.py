@@ -135,7 +135,7 @@ def test_an_error_of_the_checker_itself_is_an_internal_error_with_its_line(monke
     def boom(*_: object) -> None:
         raise ZeroDivisionError("x")
 
-    monkeypatch.setattr("lockstep.conformance.compare.equal_count", boom)
+    monkeypatch.setattr("lockstep.conformance.shown.compare.equal_count", boom)
     verdict = check(list(simulated()[1]))
     node = simulated()[1][0].node
     assert verdict.verdict is Verdict.INTERNAL

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockstep.conformance import remembering as remembering_module
-from lockstep.conformance.compare import ObservationError, compare, equal_count, to_value
-from lockstep.conformance.remembering import Remembering
-from lockstep.conformance.words import Words, is_plainly
+from lockstep.conformance.shown import remembering as remembering_module
+from lockstep.conformance.shown.compare import ObservationError, compare, equal_count, to_value
+from lockstep.conformance.shown.remembering import Remembering
+from lockstep.conformance.shown.words import Words, is_plainly
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value, as_fcn
 
 LOG = ({"term": 1, "value": "x"}, {"term": 1, "value": "y"})

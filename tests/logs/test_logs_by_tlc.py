@@ -17,8 +17,8 @@ import pytest
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.conformance.compare import to_value
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.compare import to_value
+from lockstep.conformance.shown.words import Words
 from lockstep.logs.by_tlc.run import Explored, Runs
 from lockstep.logs.check import Subject, begins_of
 from lockstep.logs.lines import Claim, Line, Thread

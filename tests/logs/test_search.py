@@ -14,7 +14,7 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.interface import Interface
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.words import Words
 from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.order import Order, Positions
 from lockstep.logs.search import Conclusion, Explained, Run, explain

@@ -18,7 +18,7 @@ from cut_traces import Cut, changed, of_events, of_file, said
 from lockstep.base.paths import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.interface import Interface
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.words import Words
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part

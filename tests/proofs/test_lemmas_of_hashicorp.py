@@ -12,7 +12,7 @@ import pytest
 import z3
 
 from hashicorp_traces import spec_of
-from lockstep.conformance.compare import to_value
+from lockstep.conformance.shown.compare import to_value
 from lockstep.models.proofs import Proof, ProofVerdict
 from lockstep.models.proofs.machine import one_step
 from lockstep.models.proofs.quorum_rules_equal import majority

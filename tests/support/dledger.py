@@ -8,7 +8,7 @@ from lockstep.conformance.by_tlc import Subject
 from lockstep.conformance.check import Events, TraceVerdict, check_trace
 from lockstep.conformance.incremental import Evaluation
 from lockstep.conformance.interface import Interface
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.words import Words
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.specs import Switches, subject
 from lockstep.tla.spec import Spec

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from dledger import WORDS
-from lockstep.conformance.compare import to_value
+from lockstep.conformance.shown.compare import to_value
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State

@@ -14,8 +14,8 @@ from counterexamples.index import table
 from counterexamples.tool import CHOSEN, FOLDER, Counterexample, cluster_of, counterexamples, judged
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.compare import to_value
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.compare import to_value
+from lockstep.conformance.shown.words import Words
 from lockstep.jobs.minimise import minimise
 from lockstep.jobs.view.known import of_trace
 from lockstep.report.page.content import content

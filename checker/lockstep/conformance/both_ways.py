@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeAlias
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Events, Finding, TraceCheck, failure, finding
-from lockstep.conformance.compare import to_tree, to_value
 from lockstep.conformance.interface import Interface
+from lockstep.conformance.shown.compare import to_tree, to_value
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value

@@ -22,11 +22,11 @@ from typing import Protocol
 from lockstep.base.errors import EnvironmentFailedError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.codes import REFUSED, SENT, SHOWS, STEP
-from lockstep.conformance.compare import copies
 from lockstep.conformance.incremental import Evaluation, Incremental, Literal
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
-from lockstep.conformance.remembering import Remembering
+from lockstep.conformance.shown.compare import copies
+from lockstep.conformance.shown.remembering import Remembering
 from lockstep.tla.compile.blame import placed
 from lockstep.tla.compile.module.parts import PathOf
 from lockstep.tla.spec import Spec

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from lockstep.conformance.codes import PROPERTY
-from lockstep.conformance.words import WORDS, Words
+from lockstep.conformance.shown.words import WORDS, Words
 from lockstep.tla.spec import Spec
 
 

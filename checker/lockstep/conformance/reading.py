@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from lockstep.conformance.compare import Compared, ObservationError, compare, like, to_value
 from lockstep.conformance.interface import Interface
+from lockstep.conformance.shown.compare import Compared, ObservationError, compare, like, to_value
 from lockstep.tla.spec import ActionInfo
 from lockstep.tla.values.equality import eq
 from lockstep.tla.values.kinds import Fcn, TlaTypeError, Value, format_value

@@ -14,13 +14,13 @@ from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.compare import to_tree
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.minimise.again import Again
 from lockstep.conformance.minimise.past import Told, cut_to_past, take_told
 from lockstep.conformance.minimise.rebinding import Rebinding, Step
 from lockstep.conformance.minimise.runs import Replay, Run, Search
 from lockstep.conformance.minimise.steps import minimise_steps
+from lockstep.conformance.shown.compare import to_tree
 from lockstep.models.manifest import ModelEntry, load_manifest
 from lockstep.report.text import verdict_text
 from lockstep.systems.opening import Watched

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from lockstep.conformance.compare import ObservationError, compare
+from lockstep.conformance.shown.compare import ObservationError, compare
 from lockstep.logs.lines import Claim, Line
 from lockstep.logs.search import Run
 from lockstep.logs.steps import Path, Steps

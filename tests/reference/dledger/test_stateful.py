@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 )
 
 from dledger import WORDS
-from lockstep.conformance.compare import compare, to_value
+from lockstep.conformance.shown.compare import compare, to_value
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Header

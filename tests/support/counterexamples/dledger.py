@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.conformance.compare import to_tree
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.compare import to_tree
+from lockstep.conformance.shown.words import Words
 from lockstep.models.counterexample import of_search
 from lockstep.systems.models import model_named
 from lockstep.tla.loading.load import load_spec

@@ -8,8 +8,8 @@ from typing import Any
 
 from lockstep.conformance.by_tlc.literals import Literals
 from lockstep.conformance.by_tlc.names import Names
-from lockstep.conformance.compare import integer_of, is_tagged, to_value
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.compare import integer_of, is_tagged, to_value
+from lockstep.conformance.shown.words import Words
 from lockstep.tla.values.kinds import Value
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.compare import copies
 from lockstep.conformance.minimise.runs import BudgetSpentError, LeftError, Run, Search
+from lockstep.conformance.shown.compare import copies
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.trace.format import Event, TraceError

@@ -9,7 +9,7 @@ from pathlib import Path
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.interface import Interface, no_location
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.words import Words
 from lockstep.jobs.play.session import Offer, Session
 from lockstep.jobs.view.known import subject_of, system_of_manifest
 from lockstep.report.page.content import Subject

@@ -17,7 +17,7 @@ import msgspec
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.near import did_you_mean
-from lockstep.conformance.compare import to_tree, to_value
+from lockstep.conformance.shown.compare import to_tree, to_value
 from lockstep.jobs.play.game import Game
 from lockstep.jobs.play.session import Session, StepRefusedError, Visit
 from lockstep.tla.values.kinds import ArgumentError, TlaError, Value, format_value

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.compare import to_tree
+from lockstep.conformance.shown.compare import to_tree
 from lockstep.jobs.play.game import Game
 from lockstep.jobs.play.session import Visit
 from lockstep.systems.specs import compiled, spec_hash

@@ -10,7 +10,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import INIT, Finding, TraceVerdict
-from lockstep.conformance.compare import Compared, ObservationError, compare
+from lockstep.conformance.shown.compare import Compared, ObservationError, compare
 from lockstep.logs.by_tlc.module import Stage
 from lockstep.logs.by_tlc.run import Explored, Moment, Runs, Undecided
 from lockstep.logs.check import (

@@ -11,7 +11,7 @@ from lockstep.base.errors import BadInputError
 from lockstep.conformance.by_tlc.module import search_tree
 from lockstep.conformance.by_tlc.parts import Parts
 from lockstep.conformance.by_tlc.properties import Properties
-from lockstep.conformance.compare import Has, Size
+from lockstep.conformance.shown.compare import Has, Size
 from lockstep.logs.by_tlc.choices import Choices, ChoosingActions
 from lockstep.logs.check import Subject
 from lockstep.logs.lines import Claim, Line

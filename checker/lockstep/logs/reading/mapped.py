@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lockstep.base.near import did_you_mean
-from lockstep.conformance.compare import Has, Size, equal_count, is_so, to_value
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.compare import Has, Size, equal_count, is_so, to_value
+from lockstep.conformance.shown.words import Words
 from lockstep.logs.lines import Claim, Line, Thread
 from lockstep.logs.reading.mapping import Mapping, Rule, Said, Same, Source, duration
 from lockstep.logs.reading.records import UNTOLD, Parts, Record, cut, plain, records

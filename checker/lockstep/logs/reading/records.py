@@ -13,7 +13,7 @@ import msgspec
 
 from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.base.near import did_you_mean
-from lockstep.conformance.compare import Has, Size
+from lockstep.conformance.shown.compare import Has, Size
 from lockstep.logs.reading.mapping import Field, Source
 from lockstep.logs.reading.mapping import Mapping as LogMapping
 from lockstep.logs.reading.rotation import Log

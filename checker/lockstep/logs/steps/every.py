@@ -7,8 +7,8 @@ from typing import Any
 
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.compare import ObservationError, compare, equal_count
 from lockstep.conformance.interface import Interface
+from lockstep.conformance.shown.compare import ObservationError, compare, equal_count
 from lockstep.logs.lines import Claim, Line
 from lockstep.logs.steps.failing import Failing
 from lockstep.logs.steps.hidden import HiddenSteps

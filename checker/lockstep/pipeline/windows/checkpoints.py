@@ -14,8 +14,8 @@ import msgspec
 
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.compare import to_value
 from lockstep.conformance.interface import Interface
+from lockstep.conformance.shown.compare import to_value
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import Event

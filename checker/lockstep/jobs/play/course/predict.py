@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockstep.base.paths import course_dir
-from lockstep.conformance.compare import Compared, ObservationError, compare
 from lockstep.conformance.incremental import Incremental
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
+from lockstep.conformance.shown.compare import Compared, ObservationError, compare
 from lockstep.jobs.play.course.answers import OPEN, Answers
 from lockstep.jobs.play.course.exercise import TRACE, Predict, Question
 from lockstep.jobs.play.course.graded import UNANSWERED, Graded

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.compare import to_tree
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.compare import to_tree
+from lockstep.conformance.shown.words import Words
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order
 from lockstep.logs.search import Blocked, Explained, Run, explain

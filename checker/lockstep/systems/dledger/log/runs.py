@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.conformance.compare import equal_count
+from lockstep.conformance.shown.compare import equal_count
 from lockstep.logs.steps import Step
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from lockstep.conformance.compare import to_tree, to_value
-from lockstep.conformance.words import Words
+from lockstep.conformance.shown.compare import to_tree, to_value
+from lockstep.conformance.shown.words import Words
 from lockstep.systems.hashicorp.recording.lines.line import Line
 from lockstep.systems.hashicorp.recording.wire import Tree
 from lockstep.tla.spec import Spec

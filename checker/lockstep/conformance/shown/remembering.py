@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from lockstep.conformance.compare import by_key, equal_count
-from lockstep.conformance.words import WORDS, Words, are_some, has_plain_keys, is_plainly
+from lockstep.conformance.shown.compare import by_key, equal_count
+from lockstep.conformance.shown.words import WORDS, Words, are_some, has_plain_keys, is_plainly
 from lockstep.tla.values.growing import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.tla.values.remembered.growth import added_to

@@ -1,0 +1,1 @@
+"""What nodes show, held against what the spec says of them."""
