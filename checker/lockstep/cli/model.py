@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="With --engine tables: how many processes explore, each with tables of its own. It pays from a million states "
-    "on; the counts and the counterexample are the same.",
+    help="With --engine tables: how many processes explore, each with tables of its own. The counts and the "
+    "counterexample are the same. On two cores it does not pay (docs/measured/tables.md).",
 )
 @click.option(
     "--fingerprint",
