@@ -43,7 +43,7 @@ def differences(spec: Spec, *, edges: bool = False, **options: Any) -> list[str]
     names = ("distinct", "generated", "depth", "complete", "violation", "unchecked", "levels")
     told = [(name, getattr(ours, name), getattr(theirs, name)) for name in names[: None if theirs.complete else -1]]
     found = [f"{name}: {mine} by tables, {other} state by state" for name, mine, other in told if mine != other]
-    return found + (_of_graph(ours, theirs) if edges and theirs.complete and not found else [])
+    return found + (_of_graph(ours, theirs) if edges and theirs.complete and theirs.states and not found else [])
 
 
 def _of_graph(ours: TableExploration, theirs: Exploration) -> list[str]:

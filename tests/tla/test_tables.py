@@ -35,8 +35,9 @@ from lockstep.tla.tables.states import content
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
 from lockstep.tla.tables.states.room import Room
 from places import SPECS
-from tables import differences
+from tables import differences, literally
 from tla_models import Maker
+from tla_richer_models import RicherMaker
 from tla_terms import SEED
 
 POST = SPECS / "tables" / "Post.tla"
@@ -580,3 +581,37 @@ def test_tables_come_to_the_same_in_hundreds_of_made_up_models(first: int, tmp_p
         assert differences(spec, check_deadlock=maker.random.random() < 0.6, max_states=3_000) == []
         violated += explore_by_tables(spec, max_states=3_000).violation is not None
     assert 0 < violated < 50
+
+
+def compare_richer_models(seed: int, count: int, folder: Path, **options: Any) -> list[str]:
+    """Hold tables to the search state by state in made-up models of one module; answer what came of each."""
+    module, cfgs = RicherMaker(seed).write(folder, count)
+    told = []
+    for number, cfg in enumerate(cfgs):
+        spec = load_spec(module, cfg, cache_dir=folder / "cache")
+        merged = spec.symmetry is not None or spec.view is not None
+        edges = number % 4 == 1 and not merged
+        assert differences(spec, edges=edges, max_states=250, **({} if edges else options)) == [], cfg
+        found = literally(spec, max_states=250)
+        told.append("fails" if isinstance(found, str) else "holds" if found.violation is None else "violated")
+    return told
+
+
+def test_tables_come_to_the_same_in_made_up_models_of_records_sequences_and_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluate, "_AUDIT_EVERY", 1)
+    monkeypatch.setattr(Expander, "size", 37)
+    assert len({*compare_richer_models(0, 6, tmp_path)}) > 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(20))
+def test_tables_come_to_the_same_in_hundreds_of_made_up_models_of_records_sequences_and_sets(
+    first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`LOCKSTEP_SEED` gives other models than those of every night."""
+    monkeypatch.setattr(evaluate, "_AUDIT_EVERY", (1, 257)[first % 2])
+    monkeypatch.setattr(Expander, "size", (3, 37, 1_000)[first % 3])
+    told = compare_richer_models(SEED * 20 + first, 24, tmp_path, processes=1 + (first % 5 == 0))
+    assert {*told} == {"holds", "violated", "fails"}

@@ -61,7 +61,8 @@ if TYPE_CHECKING:
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="With --engine tables: a file in which the search is kept every five minutes, and from which it goes on.",
+    help="With --engine tables: a file in which the search is kept, after a level if five minutes have passed, and "
+    "from which it goes on. It is refused where temporal properties are checked.",
 )
 @click.option(
     "--processes",
