@@ -5,8 +5,8 @@ All are fixed points over the definitions, so recursion is no special case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property, partial
 
 from lockstep.tla.compile.evaluation import Facts
 from lockstep.tla.compile.shapes import Shapes, outcomes
@@ -19,9 +19,11 @@ from lockstep.tla.syntax.tree import (
     Expr,
     Let,
     OperatorArg,
+    String,
     Tree,
     children,
 )
+from lockstep.tla.values.kinds import ModelValue
 
 __all__ = ["Program"]
 
@@ -141,6 +143,56 @@ class Program(Shapes):
         elif isinstance(expr, Builtin):
             for part in outcomes(expr):
                 yield from self._roots(part)
+
+    @cached_property
+    def named(self) -> frozenset[int]:
+        """The parameters and bound variables that have no values but strings and model values.
+
+        Only such arguments does Python look up in a table as TLA+ does, whatever else is in it. Those of definitions
+        that can be evaluated by name are not among them: they may be given anything.
+        """
+        bounds = [bound for expr in self._all_parts() if isinstance(expr, Bind) for bound in expr.bounds]
+        named = {
+            uid
+            for bound in bounds
+            if bound.domain is not None and not bound.is_tuple and self._has_names(bound.domain)
+            for uid in bound.params
+        }
+        passings = list(self._passings())
+        by_name = set(self.top.values())
+        named |= {param for definition, param, _ in passings if definition.uid not in by_name}
+        changed = True
+        while changed:
+            wrong = {param for _, param, arg in passings if arg is None or not self._is_name(arg, named)} & named
+            named -= wrong
+            changed = bool(wrong)
+        return frozenset(named)
+
+    def _is_name(self, expr: Expr, named: Collection[int]) -> bool:
+        """Tell whether an expression is a string or a model value, if these symbols are."""
+        if isinstance(expr, String):
+            return True
+        if not isinstance(expr, Call) or expr.args:
+            return False
+        return expr.op in named or type(self.values.get(self.target(expr.op))) in (str, ModelValue)
+
+    def _has_names(self, expr: Expr) -> bool:
+        """Tell whether an expression is a set of strings and model values alone, if it has a value."""
+        if isinstance(expr, Builtin) and expr.name in ("\\", "\\cap"):
+            return self._has_names(expr.args[0])
+        if isinstance(expr, Builtin) and expr.name in ("$SetEnumerate", "\\cup"):
+            is_one = self._has_names if expr.name == "\\cup" else partial(self._is_name, named=())
+            return all(map(is_one, expr.args))
+        if isinstance(expr, Bind) and expr.name == "$SubsetOf" and expr.bounds[0].domain is not None:
+            return self._has_names(expr.bounds[0].domain)
+        if not isinstance(expr, Call):
+            return False
+        value = self.values.get(self.target(expr.op))
+        if value is not None:
+            return isinstance(value, frozenset) and all(type(each) in (str, ModelValue) for each in value)
+        definition = self.definition(expr.op)
+        is_own = definition is not None and not definition.recursive and self.standard(definition) is None
+        return definition is not None and is_own and self._has_names(definition.body)
 
     def _find_lazy(self) -> None:
         """Find the parameters that may be given something unlisted, and which definitions are lazy because of it."""

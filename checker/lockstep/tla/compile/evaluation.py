@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from lockstep.tla.compile.program import Configured
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.instances import walk
-from lockstep.tla.syntax.standard import REGISTERS
+from lockstep.tla.syntax.standard import PRINTING, REGISTERS
 from lockstep.tla.syntax.tree import (
     At,
     Bind,
@@ -72,14 +73,19 @@ class Evaluation(Configured):
         """Apply the configuration; the facts are still to be found."""
         super().__init__(tree, cfg)
         self.facts: dict[int, Facts] = {}
-        self.has_registers = any(self._uses_registers(definition) for definition in tree.definitions.values())
+        self.has_registers = any(self._uses(REGISTERS, definition) for definition in tree.definitions.values())
 
-    def _uses_registers(self, definition: Definition) -> bool:
-        """Tell whether a definition of the project mentions TLCGet or TLCSet."""
+    @cached_property
+    def is_pure(self) -> bool:
+        """Whether it makes no difference how often something is evaluated: nothing is printed, nor in registers."""
+        return not any(self._uses(REGISTERS | PRINTING, definition) for definition in self.tree.definitions.values())
+
+    def _uses(self, operators: frozenset[tuple[str, str]], definition: Definition) -> bool:
+        """Tell whether a definition of the project mentions one of some operators of standard modules."""
         return self.standard(definition) is None and any(
             isinstance(part, (Call, OperatorArg))
             and part.op in self.tree.definitions
-            and self.standard(self.tree.definitions[part.op]) in REGISTERS
+            and self.standard(self.tree.definitions[part.op]) in operators
             for part in walk(definition.body, self.tree)
         )
 

@@ -7,7 +7,7 @@ integers (small ones, where the result is one, too).
 
 from __future__ import annotations
 
-__all__ = ["DOING", "PASSING", "READING", "REGISTERS", "STANDARD", "STANDARD_VALUES", "TOLD_OF_A_SEARCH"]
+__all__ = ["DOING", "PASSING", "PRINTING", "READING", "REGISTERS", "STANDARD", "STANDARD_VALUES", "TOLD_OF_A_SEARCH"]
 
 #: What holds a part of an argument in its result, or answers one.
 PASSING = frozenset(
@@ -16,6 +16,9 @@ PASSING = frozenset(
 
 #: What reads and writes the registers of a search, so that it matters when it is evaluated.
 REGISTERS = frozenset({("TLC", "TLCGet"), ("TLC", "TLCSet")})
+
+#: What prints whenever it is evaluated.
+PRINTING = frozenset({("TLC", "Print"), ("TLC", "PrintT")})
 
 #: What ``TLCGet`` tells of a search that depends on the spec alone, with one worker.
 TOLD_OF_A_SEARCH = frozenset({"level", "distinct", "queue", "diameter"})

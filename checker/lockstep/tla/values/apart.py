@@ -59,6 +59,11 @@ def _apart(shape: Any, elements: list[Value], other: Any, others: list[Value]) -
     paths = _PATHS[key]
     if not paths:
         return False
+    for number, path in enumerate(paths):
+        if not {_at(element, path) for element in elements} & {_at(element, path) for element in others}:
+            if number:  # what tells these apart will tell others apart: it is asked for first
+                _PATHS[key] = (path, *paths[:number], *paths[number + 1 :])
+            return True
     told = {tuple([_at(element, path) for path in paths]) for element in elements}
     return told.isdisjoint(tuple([_at(element, path) for path in paths]) for element in others)
 

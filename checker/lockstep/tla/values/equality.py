@@ -118,14 +118,30 @@ def _compare_tables(a: dict[Value, Value], b: dict[Value, Value]) -> bool | None
     if type(next(iter(a))) is str and type(next(iter(b))) is str:
         if a.keys() != b.keys():
             return False
-        verdicts = [_compare(value, b[key]) for key, value in a.items()]
-        return False if False in verdicts else None if None in verdicts else True
+        return _compare_fields(a, b)
     keys = zip(sorted(a, key=sort_key), sorted(b, key=sort_key), strict=True)
     for x, y in keys:
         verdict = _compare(x, y) and _compare(a[x], b[y])
         if verdict is not True:
             return verdict
     return True
+
+
+def _compare_fields(a: dict[Value, Value], b: dict[Value, Value]) -> bool | None:
+    """Compare the fields of two records with the same names: what takes no time first, since any may decide."""
+    rest = []
+    for key, value in a.items():
+        other = b[key]
+        if value is other:
+            continue
+        kind = type(value)
+        if kind is type(other) and (kind is int or kind is str or kind is bool):
+            if value != other:
+                return False
+        else:
+            rest.append((value, other))
+    verdicts = [_compare(value, other) for value, other in rest]
+    return False if False in verdicts else None if None in verdicts else True
 
 
 def _compare_sets(left: frozenset[Value], right: frozenset[Value]) -> bool | None:
@@ -185,8 +201,8 @@ def _same_members(left: frozenset[Value], right: frozenset[Value]) -> bool:
         kind = type(element)
         if kind is str or kind is ModelValue:
             continue
-        stored = _stored(right, element)
-        if stored is None or not same_kind(stored[0], element):
+        known = stored(right, element)
+        if known is None or not same_kind(known[0], element):
             return False
     return True
 
@@ -210,7 +226,8 @@ class _Probe:
         return False
 
 
-def _stored(container: Any, value: Value) -> tuple[Value] | None:
+def stored(container: Any, value: Value) -> tuple[Value] | None:
+    """Find the element of a set (or key of a dict) that Python holds equal to a value, as a 1-tuple."""
     probe = _Probe(value)
     return probe.found if probe in container else None
 
@@ -255,11 +272,11 @@ def lookup(container: Any, value: Value) -> tuple[Value] | None:
     shape = _shape_within(container)
     if shape and (shape == (other := shape_of(value)) or common_shape({shape, other})):
         return (value,) if present else None
-    stored = _stored(container, value) if present else None
-    if stored is not None:
-        if not same_kind(stored[0], value):
-            raise incomparable(stored[0], value)
-        return stored
+    known = stored(container, value) if present else None
+    if known is not None:
+        if not same_kind(known[0], value):
+            raise incomparable(known[0], value)
+        return known
     for element in container:
         if not same_shape(element, value) and _compare(element, value) is None:
             raise incomparable(element, value)
@@ -288,12 +305,25 @@ def shape_of_elements(container: frozenset[Value]) -> Any:
     if found is not None and found[0] is container:
         return found[1]
     known = made_of(container)
-    shapes = set(map(shape_of, container if known is None else known[1]))
+    shapes = _shapes_of(container if known is None else known[1])
     if known is not None:
         shapes.add(shape_of_elements(known[0]))
     shape = bool(shapes) and common_shape(shapes)
     remember_shape(container, shape)
     return shape
+
+
+_KNOWN = attrgetter("_shape")
+
+
+def _shapes_of(elements: Iterable[Value]) -> set[Any]:
+    """Answer the shapes of values; those of functions are known but for the first time."""
+    listed = elements if isinstance(elements, Collection) else list(elements)
+    if set(map(type, listed)) == {Fcn}:
+        shapes = set(map(_KNOWN, listed))
+        if None not in shapes:
+            return shapes
+    return set(map(shape_of, listed))
 
 
 def remember_shape(container: frozenset[Value], shape: Any) -> None:
@@ -359,7 +389,7 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
         sample = _sample(listed)[0]
         other = next(e for e in listed if type(e) is not ModelValue and kind_of(e) != kind_of(sample))
         raise incomparable(sample, other)
-    if shape := common_shape(set(map(shape_of, listed))):
+    if shape := common_shape(_shapes_of(listed)):
         if len(result) > _FEW:
             remember_shape(result, shape)
         return
@@ -372,9 +402,9 @@ def _check_mixture(listed: list[Value], result: frozenset[Value]) -> None:
                 raise incomparable(first[0], element)
     if len(result) != len(listed):
         for element in listed:
-            stored = _stored(result, element)
-            if stored is not None and not same_kind(stored[0], element):
-                raise incomparable(stored[0], element)
+            known = stored(result, element)
+            if known is not None and not same_kind(known[0], element):
+                raise incomparable(known[0], element)
 
 
 _NAME = attrgetter("name")

@@ -56,6 +56,7 @@ class Compiler(ABC):
         variables: what the spec's variables are called, by id.
         slots: the same of all that a next state may hold: also the variables that only an ENABLED knows.
         write_enabled: compiles ENABLED of an action.
+        is_quick: whether what is written may take for granted what is applied; see :meth:`quickly`.
     """
 
     program: Program
@@ -65,6 +66,7 @@ class Compiler(ABC):
     names_of: dict[object, str] = field(default_factory=dict)
     conjuncts: dict[tuple[Location, str], int] = field(default_factory=dict)
     write_enabled: Callable[[Expr, Context, Block], str] | None = None
+    is_quick: bool = False
 
     def __post_init__(self) -> None:
         """Reserve the names of all definitions."""
@@ -111,16 +113,75 @@ class Compiler(ABC):
     def _value_text(self, name: str, definition: Definition, lazily: bool) -> str:
         facts = self.program.facts[definition.uid]
         now, nxt = NOW if facts.reads_now else None, NEXT if facts.reads_next else None
-        scope, params = self.bind_params(definition, self.context(now, nxt))
-        body = Block()
-        write = self.lazily if lazily else self.expr
-        body.emit(f"return {write(definition.body, scope, body)}")
-        head = Block()
-        if not params and now is None and nxt is None and not self.program.has_registers:
-            head.emit("@_Lazy")
         states = [state for state in (now, nxt) if state is not None]
-        head.nest(f"def {name}({', '.join([*states, *params])}):  # {definition.loc}", body)
+
+        def write() -> tuple[list[str], Block]:
+            scope, params = self.bind_params(definition, self.context(now, nxt))
+            body = Block()
+            write = self.lazily if lazily else self.expr
+            body.emit(f"return {write(definition.body, scope, body)}")
+            return [*states, *params], body
+
+        head = Block()
+        if not definition.params and not states and not self.program.has_registers:
+            head.emit("@_Lazy")
+            with self.writing(quickly=False):
+                params, body = write()
+            head.nest(f"def {name}({', '.join(params)}):  # {definition.loc}", body)
+        else:
+            once = lazily or definition.recursive
+            head.extend(self.quickly(name, definition.body, definition.loc, write, once=once))
         return "\n".join(head.lines)
+
+    @contextmanager
+    def writing(self, *, quickly: bool) -> Iterator[None]:
+        """Write what may, or may not, take for granted what is applied."""
+        before, self.is_quick = self.is_quick, quickly
+        try:
+            yield
+        finally:
+            self.is_quick = before
+
+    def quickly(
+        self,
+        name: str,
+        expr: Expr,
+        loc: Location,
+        write: Callable[[], tuple[list[str], Block]],
+        *,
+        once: bool = False,
+    ) -> Block:
+        """Write a function twice, where that is worth it: one that takes for granted what is applied, and a plain one.
+
+        ``r.f`` is the entry of a table if r is a record with that field. The quick function looks it up as if it were;
+        where it is not, Python raises an error, and the plain function finds out what is wrong. It is written where
+        nothing of it is computed after it has returned, and it makes no difference how often a thing is evaluated.
+
+        Args:
+            name: what the function is called.
+            expr: what it evaluates.
+            loc: where that stands.
+            write: writes its parameters and its body.
+            once: write only the plain one: its value is computed on demand, or it calls itself, so that each call could
+                come to two more.
+        """
+        with self.writing(quickly=False):
+            params, plain = write()
+        written = Block()
+        ends = self.program.is_boolean(expr) or not self.program.may_be_lazy(expr)
+        if ends and not once and self.program.is_pure:
+            with self.writing(quickly=True):
+                _, quick = write()
+            if quick.lines != plain.lines:
+                other, tried, instead = self.globals.fresh(f"{name}__plain"), Block(), Block()
+                instead.emit(f"return {other}({', '.join(params)})")
+                tried.nest("try:", quick)
+                tried.nest("except (AttributeError, KeyError):", instead)
+                written.nest(f"def {name}({', '.join(params)}):  # {loc}", tried)
+                written.lines += ["", ""]
+                name = other
+        written.nest(f"def {name}({', '.join(params)}):  # {loc}", plain)
+        return written
 
     def bind_params(self, definition: Definition, scope: Context) -> tuple[Context, list[str]]:
         """Bind the parameters of a definition as its function receives them."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.compiler import Compiler, Write
-from lockstep.tla.compile.expressions.context import Context
+from lockstep.tla.compile.expressions.context import Context, ValueBinding
 from lockstep.tla.compile.expressions.in_context import limits_of, may_be_soft
 from lockstep.tla.compile.expressions.quantifiers import (
     body_call,
@@ -17,13 +17,34 @@ from lockstep.tla.compile.expressions.quantifiers import (
     loops,
 )
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Expr
+from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Expr, String
 
 
 def application(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ``f[x]``."""
     code = compiler.lazily(expr, scope, block)
     return f"_whole({code})" if may_be_soft(compiler.program, expr, scope) else code
+
+
+def applied(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+    """Compile ``f[x]`` of a function that may be computed on demand."""
+    function, argument = expr.args
+    code, given = compiler.lazily(function, scope, block), compiler.expr(argument, scope, block)
+    is_known = isinstance(argument, String) or is_named(compiler, argument, scope)
+    is_table = not (compiler.program.may_be_lazy(function) or may_be_soft(compiler.program, function, scope))
+    if compiler.is_quick and is_known and is_table:
+        return f"{code}.d[{given}]"
+    return f"_apply({code}, {given})"
+
+
+def is_named(compiler: Compiler, expr: Expr, scope: Context) -> bool:
+    """Tell whether an expression is a variable that has none but strings and model values."""
+    return (
+        isinstance(expr, Call)
+        and not expr.args
+        and expr.op in compiler.program.named
+        and isinstance(scope.env.get(expr.op), ValueBinding)
+    )
 
 
 def function(compiler: Compiler, expr: Bind, scope: Context, block: Block, *, soft: bool = False) -> str:

@@ -20,7 +20,7 @@ from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.compiler import Compiler
 from lockstep.tla.compile.expressions.constructors import except_, record, record_set, set_enumeration, tuple_
 from lockstep.tla.compile.expressions.context import Context
-from lockstep.tla.compile.expressions.functions import application, function, recursive_function
+from lockstep.tla.compile.expressions.functions import application, applied, function, recursive_function
 from lockstep.tla.compile.expressions.logic import (
     angle_action,
     case,
@@ -138,7 +138,7 @@ class ExpressionCompiler(Compiler):
         if isinstance(expr, Builtin) and expr.name == "$Case":
             return self.lazily(case_as_if(expr), scope, block)
         if isinstance(expr, Builtin) and expr.name == "$FcnApply":
-            return f"_apply({self.lazily(expr.args[0], scope, block)}, {self.expr(expr.args[1], scope, block)})"
+            return applied(self, expr, scope, block)
         if isinstance(expr, Call):
             return call(self, expr, scope, block, lazily=True)
         return self.expr(expr, scope, block)

@@ -82,6 +82,8 @@ def member_of(compiler: Compiler, value: str, domain: Expr, scope: Context, bloc
     if limits is not None:
         low, high = (compiler.expr(limit, scope, block) for limit in limits)
         return f"_within({value}, {low}, {high})"
+    if isinstance(domain, Builtin) and domain.name == "DOMAIN":
+        return f"_in_domain({value}, {compiler.expr(domain.args[0], scope, block)})"
     return f"_member({value}, {compiler.expr(domain, scope, block)})"
 
 

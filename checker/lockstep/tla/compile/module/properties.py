@@ -198,19 +198,20 @@ def _write_function(
     module: Module, name: str, part: Part, expr: Expr, arguments: Scope | None = None, *, test: bool = False
 ) -> None:
     """Write a function of both states and the elements of a part; `arguments` are what parameters stand for."""
-    scope, given = module.values.context(NOW, NEXT), []
-    for frame in part.frames:
-        if frame.bound is not None:
-            scope, local = module.values.bind_values(frame.bound.params, scope)
-            given += local
-        else:
-            scope = scope.bind(inlined(frame, scope))
-    scope = _with_arguments(scope, arguments or {})
-    body = Block()
-    body.emit(f"return {(module.values.test if test else module.values.expr)(expr, scope, body)}")
-    head = Block()
-    head.nest(f"def {name}({', '.join([NOW, NEXT, *given])}):  # {expr.loc}", body)
-    module.entries["next"].append("\n".join(head.lines))
+
+    def write() -> tuple[list[str], Block]:
+        scope, given = module.values.context(NOW, NEXT), []
+        for frame in part.frames:
+            if frame.bound is not None:
+                scope, local = module.values.bind_values(frame.bound.params, scope)
+                given += local
+            else:
+                scope = scope.bind(inlined(frame, scope))
+        scope, body = _with_arguments(scope, arguments or {}), Block()
+        body.emit(f"return {(module.values.test if test else module.values.expr)(expr, scope, body)}")
+        return [NOW, NEXT, *given], body
+
+    module.entries["next"].append("\n".join(module.values.quickly(name, expr, expr.loc, write).lines))
 
 
 def _write_elements(module: Module, name: str, part: Part) -> None:

@@ -273,9 +273,22 @@ def _membership(
         number = module.values.conjunct(domain.loc, f"{shown} \\in ")
         container = module.values.expr(domain, scope, block)
         held(f"if _w.compare({number}, {code}, {value}, {container}):", inner, block)
+    elif is_made(module, value, domain):
+        container = scope.names.fresh("_d")
+        block.emit(f"{container} = {module.values.expr(domain, scope, block)}")
+        own = Block()
+        own.emit(f"{value} = _own({value}, {container})")
+        own.extend(inner)
+        block.nest(f"if _given({shown!r}, {value}, {container}):", own)
     else:
         code = given_of(module.values, shown, value, domain, scope, block)
         block.nest(f"if {code}:", inner)
+
+
+def is_made(module: Module, value: str, domain: Expr) -> bool:
+    """Tell whether an argument, by its name, may be an element that the specification has made, as a message is."""
+    is_state = not module.program.is_constant(domain) and limits_of(module.program, domain) is None
+    return is_state and value.isidentifier()
 
 
 def write_enabled(module: Module, expr: Expr, scope: Context, block: Block) -> str:
@@ -283,7 +296,8 @@ def write_enabled(module: Module, expr: Expr, scope: Context, block: Block) -> s
     now, name = scope.names.fresh("_now"), scope.names.fresh("_enabled")
     inner = Block()
     inside = replace(scope, now=now, next=NEXT)
-    module.modes["step"].write(expr, inside, inner, (), YIELD)
+    with module.values.writing(quickly=False):
+        module.modes["step"].write(expr, inside, inner, (), YIELD)
     inner.emit("yield from ()")
     block.nest(f"def {name}({NEXT}, {now}={scope.now}):", inner)
     return f"any(True for _ in {name}(Next()))"

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lockstep.tla.values.equality import ordered
+from lockstep.tla.values.equality import ordered, stored
 from lockstep.tla.values.kinds import (
     ArgumentError,
+    Fcn,
     ForeignWordError,
     ModelValue,
     TlaError,
@@ -21,7 +22,7 @@ from lockstep.tla.values.lazy.algebra import Filtered, Unsorted
 from lockstep.tla.values.lazy.sets import LazySet, is_set, member
 from lockstep.tla.values.operators.numbers import interval, within
 
-__all__ = ["given", "given_within", "listed", "told", "told_tuples", "tuples", "untuple"]
+__all__ = ["given", "given_within", "listed", "own", "told", "told_tuples", "tuples", "untuple"]
 
 
 def elements(container: Value) -> Iterable[Value]:
@@ -148,6 +149,18 @@ def given(name: str, value: Value, container: Value) -> bool:
         known = ", ".join(sorted(map(format_value, container)))
         raise ForeignWordError(name, f"{format_value(value)} is none of the model values {known}")
     return held
+
+
+def own(value: Value, container: Value) -> Value:
+    """Answer, of an element of a set that was given from outside, the equal one that is in the set.
+
+    A message is read from a trace, and what it carries then stands in logs; what a specification has made itself is
+    compared with itself in no time.
+    """
+    if type(value) is Fcn and type(container) is frozenset:
+        found = stored(container, value)
+        return value if found is None else found[0]
+    return value
 
 
 def _are_model_values(container: frozenset[Value]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lockstep.tla.values.equality import lookup
 from lockstep.tla.values.growing import GrowingSeq
-from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, format_value, outside, wrong
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value, as_fcn, domain_of, format_value, outside, wrong
 from lockstep.tla.values.lazy.algebra import Unsorted, is_eager
 from lockstep.tla.values.lazy.constructed import Product
 from lockstep.tla.values.lazy.functions import LazyFcn, not_in_domain
@@ -23,6 +23,7 @@ __all__ = [
     "except_",
     "function",
     "function_of",
+    "in_domain",
     "merge",
     "put",
     "recursive_function",
@@ -41,6 +42,8 @@ def apply(function: Value, argument: Value) -> Value:
                 return function.d[argument]
             except KeyError:
                 raise outside(function, argument) from None
+        if kind is int and type(next(iter(function.d))) is int and argument in function.d:
+            return function.d[argument]
         if lookup(function.d, argument) is None:
             raise outside(function, argument)
         return function.d[argument]
@@ -51,6 +54,18 @@ def apply(function: Value, argument: Value) -> Value:
     if isinstance(function, LazyFcn):
         return function.apply(argument)
     raise wrong("an application", "a function", function)
+
+
+def in_domain(value: Value, function: Value) -> bool:
+    """Decide ``value \\in DOMAIN function``; its domain is made only where a glance does not tell."""
+    kind = type(value)
+    if kind is int and type(function) is tuple:
+        return bool(0 < value <= len(function))
+    if type(function) is Fcn and (kind is str or kind is ModelValue) and value in function.d:
+        return True
+    if type(function) is Fcn and kind is int and type(next(iter(function.d))) is int:
+        return value in function.d
+    return member(value, domain_of(function))
 
 
 def argument(domain: Value, given: Value) -> Value:
