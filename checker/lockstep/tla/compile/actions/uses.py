@@ -6,13 +6,16 @@ from dataclasses import replace
 
 from lockstep.tla.compile.actions.assigned import Assigned, Rest
 from lockstep.tla.compile.actions.compiler import Actions
-from lockstep.tla.compile.actions.conjuncts import needs_inlining
+from lockstep.tla.compile.actions.conjuncts import may_branch, needs_inlining
 from lockstep.tla.compile.actions.guards import guard
+from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.arguments import arguments
 from lockstep.tla.compile.expressions.context import NOW, Context, InlineBinding, LetBinding
+from lockstep.tla.compile.expressions.in_context import may_be_soft, unstable
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.syntax.tree import Call, Definition, OperatorArg
+from lockstep.tla.syntax.instances import walk
+from lockstep.tla.syntax.tree import Call, Definition, Expr, OperatorArg
 
 
 def write_call(actions: Actions, expr: Call, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
@@ -68,8 +71,50 @@ def inline(
             rest.write(inner, left, scope)
 
     with actions.values.inlined(definition, expr.loc):
-        bound = inside.bind({p: InlineBinding(arg, scope) for p, arg in zip(definition.params, expr.args, strict=True)})
+        bound = inside.bind(
+            {
+                param: InlineBinding(arg, scope, kept(actions, definition, param, arg, scope, block))
+                for param, arg in zip(definition.params, expr.args, strict=True)
+            }
+        )
         actions.write(definition.body, bound, block, assigned, Rest(after, rest.is_small))
+
+
+def kept(actions: Actions, definition: Definition, param: int, arg: Expr, scope: Context, block: Block) -> str:
+    """Write the computation of an argument of the state before the step that is asked for more than once.
+
+    Returns the name to call for it; an empty one where it is computed wherever it is used: if it is a name or may be
+    one to assign, is an action, or may be a function whose body TLC keeps, or if it matters when it is evaluated.
+    """
+    program = actions.program
+    if actions.mode not in ("next", "step") or not program.is_pure or isinstance(arg, OperatorArg):
+        return ""
+    if not is_work(program, arg, scope) or unstable(program, arg, scope) or may_be_soft(program, arg, scope):
+        return ""
+    if may_branch(actions, arg, scope) or uses_of(program, definition, param) < _SEVERAL:
+        return ""
+    name = scope.names.fresh("_kept")
+    block.emit(f"# {arg.loc}")
+    block.emit(f"{name} = _Lazy({actions.values.delayed(arg, scope, block)})")
+    return name
+
+
+_SEVERAL = 2
+
+
+def is_work(program: Program, expr: Expr, scope: Context) -> bool:
+    """Tell whether it takes work to compute an expression: it is more than a name, and its value is not kept."""
+    binding = scope.env.get(expr.op) if isinstance(expr, Call) and not expr.args else None
+    if isinstance(binding, InlineBinding):
+        is_kept = bool(binding.kept) or isinstance(binding.expr, OperatorArg)
+        return not is_kept and is_work(program, binding.expr, binding.scope)
+    return binding is None and not program.is_atomic(expr)
+
+
+def uses_of(program: Program, definition: Definition, param: int) -> int:
+    """Count the places at which a definition uses a parameter."""
+    parts = walk(definition.body, program.tree)
+    return sum(isinstance(part, Call | OperatorArg) and part.op == param for part in parts)
 
 
 def call_definition(actions: Actions, expr: Call, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:

@@ -71,10 +71,14 @@ class LetBinding:
 
 @dataclass(frozen=True)
 class InlineBinding:
-    """A parameter replaced by its argument, unevaluated, where a function cannot carry it."""
+    """A parameter replaced by its argument, unevaluated, where a function cannot carry it.
+
+    `kept` is called for its value in the state that the argument refers to, where that is computed once; empty if not.
+    """
 
     expr: Expr
     scope: Context
+    kept: str = ""
 
 
 Binding = ValueBinding | ThunkBinding | OperatorBinding | FunctionBinding | LetBinding | InlineBinding

@@ -79,12 +79,43 @@ def is_rigid_but_for_states(program: Program, expr: Expr, scope: Context) -> boo
     return True
 
 
-def unstable(program: Program, expr: Expr, scope: Context) -> bool:
-    """Tell whether a value may change during an evaluation: it reads a state under construction."""
+_OF_NEXT = frozenset({"'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct"})
+
+
+def unstable(program: Program, expr: Expr, scope: Context, within: frozenset[int] = frozenset()) -> bool:
+    """Tell whether a value may change during an evaluation: it reads a state under construction.
+
+    It may read that itself, or by what is put in the place of its names. Arguments: `within`, the LET definitions that
+    are looked at already.
+    """
     now, nxt = program.reads(expr)
     if (now and scope.now == NEXT) or (nxt and scope.next == NEXT):
         return True
-    return any(isinstance(binding, InlineBinding) for binding in scope.env.values())
+    for part in walk(expr, program.tree):
+        if isinstance(part, Builtin) and part.name in _OF_NEXT:  # what a parameter is in the next state is not followed
+            if any(isinstance(binding, InlineBinding) for binding in scope.env.values()):
+                return True
+        elif isinstance(part, (Call, OperatorArg)) and _is_unstable_use(program, part, scope, within):
+            return True
+    return False
+
+
+def _is_unstable_use(program: Program, expr: Call | OperatorArg, scope: Context, within: frozenset[int]) -> bool:
+    binding = scope.env.get(expr.op)
+    if isinstance(binding, InlineBinding):
+        is_operator = isinstance(binding.expr, OperatorArg)
+        return is_operator or unstable(program, binding.expr, binding.scope.of_states(scope), within)
+    if isinstance(binding, LetBinding):
+        uid, inside = binding.definition.uid, binding.scope.of_states(scope)
+        return uid not in within and unstable(program, binding.definition.body, inside, within | {uid})
+    if binding is not None:
+        return isinstance(binding, FunctionBinding)
+    definition = program.definition(expr.op)
+    if definition is None or program.standard(definition) is not None:
+        return False
+    return bool(program.facts[definition.uid].primed) and (
+        isinstance(expr, OperatorArg) or must_inline(program, definition, expr, scope)
+    )
 
 
 def reads_unfinished(program: Program, expr: Expr, scope: Context) -> bool:

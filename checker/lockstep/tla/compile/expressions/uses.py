@@ -69,6 +69,8 @@ def bound_use(
     if isinstance(binding, InlineBinding):
         if isinstance(binding.expr, OperatorArg):
             return inline_operator(compiler, binding.expr, expr, scope, binding.scope, block)
+        if binding.kept and scope.now == binding.scope.now:
+            return f"{binding.kept}()"
         write = compiler.lazily if lazily else compiler.expr
         return write(binding.expr, inline_scope(compiler, binding, scope), block)
     if isinstance(binding, LetBinding):
