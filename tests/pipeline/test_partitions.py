@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from types import SimpleNamespace
+from typing import cast
 
+import pytest
+from pyspark.sql import SparkSession
+
+from lockstep.pipeline.work.batches import at_once
 from lockstep.pipeline.work.traces import TraceLines, chunks, partitions
 from lockstep.trace.format import TraceError
 
@@ -51,3 +56,9 @@ def test_a_gap_in_the_lines_of_a_trace_is_an_error_that_names_the_line(
 def test_chunks_have_every_item_once_in_order() -> None:
     assert list(chunks(range(7), 3)) == [[0, 1, 2], [3, 4, 5], [6]]
     assert list(chunks([], 3)) == []
+
+
+@pytest.mark.parametrize(("cores", "batches"), [(1, 3), (4, 3), (900, 45)])
+def test_a_cluster_has_as_many_batches_under_way_as_keep_its_cores_busy(cores: int, batches: int) -> None:
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=cores))
+    assert at_once(cast(SparkSession, spark)) == batches

@@ -6,15 +6,18 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import NoReturn
 
 import click
 import pytest
 from py4j.protocol import Py4JError
 
+import lockstep.jobs.spark.session
 import lockstep.pipeline.session as pipeline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.cli.fleet import command as fleet
 from lockstep.cli.verify import command as verify
+from lockstep.jobs.spark.session import SparkStartError, spark_session
 from lockstep.pipeline.store.store import checked_name
 
 
@@ -38,6 +41,19 @@ def test_a_full_disk_and_a_death_of_spark_leave_what_is_finished_and_a_missing_f
             raise end
     with pytest.raises(FileNotFoundError), pipeline.pipeline_session("local[1]"):
         raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+
+@pytest.mark.parametrize(("master", "partitions"), [("local[2]", "4"), ("spark://there:7077", None)])
+def test_on_a_cluster_spark_chooses_how_many_partitions_a_shuffle_has(
+    monkeypatch: pytest.MonkeyPatch, master: str, partitions: str | None
+) -> None:
+    def started(_master: str, _app: str, settings: dict[str, str]) -> NoReturn:
+        assert settings.get("spark.sql.shuffle.partitions") == partitions
+        raise SparkStartError("it is only asked with which settings")
+
+    monkeypatch.setattr(lockstep.jobs.spark.session, "_start", started)
+    with pytest.raises(SparkStartError, match="only asked"), spark_session(master):
+        pass
 
 
 @pytest.mark.parametrize("command", [fleet, verify], ids=["fleet", "verify"])

@@ -41,7 +41,6 @@ def spark_session(
     master: str = "local[*]",
     app: str = "lockstep",
     *,
-    shuffle_partitions: int = 4,
     driver_memory: str = "1g",
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
@@ -59,7 +58,6 @@ def spark_session(
         master: Where Spark runs, as Spark writes it: `local[2]` for two threads here, `local[*]` for all
             cores.
         app: The name under which Spark lists the work.
-        shuffle_partitions: How many partitions a shuffle makes.
         driver_memory: The heap of the Java process, with its unit, as `512m` or `1g`. It counts for the first
             session of a Python process only.
         settings: Further Spark settings by name; they win over those made here.
@@ -79,11 +77,11 @@ def spark_session(
         chosen = {
             "spark.driver.memory": driver_memory,
             "spark.sql.session.timeZone": "UTC",
-            "spark.sql.shuffle.partitions": str(shuffle_partitions),
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
         }
         if is_local:
+            chosen["spark.sql.shuffle.partitions"] = "4"  # on a cluster Spark chooses how many, by what there is
             chosen["spark.driver.bindAddress"] = "127.0.0.1"
             chosen["spark.driver.host"] = "127.0.0.1"
             chosen["spark.sql.warehouse.dir"] = str(folder / "warehouse")

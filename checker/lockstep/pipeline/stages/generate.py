@@ -18,7 +18,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.pipeline.replay import simulate_command
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.work.batches import Done, Stage
+from lockstep.pipeline.work.batches import Done, Stage, at_once
 from lockstep.pipeline.work.traces import chunks, slots
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import spec_hash
@@ -97,7 +97,7 @@ def generate(spark: SparkSession, store: Store, run: str, clusters: Clusters, sa
         store.write(frame.mapInArrow(_simulate, ddl(TABLES["lines"])), "lines", run, batch)
         return Done(len(rows), len(rows) * clusters.events)
 
-    Stage("generate", len(parts), len(parts) - len(todo), say).run(todo, work)
+    Stage("generate", len(parts), len(parts) - len(todo), say).run(todo, work, at_once(spark))
 
 
 def _refuse_overlap(store: Store, run: str, clusters: Clusters) -> None:

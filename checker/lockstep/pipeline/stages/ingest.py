@@ -25,7 +25,7 @@ from lockstep.pipeline.stages.generate import TOLD
 from lockstep.pipeline.store.place import place, refuse_not_utf8
 from lockstep.pipeline.store.schema import READ, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.work.batches import Done, Stage
+from lockstep.pipeline.work.batches import Done, Stage, at_once
 from lockstep.pipeline.work.traces import chunks, partitions, slots
 
 #: A batch is of files of about so many bytes, and of no more than so many.
@@ -157,7 +157,7 @@ def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say =
         store.write(letters.select("source", "line", "reason", "bytes"), "dead_letters", run, batch)
         return Done(len(parts[batch]), counts["rows"])
 
-    Stage("ingest", len(parts), len(parts) - len(todo), say).run(todo, work)
+    Stage("ingest", len(parts), len(parts) - len(todo), say).run(todo, work, at_once(spark))
 
 
 def _parts(store: Store, run: str, files: Files) -> dict[Batch, list[Listed]]:

@@ -8,13 +8,24 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pyspark.sql import SparkSession
+
 from lockstep.base.errors import GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.session import CANNOT_BE_READ, DEATHS, death
 from lockstep.pipeline.store.store import Batch
+from lockstep.pipeline.work.traces import slots
 
 #: So many batches at once, each a Spark job or more: while one waits for its last task, others have tasks to run.
 AT_ONCE = 3
+
+#: On a cluster there is a batch under way for so many cores.
+_SLOTS_PER_BATCH = 20
+
+
+def at_once(spark: SparkSession) -> int:
+    """Return how many batches are to be under way at once, so that all cores have tasks."""
+    return max(AT_ONCE, slots(spark) // _SLOTS_PER_BATCH)
 
 
 #: What to do about a damaged file of a table.
@@ -53,20 +64,20 @@ class Stage:
         done = self.before + self.batches
         self.say(f"{self.name}: {done:,} of {self.of:,} batches, {self.traces:,} traces, {self.events:,} events{speed}")
 
-    def run(self, batches: Sequence[Batch], work: Callable[[Batch], Done], at_once: int = AT_ONCE) -> None:
-        """Do the work for every batch, in this order, some at once.
+    def run(self, batches: Sequence[Batch], work: Callable[[Batch], Done], most: int = AT_ONCE) -> None:
+        """Do the work for every batch, in this order, at most so many at once.
 
         Raises StageFailed for the first that cannot be finished, once those under way have come to their end: what is
         finished is kept, and a rerun goes on from there.
         """
         self.tell()
-        pool = ThreadPoolExecutor(max_workers=at_once)
+        pool = ThreadPoolExecutor(max_workers=most)
         try:
             running: set[Future[Done]] = set()
             waiting = iter(batches)
             failed: StageFailed | None = None
             while True:
-                while failed is None and len(running) < at_once and (batch := next(waiting, None)) is not None:
+                while failed is None and len(running) < most and (batch := next(waiting, None)) is not None:
                     running.add(pool.submit(self._attempt, batch, work))
                 if not running:
                     break

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.progress import Say, silent
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.work.batches import AT_ONCE, Done, Stage, StageFailed
+from lockstep.pipeline.work.batches import Done, Stage, StageFailed, at_once
 from lockstep.pipeline.work.traces import Known, survey
 
 
@@ -37,13 +37,13 @@ class Derived:
         name: str,
         work: Callable[[Batch, DataFrame, Mapping[str, Known]], None],
         say: Say = silent,
-        at_once: int = AT_ONCE,
+        most: int | None = None,
     ) -> None:
         """Make the batches that are not there, of the largest first.
 
         What was made of the same lines with something else goes just before its place is taken.
         Arguments: `name`, of the stage; `work`, which writes a batch, given its lines and the traces in them;
-        `at_once`, how many batches are under way at once.
+        `most`, how many batches are under way at once, None: as many as keep all cores busy.
         Raises StageFailed where a batch cannot be finished, or, once all others are, where lines are missing.
         """
         before = self.before()
@@ -57,7 +57,7 @@ class Derived:
             work(batch, lines, known)
             return Done(len(known), sum(each.lines for each in known.values()))
 
-        Stage(name, len(made), len(made) - len(todo), say).run(todo, done, at_once)
+        Stage(name, len(made), len(made) - len(todo), say).run(todo, done, most or at_once(self.spark))
         if missing := self.store.missing(self.run):
             raise StageFailed(f"{name}: {missing:,} batches of lines are missing: run the stage that writes them again")
 

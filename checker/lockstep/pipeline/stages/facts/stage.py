@@ -44,7 +44,7 @@ def facts(spark: SparkSession, store: Store, run: str, say: Say = silent) -> Non
             spark.catalog.clearCache()
 
     # One batch at a time: its own tasks keep all cores busy, and what Spark keeps of it in memory goes with it.
-    table.make("facts", work, say, at_once=1)
+    table.make("facts", work, say, most=1)
 
 
 def _told(headers: Mapping[str, bytes | None]) -> list[System]:
