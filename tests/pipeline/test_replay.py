@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lockstep.base.errors import GaveUpError
+from lockstep.base.errors import BadInputError, GaveUpError
+from lockstep.cli.pipeline.trace import command
 from lockstep.pipeline.replay import stored_counterexample, stored_lines
+from lockstep.pipeline.sources import EACH, TOGETHER
 from lockstep.pipeline.store.schema import TABLES
 from lockstep.pipeline.store.store import Batch, Store
+from lockstep.pipeline.watch.table import Store as Watched
 
 BATCH = Batch("told", "b")
 
@@ -58,3 +61,22 @@ def test_a_file_without_a_column_is_none_of_the_table(tmp_path: Path) -> None:
     pq.write_table(pq.ParquetFile(file).read().drop_columns(["seq"]), file)
     with pytest.raises(GaveUpError, match=r"cannot be read: .*seq"):
         list(stored_lines(store, "r", "t"))
+
+
+@pytest.mark.parametrize("logs", [TOGETHER, EACH])
+def test_the_logs_of_a_system_come_out_into_a_folder_also_where_there_is_one(tmp_path: Path, logs: str) -> None:
+    store = Store.open(str(tmp_path / "store"), create=True)
+    store.put_inputs("r", "ingest", [BATCH], {"logs": logs})
+    written(store, "lines", {"trace": "sys", "seq": 0, "bytes": b"the line\n", "source": "/in/sys/p.log", "line": 1})
+    out = tmp_path / "out"
+    command.main([str(tmp_path / "store"), "r", "sys", "-o", str(out)], standalone_mode=False)
+    assert (out / "p.log" if logs == TOGETHER else out).read_bytes() == b"the line\n"
+
+
+def test_a_watch_takes_no_store_of_the_pipeline(tmp_path: Path) -> None:
+    Store.open(str(tmp_path / "store"), create=True)
+    with (
+        pytest.raises(BadInputError, match="this store was begun with"),
+        Watched(tmp_path / "store", "told").opened({}),
+    ):
+        pass

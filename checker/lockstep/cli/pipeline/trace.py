@@ -31,24 +31,26 @@ def command(store: str, run: str, trace: str, output: Path | None) -> int:
     there = opened(store)
     there.refuse_unknown(run)
     from lockstep.pipeline.replay import stored_lines
+    from lockstep.pipeline.sources import TOGETHER
 
     lines = stored_lines(there, run, trace)
+    is_folder = any(noted.get("logs") == TOGETHER for noted in there.inputs(run))
     if output is None:
         for line, _ in lines:
             click.echo(line, nl=False)
     else:
-        _write(lines, output)
+        _write(lines, output, is_folder)
     return 0
 
 
-def _write(lines: Iterator[tuple[bytes, str]], output: Path) -> None:
-    """Write the lines into a file, or where they came from several files into as many in a folder."""
+def _write(lines: Iterator[tuple[bytes, str]], output: Path, is_folder: bool) -> None:
+    """Write the lines into a file, or where they came from several files, or `is_folder`, into as many in a folder."""
     from lockstep.base.whole_files import writing_whole
     from lockstep.pipeline.sources import unpacked
 
     of_files = {source: [line for line, _ in each] for source, each in groupby(lines, key=itemgetter(1))}
     targets = {source: output / Path(unpacked(source)).name for source in of_files}
-    if len(of_files) == 1:
+    if len(of_files) == 1 and not is_folder:
         targets = dict.fromkeys(of_files, output)
     else:
         output.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from lockstep.base.whole_files import writing_whole
 from lockstep.pipeline.watch.told import Told
 
 #: What STORE/_lockstep.json says.
-STORE_FORMAT = "lockstep-store/1"
+STORE_FORMAT = "lockstep-watch/1"
 _VERSION_FILE, _ABOUT_FILE, _DONE = "_lockstep.json", "watch.json", "_SUCCESS"
 
 RUN = "watch"
