@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states import room
 from lockstep.tla.tables.states.room import FullError, Room, resident
+from lockstep.tla.tables.states.seen import Seen
 from lockstep_command import lockstep
 from places import SPECS
 from tables import differences
@@ -70,6 +72,40 @@ def test_on_a_full_disk_there_is_no_verdict(spec: Spec, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "posix_fallocate", full)
     found = explore_by_tables(spec, most_memory=most)
     assert (found.complete, "room on the disk: No space left" in found.gave_up) == (False, True)
+
+
+def test_what_is_kept_for_properties_of_behaviours_counts(tmp_path: Path) -> None:
+    cfg = tmp_path / "Post.cfg"
+    cfg.write_text("CONSTANT Station = {a, b} Most = 2\nINIT Init NEXT Next\nPROPERTY Ends\n")
+    spec = load_spec(SPECS / "tables" / "Post.tla", cfg, cache_dir=tmp_path)
+    found = explore_by_tables(spec, check_deadlock=False, keep_edges=True)
+    assert found.graph is not None
+    states, steps = found.graph.states, found.graph.follows.edges()
+    assert found.graph.nbytes == states.rows.nbytes + sum(each.nbytes for each in steps) + 8 * len(found.graph.actions)
+    without = explore_by_tables(_without_properties(spec), check_deadlock=False)
+    assert found.memory >= without.memory + found.graph.nbytes // 2
+    little = explore_by_tables(spec, check_deadlock=False, most_memory=without.memory, most_files=0)
+    assert (little.complete, "GB of memory" in little.gave_up) == (False, True)
+
+
+def _without_properties(spec: Spec) -> Spec:
+    other = Spec(spec.source)
+    other.temporal = {}
+    return other
+
+
+def test_a_set_of_fingerprints_grows_in_its_own_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = np.random.default_rng(0).integers(1, 2**63, (2, 1 << 18)).astype(np.uint64)
+    monkeypatch.setattr("lockstep.tla.tables.states.seen._AT_ONCE", 1 << 12)
+    seen = Seen(2, numbered=True)
+    for part in np.array_split(numbers, 300, axis=1):
+        seen.add(part)
+    tracemalloc.start()
+    seen._grow()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.1 * seen.nbytes
+    assert seen.numbers(numbers).tolist() == list(range(1 << 18))
 
 
 def test_files_have_no_name_and_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -461,6 +461,7 @@ class _Search:
     def note_room(self, found: Found) -> None:
         """Note how much memory is used here, and by all."""
         mine, result = self.seen.nbytes + self.listed, self.result
+        mine += 0 if self.graph is None else self.graph.nbytes
         self.room.used = mine if self.processes > 1 else mine + found.memory
         self.memory = mine + found.memory
         mapped = found.mapped + (self.room.mapped if self.processes > 1 else 0)
@@ -525,11 +526,13 @@ class _Search:
 
     def fingerprints(self, number: int) -> list[int]:
         """Answer the fingerprints on the way from an initial state to a state."""
-        parents, found = np.concatenate(self.parents), np.concatenate(self.found, axis=1)
+        starts = np.cumsum([0, *map(len, self.parents)])
         way = []
         while number >= 0:
-            way.append(_number(found[:, number]))
-            number = int(parents[number])
+            part = int(np.searchsorted(starts, number, side="right")) - 1
+            place = number - int(starts[part])
+            way.append(_number(self.found[part][:, place]))
+            number = int(self.parents[part][place])
         way.reverse()
         return way
 

@@ -18,18 +18,23 @@ _KEPT = 1 << 16
 
 
 class States(Sequence[State]):
-    """States by number, made of their rows when they are asked for."""
+    """States by number, made of their rows when they are asked for.
+
+    Attributes:
+        nbytes: the size of the rows.
+    """
 
     def __init__(self, layout: Layout) -> None:
         """Begin with none."""
-        self._layout = layout
+        self._layout, self.nbytes = layout, 0
         self._parts: list[Rows] = []
-        self._whole: Rows = np.zeros((0, layout.width), np.int32)
+        self._whole: Rows = np.zeros((0, layout.width), np.int16)
         self._decoded = lru_cache(_KEPT)(self._decode)
 
     def add(self, rows: Rows) -> None:
         """Put states at the end."""
-        self._parts.append(rows)
+        self._parts.append(np.ascontiguousarray(rows))  # of what has room for more columns, these alone
+        self.nbytes += self._parts[-1].nbytes
 
     @property
     def rows(self) -> Rows:
@@ -58,7 +63,11 @@ class States(Sequence[State]):
 
 
 class Follows(Sequence[list[int]]):
-    """The next states of each state, by number, in the order in which they were generated."""
+    """The next states of each state, by number, in the order in which they were generated.
+
+    Attributes:
+        nbytes: the size of the steps.
+    """
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -66,13 +75,14 @@ class Follows(Sequence[list[int]]):
         self._targets: list[Ints] = []
         self._starts: Ints = np.zeros(1, np.int64)
         self._all: Ints = np.zeros(0, np.int32)
-        self._count = 0
+        self._count = self.nbytes = 0
 
     def add(self, sources: Ints, targets: Ints, count: int) -> None:
         """Put in steps of states, in their order; `count` is how many states have theirs now."""
         self._sources.append(sources)
         self._targets.append(targets)
         self._count = count
+        self.nbytes += sources.nbytes + targets.nbytes
 
     def edges(self) -> tuple[Ints, Ints]:
         """Answer the source and the target of every step."""
@@ -116,3 +126,8 @@ class Graph:
         """Begin with none."""
         self.states, self.follows = States(layout), Follows()
         self.actions: list[str] = []
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the arrays, and of the list of actions, about."""
+        return self.states.nbytes + self.follows.nbytes + 8 * len(self.actions)

@@ -11,6 +11,8 @@ from lockstep.tla.tables.states.room import Room, resident
 __all__ = ["Seen"]
 
 _FIRST = 1 << 12
+#: So many places are looked at together where a table grows; what that takes is in memory, wherever the table is.
+_AT_ONCE = 1 << 16
 _ZERO = np.uint64(0)
 _INSTEAD_OF_ZERO = np.uint64(0x9E3779B97F4A7C15)
 
@@ -75,8 +77,9 @@ class Seen:
         old, numbers = self._table, self._numbers
         self._table = self._room.zeros((len(old), 2 * old.shape[1]), np.uint64)
         self._numbers = self._room.zeros((2 * len(numbers),), np.int32)
-        taken = np.flatnonzero(old[0] != _ZERO)
-        self._put(old[:, taken], numbers[taken] if self.is_numbered else None)
+        for begin in range(0, old.shape[1], _AT_ONCE):
+            taken = begin + np.flatnonzero(old[0][begin : begin + _AT_ONCE] != _ZERO)
+            self._put(old[:, taken], numbers[taken] if self.is_numbered else None)
 
     def _put(self, hashes: Hashes, numbers: npt.NDArray[np.int32] | None) -> None:
         wanted, places, left = self._begin(hashes)
