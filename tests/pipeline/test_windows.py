@@ -136,7 +136,7 @@ def test_a_trace_that_leaves_the_spec_leaves_it_at_that_line_wherever_it_is_cut(
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", LIES)
 def test_a_trace_that_leaves_the_spec_in_any_part_leaves_it_there(kind: str) -> None:
-    for line in range(2, EVENTS, 3):
+    for line in range(5, EVENTS, 3):  # three places to cut lie before it
         if kind != "sent" or b'"sent":[{' in holding().lines[line - 1]:
             equal_at_every_cut(with_lie(kind, line))
 
