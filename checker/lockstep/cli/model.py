@@ -320,12 +320,11 @@ def _say_states(name: str, distinct: int) -> None:
 
 
 def _say_tables(name: str, far: Progress) -> None:
-    known = 1 - far.evaluations / max(1, far.looked_up)
     rate = far.distinct / max(far.seconds, 1e-9)
-    progress(
-        f"{name}: {far.distinct:,} distinct states, {far.queued:,} waiting, level {far.depth}, {rate:,.0f}/s, "
-        f"{far.evaluations:,} evaluations, {known:.2%} known"
-    )
+    said = f"{name}: {far.distinct:,} distinct states, {far.queued:,} waiting, level {far.depth}, {rate:,.0f}/s"
+    if far.looked_up:  # and not state by state
+        said += f", {far.evaluations:,} evaluations, {1 - far.evaluations / far.looked_up:.2%} known"
+    progress(said)
 
 
 def _model_json(outcome: ModelOutcome, behaviour: Behaviour | None, full: bool) -> dict[str, Any]:

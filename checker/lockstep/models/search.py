@@ -17,6 +17,7 @@ from lockstep.models.counterexample import of_search, of_steps, of_tlc
 from lockstep.models.free import most_of_the_disk, most_of_the_memory
 from lockstep.models.mistakes import in_tlc_s_words, noted_of_cfg, told_of_author
 from lockstep.tla.behaviour import Behaviour
+from lockstep.tla.bounded import BoundedSearch, explore_within
 from lockstep.tla.compile.blame import SpecFault, place_of
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.liveness.check import sameness_in_the_way
@@ -337,10 +338,26 @@ def explore_with_tables(
             if confirm:
                 raise GaveUpError(f"no count can be confirmed that is not found by tables: {error}") from error
             note = f"note: explored state by state, not by tables: {error}"
-            return explore(compiled, check_deadlock=checked, max_states=max_states), [note]
+            limits = {name: options[name] for name in ("check_deadlock", "max_states", "most_memory")}
+            return explore_within(compiled, **limits, on_states=_telling(on_progress)), [note]
         return found, _of_tables(found)
 
     return _explored(compiled, spec, cfg, Engine.TABLES, search)
+
+
+def _telling(on_progress: Callable[[Progress], None] | None) -> Callable[[BoundedSearch], None] | None:
+    """Return what tells of a search state by state what is told of one by tables."""
+    if on_progress is None:
+        return None
+    from lockstep.tla.tables.search import Progress
+
+    begin = time.perf_counter()
+
+    def tell(search: BoundedSearch) -> None:
+        far, seconds = search.result, time.perf_counter() - begin
+        on_progress(Progress(far.distinct, far.generated, search.queued, far.depth, seconds, 0, 0))
+
+    return tell
 
 
 def _of_tables(found: TableExploration) -> list[str]:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lockstep.base.extras import MissingExtraError, extra
-from lockstep.tla.explore import Exploration, LiteralSearch, explore, run_search
+from lockstep.tla.bounded import BoundedSearch, explore_within
+from lockstep.tla.explore import Exploration, run_search
 from lockstep.tla.liveness.check import refuse_sameness
 from lockstep.tla.spec import Spec
 
@@ -23,7 +24,7 @@ __all__ = ["FEW", "explore_either"]
 FEW = 500
 
 
-class _Beginning(LiteralSearch):
+class _Beginning(BoundedSearch):
     """A search state by state that ends without a verdict once it has found so many states, if tables can begin."""
 
     few: int | None = FEW
@@ -78,13 +79,14 @@ def explore_either(
         The same counts and the same violation, whichever way was taken.
 
     Raises:
-        What explore raises, and LeakError if an evaluation depends on what tables did not see it read.
+        What explore raises, GaveUpError where a search state by state would take more memory, and LeakError if an
+        evaluation depends on what tables did not see it read.
     """
     refuse_sameness(spec)
     on_states = None if on_states is None else _growing(on_states)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
     beginning = _Beginning(spec, False, deadlock, max_states, on_states)
-    beginning.few = FEW if few is None else few
+    beginning.few, beginning.most_memory = FEW if few is None else few, most_memory
     found = run_search(beginning)
     if not beginning.goes_on_by_tables:
         return found
@@ -119,4 +121,4 @@ def _by_tables(
         said = None if on_states is None else tell
         return explore_by_tables(spec, **limits, on_progress=said, **room)
     except UnsuitedError:
-        return explore(spec, **limits, on_level=on_states)
+        return explore_within(spec, **limits, most_memory=room["most_memory"], on_level=on_states)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from lockstep.tla.bounded import BoundedSearch
 from lockstep.tla.explore import LiteralSearch, Step, Violation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -25,16 +26,15 @@ class Literal:
         self._spec, self._check_deadlock = spec, check_deadlock
         self._initial: list[State] = []
 
-    def _search(self) -> LiteralSearch:
-        return LiteralSearch(self._spec, False, self._check_deadlock, None, None)
-
-    def start(self) -> tuple[list[State], int, Violation | None]:
+    def start(self, most_memory: int | None) -> tuple[list[State], int, Violation | None]:
         """Answer the initial states, how many were generated, and what is violated in one, if anything is.
 
         Raises:
             SpecFault: if evaluation fails.
+            GaveUpError: if the states take more memory, in bytes.
         """
-        search = self._search()
+        search = BoundedSearch(self._spec, False, self._check_deadlock, None, None)
+        search.most_memory = most_memory
         _guarded(search, search.start)
         self._initial = search.result.states
         return self._initial, search.result.generated, search.result.violation

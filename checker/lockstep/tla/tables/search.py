@@ -161,6 +161,7 @@ def explore_by_tables(
         Counts and the violation, which the literal search has confirmed.
 
     Raises:
+        GaveUpError: if the initial states alone take more memory, or a process of the search has died.
         UnsuitedError: if the specification cannot be taken apart so; nothing is known of it then.
         LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
         FalseAssumptionError: if an ASSUME is false.
@@ -252,7 +253,7 @@ class _Search:
     def run(self, kept: Kept | None = None) -> TableExploration:
         """Search, from what was kept of the same search, if anything was."""
         result = self.result
-        initial, generated, violation = self.literal.start()
+        initial, generated, violation = self.literal.start(self.most_memory)
         result.generated, result.distinct, result.levels = generated, len(initial), [len(initial)]
         if violation is not None or not initial:
             result.violation, result.depth = violation, 1
