@@ -98,7 +98,7 @@ def test_a_command_that_is_killed_leaves_nothing_that_the_next_one_does_not_remo
     folder = tmp_path / "scratch"
     folder.mkdir()
     child = subprocess.Popen(
-        [sys.executable, "-m", "lockstep", "model", "replication"],
+        [sys.executable, "-m", "lockstep", "model", "replication", "--engine", "tlc"],
         env={**os.environ, "TMPDIR": str(folder)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

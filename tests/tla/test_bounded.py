@@ -9,10 +9,10 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.models.search import explore_with_tables
-from lockstep.tla import bounded
-from lockstep.tla.bounded import explore_within
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.tables import bounded
+from lockstep.tla.tables.bounded import explore_within
 from lockstep.tla.tables.either import explore_either
 from lockstep.tla.tables.search import Progress, explore_by_tables
 

@@ -16,6 +16,7 @@ from lockstep.tla.tables import hands
 from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states import room
+from lockstep.tla.tables.states import seen as seen_module
 from lockstep.tla.tables.states.room import FullError, Room, resident
 from lockstep.tla.tables.states.seen import Seen
 from lockstep_command import lockstep
@@ -96,7 +97,7 @@ def _without_properties(spec: Spec) -> Spec:
 
 def test_a_set_of_fingerprints_grows_in_its_own_room(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = np.random.default_rng(0).integers(1, 2**63, (2, 1 << 18)).astype(np.uint64)
-    monkeypatch.setattr("lockstep.tla.tables.states.seen._AT_ONCE", 1 << 12)
+    monkeypatch.setattr(seen_module, "_AT_ONCE", 1 << 12)
     seen = Seen(2, numbered=True)
     for part in np.array_split(numbers, 300, axis=1):
         seen.add(part)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lockstep.base.extras import MissingExtraError, extra
-from lockstep.tla.bounded import BoundedSearch, explore_within
 from lockstep.tla.explore import Exploration, run_search
 from lockstep.tla.liveness.check import refuse_sameness
 from lockstep.tla.spec import Spec
+from lockstep.tla.tables.bounded import BoundedSearch, explore_within
 
 if TYPE_CHECKING:
     from lockstep.tla.tables.search import Progress, TableExploration

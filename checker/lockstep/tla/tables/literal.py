@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from lockstep.tla.bounded import BoundedSearch
 from lockstep.tla.explore import LiteralSearch, Step, Violation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.tables.bounded import BoundedSearch
 from lockstep.tla.tables.states.graph import Graph
 from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
 
