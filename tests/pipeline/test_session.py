@@ -44,7 +44,7 @@ def test_a_full_disk_and_a_death_of_spark_leave_what_is_finished_and_a_missing_f
 
 
 @pytest.mark.parametrize(("master", "partitions"), [("local[2]", "4"), ("spark://there:7077", None)])
-def test_on_a_cluster_spark_chooses_how_many_partitions_a_shuffle_has(
+def test_a_shuffle_on_one_machine_has_four_partitions(
     monkeypatch: pytest.MonkeyPatch, master: str, partitions: str | None
 ) -> None:
     def started(_master: str, _app: str, settings: dict[str, str]) -> NoReturn:
@@ -54,6 +54,24 @@ def test_on_a_cluster_spark_chooses_how_many_partitions_a_shuffle_has(
     monkeypatch.setattr(lockstep.jobs.spark.session, "_start", started)
     with pytest.raises(SparkStartError, match="only asked"), spark_session(master):
         pass
+
+
+@pytest.mark.parametrize(("cores", "given", "partitions"), [(2, None, "4"), (900, None, "1800"), (900, "7", None)])
+def test_a_shuffle_on_a_cluster_has_partitions_for_its_cores_unless_they_are_given(
+    monkeypatch: pytest.MonkeyPatch, cores: int, given: str | None, partitions: str | None
+) -> None:
+    conf: dict[str, str] = {}
+
+    @contextmanager
+    def cluster(*_: object, **__: object) -> Iterator[SimpleNamespace]:
+        context = SimpleNamespace(defaultParallelism=cores)
+        yield SimpleNamespace(version="none", sparkContext=context, conf=SimpleNamespace(set=conf.__setitem__))
+
+    monkeypatch.setattr(pipeline, "spark_session", cluster)
+    monkeypatch.setattr(pipeline, "refuse_other_workers", lambda _: None)
+    settings = {} if given is None else {"spark.sql.shuffle.partitions": given}
+    with pipeline.pipeline_session("spark://there:7077", settings):
+        assert conf.get("spark.sql.shuffle.partitions") == partitions
 
 
 @pytest.mark.parametrize("command", [fleet, verify], ids=["fleet", "verify"])

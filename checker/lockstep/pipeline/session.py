@@ -30,6 +30,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
 
+_SHUFFLE = "spark.sql.shuffle.partitions"
+
 
 @contextmanager
 def pipeline_session(
@@ -50,6 +52,8 @@ def pipeline_session(
     with spark_session(where, "lockstep pipeline", settings=chosen) as spark:
         if not where.startswith("local"):
             refuse_other_workers(spark)
+            if _SHUFFLE not in chosen:  # Spark's 200 take a batch longer than its work on a few cores
+                spark.conf.set(_SHUFFLE, str(max(4, 2 * spark.sparkContext.defaultParallelism)))
         say(f"Spark {spark.version} on {where}: started in {time.perf_counter() - begin:.1f} s")
         try:
             yield spark

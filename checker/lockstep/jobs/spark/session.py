@@ -81,7 +81,7 @@ def spark_session(
             "spark.ui.showConsoleProgress": "false",
         }
         if is_local:
-            chosen["spark.sql.shuffle.partitions"] = "4"  # on a cluster Spark chooses how many, by what there is
+            chosen["spark.sql.shuffle.partitions"] = "4"
             chosen["spark.driver.bindAddress"] = "127.0.0.1"
             chosen["spark.driver.host"] = "127.0.0.1"
             chosen["spark.sql.warehouse.dir"] = str(folder / "warehouse")
