@@ -17,18 +17,31 @@ from lockstep.tla.values.kinds import Fcn, ModelValue, Value
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What words of JSON stand for: null (None: nothing), and those strings that name a constant of the spec.
-
-    `tagged` is what those strings stand for in a value with an ITF tag, where each is the model value of its name.
-    """
+    """What words of JSON stand for: null (None: nothing), and those strings that name a constant of the spec."""
 
     null: Value | None = None
     strings: Mapping[str, Value] = field(default_factory=dict)
-    tagged: Mapping[str, Value] = field(init=False, repr=False, compare=False)
+    meanings: _Meanings = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Name the model values."""
-        object.__setattr__(self, "tagged", {word: ModelValue(word) for word in self.strings})
+        """Tell what the words stand for outside of a value with an ITF tag, and within one."""
+        named: dict[str, Value] = {word: ModelValue(word) for word in self.strings}
+        tagged = _Meanings(self.null, named, {})
+        object.__setattr__(self, "meanings", _Meanings(self.null, self.strings, self.strings, tagged))
+
+
+@dataclass(frozen=True, slots=True)
+class _Meanings:
+    """What words stand for at a place of a JSON value: `values` in the place of a value, `keys` as keys of objects.
+
+    Within a value that has an ITF tag (`tagged`; None: this is within one) a string that names a constant is the model
+    value of its name, and keys are what they are.
+    """
+
+    null: Value | None
+    values: Mapping[str, Value]
+    keys: Mapping[str, Value]
+    tagged: _Meanings | None = None
 
 
 WORDS = Words()
@@ -48,26 +61,29 @@ def is_plainly(part: Any, value: Value, words: Words) -> bool:
 
     Its keys and words stand for what they do outside of ITF's tags.
     """
+    return _is_plainly(part, value, words.meanings)
+
+
+def _is_plainly(part: Any, value: Value, words: _Meanings) -> bool:
     kind = type(part)
     if kind is str:
-        strings = words.strings
-        return bool((strings.get(part, part) if strings else part) == value)
+        return bool(words.values.get(part, part) == value)
     if kind is int or kind is bool:
         return type(value) is kind and bool(part == value)
     if kind is list:
         if type(value) is not tuple or len(part) != len(value):
             return False
-        return all(is_plainly(one, other, words) for one, other in zip(part, value, strict=True))
+        return all(_is_plainly(one, other, words) for one, other in zip(part, value, strict=True))
     if kind is not dict:
         return _is_null(part, value, words)
     if len(part) == 1 and (tag := next(iter(part)))[:1] == "#":
-        return _is_tagged_plainly(tag, part[tag], value, words)
+        return _is_tagged_plainly(tag, part[tag], value, words.tagged or words)
     if type(value) is not Fcn or len(part) != len(value.d):
         return False
-    table, strings = value.d, words.strings
+    table, keys = value.d, words.keys
     for key, one in part.items():
-        other = table.get(strings.get(key, key) if strings else key, _ABSENT)
-        if other is _ABSENT or key[:1] == "#" or not is_plainly(one, other, words):
+        other = table.get(keys.get(key, key) if keys else key, _ABSENT)
+        if other is _ABSENT or key[:1] == "#" or not _is_plainly(one, other, words):
             return False
     return True
 
@@ -77,19 +93,19 @@ def has_plain_keys(table: Mapping[Value, Value]) -> bool:
     return set(map(type, table)) <= _PLAIN_KEYS
 
 
-def _is_null(part: Any, value: Value, words: Words) -> bool:
+def _is_null(part: Any, value: Value, words: _Meanings) -> bool:
     return part is None and words.null is not None and type(value) is type(words.null) and bool(value == words.null)
 
 
-def _is_tagged_plainly(tag: str, body: Any, value: Value, words: Words) -> bool:
+def _is_tagged_plainly(tag: str, body: Any, value: Value, words: _Meanings) -> bool:
     if type(body) is not list:
         return False
     if tag == "#set":
         return type(value) is frozenset and len(body) == len(value) and _are_elements(body, value, words)
-    return tag == "#map" and are_pairs(body, value, words)
+    return tag == "#map" and _are_pairs(body, value, words)
 
 
-def are_pairs(pairs: list[Any], value: Value, words: Words) -> bool:
+def _are_pairs(pairs: list[Any], value: Value, words: _Meanings) -> bool:
     """Tell at a glance whether the pairs of a `#map` are a function."""
     if type(value) is tuple:
         table: Mapping[Value, Value] = dict(enumerate(value, 1))
@@ -97,7 +113,7 @@ def are_pairs(pairs: list[Any], value: Value, words: Words) -> bool:
         table = value.d
     else:
         return False
-    return len(pairs) == len(table) and are_some(pairs, table, words) == len(table)
+    return len(pairs) == len(table) and _count_of(pairs, table, words) == len(table)
 
 
 def are_some(pairs: list[Any], table: Mapping[Value, Value], words: Words) -> int | None:
@@ -105,51 +121,30 @@ def are_some(pairs: list[Any], table: Mapping[Value, Value], words: Words) -> in
 
     The keys of the table are plain ones.
     """
+    return _count_of(pairs, table, words.meanings.tagged or words.meanings)
+
+
+def _count_of(pairs: list[Any], table: Mapping[Value, Value], words: _Meanings) -> int | None:
     found = set()
     for pair in pairs:
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) not in (int, str):
             return None
-        key = words.tagged.get(pair[0], pair[0]) if type(pair[0]) is str else pair[0]
+        key = words.values.get(pair[0], pair[0]) if type(pair[0]) is str else pair[0]
         other = table.get(key, _ABSENT)
-        if other is _ABSENT or not _is_within_plainly(pair[1], other, words):
+        if other is _ABSENT or not _is_plainly(pair[1], other, words):
             return None
         found.add(key)
     return len(found)
 
 
-def _is_within_plainly(part: Any, value: Value, words: Words) -> bool:
-    """Tell what is_plainly does of a JSON value within one that has a tag: there keys are what they are."""
-    kind = type(part)
-    if kind is str:
-        return bool(words.tagged.get(part, part) == value)
-    if kind is int or kind is bool:
-        return type(value) is kind and bool(part == value)
-    if kind is list:
-        if type(value) is not tuple or len(part) != len(value):
-            return False
-        return all(_is_within_plainly(one, other, words) for one, other in zip(part, value, strict=True))
-    if kind is not dict:
-        return _is_null(part, value, words)
-    if len(part) == 1 and (tag := next(iter(part)))[:1] == "#":
-        return _is_tagged_plainly(tag, part[tag], value, words)
-    if type(value) is not Fcn or len(part) != len(value.d):
-        return False
-    table = value.d
-    for key, one in part.items():
-        other = table.get(key, _ABSENT)
-        if other is _ABSENT or key[:1] == "#" or not _is_within_plainly(one, other, words):
-            return False
-    return True
-
-
-def _are_elements(body: list[Any], value: Collection[Value], words: Words) -> bool:
+def _are_elements(body: list[Any], value: Collection[Value], words: _Meanings) -> bool:
     """Tell whether as many JSON values as a set has elements are those, each one of them."""
     kinds = set(map(type, body))
     if kinds <= {str}:
-        return frozenset(map(words.tagged.get, body, body)) == value
+        return frozenset(map(words.values.get, body, body)) == value
     if kinds == {int}:
         return set(map(type, value)) == {int} and frozenset(body) == value
     if len(body) > _FEW:
         return False
-    found = [next(filter(partial(_is_within_plainly, one, words=words), value), _ABSENT) for one in body]
+    found = [next(filter(partial(_is_plainly, one, words=words), value), _ABSENT) for one in body]
     return _ABSENT not in found and len(set(map(id, found))) == len(body)
