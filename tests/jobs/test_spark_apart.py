@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import time
 from collections.abc import Callable
@@ -36,6 +37,13 @@ def test_a_process_that_dies_of_its_work_is_told_of(die: Callable[[], None], sai
     with pytest.raises(DiedError) as raised:
         apart(die, seconds, 2)
     assert str(raised.value) == said
+
+
+def test_half_an_answer_of_a_process_that_is_killed_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = pickle.dumps((b"x" * 100_000, None))
+    monkeypatch.setattr("lockstep.jobs.spark.apart._of_child", lambda *_: (whole[:70_000], -signal.SIGKILL))
+    with pytest.raises(DiedError, match="SIGKILL"):
+        apart(lambda: b"", 60, 2)
 
 
 def test_work_whose_process_dies_once_is_done_by_another(tmp_path: Path) -> None:

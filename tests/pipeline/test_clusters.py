@@ -108,14 +108,14 @@ def test_a_name_that_cannot_be_a_folder_is_refused(name: str) -> None:
     assert checked_name("night-2026.05", "run") == "night-2026.05"
 
 
-def test_a_batch_without_its_mark_is_not_there(tmp_path: Path) -> None:
+def test_a_batch_without_its_marks_is_not_there(tmp_path: Path) -> None:
     store = Store.open(str(tmp_path / "s"), create=True)
-    for name, marked in (("whole", True), ("begun", False)):
+    for name, marks in (("whole", ["_SUCCESS", "_files-1-5"]), ("begun", []), ("unnoted", ["_SUCCESS"])):
         folder = tmp_path / "s" / "lines" / "run=r" / "variant=told" / f"batch={name}"
         folder.mkdir(parents=True)
         (folder / "part-0.parquet").write_bytes(b"12345")
-        if marked:
-            (folder / "_SUCCESS").touch()
+        for mark in marks:
+            (folder / mark).touch()
     assert [(each.name, each.bytes) for each in store.batches("lines", "r")] == [("whole", 5)]
     store.sweep("lines", "r")
     assert [path.name for path in (tmp_path / "s" / "lines" / "run=r" / "variant=told").iterdir()] == ["batch=whole"]

@@ -26,8 +26,10 @@ def written(store: Store, table: str, row: dict[str, object]) -> Path:
     folder.mkdir(parents=True)
     (folder / "_SUCCESS").touch()
     rows = pa.Table.from_pylist([row], schema=TABLES[table])
-    pq.write_table(rows, folder / "part-0.parquet", write_page_checksum=True, compression="none", use_dictionary=False)
-    return folder / "part-0.parquet"
+    file = folder / "part-0.parquet"
+    pq.write_table(rows, file, write_page_checksum=True, compression="none", use_dictionary=False)
+    (folder / f"_files-1-{file.stat().st_size}").touch()
+    return file
 
 
 def halved(data: bytes) -> bytes:
@@ -59,6 +61,7 @@ def test_a_file_without_a_column_is_none_of_the_table(tmp_path: Path) -> None:
     store = Store.open(str(tmp_path / "store"), create=True)
     file = written(store, "lines", {"trace": "t", "seq": 0, "bytes": b"the line\n", "source": "t.ndjson", "line": 1})
     pq.write_table(pq.ParquetFile(file).read().drop_columns(["seq"]), file)
+    next(file.parent.glob("_files-*")).rename(file.parent / f"_files-1-{file.stat().st_size}")
     with pytest.raises(GaveUpError, match=r"cannot be read: .*seq"):
         list(stored_lines(store, "r", "t"))
 

@@ -90,6 +90,7 @@ def stored_counterexample(store: Store, run: str, signature: str, variant: str |
             if row["signature"] == signature:
                 found[batch.variant] = row["lines"]
     if not found:
+        _refuse_damaged(store, "counterexamples", run)
         raise BadInputError(
             f"run {run!r} has no counterexample {signature!r}; it has {', '.join(sorted(known)) or 'none'}"
         )
@@ -116,7 +117,15 @@ def stored_lines(store: Store, run: str, trace: str) -> Iterator[tuple[bytes, st
             yield from _in_order(rows, trace)
             break
     if not found:
+        _refuse_damaged(store, "lines", run)
         raise BadInputError(f"run {run!r} has no trace {trace!r}")
+
+
+def _refuse_damaged(store: Store, table: str, run: str) -> None:
+    """Raise GaveUpError where a batch, in which what is not found may be, is not what was written."""
+    for batch in store.damaged(table, run):
+        path = store.folder(table, run, batch).path
+        raise GaveUpError(f"{path} {CANNOT_BE_READ}: its files are not those that were written; {REMOVE}")
 
 
 def _rows_of(store: Store, run: str, batch: Batch, trace: str) -> list[tuple[int, bytes, str]]:

@@ -82,7 +82,7 @@ def apart(work: Callable[[], T], seconds: float | None, times: int) -> T:
     """
     for left in reversed(range(times)):
         data, code = _of_child(work, seconds)
-        if data:
+        if data and code == 0:  # one that is killed as it answers has written a part
             found, error = pickle.loads(data)
             if error is not None:
                 raise error

@@ -196,9 +196,8 @@ def _tally(files: Mapping[str, int]) -> str:
 
 
 def _lacks(files: Mapping[str, int]) -> bool:
-    """Tell whether the files of a batch are not those that were noted."""
-    noted = {name for name in files if name.startswith(_FILES)}
-    return bool(noted) and noted != {_tally(files)}
+    """Tell whether the files of a batch are not those that were noted, or a kill left no note."""
+    return {name for name in files if name.startswith(_FILES)} != {_tally(files)}
 
 
 def _refuse_other(version: Place) -> None:
