@@ -23,9 +23,9 @@ AT_ONCE = 3
 _SLOTS_PER_BATCH = 20
 
 
-def at_once(spark: SparkSession) -> int:
-    """Return how many batches are to be under way at once, so that all cores have tasks."""
-    return max(AT_ONCE, slots(spark) // _SLOTS_PER_BATCH)
+def at_once(spark: SparkSession, least: int = AT_ONCE) -> int:
+    """Return how many batches are to be under way at once, so that all cores have tasks; `least` on a few cores."""
+    return max(least, slots(spark) // _SLOTS_PER_BATCH)
 
 
 #: What to do about a damaged file of a table.

@@ -6,7 +6,7 @@ difference is a fault of one of the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import chain
 
@@ -17,6 +17,8 @@ from lockstep.pipeline.store.schema import TABLES
 from lockstep.systems.system import Facts, System
 
 __all__ = ["MEASURED", "facts_of", "rules_of"]
+
+Keep = Callable[[DataFrame], DataFrame]
 
 EVENTS, UNREAD, ELECTION = "events", "unread lines", "election"
 LATENCY, TIME, CUT = "commit latency", "time in state", "cut entries"
@@ -44,10 +46,11 @@ def rules_of(facts: Facts) -> dict[str, str]:
     return {**{rule.name: rule.property for rule in facts.rules}, TWO_LEADERS: facts.one_leader}
 
 
-def facts_of(lines: DataFrame, systems: Iterable[System]) -> DataFrame:
+def facts_of(lines: DataFrame, systems: Iterable[System], keep: Keep) -> DataFrame:
     """Return the facts of traces as rows of `facts`, one a thing that is broken or measured.
 
-    Arguments: `lines`, of whole traces; `systems`, of which those that declare facts are asked.
+    Arguments: `lines`, of whole traces; `systems`, of which those that declare facts are asked; `keep`, which is given
+    what several facts are made of, and returns it so that it is computed once.
     """
     header = sql.get_json_object(sql.col("bytes").cast("string"), "$.spec")
     specs = lines.where("seq = 0").select("trace", header.alias("spec"))
@@ -55,21 +58,20 @@ def facts_of(lines: DataFrame, systems: Iterable[System]) -> DataFrame:
     for system in systems:
         if system.facts is not None:
             told = lines.where("seq > 0").join(specs.where(specs.spec == system.spec), "trace")
-            found.append(_of_system(told, system.spec, system.facts))
+            found.append(_of_system(told, system.spec, system.facts, keep))
     return reduce(DataFrame.unionByName, found)
 
 
-def _of_system(lines: DataFrame, spec: str, facts: Facts) -> DataFrame:
+def _of_system(lines: DataFrame, spec: str, facts: Facts, keep: Keep) -> DataFrame:
     schema = f"kind string, node string, action string, shows struct<{_struct(facts.shows)}>"
     parsed = lines.select("trace", "seq", sql.from_json(sql.col("bytes").cast("string"), schema).alias("event"))
-    # What is asked several times is read once; the stage forgets it when the batch is written.
-    read = parsed.select("trace", "seq", "event.*").persist()
-    told = _told(read.where("kind = 'event'"), facts).persist()
+    read = keep(parsed.select("trace", "seq", "event.*"))
+    told = keep(_told(read.where("kind = 'event'"), facts))
     kinds = [
         _at_events(told, facts),
         _two_leaders(told, facts.one_leader),
         _latency(told),
-        *_of_traces(told, read, spec),
+        *_of_traces(told, read, spec, keep),
     ]
     return reduce(DataFrame.unionByName, kinds)
 
@@ -165,7 +167,7 @@ def _latency(told: DataFrame) -> DataFrame:
     return _rows(of_entry, LATENCY, seq="appended", name="at", value=later)
 
 
-def _of_traces(told: DataFrame, read: DataFrame, spec: str) -> Sequence[DataFrame]:
+def _of_traces(told: DataFrame, read: DataFrame, spec: str, keep: Keep) -> Sequence[DataFrame]:
     """Return what was read of each trace, and how long its leaders were in which state towards their peers.
 
     A trace of which nothing was read has broken no rule.
@@ -176,7 +178,7 @@ def _of_traces(told: DataFrame, read: DataFrame, spec: str) -> Sequence[DataFram
         sql.count(sql.when(~is_line, 1)).alias("unread"),
         sql.max(sql.when(is_event, sql.col("seq"))).alias("last_seq"),
     )
-    sums = sums.withColumn("node", sql.lit(None).cast("string")).persist()
+    sums = keep(sums.withColumn("node", sql.lit(None).cast("string")))
     lasting = told.where("leads").join(sums.select("trace", "last_seq"), "trace")
     lasts = sql.expr("coalesce(next_seq, last_seq + 1) - seq").alias("events")
     each = lasting.select("trace", "node", lasts, sql.explode("states").alias("peer", "state"))

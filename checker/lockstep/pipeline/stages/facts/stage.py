@@ -15,6 +15,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.pipeline.stages.facts.in_sql import EVENTS, LATENCY, UNREAD, facts_of, rules_of
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
+from lockstep.pipeline.work.batches import at_once
 from lockstep.pipeline.work.derive import Derived
 from lockstep.pipeline.work.traces import Known
 from lockstep.systems.opening import opened
@@ -37,14 +38,21 @@ def facts(spark: SparkSession, store: Store, run: str, say: Say = silent) -> Non
 
     def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         systems = _told({trace: each.header for trace, each in known.items()})
-        found = facts_of(lines, systems) if systems else spark.createDataFrame([], ddl(TABLES["facts"]))
-        try:
-            table.write(found, batch)
-        finally:
-            spark.catalog.clearCache()
+        kept: list[DataFrame] = []
 
-    # One batch at a time: its own tasks keep all cores busy, and what Spark keeps of it in memory goes with it.
-    table.make("facts", work, say, most=1)
+        def keep(frame: DataFrame) -> DataFrame:
+            kept.append(frame.persist())
+            return kept[-1]
+
+        try:
+            none = spark.createDataFrame([], ddl(TABLES["facts"]))
+            table.write(facts_of(lines, systems, keep) if systems else none, batch)
+        finally:
+            for frame in kept:
+                frame.unpersist()
+
+    # Its own tasks keep some cores busy, and Spark keeps what it reads of a batch in memory until that is written.
+    table.make("facts", work, say, most=at_once(spark, least=1))
 
 
 def _told(headers: Mapping[str, bytes | None]) -> list[System]:
