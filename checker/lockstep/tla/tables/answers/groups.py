@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,8 @@ _PARENT_AT = 47
 _NONE: Ints = np.zeros(0, np.int64)
 #: So many states at most are expanded at once.
 MOST_ROWS = 1 << 16
+#: What chooses is asked about so many rows at once, or more by those of one choice.
+_MOST_ASKED = 1 << 15
 
 
 @dataclass(slots=True)
@@ -38,6 +40,15 @@ class _Group:
     args: Arguments
     action: str
     below: list[_Group] = field(default_factory=list)
+
+
+class _Told(NamedTuple):
+    """A group, and of some states their numbers, what goes down its tree or came out of it, and the places so far."""
+
+    group: _Group
+    at: Ints
+    told: Ints
+    places: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +179,12 @@ class Groups:
         at, groups = at.take(lists), groups.take(lists)
         listed = answers.reshape(-1).take(at * answers.shape[1] + groups)
         self._take(at, listed, groups << _GROUP_AT, found)
+        chosen = []
         for group in np.flatnonzero(self._chooses).tolist():
             at = np.flatnonzero(answers[:, group] > 0)
             places = np.full(len(at), group << _GROUP_AT, np.int64)
-            self._choose(self._top[group], at, answers[at, group], places, rows, 0, found, failing)
+            chosen.append(_Told(self._top[group], at, answers[at, group], places))
+        self._choose(chosen, rows, 0, found, failing)
         keys = np.concatenate([key for key, _ in found]) if found else np.zeros(0, np.int64)
         steps = np.concatenate([step for _, step in found]) if found else np.zeros(0, np.int64)
         order = np.argsort(keys)
@@ -195,30 +208,46 @@ class Groups:
         found.append(((at << _PARENT_AT | places).take(which) | place, steps.astype(np.int64)))
 
     def _choose(
-        self,
-        group: _Group,
-        at: Ints,
-        answers: Ints,
-        places: Ints,
-        rows: Rows,
-        depth: int,
-        found: list[tuple[Ints, Ints]],
-        failing: list[Ints],
+        self, chosen: Iterable[_Told], rows: Rows, depth: int, found: list[tuple[Ints, Ints]], failing: list[Ints]
     ) -> None:
-        """Go on below what a group chose, `answers` in the states `at`."""
-        which, place, args = self._elements.spread(np.maximum(answers, 0))
+        """Go on below what groups chose."""
+        for together in _by_rows(each for one in chosen for each in self._below(one, depth)):
+            roots = np.repeat([each.group.tree.root for each in together], [len(each.at) for each in together])
+            at, args = (np.concatenate(each) for each in zip(*((each.at, each.told) for each in together), strict=True))
+            told = self._trees.answers(roots, RowsAsked(rows, at), args)
+            if int(told.min()) < 0:
+                failing.append(np.unique(at[told == ERROR]))
+            ends = np.cumsum([len(each.at) for each in together])[:-1]
+            answered = [each._replace(told=of) for each, of in zip(together, np.split(told, ends), strict=True)]
+            for each in answered:
+                if not each.group.below:
+                    on = np.flatnonzero(each.told > 0)
+                    self._take(each.at[on], each.told[on], each.places[on], found)
+            if deeper := [each for each in answered if each.group.below]:
+                self._choose(deeper, rows, depth + 1, found, failing)
+
+    def _below(self, one: _Told, depth: int) -> Iterator[_Told]:
+        """Yield what is to be asked below what a group chose, with the arguments."""
+        which, place, args = self._elements.spread(np.maximum(one.told, 0))
         if not len(which):
             return
         if int(place.max()) >= _ELEMENTS[depth]:
             raise UnsuitedError("a quantifier of Next ranges over too many elements of a state")
+        at, places = one.at.take(which), one.places.take(which)
         below_bits = _BELOW[depth].bit_length() - 1
-        for number, below in enumerate(group.below):
-            roots = np.full(len(which), below.tree.root, np.int64)
-            told = self._trees.answers(roots, RowsAsked(rows, at[which]), args)
-            failing.append(np.unique(at[which][told == ERROR]))
-            inner = places[which] | (((place << below_bits) | number) << _ELEMENT_AT[depth])
-            if below.below:
-                self._choose(below, at[which], told, inner, rows, depth + 1, found, failing)
-            else:
-                on = np.flatnonzero(told > 0)
-                self._take(at[which][on], told[on], inner[on], found)
+        for number, below in enumerate(one.group.below):
+            yield _Told(below, at, args, places | (((place << below_bits) | number) << _ELEMENT_AT[depth]))
+
+
+def _by_rows(asked: Iterable[_Told]) -> Iterator[list[_Told]]:
+    """Yield what is to be asked together: one after the other costs more calls, all at once more memory."""
+    together: list[_Told] = []
+    rows = 0
+    for each in asked:
+        together.append(each)
+        rows += len(each.at)
+        if rows >= _MOST_ASKED:
+            yield together
+            together, rows = [], 0
+    if together:
+        yield together

@@ -250,12 +250,14 @@ def _values_at(part: _Part, value: Value) -> Sequence[Value]:
         if type(value) is tuple and len(value) == len(part.parts):
             return value
     elif type(value) is Fcn and len(value.d) == len(part.parts):
-        table = value.d
+        table, keys = value.d, part.keys or ()
+        if all(map(is_, keys, table)):  # as in all that is made of another by EXCEPT
+            return list(table.values())
         try:
-            values = [table[key] for key in part.keys or ()]
+            values = [table[key] for key in keys]
         except KeyError:
             raise ShapeChangedError(part.path) from None
-        if not _same_keys(part.keys or (), table):
+        if not _same_keys(keys, table):
             raise UnsuitedError(f"{_text_of(part.path)} has domains that differ in kind only")
         return values
     raise ShapeChangedError(part.path)
