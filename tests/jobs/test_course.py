@@ -22,6 +22,7 @@ from lockstep.jobs.play.course.guard import BEGINS, GuardError
 from lockstep.jobs.play.course.planting import ExpressionError, Method, methods_of
 from lockstep.jobs.play.course.predict import expected, take_steps
 from places import ROOT
+from sampling import sampled
 
 COURSE = ROOT / "docs" / "course"
 SOLUTIONS = COURSE / "solutions"
@@ -70,7 +71,7 @@ def test_every_exercise_is_listed_in_the_order_of_the_chapters() -> None:
     assert exercise_names() == ["1", "2", "2-guard", "3", "4", "4-bug", "5", "5-guard", "6", "7", "7-bug", "8"]
 
 
-@pytest.mark.parametrize("name", [*PREDICTIONS, *BUGS])
+@pytest.mark.parametrize("name", sampled([*PREDICTIONS, *BUGS], ["2", "5", "7-bug"]))
 def test_the_solution_is_graded_solved_and_the_template_is_not(name: str) -> None:
     code, printed = ran("course", "check", name, solution(name))
     assert (code, printed.splitlines()[-1]) == (0, f"exercise {name}: solved")

@@ -58,9 +58,10 @@ def end_begun() -> None:
 
 
 def finished(store: Path, table: str) -> list[Path]:
-    """The marks of the batches of a table that are there."""
-    # Below these folders Spark makes and removes others while it writes.
-    return sorted((store / table).glob("run=*/variant=*/batch=*/_SUCCESS"))
+    """The notes of the files of those batches of a table that are there: the last that is written of a batch."""
+    # Below these folders Spark makes and removes others while it writes, and a note is renamed once it is whole.
+    found = (store / table).glob("run=*/variant=*/batch=*/_files-*")
+    return sorted(path for path in found if path.suffix != ".partial")
 
 
 def wait_for(process: subprocess.Popen[bytes], store: Path, table: str, count: int) -> None:
