@@ -26,8 +26,7 @@ def tlc_is_tuned_to_start() -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """Let Python look for garbage seldom, and not among what is imported: it took a fifteenth of the time."""
-    gc.freeze()
+    """Let Python look for garbage seldom: it took a fifteenth of the time."""
     gc.set_threshold(100_000, 50, 100)
 
 

@@ -95,7 +95,7 @@ def verified_by(systems: Mapping[str, System]) -> list[str]:
     return [plan for system in systems.values() if system.simulator for plan in system.simulator.verified]
 
 
-@pytest.mark.parametrize("stride", [6, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.nightly)])
 def test_the_fleet_has_every_plan_its_floor_and_what_it_would_do_and_says_how_much_was_compared(
     stride: int, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
