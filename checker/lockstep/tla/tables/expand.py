@@ -238,7 +238,7 @@ class Expander:
         """Ask the groups that have read something that the last step to a state wrote; the others answer as before."""
         concerned = self.groups.touched(self._evaluator.steps.masks)
         which, groups = places_of(concerned.take(level.patterns, axis=0))
-        level.answers[which, groups] = self.groups.answers(level.full, which, groups)
+        level.answers.put(which * len(self.groups) + groups, self.groups.answers(level.full, which, groups))
 
     def _stepped(self, level: Level, generated: Generated, patterns: Ints) -> Hashes:
         """Answer the fingerprints after steps: those before, less what was in the columns written, plus the new."""
