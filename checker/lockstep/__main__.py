@@ -1,11 +1,6 @@
 """The command: `lockstep`, or `python -m lockstep`."""
 
-import gc
-
 from lockstep.base.interrupts import quit_on_interrupts
-
-#: Values of the spec do not refer to each other in circles, so Python looks for such garbage seldom.
-_SELDOM = (50_000, 20, 100)
 
 
 def main() -> None:
@@ -13,7 +8,6 @@ def main() -> None:
     quit_on_interrupts()
     from lockstep.cli import main as run
 
-    gc.set_threshold(*_SELDOM)
     run()
 
 

@@ -18,11 +18,12 @@ from lockstep.pipeline.against import AS_TOLD
 from lockstep.pipeline.replay import stored_counterexample
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples, listed
+from lockstep.pipeline.stages.facts import stage
 from lockstep.pipeline.stages.facts.in_sql import EVENTS, LATENCY, MEASURED, TIME, TWO_LEADERS, rules_of
 from lockstep.pipeline.stages.facts.stage import agreement, facts
 from lockstep.pipeline.stages.windows import Passes, windows
 from lockstep.pipeline.store.schema import TABLES, ddl
-from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.store.store import Batch, Store
 from lockstep.systems.opening import opened
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import system_of, trace_spec
@@ -164,6 +165,29 @@ def facts_in(spark: SparkSession, folder: Path, traces: dict[str, list[bytes]]) 
     check(spark, store, RUN)
     facts(spark, store, RUN)
     return store
+
+
+def test_batches_that_are_under_way_at_once_have_the_facts_that_each_has_alone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a cluster of forty cores; and nothing of them is kept in memory afterwards."""
+    traces = clusters(tmp_path, ("published", 1, 400), ("raft_whole_published", 1, 400))
+    names = ("first", "second", "third")
+    store = Store.open(str(tmp_path / "store"), create=True)
+    batches = [Batch("told", name) for name in names]
+    store.put_inputs(RUN, "ingest", batches, {})
+    for batch in batches:
+        alone = stored(spark, tmp_path / batch.name, {f"{batch.name} {trace}": each for trace, each in traces.items()})
+        store.write(alone.read(spark, "lines", RUN, [BATCH]).drop("run", "variant", "batch"), "lines", RUN, batch)
+        facts(spark, alone, RUN)
+    under_way: list[int] = []
+    monkeypatch.setattr(stage, "at_once", lambda *_, **__: under_way.append(2) or 2)
+    facts(spark, store, RUN)
+    assert under_way == [2]
+    expected = [row for name in names for row in rows_of(spark, Store.open(str(tmp_path / name)), "facts")]
+    assert len(expected) > 100
+    assert sorted(map(repr, rows_of(spark, store, "facts"))) == sorted(map(repr, expected))
+    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
 
 
 def violated(lines: list[bytes]) -> dict[str, int]:

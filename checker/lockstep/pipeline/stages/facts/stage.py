@@ -45,10 +45,10 @@ def facts(spark: SparkSession, store: Store, run: str, say: Say = silent) -> Non
             return kept[-1]
 
         try:
-            none = spark.createDataFrame([], ddl(TABLES["facts"]))
-            table.write(facts_of(lines, systems, keep) if systems else none, batch)
+            found = facts_of(lines, systems, keep) if systems else spark.createDataFrame([], ddl(TABLES["facts"]))
+            table.write(found, batch)
         finally:
-            for frame in kept:
+            for frame in reversed(kept):  # what is made of another goes before that
                 frame.unpersist()
 
     # Its own tasks keep some cores busy, and Spark keeps what it reads of a batch in memory until that is written.
