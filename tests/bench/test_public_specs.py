@@ -62,6 +62,7 @@ def public_specs(*arguments: object) -> str:
     return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.nightly
 def test_each_model_of_a_checkout_gets_a_row_and_those_known_are_not_run_again(tmp_path: Path) -> None:
     kept = tmp_path / "rows.ndjson"
     printed = public_specs(checkout(tmp_path), "--output", kept)

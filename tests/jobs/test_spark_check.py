@@ -256,6 +256,7 @@ def test_a_worker_that_is_killed_takes_the_verdict_of_its_trace_alone(
     ]
 
 
+@pytest.mark.nightly
 def test_a_check_that_never_ends_takes_the_verdict_of_its_trace_alone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
