@@ -12,8 +12,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 DEPS := $(VENV)/.dependencies-installed
 READY := $(VENV)/.project-installed
 
-# Two processes more than there are processors: tests that start Java or Spark wait as long as they work.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 2 + (os.cpu_count() or 1)))' 2>/dev/null)
+# One process more than there are processors: tests that start Java or Spark wait as long as they work.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1)))' 2>/dev/null)
 PYTEST := $(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2)
 
 # What Spark's Python workers need of the lock besides PySpark, which a cluster has in its own version.
