@@ -213,8 +213,8 @@ class Groups:
         """Go on below what groups chose."""
         for together in _by_rows(each for one in chosen for each in self._below(one, depth)):
             roots = np.repeat([each.group.tree.root for each in together], [len(each.at) for each in together])
-            at, args = (np.concatenate(each) for each in zip(*((each.at, each.told) for each in together), strict=True))
-            told = self._trees.answers(roots, RowsAsked(rows, at), args)
+            at = np.concatenate([each.at for each in together])
+            told = self._trees.answers(roots, RowsAsked(rows, at), np.concatenate([each.told for each in together]))
             if int(told.min()) < 0:
                 failing.append(np.unique(at[told == ERROR]))
             ends = np.cumsum([len(each.at) for each in together])[:-1]
