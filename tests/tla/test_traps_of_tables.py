@@ -55,6 +55,24 @@ def test_initial_domains_that_differ_in_kind_only_are_not_taken_apart(other: str
         explore_by_tables(load_spec(*files, cache_dir=tmp_path / "cache"))
 
 
+# ---- Errors below what is chosen ----
+
+ONE_FAILS = """VARIABLES q, n
+Init == q = {} /\\ n = 0
+Add == n < 3 /\\ n' = n + 1 /\\ q' = q \\cup {n}
+Take(m) == (IF m = 2 THEN Head(<<>>) = 1 ELSE TRUE) /\\ q' = q \\ {m} /\\ UNCHANGED n
+Next == Add \\/ \\E m \\in q : Take(m)
+Below == Add \\/ \\E m \\in q : \\E k \\in q : k = m /\\ Take(k)"""
+
+
+@pytest.mark.parametrize("following", ["Next", "Below"])
+def test_an_action_that_fails_for_one_of_what_is_chosen_ends_the_search(following: str, tmp_path: Path) -> None:
+    assert differ(tmp_path, ONE_FAILS, f"NEXT {following}") == []
+    found = explore_with_tables(*written(tmp_path, ONE_FAILS, f"NEXT {following}"))
+    assert found.verdict is Verdict.MALFORMED
+    assert "Head" in found.reason
+
+
 # ---- What the constraints exclude ----
 
 EXCLUDED = """VARIABLES x, y
