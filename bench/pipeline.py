@@ -269,10 +269,11 @@ def among_short(folder: Path, plans: Sequence[str], events: int, long: int) -> s
     fill(folder, "alone", [one])
     fill(folder, "both", [short, one])
     master = f"local[{CORES},4]"
-    whole, _ = with_spark(folder, "alone", master, long)
-    parted, _ = with_spark(folder, "alone", master, long, cut=True)
-    mixed, _ = with_spark(folder, "both", master, events + long)
+    whole = as_it_comes(with_spark(folder, "alone", master, long)[0])
+    parted = as_it_comes(with_spark(folder, "alone", master, long, cut=True)[0])
+    mixed = as_it_comes(with_spark(folder, "both", master, events + long)[0])
     both, spent = with_spark(folder, "both", master, events + long, cut=True)
+    as_it_comes(both)
     if whole.said != parted.said or mixed.said != both.said or not whole.said.items() <= both.said.items():
         raise SystemExit("the parts and the whole traces have different verdicts")
     least = max(whole.seconds, spent / CORES)
