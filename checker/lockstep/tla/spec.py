@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import CodeType
 from typing import Any, TypeVar
 
@@ -32,7 +32,7 @@ from lockstep.tla.values.operators.bounds import Told
 from lockstep.tla.values.operators.next_state import UnassignedError
 from lockstep.tla.values.operators.tlc import Registers
 
-__all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of"]
+__all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of", "stages_of"]
 
 Known = TypeVar("Known")
 
@@ -105,14 +105,16 @@ class Spec:
         has_registers: whether some formula has TLCGet or TLCSet, so that it matters when and how often it is evaluated.
     """
 
-    def __init__(self, source: str, code: CodeType | None = None) -> None:
+    def __init__(self, source: str, code: CodeType | None = None, stages: Callable[[], CodeType] | None = None) -> None:
         """Make a specification of its generated source; see :mod:`lockstep.tla.loading` and :meth:`from_source`.
 
         Args:
             source: the text.
             code: what :func:`code_of` answers for it, where that is known.
+            stages: answers what :func:`stages_of` does, if that may be kept somewhere.
         """
         self.source = source
+        self._stages = stages or partial(stages_of, source)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
         self._slow_text = source.partition(MARKER)[2].partition(STAGES)[0]
         self._noted: set[int] = set()
@@ -170,6 +172,11 @@ class Spec:
             ValueError: if the text is none.
         """
         return cls(text)
+
+    @cached_property
+    def stages(self) -> CodeType:
+        """The code that makes the successors piece by piece, which only a search by tables executes."""
+        return self._stages()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle."""
@@ -564,6 +571,13 @@ def code_of(source: str) -> CodeType:
     if not marker:
         raise ValueError("this is not the source of a compiled specification")
     return compile(fast, "<compiled TLA+>", "exec")
+
+
+def stages_of(source: str) -> CodeType:
+    """Answer the code of the part of a generated source that makes the successors piece by piece."""
+    before, _, stages = source.partition(STAGES)
+    lines = before.count("\n") + 1  # so that a line's number is that in the whole source, which tells its place
+    return compile("\n" * lines + stages, "<compiled TLA+, stages>", "exec")
 
 
 def _passed(kind: str, arg: Any) -> Any:

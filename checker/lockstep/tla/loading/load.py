@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import hashlib
 import itertools
 import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from types import CodeType
@@ -18,7 +20,7 @@ from lockstep.tla.compile.program import CompileError
 from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
 from lockstep.tla.loading.pluscal import untranslated
 from lockstep.tla.loading.project import directories_of, exported, program_of, project_modules, read_cfg
-from lockstep.tla.spec import Spec, code_of
+from lockstep.tla.spec import Spec, code_of, stages_of
 from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.interning import interned
 from lockstep.tla.syntax.tree import read_tree
@@ -81,18 +83,31 @@ def load_spec(
         return known
     try:
         xml = exported(root, modules, directories, cached.parent, java=java, jar=jar)
-        tree = read_tree(xml)
-        names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
-        program = program_of(tree, cfg)
-        if cfg_path is not None:
-            program.refuse_unvalued()
-        source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
+        with _garbage_left():
+            tree = read_tree(xml)
+            names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
+            program = program_of(tree, cfg)
+            if cfg_path is not None:
+                program.refuse_unvalued()
+            source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
     except (CompileError, sany.SanyError) as error:
         raise _of_pluscal(error, root, modules[root.stem]) from error
     write_cached(cached, source.encode())
-    made = Spec(source)
+    made = _made(cached, source)
     made.cfg_file = cfg.file
     return made
+
+
+@contextmanager
+def _garbage_left() -> Iterator[None]:
+    """Have Python look for no garbage: a compilation makes little, and looking for it takes a sixth of its time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _of_pluscal(error: CompileError | sany.SanyError, root: Path, text: str) -> CompileError | sany.SanyError:
@@ -138,6 +153,7 @@ def _hash(modules: dict[str, str], root: str, cfg_text: str, constants: dict[str
     return digest.hexdigest()
 
 
+@functools.cache
 def _own_code() -> str:
     """Answer what identifies the compiler itself: a changed compiler must not read an old cache."""
     digest = hashlib.sha256()
@@ -161,19 +177,26 @@ def _cached(path: Path) -> Spec | None:
     if kept is None:
         return None
     try:
-        source = kept.decode()
-        return Spec(source, _cached_code(path, source))
+        return _made(path, kept.decode())
     except Exception:  # It is compiled again, which tells what is wrong if it is not the file.
         return None
 
 
-def _cached_code(path: Path, source: str) -> CodeType:
-    """Answer the code of a cached source, kept beside it in the form that this Python understands."""
-    beside = path.with_suffix(f".{MAGIC_NUMBER.hex()}.code")
-    if (kept := read_cached(beside)) is not None:
+def _made(path: Path, source: str) -> Spec:
+    """Make a specification of a source that is kept in a file; what Python makes of it is kept beside that."""
+    stages = functools.partial(_code, path, source, "stages", stages_of)
+    return Spec(source, _code(path, source, "code", code_of), stages)
+
+
+def _code(path: Path, source: str, part: str, translate: Callable[[str], CodeType]) -> CodeType:
+    """Answer what this Python makes of a part of a source; what is kept says of which source it is."""
+    beside = path.with_suffix(f".{MAGIC_NUMBER.hex()}.{part}")
+    digest = hashlib.sha256(source.encode()).digest()
+    kept = read_cached(beside)
+    if kept is not None and kept.startswith(digest):
         with suppress(EOFError, TypeError, ValueError):
-            known: CodeType = marshal.loads(kept)
+            known: CodeType = marshal.loads(kept[len(digest) :])
             return known
-    code = code_of(source)
-    write_cached(beside, marshal.dumps(code))
+    code = translate(source)
+    write_cached(beside, digest + marshal.dumps(code))
     return code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import zlib
@@ -105,11 +106,16 @@ def project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
     texts = {root.stem: text_of(root)}
     pending = [root.stem]
     while pending:
-        for word in sorted(files.keys() & set(re.findall(r"\b\w+\b", texts[pending.pop()]))):
+        for word in sorted(files.keys() & _words(texts[pending.pop()])):
             if word not in texts and word not in STANDARD_MODULES:
                 texts[word] = text_of(files[word])
                 pending.append(word)
     return texts
+
+
+@functools.lru_cache(maxsize=64)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\b\w+\b", text))
 
 
 def exported(

@@ -55,15 +55,16 @@ def walk(expr: Expr, tree: Tree) -> list[Expr]:
     return found
 
 
-def within(expr: Expr, tree: Tree) -> Iterator[Expr]:
-    """Yield what stands directly within an expression, LET definitions included."""
-    yield from children(expr)
+def within(expr: Expr, tree: Tree) -> tuple[Expr, ...]:
+    """List what stands directly within an expression, LET definitions included."""
+    parts = children(expr)
     if isinstance(expr, Let):
-        yield from (tree.definitions[uid].body for uid in expr.definitions)
-    elif isinstance(expr, Substituted):
-        yield from (pair.value for pair in expr.substitutions)
-    elif isinstance(expr, OperatorArg) and _is_lambda(expr, tree):
-        yield tree.definitions[expr.op].body
+        return (*parts, *(tree.definitions[uid].body for uid in expr.definitions))
+    if isinstance(expr, Substituted):
+        return (*parts, *(pair.value for pair in expr.substitutions))
+    if isinstance(expr, OperatorArg) and _is_lambda(expr, tree):
+        return (tree.definitions[expr.op].body,)
+    return parts
 
 
 def _is_lambda(arg: OperatorArg, tree: Tree) -> bool:

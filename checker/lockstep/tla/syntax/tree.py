@@ -7,7 +7,6 @@ consumer never handles scope.
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -255,17 +254,15 @@ class Tree:
         return found.name
 
 
-def children(expr: Expr) -> Iterator[Expr]:
+def children(expr: Expr) -> tuple[Expr, ...]:
     """List the expressions directly within one (LET definitions and substitutions aside)."""
     if isinstance(expr, (Call, Builtin)):
-        yield from expr.args
-    elif isinstance(expr, Bind):
-        for bound in expr.bounds:
-            if bound.domain is not None:
-                yield bound.domain
-        yield expr.body
-    elif isinstance(expr, (Let, Substituted)):
-        yield expr.body
+        return expr.args
+    if isinstance(expr, Bind):
+        return (*(bound.domain for bound in expr.bounds if bound.domain is not None), expr.body)
+    if isinstance(expr, (Let, Substituted)):
+        return (expr.body,)
+    return ()
 
 
 _BUILTIN_NAMES = {

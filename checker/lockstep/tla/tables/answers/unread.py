@@ -13,7 +13,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from lockstep.tla.compile.module.text import STAGES
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.memberships import FAILS, Membership, is_fixed
@@ -158,9 +157,7 @@ def tracked(spec: Spec) -> dict[str, Any]:
     """
     module = spec.names_before()
     exec(spec.code, module)
-    before, _, stages = spec.source.partition(STAGES)
-    lines = before.count("\n") + 1  # so that a line's number is that in the whole source, which tells its place
-    exec(compile("\n" * lines + stages, "<compiled TLA+, stages>", "exec"), module)
+    exec(spec.stages, module)
     for name, each in list(module.items()):
         if name.startswith("_") and getattr(each, "__module__", "").startswith(_OPERATORS) and callable(each):
             module[name] = _needing(each) if each.__name__ in _COPYING else _reading(each)
