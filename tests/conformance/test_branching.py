@@ -70,6 +70,6 @@ def test_what_fails_by_each_step_of_a_graph_is_what_the_formulas_say(clocks: Spe
 
 
 def test_a_footprint_that_is_too_small_would_be_found_out(clocks: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incremental, "meet", lambda _path, _change: False)
+    monkeypatch.setattr(incremental.Footprints, "met_by", lambda _self, _change: [])
     _, wrong = differing(clocks)
     assert wrong

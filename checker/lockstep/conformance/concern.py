@@ -8,6 +8,7 @@ comparison. Where something else changed that P reads, all are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,7 +19,7 @@ from lockstep.tla.values.growing import GrowingSeq, GrowingSet
 from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.tla.values.remembered.growth import added_to
 
-__all__ = ["Change", "Concern", "States", "at_elements", "meet"]
+__all__ = ["Change", "Concern", "Footprints", "States", "at_elements", "meet"]
 
 #: Where a step changed something: a variable, a key of its function, a key of the function there.
 Change = tuple[Value, ...]
@@ -45,6 +46,43 @@ def at_elements(path: PathOf, elements: tuple[Value, ...]) -> _Place:
 def meet(path: _Place, change: Change) -> bool:
     """Tell whether a path and a change lie one within the other; None is any key."""
     return all(step is None or step == key for step, key in zip(path, change, strict=False))
+
+
+@dataclass(slots=True)
+class _Places:
+    """Of the paths that begin alike the numbers of those that end here, and by their next key the others."""
+
+    ends: set[int] = field(default_factory=set)
+    below: dict[Value | None, _Places] = field(default_factory=dict)
+
+    def all(self) -> Iterator[int]:
+        yield from self.ends
+        for each in self.below.values():
+            yield from each.all()
+
+
+class Footprints:
+    """Tells which of many footprints a change meets. It goes along the change, instead of comparing with every path."""
+
+    def __init__(self, footprints: Iterable[Iterable[_Place]]) -> None:
+        """Take the paths of each footprint; its number is its place."""
+        self._places = _Places()
+        for number, paths in enumerate(footprints):
+            for path in paths:
+                at = self._places
+                for key in path:
+                    at = at.below.setdefault(key, _Places())
+                at.ends.add(number)
+
+    def met_by(self, change: Change) -> list[int]:
+        """Return the numbers of the footprints with a path that lies within a change, or the change within it."""
+        level = [self._places]
+        found = set(self._places.ends)
+        for key in change:
+            level = [each.below[step] for each in level for step in (key, None) if step in each.below]
+            found.update(*(each.ends for each in level))
+        found.update(*(each.all() for each in level))
+        return sorted(found)
 
 
 class _Met(NamedTuple):

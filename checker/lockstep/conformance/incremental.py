@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from lockstep.conformance.concern import Change, Concern, States, at_elements, meet
+from lockstep.conformance.concern import Change, Concern, Footprints, States, at_elements
 from lockstep.tla.compile.module.parts import PropertyPart
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -71,6 +71,7 @@ class Incremental:
         """Take the properties of a spec apart."""
         self._spec = spec
         self._instances = list(_instances(spec))
+        self._footprints = Footprints(each.footprint for each in self._instances)
         self._restless: set[int] = set()
         self._affected: dict[Change, tuple[int, ...]] = {}
         names = dict.fromkeys([*spec.invariants, *spec.action_properties])
@@ -115,8 +116,8 @@ class Incremental:
         if found is None:
             found = self._affected[change] = tuple(
                 number
-                for number, instance in enumerate(self._instances)
-                if instance.name not in self._dropped and any(meet(path, change) for path in instance.footprint)
+                for number in self._footprints.met_by(change)
+                if self._instances[number].name not in self._dropped
             )
         return found
 
@@ -200,6 +201,7 @@ class Branching:
         """Take the properties of a spec apart."""
         self._invariants, self._steps = spec.invariants, spec.action_properties
         self._instances = list(_instances(spec))
+        self._footprints = Footprints(each.footprint for each in self._instances)
         self._affected: dict[Change, _Affected] = {}
         self._reads = {name: self._read_by(name, spec.variables) for name in spec.invariants}
         self._holding: dict[tuple[str, tuple[Value, ...]], bool] = {}
@@ -272,11 +274,7 @@ class Branching:
         """Return what a change affects."""
         found = self._affected.get(change)
         if found is None:
-            numbers = [
-                number
-                for number, instance in enumerate(self._instances)
-                if any(meet(path, change) for path in instance.footprint)
-            ]
+            numbers = self._footprints.met_by(change)
             of_states = tuple(number for number in numbers if not self._instances[number].of_step)
             names = frozenset(self._instances[number].name for number in of_states)
             found = self._affected[change] = _Affected(names, of_states, frozenset(numbers).difference(of_states))
