@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import sys
 from collections.abc import Iterator
 
@@ -12,6 +13,9 @@ import pytest
 import lockstep.models.search
 from browsers import CHROMIUM, NO_CHROMIUM
 from lockstep.tlc import TlcOptions
+
+# Spark's Java works for seconds in a test, and compiling what it does as for hours took half of its time.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,13 +11,13 @@ from urllib.parse import urlparse
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.spark.check import check_with_spark
-from lockstep.jobs.spark.session import SparkStartError, death, never_connected, spark_session
+from lockstep.jobs.spark.session import SparkStartError, _for_java, death, never_connected, spark_session
 from lockstep.pipeline.watch.run import Options, Watch
 from lockstep.pipeline.watch.table import Store
 from lockstep.pipeline.watch.told import Told
@@ -68,6 +68,17 @@ def test_what_ended_a_stream_is_told_in_a_line() -> None:
         broken = StreamingQueryException(f"The checkpoint is broken.{rest}", "", None)
         assert (never_connected(slow), death(slow)) == (True, "the Spark worker died")
         assert (never_connected(broken), death(broken)) == (False, "Spark did not finish: The checkpoint is broken.")
+
+
+def test_a_short_session_is_tuned_to_start_unless_a_setting_says_otherwise() -> None:
+    conf = SparkConf(loadDefaults=False).set("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=4")
+    short, long = (
+        str(_for_java(conf, is_short=is_short).get("spark.driver.extraJavaOptions")).split()
+        for is_short in (True, False)
+    )
+    # Java takes the last of two.
+    assert [each for each in short if "Tiered" in each] == ["-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"]
+    assert [each for each in long if "Tiered" in each] == ["-XX:TieredStopAtLevel=4"]
 
 
 def test_a_damaged_file_is_named_as_it_is_called() -> None:

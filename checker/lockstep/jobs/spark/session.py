@@ -43,6 +43,7 @@ def spark_session(
     *,
     driver_memory: str = "1g",
     settings: Mapping[str, str] | None = None,
+    is_short: bool = False,
 ) -> Iterator[SparkSession]:
     """Run Spark for as long as the `with` block lasts.
 
@@ -61,6 +62,8 @@ def spark_session(
         driver_memory: The heap of the Java process, with its unit, as `512m` or `1g`. It counts for the first
             session of a Python process only.
         settings: Further Spark settings by name; they win over those made here.
+        is_short: Tune the Java process to start, for a run of a minute. It counts for the first session of a Python
+            process only.
 
     Yields:
         The session.
@@ -88,14 +91,14 @@ def spark_session(
             chosen["spark.local.dir"] = str(folder / "local")
         chosen |= settings or {}
         with _workers_interpreter(chosen, is_forced=is_local), _killed_on_interrupt():
-            session = _start(master, app, chosen)
+            session = _start(master, app, chosen, is_short=is_short)
             try:
                 yield session
             finally:
                 _stop(session)
 
 
-def _start(master: str, app: str, settings: Mapping[str, str]) -> SparkSession:
+def _start(master: str, app: str, settings: Mapping[str, str], *, is_short: bool) -> SparkSession:
     conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
     with tempfile.TemporaryFile() as log:
         context = None
@@ -104,7 +107,7 @@ def _start(master: str, app: str, settings: Mapping[str, str]) -> SparkSession:
             # with its standard error in a file. A process that is there already goes on as it was started.
             if getattr(SparkContext, "_gateway", None) is None:
                 with deferred_interrupts():  # else nobody would know which process to end
-                    gateway = launch_gateway(_for_java(conf), {"stderr": log})  # type: ignore[no-untyped-call]
+                    gateway = launch_gateway(_for_java(conf, is_short=is_short), {"stderr": log})  # type: ignore[no-untyped-call]
                     SparkContext._ensure_initialized(gateway=gateway, conf=conf)
             with kept_handlers():  # Spark would make a KeyboardInterrupt of Ctrl-C, after asking Java about it
                 context = SparkContext(conf=conf)
@@ -119,10 +122,11 @@ def _start(master: str, app: str, settings: Mapping[str, str]) -> SparkSession:
             raise SparkStartError(f"Spark did not start: {reason}\n{_tail(log)}".rstrip()) from error
 
 
-def _for_java(conf: SparkConf) -> SparkConf:
+def _for_java(conf: SparkConf, *, is_short: bool) -> SparkConf:
     """Return the settings that Java is started with: what it unpacks lies in a folder that goes with this process."""
     options = conf.get("spark.driver.extraJavaOptions", "") or ""
-    own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData {options}".strip()
+    tuned = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 " if is_short else ""
+    own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData {tuned}{options}".strip()
     return SparkConf().setAll(conf.getAll()).set("spark.driver.extraJavaOptions", own)
 
 
