@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
@@ -21,9 +21,11 @@ from lockstep.pipeline.stages.counterexamples import _shortest, counterexamples
 from lockstep.pipeline.stages.coverage import cover
 from lockstep.pipeline.stages.facts.stage import facts
 from lockstep.pipeline.stages.gaps import gaps
+from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import report
 from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Batch, Store
+from lockstep.systems.traces import write_cluster
 from stores import BATCH, RUN, verdict, write
 
 pytestmark = pytest.mark.nightly
@@ -106,6 +108,64 @@ def test_a_batch_that_others_are_counted_beside_is_told(
         store.folder("lines", RUN, BATCH).path, store.folder("lines", RUN, Batch(BATCH.variant, "other")).path
     )
     assert f"of 1 batches of lines it was not {what}" in list(gaps(spark, store, RUN))
+
+
+def test_lines_of_a_variant_that_nothing_was_checked_of_are_told_beside_one_that_was(
+    spark: SparkSession, store: Store
+) -> None:
+    other = Batch("published", "other")
+    write(spark, store, "lines", other, {"trace": "c", "seq": 0, "bytes": b"{}", "source": "c"})
+    for table in ("verdicts", "reached", "facts"):
+        for each in store.batches(table, RUN):
+            store.remove(table, RUN, each)
+    for table in ("reached", "facts"):
+        for batch in (BATCH, other):
+            write(spark, store, table, batch.made_with("1"))
+    write(spark, store, "dead_letters", other)
+    write(spark, store, "verdicts", other.made_with("1"), verdict("c"))
+    unchecked = "1 batches of lines were checked against nothing: run `check` again"
+    assert [gap for gap in gaps(spark, store, RUN) if "check" in gap] == [unchecked]
+
+
+@pytest.mark.parametrize(("table", "stage"), [("verdicts", "check"), ("reached", "coverage"), ("facts", "facts")])
+def test_a_table_of_which_a_part_was_made_before_the_spec_changed_is_told(
+    spark: SparkSession, store: Store, table: str, stage: str
+) -> None:
+    old = store.batches(table, RUN, "told")[0]
+    path = store.folder(table, RUN, old).path
+    shutil.copytree(path, store.folder(table, RUN, Batch("told", "other").made_with("2")).path)
+    told = f"{table}: told has batches from before the spec or the program changed: run `{stage}` again"
+    assert told in list(gaps(spark, store, RUN))
+    assert report(spark, store, RUN).verdict is not Verdict.HOLDS
+
+
+def test_a_counterexample_that_could_not_be_minimised_is_no_pass(spark: SparkSession, store: Store) -> None:
+    told = {"signature": "Stays-Push", "name": "Stays", "action": "Push", "traces": 1, "trace": "a", "line": 2}
+    told |= {"events": 1, "reason": "", "lines": b"", "replay": ""}
+    write(spark, store, "counterexamples", Batch("told", "all").made_with("1"), told | {"is_minimal": True})
+    assert report(spark, store, RUN).verdict is Verdict.HOLDS
+    write(spark, store, "counterexamples", Batch("told", "all").made_with("1"), told | {"is_minimal": False})
+    assert report(spark, store, RUN).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_file_that_is_completed_while_it_is_read_leaves_no_trace_without_its_end(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: the last line comes between the two readings, one for the lines and one for what is none."""
+    store = Store.open(str(tmp_path / "store"), create=True)
+    trace = write_cluster(tmp_path, "ordered", 1, 30)
+    content = trace.read_bytes()
+    trace.write_bytes(content[:-1])
+    write_table = Store.write
+
+    def written(self: Store, rows: DataFrame, table: str, run: str, batch: Batch) -> None:
+        write_table(self, rows, table, run, batch)
+        trace.write_bytes(content)
+
+    monkeypatch.setattr(Store, "write", written)
+    with pytest.raises(GaveUpError, match="files changed while they were read"):
+        ingest(spark, store, RUN, Files([str(trace)]))
+    assert store.batches("lines", RUN) == store.batches("dead_letters", RUN) == []
 
 
 def test_a_dead_file_of_a_log_does_not_stand_for_a_trace_that_is_missing(spark: SparkSession, store: Store) -> None:

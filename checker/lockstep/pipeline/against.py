@@ -26,6 +26,7 @@ from lockstep.pipeline.work.traces import TraceLines
 from lockstep.systems.judge import judge_own
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import spec_hash, switches_of
+from lockstep.tla.loading.project import module_texts
 from lockstep.tla.spec import Spec
 
 
@@ -162,9 +163,9 @@ class OwnSpec:
 
     def hash(self) -> str:
         """Return the hash of all that decides a verdict besides the trace."""
-        modules = sorted(path for folder in (self.spec.parent, *self.library) for path in folder.glob("*.tla"))
-        texts = [text_of(path) for path in (*modules, self.cfg, *([self.mapping] if self.mapping else []))]
-        return hash_of(version("lockstep-raft"), self.spec.name, texts, self.strict)
+        modules = module_texts(self.spec, self.library)
+        texts = [text_of(path) for path in (self.cfg, *([self.mapping] if self.mapping else []))]
+        return hash_of(version("lockstep-raft"), self.spec.name, modules, texts, self.strict)
 
     def court(self, spark: SparkSession) -> Court:
         """Return what makes the judges; raises BadInputError where spec, cfg or mapping cannot be used."""

@@ -38,6 +38,10 @@ def _batches(store: Store, run: str, lines: Sequence[Batch], checked: Sequence[B
         yield f"{missing:,} batches of lines are missing: run the stage that writes them again"
     if not checked:
         yield "no trace was checked"
+    elif unchecked := {each.name for each in lines} - {each.of for each in checked}:
+        yield f"{len(unchecked):,} batches of lines were checked against nothing: run `check` again"
+    for table, stage in (("verdicts", "check"), ("reached", "coverage"), ("facts", "facts")):
+        yield from _of_several_times(store.batches(table, run), table, stage)
     for variant in sorted({each.variant for each in checked}):
         of = {each.of for each in checked if each.variant == variant}
         own = {each.name for each in lines if each.variant == variant} or {each.name for each in lines}
@@ -52,6 +56,14 @@ def _batches(store: Store, run: str, lines: Sequence[Batch], checked: Sequence[B
         of = {each.of for each in store.batches(table, run)}
         if (of or asked) and (uncounted := {each.name for each in lines} - of):
             yield f"of {len(uncounted):,} batches of lines it was not {what}"
+
+
+def _of_several_times(batches: Sequence[Batch], table: str, stage: str) -> Iterator[str]:
+    """Yield where batches were made with different specs or versions: some are from before a change."""
+    for variant in sorted({each.variant for each in batches}):
+        made = {each.made for each in batches if each.variant == variant}
+        if len(made) > 1:
+            yield f"{table}: {variant} has batches from before the spec or the program changed: run `{stage}` again"
 
 
 def _sources(spark: SparkSession, store: Store, run: str, lines: DataFrame) -> Iterator[str]:

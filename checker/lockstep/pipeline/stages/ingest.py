@@ -25,7 +25,7 @@ from lockstep.pipeline.stages.generate import TOLD
 from lockstep.pipeline.store.place import place, refuse_not_utf8
 from lockstep.pipeline.store.schema import READ, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.work.batches import Done, Stage, at_once
+from lockstep.pipeline.work.batches import Done, Stage, StageFailed, at_once
 from lockstep.pipeline.work.traces import chunks, partitions, slots
 
 #: A batch is of files of about so many bytes, and of no more than so many.
@@ -152,9 +152,15 @@ def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say =
         seen = Observation()
         alive = rows.observe(seen, sql.count(sql.lit(1)).alias("rows"), sql.count("reason").alias("dead"))
         store.write(alive.where("reason is null").drop("reason"), "lines", run, batch)
-        counts = seen.get
-        letters = rows.where("reason is not null") if counts["dead"] else spark.createDataFrame([], ddl(READ))
+        counts, again = seen.get, Observation()
+        letters = spark.createDataFrame([], ddl(READ))
+        if counts["dead"]:
+            letters = rows.where("reason is not null").observe(again, sql.count(sql.lit(1)).alias("dead"))
         store.write(letters.select("source", "line", "reason", "bytes"), "dead_letters", run, batch)
+        if counts["dead"] and again.get["dead"] != counts["dead"]:  # they are read a second time for their letters
+            for table in ("dead_letters", "lines"):
+                store.remove(table, run, batch)
+            raise StageFailed(f"ingest: batch {batch.name}: files changed while they were read")
         return Done(len(parts[batch]), counts["rows"])
 
     Stage("ingest", len(parts), len(parts) - len(todo), say).run(todo, work, at_once(spark))

@@ -117,7 +117,7 @@ def _by_plan(verdicts: DataFrame, reached: DataFrame) -> list[dict[str, Any]]:
 def _verdict(found: Report) -> Verdict:
     parts = [Verdict(word) for each in found.variants for word in each["judged"]]
     parts += [Verdict(each["verdict"]) for each in found.floors]
-    if found.gaps:
+    if found.gaps or not all(each["is_minimal"] for each in found.counterexamples):
         parts.append(Verdict.INCONCLUSIVE)
     if found.differing:
         parts.append(Verdict.INTERNAL)

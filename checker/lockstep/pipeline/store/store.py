@@ -43,6 +43,11 @@ class Batch:
         """The batch of lines that it was made of, or is."""
         return self.name.partition(_MADE_WITH)[0]
 
+    @property
+    def made(self) -> str:
+        """The hash of all else that went in, empty where nothing did."""
+        return self.name.partition(_MADE_WITH)[2]
+
     def made_with(self, what: str, variant: str | None = None) -> Batch:
         """Return the batch that comes of this one; `what` is the hash of all else that goes in."""
         return Batch(variant or self.variant, f"{self.of}{_MADE_WITH}{what}")
