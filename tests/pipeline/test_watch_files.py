@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from growing_files import NAME, Reader, Writer, event, header
+from lockstep.base.errors import BadInputError
 from lockstep.pipeline.watch.reading import files
 from lockstep.pipeline.watch.reading.files import seen_files
 from lockstep.pipeline.watch.reading.offset import Offset
@@ -323,6 +324,94 @@ def test_the_oldest_part_that_was_read_may_be_removed(tmp_path: Path) -> None:
     reader.all()
     assert reader.said == []
     assert reader.lines == {NAME: [header(), *lines(7)]}
+
+
+def test_a_trace_that_has_waited_long_enough_is_told_so_while_others_grow(tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    append(tmp_path / NAME, header(), event(0), event(2))
+    append(tmp_path / "b.trace.ndjson", header())
+    reader.all()
+    append(tmp_path / "b.trace.ndjson", event(0))
+    assert reader.step(NAME)
+    assert reader.lines["b.trace.ndjson"] == [header(), event(0)]
+    assert [(trace, kind) for trace, kind, _ in reader.said] == [(NAME, "tick")]
+
+
+def test_a_trace_is_not_told_that_it_waited_while_there_is_more_to_read(tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    append(tmp_path / NAME, header(), event(0), event(2))
+    reader.all()
+    append(tmp_path / NAME, *lines(PIECE_BYTES // 900, 3, 1000), event(1))
+    assert reader.step(NAME)
+    assert reader.planner.behind
+    assert reader.said == []
+
+
+def test_the_empty_file_that_a_compressor_begins_with_is_not_another_file(tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    append(tmp_path / NAME, header(), *lines(9))
+    reader.all()
+    old, packed = tmp_path / f"{NAME}.1", tmp_path / f"{NAME}.1.gz"
+    (tmp_path / NAME).rename(old)
+    append(tmp_path / NAME, event(9))
+    packed.touch()
+    reader.all()
+    packed.write_bytes(gzip.compress(old.read_bytes()))
+    old.unlink()
+    append(tmp_path / NAME, event(10))
+    reader.all(seconds=31)
+    assert reader.lines == {NAME: [header(), *lines(11)]}
+    assert reader.said == []
+
+
+def test_an_empty_compressed_file_that_stays_empty_does_no_harm(tmp_path: Path) -> None:
+    reader = Reader(tmp_path)
+    append(tmp_path / NAME, header(), event(0))
+    (tmp_path / f"{NAME}.1.gz").touch()
+    reader.all(seconds=31)
+    append(tmp_path / NAME, event(1))
+    reader.all(seconds=31)
+    assert reader.lines == {NAME: [header(), event(0), event(1)]}
+    assert not reader.step()
+
+
+@pytest.mark.parametrize("make", [os.symlink, os.link], ids=["link", "hard link"])
+def test_another_name_of_a_file_is_not_another_trace(tmp_path: Path, make: Any) -> None:
+    run = tmp_path / "run-1.trace.ndjson"
+    append(run, header(), event(0))
+    make(run, tmp_path / "an-alias-that-is-longer.trace.ndjson")
+    reader = Reader(tmp_path)
+    reader.all(seconds=31)
+    append(run, event(1))
+    reader.all(seconds=31)
+    assert reader.lines == {run.name: [header(), event(0), event(1)]}
+    assert reader.said == []
+
+
+def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "folder"
+    for each in (elsewhere, folder / "sub"):
+        each.mkdir(parents=True)
+        append(each / NAME, header())
+    (folder / "linked").symlink_to(elsewhere)
+    (folder / "again").symlink_to(folder / "sub")
+    (folder / "sub" / "circle").symlink_to(folder)
+    assert [each.path for each in seen_files(folder)] == [f"linked/{NAME}", f"sub/{NAME}"]
+
+
+def test_a_folder_that_may_not_be_listed_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret").mkdir()
+    scandir = os.scandir
+
+    def refusing(path: Path) -> Any:
+        if path.name == "secret":  # who runs the tests may be root, who may list all
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(files.os, "scandir", refusing)
+    assert seen_files(tmp_path) == []
+    with pytest.raises(BadInputError, match="secret: cannot be listed: Permission denied"):
+        files.refuse_unlisted(tmp_path)
 
 
 def test_an_inode_that_is_given_to_another_file_is_another_file(tmp_path: Path) -> None:

@@ -203,6 +203,22 @@ def test_a_gap_that_does_not_close_is_inconclusive_and_never_a_pass(cluster: Pat
     assert len(watched.told) == 1
 
 
+def test_what_comes_of_a_gap_lets_the_rest_be_waited_for_as_long_again(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream that is always a little out of order always waits for something, and never long for the same."""
+    lines, now = lines_of(cluster), [1_000]
+    monkeypatch.setattr("lockstep.pipeline.watch.under_way._now", lambda: now[0] * 1000)
+    watched = Watched(cluster, tmp_path, Limits(patience=5.0))
+    watched.take([*lines[:10], *lines[11:13], *lines[14:16]])
+    for number in (10, 13):  # the gap before the first closes, and then that before the next
+        now[0] += 4
+        watched.take([lines[number], lines[number + 6]], Row("tick", now[0] * 1000, b""))
+        assert (watched.told, watched.due) == ([], now[0] + 5)
+    watched.take([], Row("tick", now[0] * 1000 + 5_000, b""))
+    assert [row.verdict for row in watched.told] == ["inconclusive"]
+
+
 def test_a_gap_at_the_end_of_a_run_is_inconclusive(cluster: Path, tmp_path: Path) -> None:
     lines = lines_of(cluster)
     watched = Watched(cluster, tmp_path)

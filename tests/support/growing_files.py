@@ -44,9 +44,9 @@ class Reader:
         """What a restart has: the offset alone."""
         return Planner(self.folder, self.patience, str(self.folder), clock=self.clock)
 
-    def step(self) -> bool:
+    def step(self, *due: str) -> bool:
         """One batch; False where there was nothing to do. The offset goes through JSON, as Spark keeps it."""
-        after = self.planner.next(self.offset)
+        after = self.planner.next(self.offset, due)
         if after is self.offset:
             return False
         self.take(Offset.of(json.loads(json.dumps(after.tree()))))

@@ -22,7 +22,7 @@ from lockstep.base.verdict import Verdict, worst
 from lockstep.jobs.spark.session import death, never_connected
 from lockstep.pipeline.session import pipeline_session
 from lockstep.pipeline.watch.control import Control
-from lockstep.pipeline.watch.reading.files import bytes_between
+from lockstep.pipeline.watch.reading.files import bytes_between, refuse_unlisted
 from lockstep.pipeline.watch.reading.source import NAME, GrowingTraces
 from lockstep.pipeline.watch.table import Store
 from lockstep.pipeline.watch.task import OUT_DDL, STATE_DDL, specs_of, stepper
@@ -95,9 +95,11 @@ class Watch:
 
         Arguments: `post`, given the records of each row of the table, those of former runs first.
 
-        Raises GaveUpError where Spark cannot go on; Interrupted after a clean end where a signal asked for it.
+        Raises BadInputError where a folder may not be listed; GaveUpError where Spark cannot go on; Interrupted after
+        a clean end where a signal asked for it.
         """
         self._post = post or self._post
+        refuse_unlisted(self.options.folder)
         for row in self.store.rows():
             self._note(row)
             self._post(row.records())

@@ -73,9 +73,10 @@ def stepped(kept: bytes | None, trace: str, source: str, rows: Sequence[Row], sp
     found: list[tuple[Any, ...]] = []
     if way.verdict != before or len(way.findings) > way.told:
         found.append(_row(Told.of(trace, source, way)))
-    if way.waiting or waited:
-        due = way.since / 1000 + limits.patience if way.waiting else 0.0
-        found.append(_row(Told(trace, source, "", "", "", 0, 0, 0, 0.0, "[]", "[]", False), due))
+    if way.waiting:
+        found.append(_due(trace, source, way.since / 1000 + limits.patience))
+    elif waited:
+        found.append(_no_longer_due(trace, source))
     return way.kept(), found
 
 
@@ -87,14 +88,24 @@ def stepped_with(
         taken = care.of(partial(stepped, kept, trace, source, rows, specs, limits))
     except DiedError as error:
         way = UnderWay.of(kept) if kept is not None else UnderWay()
+        waited = bool(way.waiting)
         way.settle(TraceVerdict(source, Verdict.INCONCLUSIVE, f"the check of {_which(rows)} {error}"))
-        return way.kept(), [_row(Told.of(trace, source, way))]
+        return way.kept(), [_row(Told.of(trace, source, way)), *([_no_longer_due(trace, source)] if waited else [])]
     specs.have(UnderWay.of(taken[0]).spec, source)
     return taken
 
 
 def _row(told: Told, due: float | None = None) -> tuple[Any, ...]:
     return (*msgspec.structs.astuple(told), due)
+
+
+def _due(trace: str, source: str, until: float) -> tuple[Any, ...]:
+    """Return the row that tells until when a trace waits for events."""
+    return _row(Told(trace, source, "", "", "", 0, 0, 0, 0.0, "[]", "[]", False), until)
+
+
+def _no_longer_due(trace: str, source: str) -> tuple[Any, ...]:
+    return _due(trace, source, 0.0)
 
 
 def _which(rows: Sequence[Row]) -> str:

@@ -52,9 +52,9 @@ class UnderWay(msgspec.Struct):
     """What is kept of a trace between batches.
 
     `line` is the last line that was taken, `header` the first; `spec` is under what the compiled spec is kept, `digest`
-    the SHA-256 of its text, and `state` its state after the event `last_seq`. `since` is when the first gap was met, in
-    milliseconds since 1970. `told` counts the findings that are in the table. `verdict` is empty until the trace is
-    settled; `ended`: by its end line.
+    the SHA-256 of its text, and `state` its state after the event `last_seq`. `since` is when the gap was met, or
+    something came last of what is missing, in milliseconds since 1970. `told` counts the findings that are in the
+    table. `verdict` is empty until the trace is settled; `ended`: by its end line.
     """
 
     format: str = FORMAT
@@ -268,6 +268,10 @@ def _numbered(rows: Iterable[Row], last: int | None) -> Iterator[tuple[int, byte
             begin, number = end, number + 1
 
 
+def _now() -> int:
+    return int(time.time() * 1000)
+
+
 class _InOrder:
     """The events of a batch, by `seq`: those before a gap, each once."""
 
@@ -293,6 +297,7 @@ class _InOrder:
             yield number, event
             if way.waiting:
                 yield from self._rest(until_gap=True)
+                way.since = _now()  # something came of what is missing, and more may be on its way
 
     def _decoded(self, number: int, text: bytes) -> Event | None:
         """Return the event of a line, None of the end line."""
@@ -309,7 +314,7 @@ class _InOrder:
 
     def _wait(self, seq: int, number: int, text: bytes) -> None:
         if not self._way.waiting:
-            self._way.since = int(time.time() * 1000)
+            self._way.since = _now()
         self._way.waiting.append(Waiting(seq, number, text))
 
     def _rest(self, until_gap: bool = False) -> Iterator[tuple[int, Event]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from lockstep.base.errors import BadInputError
 from lockstep.logs.reading.rotation import place_of
 
 SUFFIX = ".trace.ndjson"
@@ -41,29 +43,56 @@ class Seen:
 def seen_files(folder: Path) -> list[Seen]:
     """List the files of a folder, and of the folders in it, that are a trace or a part of one.
 
-    Hidden ones are passed over, and so are those whose names are not UTF-8. A folder that cannot be listed, or a file
-    that goes meanwhile, is as good as not there.
+    Hidden ones are passed over, and so are those whose names are not UTF-8. Of several names of one file, as links are,
+    the first counts, a link last; links to folders are followed, each folder once. A folder that cannot be listed, or
+    a file that goes meanwhile, is as good as not there.
     """
-    found = []
-    pending = [""]
-    while pending:
-        within = pending.pop()
+    found: dict[tuple[int, int], tuple[tuple[bool, int, str], Seen]] = {}
+    for within, entry in _entries(folder, lambda _error: None):
+        path = f"{within}{entry.name}"
         try:
-            entries = list(os.scandir(folder / within))
+            if not entry.is_dir() and (seen := _seen(path, within, entry)) is not None:
+                named = (entry.is_symlink(), len(path), path), seen
+                file = seen.dev, seen.ino
+                found[file] = min(found.get(file, named), named, key=lambda each: each[0])
         except OSError:
+            continue
+    return sorted((each for _, each in found.values()), key=lambda each: (each.series, each.place, each.packed))
+
+
+def refuse_unlisted(folder: Path) -> None:
+    """Raise BadInputError where a folder, or one in it, may not be listed: its traces would be passed over."""
+
+    def refuse(error: OSError) -> None:
+        if isinstance(error, PermissionError):
+            raise BadInputError(f"{error.filename}: cannot be listed: {error.strerror}") from error
+
+    for _ in _entries(folder, refuse):
+        pass
+
+
+def _entries(folder: Path, failed: Callable[[OSError], None]) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield what is in a folder and the folders in it, each once, with the path of its folder; those by a link last."""
+    met: set[tuple[int, int]] = set()
+    own, linked = [""], list[str]()
+    while own or linked:
+        within = (own or linked).pop()
+        try:
+            about = (folder / within).stat()
+            if (about.st_dev, about.st_ino) in met:
+                continue
+            met.add((about.st_dev, about.st_ino))
+            entries = list(os.scandir(folder / within))
+        except OSError as error:
+            failed(error)
             continue
         for entry in entries:
             if entry.name.startswith(".") or not _is_text(entry.name):
                 continue
-            path = f"{within}{entry.name}"
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(f"{path}/")
-                elif (seen := _seen(path, within, entry)) is not None:
-                    found.append(seen)
-            except OSError:
-                continue
-    return sorted(found, key=lambda each: (each.series, each.place, each.packed))
+            with suppress(OSError):
+                if entry.is_dir():
+                    (linked if entry.is_symlink() else own).append(f"{within}{entry.name}/")
+            yield within, entry
 
 
 def _is_text(name: str) -> bool:

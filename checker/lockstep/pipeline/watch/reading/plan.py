@@ -74,7 +74,7 @@ class Planner:
         seen = seen_files(self.folder)
         there = self._match(after, seen)
         self._read(after, there)
-        if not after.has_work and not self.behind:
+        if not self.behind:  # else what they wait for may be there, and is not read yet
             now = int(self.clock() * 1000)
             after.said += [Said(trace, "tick", at=now) for trace in due]
         return after if after.has_work else start
@@ -116,7 +116,8 @@ class Planner:
         for name, file in list(after.files.items()):
             found = by_inode.get((file.dev, file.ino))
             why = _GONE if found is None else self._not_the_same(file, found)
-            if why is None and found is not None:
+            is_unknown = file.packed and not file.bytes and not file.trace  # it may yet turn out to be a copy
+            if why is None and found is not None and not is_unknown:
                 there[name] = found
                 file.path = found.path
                 self._sizes[name] = found.size
@@ -228,7 +229,7 @@ class Planner:
         """Tell whether an unknown file can be read from its begin: not where it is not known yet what it is."""
         if found.is_rotated and any(after.files[name].series == found.series for name in absent):
             return False
-        if found.packed and self._head(found, 1) is None and found.size:
+        if found.packed and self._head(found, 1) is None:
             return self._has_waited(("packed", found.path))
         return True
 
