@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lockstep import __version__
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.whole_files import writing_whole
 from lockstep.pipeline.watch.told import Told
 
@@ -105,9 +105,15 @@ class Store:
         (folder / _DONE).touch()
 
     def rows(self) -> Iterator[Told]:
-        """Yield the rows of all batches, in their order."""
-        names = Told.__struct_fields__
+        """Yield the rows of all batches, in their order; raises GaveUpError where a file of them is damaged."""
         for folder in sorted(self._table.glob("batch=*")):
             if (folder / _DONE).exists():
-                for row in pq.ParquetFile(folder / "part-0.parquet").read(columns=list(names)).to_pylist():
-                    yield Told(**row)
+                yield from _rows_of(folder / "part-0.parquet")
+
+
+def _rows_of(file: Path) -> list[Told]:
+    try:
+        rows = pq.ParquetFile(file).read(columns=list(Told.__struct_fields__)).to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise GaveUpError(f"{file} cannot be read: {str(error).splitlines()[0]}") from error
+    return [Told(**row) for row in rows]

@@ -1,0 +1,29 @@
+"""The table of a watch is read again when it goes on, and a damaged file of it is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.errors import GaveUpError
+from lockstep.pipeline.watch.table import Store
+from lockstep.pipeline.watch.told import Told
+
+ROW = Told("a.trace.ndjson", "dir/a.trace.ndjson", "", "holds", "", 1, 1, 1, 0.5, "[]", "[]", True)
+
+
+def test_a_row_that_was_written_is_read_and_a_damaged_file_is_named(tmp_path: Path) -> None:
+    store = Store(tmp_path, "told")
+    with store.opened({}):
+        store.write(3, [ROW], ["lockstep check dir/a.trace.ndjson"])
+    assert list(store.rows()) == [ROW]
+    (file,) = tmp_path.rglob("*.parquet")
+    content = file.read_bytes()
+    for damaged in (b"", content[:-9], content[:40] + b"\xff" * 40 + content[80:-40] + content[-9:]):
+        file.write_bytes(damaged)
+        with pytest.raises(GaveUpError, match=r"batch=00000003/part-0.parquet cannot be read: "):
+            list(store.rows())
+    file.unlink()
+    with pytest.raises(GaveUpError, match=r"part-0.parquet cannot be read: "):
+        list(store.rows())
