@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     help="TLC, or the compiled spec, which needs Java only the first time (default: tlc; with NAMES what the manifest "
     "says of each). It evaluates each action in "
     "each state (literal), or once for each value of what the action reads (tables): then a million states take "
-    "half a minute. compiled begins with the one, and goes on with the other where there are many states; these two go with "
-    "--spec.",
+    "half a minute. compiled begins with the one, and goes on with the other where there are many states; these two "
+    "go with --spec.",
 )
 @click.option(
     "--checkpoint",

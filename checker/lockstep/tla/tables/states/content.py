@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -52,24 +52,33 @@ class Function:
 
 def content(value: Value) -> bytes:
     """Answer 16 bytes that are the same for equal values, and practically never for others."""
+    return hashlib.blake2b(_written(value), digest_size=16).digest()
+
+
+def _written(value: Value) -> bytes:
+    """Write a value so that equal values are written alike, others never, and each shows where it ends."""
     kind = type(value)
+    if kind is str:
+        return _written_word(value)
     if kind is bool:
-        parts = [b"b1" if value else b"b0"]
-    elif kind is int:
-        parts = [b"i", str(value).encode()]
-    elif kind is str:
-        parts = [b"s", value.encode()]
-    elif kind is ModelValue:
-        parts = [b"m", value.name.encode()]
-    elif kind is tuple:
-        parts = [b"t", *map(content, value)]
-    elif kind is frozenset:
-        parts = [b"f", *sorted(map(content, value))]
-    elif kind is Fcn:
-        parts = [b"d", *sorted(content(key) + content(each) for key, each in value.d.items())]
-    else:
-        return content(_listed(value))
-    return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
+        return b"b1" if value else b"b0"
+    if kind is int:
+        return b"i%d." % value
+    if kind is Fcn:
+        return b"d%d." % len(value.d) + b"".join(sorted([_written(key) + _written(at) for key, at in value.d.items()]))
+    if kind is tuple:
+        return b"t%d." % len(value) + b"".join(map(_written, value))
+    if kind is frozenset:
+        return b"f%d." % len(value) + b"".join(sorted(map(_written, value)))
+    if kind is ModelValue:
+        return b"m" + _written_word(value.name)
+    return _written(_listed(value))
+
+
+@lru_cache(maxsize=4096)
+def _written_word(word: str) -> bytes:
+    text = word.encode()
+    return b"s%d.%s" % (len(text), text)
 
 
 def _listed(value: Value) -> Value:
