@@ -171,7 +171,7 @@ def test_a_tool_that_is_missing_leaves_the_other_parts_their_verdicts(
     """A model with another result than pinned is a violation, whatever becomes of the rest."""
     models.append(found("quorum", TlcVerdict.VIOLATED, "invariant Same is violated"))
 
-    def missing(*_: object) -> None:
+    def missing(*_: object, **_named: object) -> None:
         raise SparkStartError("Spark did not start: no Java")
 
     monkeypatch.setattr("lockstep.jobs.verify.spark_session", missing)

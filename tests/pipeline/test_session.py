@@ -47,7 +47,7 @@ def test_a_full_disk_and_a_death_of_spark_leave_what_is_finished_and_a_missing_f
 def test_a_shuffle_on_one_machine_has_four_partitions(
     monkeypatch: pytest.MonkeyPatch, master: str, partitions: str | None
 ) -> None:
-    def started(_master: str, _app: str, settings: dict[str, str]) -> NoReturn:
+    def started(_master: str, _app: str, settings: dict[str, str], **_named: object) -> NoReturn:
         assert settings.get("spark.sql.shuffle.partitions") == partitions
         raise SparkStartError("it is only asked with which settings")
 
