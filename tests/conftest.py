@@ -15,7 +15,7 @@ from browsers import CHROMIUM, NO_CHROMIUM
 from lockstep.tlc import TlcOptions
 
 # Spark's Java works for seconds in a test, and compiling what it does as for hours took half of its time.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 
 @pytest.fixture(scope="session", autouse=True)

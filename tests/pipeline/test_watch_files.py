@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -364,6 +365,30 @@ def test_the_empty_file_that_a_compressor_begins_with_is_not_another_file(tmp_pa
     assert reader.said == []
 
 
+@pytest.mark.parametrize(
+    ("packed", "problem"),
+    [
+        (b"\x1f\x8bno gzip at all", "cannot be read"),
+        (gzip.compress(b"x" * 99_999)[:-20], "cannot be read|the file is truncated"),
+        (gzip.compress(b"no line"), "the file is truncated: this line does not end"),
+    ],
+    ids=["corrupt", "cut", "no line"],
+)
+def test_a_bad_compressed_file_is_told_of_while_others_grow(tmp_path: Path, packed: bytes, problem: str) -> None:
+    (tmp_path / "b.trace.ndjson.gz").write_bytes(packed)
+    append(tmp_path / NAME, header())
+    reader = Reader(tmp_path)
+    for number in range(70):
+        append(tmp_path / NAME, event(number))
+        reader.clock.now += 1
+        reader.step()
+    assert reader.lines == {NAME: [header(), *lines(70)]}
+    ((trace, kind, text),) = reader.said
+    assert (trace, kind) == ("b.trace.ndjson", "fault")
+    assert re.search(problem, text)
+    assert reader.offset.next_file < 5
+
+
 def test_an_empty_compressed_file_that_stays_empty_does_no_harm(tmp_path: Path) -> None:
     reader = Reader(tmp_path)
     append(tmp_path / NAME, header(), event(0))
@@ -383,8 +408,25 @@ def test_another_name_of_a_file_is_not_another_trace(tmp_path: Path, make: Any) 
     reader = Reader(tmp_path)
     reader.all(seconds=31)
     append(run, event(1))
+    make(run, tmp_path / "a.trace.ndjson")  # shorter, and later
     reader.all(seconds=31)
     assert reader.lines == {run.name: [header(), event(0), event(1)]}
+    assert reader.said == []
+
+
+def test_another_link_to_a_folder_does_not_take_the_place_of_the_first(tmp_path: Path) -> None:
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "folder"
+    for each in (elsewhere, folder):
+        each.mkdir()
+    append(elsewhere / NAME, header(), event(0))
+    (folder / "m").symlink_to(elsewhere)
+    reader = Reader(folder)
+    reader.all()
+    for name in ("a", "z"):
+        (folder / name).symlink_to(elsewhere)
+    append(elsewhere / NAME, event(1))
+    reader.all(seconds=31)
+    assert reader.lines == {f"m/{NAME}": [header(), event(0), event(1)]}
     assert reader.said == []
 
 

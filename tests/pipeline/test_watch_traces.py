@@ -219,6 +219,23 @@ def test_what_comes_of_a_gap_lets_the_rest_be_waited_for_as_long_again(
     assert [row.verdict for row in watched.told] == ["inconclusive"]
 
 
+def test_a_gap_that_closes_from_behind_is_waited_for_and_one_that_stays_is_not(
+    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines, now = lines_of(cluster), [1_000]
+    monkeypatch.setattr("lockstep.pipeline.watch.under_way._now", lambda: now[0] * 1000)
+    watched = Watched(cluster, tmp_path, Limits(patience=5.0))
+    watched.take([*lines[:10], lines[14]])
+    for number in (13, 12, 11):
+        now[0] += 2
+        watched.take([lines[number]], Row("tick", now[0] * 1000, b""))
+        assert (watched.told, watched.due) == ([], now[0] + 5)
+    for number in (16, 15, 18):  # what comes behind the gap does not close it
+        now[0] += 2
+        watched.take([lines[number]], Row("tick", now[0] * 1000, b""))
+    assert [row.verdict for row in watched.told] == ["inconclusive"]
+
+
 def test_a_gap_at_the_end_of_a_run_is_inconclusive(cluster: Path, tmp_path: Path) -> None:
     lines = lines_of(cluster)
     watched = Watched(cluster, tmp_path)

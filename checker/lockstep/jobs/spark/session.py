@@ -125,7 +125,7 @@ def _start(master: str, app: str, settings: Mapping[str, str], *, is_short: bool
 def _for_java(conf: SparkConf, *, is_short: bool) -> SparkConf:
     """Return the settings that Java is started with: what it unpacks lies in a folder that goes with this process."""
     options = conf.get("spark.driver.extraJavaOptions", "") or ""
-    tuned = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 " if is_short else ""
+    tuned = "-XX:TieredStopAtLevel=1 " if is_short else ""
     own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData {tuned}{options}".strip()
     return SparkConf().setAll(conf.getAll()).set("spark.driver.extraJavaOptions", own)
 

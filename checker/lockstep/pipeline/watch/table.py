@@ -101,7 +101,9 @@ class Store:
             return
         folder.mkdir(parents=True)
         records = [{**msgspec.to_builtins(row), "replay": replay} for row, replay in zip(rows, replays, strict=True)]
-        pq.write_table(pa.Table.from_pylist(records, schema=COLUMNS), folder / "part-0.parquet")
+        pq.write_table(
+            pa.Table.from_pylist(records, schema=COLUMNS), folder / "part-0.parquet", write_page_checksum=True
+        )
         (folder / _DONE).touch()
 
     def rows(self) -> Iterator[Told]:
@@ -113,7 +115,10 @@ class Store:
 
 def _rows_of(file: Path) -> list[Told]:
     try:
-        rows = pq.ParquetFile(file).read(columns=list(Told.__struct_fields__)).to_pylist()
-    except (pa.ArrowException, OSError) as error:
+        table = pq.ParquetFile(file, page_checksum_verification=True)
+        if table.schema_arrow != COLUMNS:
+            raise ValueError("its columns are not those that were written")
+        rows = table.read(columns=list(Told.__struct_fields__)).to_pylist()
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise GaveUpError(f"{file} cannot be read: {str(error).splitlines()[0]}") from error
     return [Told(**row) for row in rows]

@@ -53,7 +53,7 @@ class UnderWay(msgspec.Struct):
 
     `line` is the last line that was taken, `header` the first; `spec` is under what the compiled spec is kept, `digest`
     the SHA-256 of its text, and `state` its state after the event `last_seq`. `since` is when the gap was met, or
-    something came last of what is missing, in milliseconds since 1970. `told` counts the findings that are in the
+    became smaller, in milliseconds since 1970. `told` counts the findings that are in the
     table. `verdict` is empty until the trace is settled; `ended`: by its end line.
     """
 
@@ -297,7 +297,7 @@ class _InOrder:
             yield number, event
             if way.waiting:
                 yield from self._rest(until_gap=True)
-                way.since = _now()  # something came of what is missing, and more may be on its way
+                way.since = _now()  # the gap has become smaller, or it is the next one
 
     def _decoded(self, number: int, text: bytes) -> Event | None:
         """Return the event of a line, None of the end line."""
@@ -313,7 +313,7 @@ class _InOrder:
         return found[0] if found else None
 
     def _wait(self, seq: int, number: int, text: bytes) -> None:
-        if not self._way.waiting:
+        if not self._way.waiting or seq < min(each.seq for each in self._way.waiting):  # the gap has become smaller
             self._way.since = _now()
         self._way.waiting.append(Waiting(seq, number, text))
 

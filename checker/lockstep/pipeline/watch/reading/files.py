@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from lockstep.base.errors import BadInputError
@@ -40,19 +40,21 @@ class Seen:
         return self.packed or self.path != self.series
 
 
-def seen_files(folder: Path) -> list[Seen]:
+def seen_files(folder: Path, known: Collection[str] = ()) -> list[Seen]:
     """List the files of a folder, and of the folders in it, that are a trace or a part of one.
 
     Hidden ones are passed over, and so are those whose names are not UTF-8. Of several names of one file, as links are,
-    the first counts, a link last; links to folders are followed, each folder once. A folder that cannot be listed, or
-    a file that goes meanwhile, is as good as not there.
+    one counts: that which is known already, else the shortest that is no link; links to folders are followed, each
+    folder once. A folder that cannot be listed, or a file that goes meanwhile, is as good as not there.
+
+    Arguments: `known`, the paths by which files are known.
     """
-    found: dict[tuple[int, int], tuple[tuple[bool, int, str], Seen]] = {}
-    for within, entry in _entries(folder, lambda _error: None):
+    found: dict[tuple[int, int], tuple[tuple[bool, bool, int, str], Seen]] = {}
+    for within, entry in _entries(folder, lambda _error: None, known):
         path = f"{within}{entry.name}"
         try:
             if not entry.is_dir() and (seen := _seen(path, within, entry)) is not None:
-                named = (entry.is_symlink(), len(path), path), seen
+                named = (path not in known, entry.is_symlink(), len(path), path), seen
                 file = seen.dev, seen.ino
                 found[file] = min(found.get(file, named), named, key=lambda each: each[0])
         except OSError:
@@ -67,16 +69,26 @@ def refuse_unlisted(folder: Path) -> None:
         if isinstance(error, PermissionError):
             raise BadInputError(f"{error.filename}: cannot be listed: {error.strerror}") from error
 
-    for _ in _entries(folder, refuse):
+    for _ in _entries(folder, refuse, ()):
         pass
 
 
-def _entries(folder: Path, failed: Callable[[OSError], None]) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield what is in a folder and the folders in it, each once, with the path of its folder; those by a link last."""
+def _entries(
+    folder: Path, failed: Callable[[OSError], None], known: Collection[str]
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield what is in a folder and the folders in it, each once, with the path of its folder.
+
+    Those by a link come last, of these first those through which files are known.
+    """
     met: set[tuple[int, int]] = set()
+    used = {f"{above}/" for path in known for above in PurePosixPath(path).parents}
     own, linked = [""], list[str]()
     while own or linked:
-        within = (own or linked).pop()
+        if own:
+            within = own.pop()
+        else:
+            within = min(linked, key=lambda path: (path not in used, path))
+            linked.remove(within)
         try:
             about = (folder / within).stat()
             if (about.st_dev, about.st_ino) in met:

@@ -71,7 +71,7 @@ class Planner:
         """
         after = start.following()
         self.torn, self.behind, self.waiting = [], False, False
-        seen = seen_files(self.folder)
+        seen = seen_files(self.folder, {file.path for file in after.files.values()})
         there = self._match(after, seen)
         self._read(after, there)
         if not self.behind:  # else what they wait for may be there, and is not read yet
@@ -83,6 +83,7 @@ class Planner:
 
     def _match(self, after: Offset, seen: Sequence[Seen]) -> dict[str, Seen]:
         """Find the known files again, drop those that are gone, take in the new ones; return what is there by file."""
+        unknown = {(file.dev, file.ino): name for name, file in after.files.items() if _is_unknown(file)}
         there, absent = self._found_again(after, {(each.dev, each.ino): each for each in seen})
         taken = {(each.dev, each.ino) for each in there.values()}
         fresh = [each for each in seen if (each.dev, each.ino) not in taken]
@@ -101,8 +102,8 @@ class Planner:
         there = {name: each for name, each in there.items() if each.series not in unsure}
         for each in fresh:
             if each.series not in unsure and self._can_be_new(each, after, absent):
-                name = f"{after.next_file}"
-                after.next_file += 1
+                name = unknown.get((each.dev, each.ino)) or f"{after.next_file}"  # how long it was waited for goes on
+                after.next_file += name == f"{after.next_file}"
                 after.files[name] = File(each.path, each.series, each.dev, each.ino, each.packed)
                 there[name] = each
         return there
@@ -116,8 +117,7 @@ class Planner:
         for name, file in list(after.files.items()):
             found = by_inode.get((file.dev, file.ino))
             why = _GONE if found is None else self._not_the_same(file, found)
-            is_unknown = file.packed and not file.bytes and not file.trace  # it may yet turn out to be a copy
-            if why is None and found is not None and not is_unknown:
+            if why is None and found is not None and not _is_unknown(file):
                 there[name] = found
                 file.path = found.path
                 self._sizes[name] = found.size
@@ -408,6 +408,11 @@ class Planner:
 def _version(file: File, found: Seen) -> tuple[int, ...]:
     """Return what is another if there is more to read of a file, or other bytes."""
     return found.dev, found.ino, found.size, found.changed, file.bytes
+
+
+def _is_unknown(file: File) -> bool:
+    """Tell whether nothing was read of a compressed file yet, which may turn out to be a copy of one that is known."""
+    return file.packed and not file.bytes and not file.trace
 
 
 def _is_header(line: bytes) -> bool:
