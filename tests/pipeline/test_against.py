@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from lockstep.base.errors import EnvironmentFailedError
 from lockstep.pipeline.against import OwnSpec
 from lockstep.pipeline.specs import Shipping
+from lockstep.pipeline.store.store import Batch
+from lockstep.pipeline.work.batches import Done, Stage, StageFailed
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.tlc.errors import ToolDied
 from lockstep.trace.format import TraceError, trace_lines
@@ -63,7 +65,7 @@ def test_a_module_that_the_spec_does_not_mention_does_not_change_its_hash(tmp_pa
 @pytest.mark.parametrize(
     "error", [ToolDied("SANY was killed"), OSError(28, "No space left on device"), EnvironmentFailedError("no room")]
 )
-def test_a_machine_that_fails_while_a_spec_is_compiled_is_no_verdict(
+def test_a_machine_that_fails_while_a_spec_is_compiled_is_no_verdict_and_ends_the_stage_with_its_batch(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a verdict it would stay: a batch that is there is not checked again."""
@@ -73,8 +75,18 @@ def test_a_machine_that_fails_while_a_spec_is_compiled_is_no_verdict(
 
     monkeypatch.setattr("lockstep.pipeline.specs.trace_spec", failing)
     line = next(iter(trace_lines(header(fault_plan("ordered", 1)), ())))
-    with pytest.raises(type(error)):
-        Shipping(cast(SparkSession, None), {}).of([("t", line)])
+    shipping, others = Shipping(cast(SparkSession, None), {}), []
+
+    def work(batch: Batch) -> Done:
+        if batch.name == "bad":
+            shipping.of([("t", line)])
+        others.append(batch.name)
+        return Done(1, 1)
+
+    batches = [Batch("told", name) for name in ("bad", "good")]
+    with pytest.raises(StageFailed, match=rf"check: batch bad: .*{error.args[-1]}; what is finished is kept, and the"):
+        Stage("check", 2).run(batches, work)
+    assert others == ["good"]
 
 
 def test_a_header_that_the_spec_excludes_is_the_verdict_of_its_traces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,12 +203,19 @@ def test_a_gap_that_does_not_close_is_inconclusive_and_never_a_pass(cluster: Pat
     assert len(watched.told) == 1
 
 
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The second that the clock shows."""
+    now = [1_000]
+    monkeypatch.setattr("lockstep.pipeline.watch.under_way._now", lambda: now[0] * 1000)
+    return now
+
+
 def test_what_comes_of_a_gap_lets_the_rest_be_waited_for_as_long_again(
-    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Path, tmp_path: Path, now: list[int]
 ) -> None:
     """A stream that is always a little out of order always waits for something, and never long for the same."""
-    lines, now = lines_of(cluster), [1_000]
-    monkeypatch.setattr("lockstep.pipeline.watch.under_way._now", lambda: now[0] * 1000)
+    lines = lines_of(cluster)
     watched = Watched(cluster, tmp_path, Limits(patience=5.0))
     watched.take([*lines[:10], *lines[11:13], *lines[14:16]])
     for number in (10, 13):  # the gap before the first closes, and then that before the next
@@ -220,10 +227,9 @@ def test_what_comes_of_a_gap_lets_the_rest_be_waited_for_as_long_again(
 
 
 def test_a_gap_that_closes_from_behind_is_waited_for_and_one_that_stays_is_not(
-    cluster: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Path, tmp_path: Path, now: list[int]
 ) -> None:
-    lines, now = lines_of(cluster), [1_000]
-    monkeypatch.setattr("lockstep.pipeline.watch.under_way._now", lambda: now[0] * 1000)
+    lines = lines_of(cluster)
     watched = Watched(cluster, tmp_path, Limits(patience=5.0))
     watched.take([*lines[:10], lines[14]])
     for number in (13, 12, 11):

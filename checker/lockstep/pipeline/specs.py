@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lockstep.base.errors import EnvironmentFailedError, GaveUpError
+from lockstep.pipeline.work.batches import MACHINE_FAILED
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import Spec
@@ -93,8 +93,8 @@ class Shipping:
         if key not in self._known:
             try:
                 text = trace_spec(read, name, self.switches).source
-            except (EnvironmentFailedError, GaveUpError, MemoryError, OSError):
-                raise  # The machine failed, or a tool is missing: as a verdict of traces it would stay.
+            except MACHINE_FAILED:
+                raise  # As a verdict of traces it would stay.
             except Exception as error:  # The traces that need this spec get it as their verdict, the others go on.
                 self._known[key] = error
             else:

@@ -53,8 +53,8 @@ class UnderWay(msgspec.Struct):
 
     `line` is the last line that was taken, `header` the first; `spec` is under what the compiled spec is kept, `digest`
     the SHA-256 of its text, and `state` its state after the event `last_seq`. `since` is when the gap was met, or
-    became smaller, in milliseconds since 1970. `told` counts the findings that are in the
-    table. `verdict` is empty until the trace is settled; `ended`: by its end line.
+    became smaller, in milliseconds since 1970. `told` counts the findings that are in the table. `verdict` is empty
+    until the trace is settled; `ended`: by its end line.
     """
 
     format: str = FORMAT
@@ -120,7 +120,7 @@ class UnderWay(msgspec.Struct):
         """Say which events are missing, "" where none is."""
         if not self.waiting:
             return ""
-        first = min(self.waiting, key=lambda each: each.seq)
+        first = self.waiting[0]
         missing = range(self.last_seq + 1, first.seq)
         which = f"the event with `seq` {missing[0]}" if len(missing) == 1 else f"`seq` {missing[0]} to {missing[-1]}"
         return f"{which} never came; line {first.line} has `seq` {first.seq}, and {len(self.waiting):,} events wait"
@@ -313,9 +313,12 @@ class _InOrder:
         return found[0] if found else None
 
     def _wait(self, seq: int, number: int, text: bytes) -> None:
-        if not self._way.waiting or seq < min(each.seq for each in self._way.waiting):  # the gap has become smaller
-            self._way.since = _now()
-        self._way.waiting.append(Waiting(seq, number, text))
+        way, one = self._way, Waiting(seq, number, text)
+        if way.waiting and way.waiting[0].seq <= seq:
+            way.waiting.append(one)
+        else:  # the gap is met, or has become smaller: what ends it stands first
+            way.since = _now()
+            way.waiting.insert(0, one)
 
     def _rest(self, until_gap: bool = False) -> Iterator[tuple[int, Event]]:
         """Yield the events that waited, in their order: up to the next gap, or where all lines are there, all."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from lockstep.base.errors import GaveUpError
+from lockstep.base.errors import EnvironmentFailedError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.session import CANNOT_BE_READ, DEATHS, death
 from lockstep.pipeline.store.store import Batch
@@ -27,6 +27,9 @@ def at_once(spark: SparkSession, least: int = AT_ONCE) -> int:
     """Return how many batches are to be under way at once, so that all cores have tasks; `least` on a few cores."""
     return max(least, slots(spark) // _SLOTS_PER_BATCH)
 
+
+#: What is the fault of the machine, or of a tool, and of no trace.
+MACHINE_FAILED = (EnvironmentFailedError, GaveUpError, MemoryError, OSError)
 
 #: What to do about a damaged file of a table.
 REMOVE = "remove the folder of this file, and the stage that wrote it writes it anew"
@@ -109,3 +112,7 @@ class Stage:
             reason = death(error)
             then = REMOVE if CANNOT_BE_READ in reason else _RERUN
             raise StageFailed(f"{self.name}: batch {batch.name}: {reason}; {then}") from error
+        except StageFailed:
+            raise
+        except MACHINE_FAILED as error:
+            raise StageFailed(f"{self.name}: batch {batch.name}: {error}; {_RERUN}") from error

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO, cast
 
 from lockstep.base.errors import BadInputError
@@ -81,13 +81,12 @@ def _entries(
     Those by a link come last, of these first those through which files are known.
     """
     met: set[tuple[int, int]] = set()
-    used = {f"{above}/" for path in known for above in PurePosixPath(path).parents}
     own, linked = [""], list[str]()
     while own or linked:
         if own:
             within = own.pop()
         else:
-            within = min(linked, key=lambda path: (path not in used, path))
+            within = min(linked, key=lambda path: (not any(each.startswith(path) for each in known), path))
             linked.remove(within)
         try:
             about = (folder / within).stat()

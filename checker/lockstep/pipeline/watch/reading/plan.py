@@ -102,8 +102,10 @@ class Planner:
         there = {name: each for name, each in there.items() if each.series not in unsure}
         for each in fresh:
             if each.series not in unsure and self._can_be_new(each, after, absent):
-                name = unknown.get((each.dev, each.ino)) or f"{after.next_file}"  # how long it was waited for goes on
-                after.next_file += name == f"{after.next_file}"
+                name = unknown.get((each.dev, each.ino), "")  # how long it was waited for goes on
+                if not name:
+                    name = f"{after.next_file}"
+                    after.next_file += 1
                 after.files[name] = File(each.path, each.series, each.dev, each.ino, each.packed)
                 there[name] = each
         return there
