@@ -16,6 +16,7 @@ from lockstep.conformance.check import check_trace
 from lockstep.jobs.spark.session import spark_session
 from lockstep.pipeline.against import AS_TOLD
 from lockstep.pipeline.replay import stored_counterexample
+from lockstep.pipeline.stages import windows as windows_stage
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples, listed
 from lockstep.pipeline.stages.facts import stage
@@ -101,6 +102,20 @@ def test_traces_that_are_cut_get_the_verdicts_of_whole_ones(spark: SparkSession,
     assert found == expected
 
 
+def test_a_long_trace_has_at_most_so_many_parts_for_each_task_that_runs_at_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a part does before its first event grows with the history that its state remembers."""
+    monkeypatch.setattr(windows_stage, "_LEAST", 10)
+    lines = holding().lines
+    store = stored(spark, tmp_path / "store", {"long": lines, "short": [*lines[:26], b'{"kind":"end","events":25}\n']})
+    check(spark, store, RUN, passes=Passes(spark, store, RUN, AS_TOLD))
+    cuts = states_in(spark, store)
+    assert [seq for trace, seq in cuts if trace == "long"] == [15, 30, 45, 60, 75, 90, 105, 120]
+    assert [seq for trace, seq in cuts if trace == "short"] == [10, 20]
+    assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
+
+
 def test_states_in_the_store_that_are_not_those_of_the_trace_are_never_a_pass(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -180,6 +195,7 @@ def test_batches_that_are_under_way_at_once_have_the_facts_that_each_has_alone(
         alone = stored(spark, tmp_path / batch.name, {f"{batch.name} {trace}": each for trace, each in traces.items()})
         store.write(alone.read(spark, "lines", RUN, [BATCH]).drop("run", "variant", "batch"), "lines", RUN, batch)
         facts(spark, alone, RUN)
+    before = in_memory(spark)  # other tests leave theirs until Python collects its garbage
     under_way: list[int] = []
     monkeypatch.setattr(stage, "at_once", lambda *_, **__: under_way.append(2) or 2)
     facts(spark, store, RUN)
@@ -187,7 +203,12 @@ def test_batches_that_are_under_way_at_once_have_the_facts_that_each_has_alone(
     expected = [row for name in names for row in rows_of(spark, Store.open(str(tmp_path / name)), "facts")]
     assert len(expected) > 100
     assert sorted(map(repr, rows_of(spark, store, "facts"))) == sorted(map(repr, expected))
-    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
+    assert in_memory(spark) <= before
+
+
+def in_memory(spark: SparkSession) -> set[int]:
+    """Return the numbers of what Spark keeps in memory."""
+    return set(spark.sparkContext._jsc.getPersistentRDDs().keySet())
 
 
 def violated(lines: list[bytes]) -> dict[str, int]:

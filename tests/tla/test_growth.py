@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import tracemalloc
 from collections.abc import Iterable, Iterator
@@ -118,6 +119,34 @@ def test_adding_what_is_there_is_the_same_set() -> None:
     found = grown(5000)
     assert cup(found, frozenset({entry(3)})) is found
     assert cup(found, frozenset()) is found
+
+
+def test_sets_that_share_elements_are_each_listed_in_the_order_of_any_set() -> None:
+    """The order of one is kept for the next: with few elements more, with many more, and asked of an older one."""
+    sets = [grown(5000)]
+    for more in (frozenset({entry(-7), entry(2500)}), frozenset(map(entry, range(-900, -400))), frozenset({entry(-8)})):
+        sets.append(cup(sets[-1], more))
+    for each in (*sets, *reversed(sets), sets[1], sets[3]):
+        assert list(each) == list(equality.ordered(frozenset(each.items())))
+    assert [element.d["index"] for element in itertools.islice(sets[3], 3)] == [-900, -899, -898]
+
+
+def test_listing_a_set_is_not_disturbed_by_listing_one_made_of_it() -> None:
+    first = grown(5000)
+    listed = iter(first)
+    begin = [next(listed) for _ in range(10)]
+    assert len(list(cup(first, frozenset({entry(-1)})))) == 2002
+    assert [*begin, *listed] == list(equality.ordered(first.force()))
+
+
+def test_what_was_added_since_an_older_set_is_known_where_one_was_made_of_the_other() -> None:
+    first = grown(5000)
+    second = cup(cup(first, frozenset({entry(6000)})), frozenset({entry(7000), entry(8000)}))
+    third = cup(second, frozenset({entry(9000)}))
+    assert set(second.since(first)) == {entry(6000), entry(7000), entry(8000)}
+    assert list(third.since(third)) == []
+    assert first.since(second) is None
+    assert grown(5000).since(first) is None
 
 
 def test_an_element_of_another_kind_is_refused_as_in_any_set() -> None:

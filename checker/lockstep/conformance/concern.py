@@ -193,7 +193,7 @@ class Concern:
         self._index(domain)
         for key, first, last in intervals:
             if key is None:
-                yield from (each for each in domain if type(each) is int and first <= each <= last)
+                yield from (each for each in _listed(domain) if type(each) is int and first <= each <= last)
                 continue
             index = self._indexes[key]
             numbers = range(first, last + 1) if last - first < len(index) else index
@@ -208,7 +208,7 @@ class Concern:
         new = _new(domain, self._indexed)
         if len(self._indexed) + len(new) != len(domain):  # some are gone
             self._indexes = {key: {} for key in self._indexes}
-            new = frozenset(domain)
+            new = frozenset(_listed(domain))
         for each in new:
             for key, index in self._indexes.items():
                 if isinstance(each, Fcn) and key in each.d:
@@ -218,11 +218,22 @@ class Concern:
 
 def _new(domain: _Set, before: _Set) -> frozenset[Value]:
     """Return what a set has that another has not: where one has 1 and the other TRUE, which Python holds equal, too."""
-    added = added_to(before, domain)
-    if added is None:
-        added = domain
+    added = _added(domain, before)
     old = before if type(before) is GrowingSet else dict(zip(before, before, strict=True))
     return frozenset(each for each in added if not _is_among(each, old))
+
+
+def _added(domain: _Set, before: _Set) -> Iterable[Value]:
+    """Return elements of a set, and among them all that another has not."""
+    added = added_to(before, domain)
+    if added is None and type(domain) is GrowingSet and type(before) is GrowingSet:
+        added = domain.since(before)
+    return _listed(domain) if added is None else added
+
+
+def _listed(elements: _Set) -> Iterable[Value]:
+    """List a set in any order: a long one takes long to sort."""
+    return elements.items() if isinstance(elements, GrowingSet) else elements
 
 
 def _is_among(element: Value, old: GrowingSet | dict[Value, Value]) -> bool:

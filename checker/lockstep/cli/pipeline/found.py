@@ -31,9 +31,8 @@ def _variant(words: tuple[str, ...]) -> Variant:
 @click.option(
     "--every",
     type=click.IntRange(min=1),
-    default=20_000,
-    show_default=True,
-    help="How many events a part has; no trace of fewer is cut.",
+    help="How many events a part has; no trace of fewer is cut (default: 20,000, or more where a trace would have more "
+    "than four parts for each task that can run at once).",
 )
 @click.option(
     "--timeout",
@@ -47,7 +46,7 @@ def windows_command(
     store: str,
     run: str | None,
     words: tuple[str, ...],
-    every: int,
+    every: int | None,
     seconds: float | None,
     master: str | None,
     settings: dict[str, str],

@@ -68,15 +68,16 @@ class Cut:
         yield from (end - begin for begin, end in itertools.pairwise(ends))
 
 
-def pass_over(shipped: Shipped, every: int, care: Care) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+def pass_over(shipped: Shipped, every: Mapping[str, int], care: Care) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     """Make the function that finds the states of traces in a task, and yields them as rows of `states`.
 
-    A trace that it dies of, or is not done with in time, has none.
+    There is one after `every` so many events of each trace. A trace that it dies of, or is not done with in time, has
+    none.
     """
 
     def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
         for lines in traces_of(batches):
-            for line, text, digest in _states_with(care, lines, shipped, every):
+            for line, text, digest in _states_with(care, lines, shipped, every[lines.trace]):
                 columns = [[lines.trace], [line - 1], [text], [digest]]
                 yield pa.record_batch(columns, schema=TABLES["states"])
 

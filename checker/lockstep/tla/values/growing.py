@@ -7,11 +7,13 @@ as the plain set or sequence that it is.
 from __future__ import annotations
 
 import itertools
+from bisect import insort
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from lockstep.tla.values.equality import compare, lookup, ordered, sample_of_uniform
-from lockstep.tla.values.kinds import TlaError, Value, outside, same_shape
+from lockstep.tla.values.kinds import TlaError, Value, outside, same_shape, sort_key
 from lockstep.tla.values.lazy.functions import LazyFcn
 from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.lazy.sets import LazySet
@@ -22,23 +24,52 @@ __all__ = ["GrowingSeq", "GrowingSet", "Sequence", "join", "unite"]
 MANY = 1024
 
 
+@dataclass(slots=True)
+class _Elements:
+    """What sets that grow share: the elements with their numbers, and the first so many of them in sets' order."""
+
+    numbers: dict[Value, int]
+    sorted: list[Value] = field(default_factory=list)
+
+    def first(self, count: int) -> Iterable[Value]:
+        """List the elements with numbers below a count, in the deterministic order of sets.
+
+        The order of those before is kept: the keys by which elements are sorted cost more than all else.
+        """
+        known, new = len(self.sorted), count - len(self.sorted)
+        if new < 0:
+            return [element for element in self.sorted if self.numbers[element] < count]
+        added = itertools.islice(self.numbers, known, count)
+        if new * _SEARCHES > count:
+            self.sorted = list(ordered([*self.sorted, *added]))
+        elif new:
+            self.sorted = list(self.sorted)  # whoever goes through the one before is not to notice
+            for element in added:
+                insort(self.sorted, element, key=sort_key)
+        return self.sorted
+
+
+#: To find its place among those that are sorted, an element is compared with about so many.
+_SEARCHES = 20
+
+
 class GrowingSet(LazySet):
-    """A long set of records of one make, to which more are added now and then: the sets before it share its table.
+    """A long set of records of one make, to which more are added now and then: the sets before it share its elements.
 
     Adding to the newest of them costs what is added; a set has the elements whose numbers are below its own count.
     """
 
-    __slots__ = ("_count", "_sample", "_table")
+    __slots__ = ("_count", "_sample", "_shared")
 
-    def __init__(self, table: dict[Value, int], count: int, sample: Value) -> None:
-        """Take the table of elements and their numbers, which only `plus` adds to."""
+    def __init__(self, shared: _Elements, count: int, sample: Value) -> None:
+        """Take the elements, to which only `plus` adds, and how many of them these are."""
         super().__init__()
-        self._table, self._count, self._sample = table, count, sample
+        self._shared, self._count, self._sample = shared, count, sample
 
     @classmethod
     def of(cls, elements: frozenset[Value], sample: Value) -> GrowingSet:
         """Make one of elements that all have the shape of the sample."""
-        return cls({element: number for number, element in enumerate(elements)}, len(elements), sample)
+        return cls(_Elements({element: number for number, element in enumerate(elements)}), len(elements), sample)
 
     def plus(self, more: frozenset[Value]) -> GrowingSet | None:
         """Answer the union with a few more elements; None where they are not of the same make."""
@@ -47,25 +78,33 @@ class GrowingSet(LazySet):
         new = [element for element in more if not self.has(element)]
         if not new:
             return self
-        if len(self._table) != self._count:  # another set was made of this one before
+        numbers = self._shared.numbers
+        if len(numbers) != self._count:  # another set was made of this one before
             return GrowingSet.of(frozenset([*self.items(), *new]), self._sample)
         for number, element in enumerate(new, self._count):
-            self._table[element] = number
-        return GrowingSet(self._table, self._count + len(new), self._sample)
+            numbers[element] = number
+        return GrowingSet(self._shared, self._count + len(new), self._sample)
 
     def has(self, value: Value) -> bool:
         """Tell whether ``value`` is an element."""
         if same_shape(self._sample, value):
-            return self._table.get(value, self._count) < self._count
+            return self._shared.numbers.get(value, self._count) < self._count
         return lookup(self.force(), value) is not None
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
-        return itertools.islice(self._table, self._count)
+        return itertools.islice(self._shared.numbers, self._count)
+
+    def since(self, older: GrowingSet) -> Iterator[Value] | None:
+        """List what was added to an older set until this was there; None where this was not made of it."""
+        numbers = self._shared.numbers
+        if self._shared is not older._shared or older._count > self._count:
+            return None
+        return itertools.islice(reversed(numbers), len(numbers) - self._count, len(numbers) - older._count)
 
     def compared(self, other: GrowingSet) -> bool | None:
         """Decide whether another such set is equal."""
-        if self._table is other._table or self._count != other._count:
+        if self._shared is other._shared or self._count != other._count:
             return self._count == other._count
         return compare(self.force(), other.force())
 
@@ -75,7 +114,7 @@ class GrowingSet(LazySet):
 
     def __iter__(self) -> Iterator[Value]:
         """List the elements in their deterministic order."""
-        return iter(ordered(self.force()))
+        return iter(self._shared.first(self._count))
 
     def __len__(self) -> int:
         """Count the elements."""
