@@ -281,7 +281,7 @@ def among_short(folder: Path, plans: Sequence[str], events: int, long: int) -> s
         (f"the trace of {long:,} events alone", whole),
         ("the same, cut", parted),
         ("among short ones, not cut", mixed),
-        ("among short ones, cut", both),
+        ("among short ones, as check decides", both),
     ]
     told = [(name, f"{row.events:,}", f"{row.seconds:.1f} s", f"{row.seconds / least:.2f}") for name, row in rows]
     heads = ("stage check", "events", "seconds", "of the bound")

@@ -102,18 +102,22 @@ def test_traces_that_are_cut_get_the_verdicts_of_whole_ones(spark: SparkSession,
     assert found == expected
 
 
-def test_a_long_trace_has_at_most_so_many_parts_for_each_task_that_runs_at_once(
+def test_a_trace_is_cut_where_it_is_more_than_one_core_has_to_do_and_into_few_parts(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a part does before its first event grows with the history that its state remembers."""
+    """What a part does before its first event grows with history; and others may keep the other core busy."""
     monkeypatch.setattr(windows_stage, "_LEAST", 10)
     lines = holding().lines
-    store = stored(spark, tmp_path / "store", {"long": lines, "short": [*lines[:26], b'{"kind":"end","events":25}\n']})
-    check(spark, store, RUN, passes=Passes(spark, store, RUN, AS_TOLD))
-    cuts = states_in(spark, store)
-    assert [seq for trace, seq in cuts if trace == "long"] == [15, 30, 45, 60, 75, 90, 105, 120]
-    assert [seq for trace, seq in cuts if trace == "short"] == [10, 20]
-    assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
+    short = [*lines[:26], b'{"kind":"end","events":25}\n']
+    alone = stored(spark, tmp_path / "alone", {"long": lines, "short": short})
+    among = stored(spark, tmp_path / "among", {"long": lines, **{f"short {number}": short for number in range(4)}})
+    for store in (alone, among):
+        check(spark, store, RUN, passes=Passes(spark, store, RUN, AS_TOLD))
+        assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
+    assert states_in(spark, alone) == [("long", seq) for seq in (15, 30, 45, 60, 75, 90, 105, 120)]
+    assert states_in(spark, among) == []
+    windows(spark, among, RUN, AS_TOLD, every=60)
+    assert states_in(spark, among) == [("long", 60), ("long", 120)]
 
 
 def test_states_in_the_store_that_are_not_those_of_the_trace_are_never_a_pass(

@@ -31,8 +31,8 @@ def _variant(words: tuple[str, ...]) -> Variant:
 @click.option(
     "--every",
     type=click.IntRange(min=1),
-    help="How many events a part has; no trace of fewer is cut (default: 20,000, or more where a trace would have more "
-    "than four parts for each task that can run at once).",
+    help="How many events a part has; every trace of more is cut (default: 20,000, or more where a trace would have "
+    "more than four parts for each task that can run at once; and only where one core would have too much to do).",
 )
 @click.option(
     "--timeout",

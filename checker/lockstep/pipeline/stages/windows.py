@@ -6,6 +6,7 @@ The check of the traces then begins at all of these states at once, and finds ou
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +30,10 @@ _LEAST = 20_000
 #: with the history that its state remembers, so more parts than keep all cores busy make the check of a trace slower.
 _PARTS_PER_SLOT = 4
 
+#: So many times as long does a trace take in parts, the pass included. Where other traces keep the other cores busy,
+#: cutting one is a loss, unless it is by so much more than what one core has to do.
+_COST = 4 / 3
+
 
 def windows(
     spark: SparkSession,
@@ -39,11 +44,11 @@ def windows(
     say: Say = silent,
     seconds: float | None = None,
 ) -> None:
-    """Write the states of traces that are longer than `every` events, one after every so many of them.
+    """Write the states at which traces are cut.
 
-    If `every` is None a part has 20,000 events, or more where a trace would have more than four parts for each task
-    that can run at once.
-
+    Arguments: `every`, after how many events there is one, in each trace of more events; None: after 20,000, or more
+    where a trace would have more than four parts for each task that can run at once, and only in traces that are by a
+    third more than what one core has to do.
     What was passed over so already is not again. A trace that takes more than `seconds` has none, nor has one that
     workers die of. Raises StageFailed where a batch cannot be finished.
     """
@@ -65,38 +70,54 @@ class Passes:
     ) -> None:
         """Prepare passes that find a state after every so many events; arguments as of `windows`."""
         self.table = Derived(spark, store, run, "states", f"{variant.hash()}-{every or 'fit'}", variant.name)
-        self._every, self._seconds, self._slots = every, seconds, slots(spark)
+        self._every, self._seconds = every, seconds
+        self._slots, self._sizes = slots(spark), _sizes(store, run)
         self._shipping = Shipping(spark, switches_of(variant.words))
         self._before = self.table.before()
 
     def over(self, batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         """Write the batch of states of some lines, which `known` are the traces of."""
-        long = {trace: each for trace, each in known.items() if self._is_long(each)}
-        with_care(lambda care: self.table.write(self._found(lines, long, care), batch), self._seconds)
+        every = self._cut_after(batch, known)
+        with_care(lambda care: self.table.write(self._found(lines, known, every, care), batch), self._seconds)
 
     def before_check(self, checked: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         """Write the states of the lines that a batch of verdicts is of, unless they are there, or no trace is long."""
         batch = self.table.batch_of(checked)
-        if self._before.has(batch) or not any(map(self._is_long, known.values())):
+        if self._before.has(batch) or not self._cut_after(batch, known):
             return
         self._before.clear(batch)
         self.over(batch, lines, known)
 
-    def _found(self, rows: DataFrame, known: Mapping[str, Known], care: Care) -> DataFrame:
+    def _found(self, rows: DataFrame, known: Mapping[str, Known], every: Mapping[str, int], care: Care) -> DataFrame:
         spark, columns = self.table.spark, ddl(TABLES["states"])
-        if not known:
+        if not every:
             return spark.createDataFrame([], columns)
-        shipped = self._shipping.of((trace, each.header) for trace, each in known.items())
-        every = {trace: self._events(each) for trace, each in known.items()}
-        return whole_traces(spark, rows, known).mapInArrow(pass_over(shipped, every, care), columns)
+        long = {trace: known[trace] for trace in every}
+        shipped = self._shipping.of((trace, each.header) for trace, each in long.items())
+        return whole_traces(spark, rows, long).mapInArrow(pass_over(shipped, every, care), columns)
 
-    def _events(self, trace: Known) -> int:
-        """Return how many events a part of a trace has."""
-        return self._every or max(_LEAST, math.ceil((trace.lines - 2) / (_PARTS_PER_SLOT * self._slots)))
+    def _cut_after(self, batch: Batch, known: Mapping[str, Known]) -> dict[str, int]:
+        """Return the traces of a batch that are to be cut, each with the number of events of a part."""
+        lines = sum(each.lines for each in known.values())
+        found = {}
+        for trace, each in known.items():
+            events = each.lines - 2
+            every = self._every or max(_LEAST, math.ceil(events / (_PARTS_PER_SLOT * self._slots)))
+            if events > every and (self._every or self._is_much(self._sizes[batch.of] * each.lines / lines)):
+                found[trace] = every
+        return found
 
-    def _is_long(self, trace: Known) -> bool:
-        """Tell whether a trace is cut: it has more events than a part."""
-        return trace.lines - 2 > self._events(trace)
+    def _is_much(self, size: float) -> bool:
+        """Tell whether a trace, of which the store has so many bytes, is more than one core should have."""
+        return size * self._slots > _COST * self._sizes.total()
+
+
+def _sizes(store: Store, run: str) -> Counter[str]:
+    """Return how many bytes the store has of the lines of each batch: checking takes time roughly in proportion."""
+    sizes: Counter[str] = Counter()
+    for each in store.batches("lines", run):
+        sizes[each.name] += each.bytes
+    return sizes
 
 
 def found_states(spark: SparkSession, store: Store, run: str) -> tuple[int, int]:
