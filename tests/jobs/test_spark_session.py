@@ -1,10 +1,12 @@
 """Spark starts, runs Python on columns, and leaves nothing behind."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlparse
 
@@ -87,6 +89,23 @@ def test_a_damaged_file_is_named_as_it_is_called() -> None:
     )
     cause = "Caused by: java.lang.RuntimeException: file:/my store/%41.parquet is not a Parquet file."
     assert death(Py4JError(f"{told}\n{cause}")) == "/my store/%41.parquet cannot be read: is not a Parquet file."
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (52, "Spark's Java process ran out of memory: give it more, as with --conf spark.driver.memory=4g"),
+        (1, "Spark's Java process died"),
+    ],
+)
+def test_java_that_ran_out_of_memory_is_told_apart_from_java_that_died(
+    monkeypatch: pytest.MonkeyPatch, code: int, said: str
+) -> None:
+    """A task that finds no memory ends Java with 52 (Spark's SparkExitCode.OOM); jobs end just before Java has."""
+    with subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(0.5); raise SystemExit({code})"]) as java:
+        monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=java))
+        assert death(Py4JError("Job 5 cancelled because SparkContext was shut down")) == said
+        assert death(ConnectionRefusedError()) == said
 
 
 def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:

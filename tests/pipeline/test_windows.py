@@ -22,7 +22,7 @@ from lockstep.conformance.shown.words import Words
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
-from lockstep.pipeline.windows.state_bytes import FORMAT, StateBytesError, state_bytes, state_of_bytes
+from lockstep.pipeline.windows.state_bytes import FORMAT, StateBytesError, packed, state_bytes, state_of_bytes, unpacked
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.specs import trace_spec
@@ -290,6 +290,15 @@ def test_a_state_is_the_one_that_its_bytes_were_made_of() -> None:
             assert again == state
             assert state_bytes(again) == text
         assert len({state_bytes(state) for state in cut.states.values()}) == len(set(cut.states.values()))
+
+
+def test_a_state_is_packed_in_a_table_and_what_is_torn_there_is_no_state() -> None:
+    text = state_bytes(holding().states[20])
+    assert unpacked(packed(text)) == text
+    assert len(packed(text)) < len(text) / 3
+    for torn in (packed(text)[:-1], text, b""):
+        with pytest.raises(StateBytesError, match="they are not packed"):
+            unpacked(torn)
 
 
 def test_the_bytes_of_another_format_or_spec_are_refused() -> None:

@@ -23,7 +23,11 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.compression.codec": "zstd",
     # A task holds so many lines at a time in Python: a line may have 16 MiB, few have more than 1 KiB.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    # So many lines are unpacked at a time: 4,096 of the lines of a trace of a million events do not fit in the memory.
+    "spark.sql.parquet.columnarReaderBatchSize": "16",
     "spark.python.worker.reuse": "true",
+    # The batches under way take turns: a long trace is not to wait for all tasks of batches that were asked for before.
+    "spark.scheduler.mode": "FAIR",
     # A damaged file, or one that is gone, is an error and not a table with fewer rows.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",

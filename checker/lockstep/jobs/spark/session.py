@@ -3,11 +3,12 @@
 import logging
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO
 from urllib.parse import unquote
 
@@ -27,6 +28,12 @@ _LOG_TAIL_BYTES = 2_000
 #: What a call of Spark raises where a worker, or Spark itself, dies of it.
 DEATHS = (Py4JError, PySparkException, ConnectionError)
 
+
+#: With this Java ends where a task needed more memory than there is (Spark's SparkExitCode.OOM).
+_OUT_OF_MEMORY = 52
+
+#: What a job says that ends because Java does, and how long Java takes for that at most.
+_SHUT_DOWN, _PATIENCE_SECONDS = "SparkContext was shut down", 10.0
 
 #: What is said of a file of a table that is damaged.
 CANNOT_BE_READ = "cannot be read"
@@ -175,10 +182,12 @@ def _forget_java() -> None:
 
 def death(error: Exception) -> str:
     """Say in a line what became of a Spark job that ended in an error."""
-    process = getattr(SparkContext._gateway, "proc", None)
-    if isinstance(error, ConnectionError | Py4JNetworkError) or (process is not None and process.poll() is not None):
-        return "Spark's Java process died"
     text = _text(error)
+    code = _exit_code(text)
+    if code == _OUT_OF_MEMORY:
+        return "Spark's Java process ran out of memory: give it more, as with --conf spark.driver.memory=4g"
+    if isinstance(error, ConnectionError | Py4JNetworkError) or code is not None:
+        return "Spark's Java process died"
     if _of_worker(text):
         return "the Spark worker died"
     if "No space left on device" in text:
@@ -194,6 +203,18 @@ def death(error: Exception) -> str:
     failed = re.findall(r"most recent failure: .*?executor \S+\): (.*)", text)
     said = [*raised[-1:], *failed, text.strip().partition("\n")[0] or repr(error)][0]
     return f"Spark did not finish: {said[:200]}"
+
+
+def _exit_code(text: str) -> int | None:
+    """Return with what Java has ended, None where it has not; where jobs end because it is about to, wait for that."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    if _SHUT_DOWN in text:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_PATIENCE_SECONDS)
+    code: int | None = process.poll()
+    return code
 
 
 def worker_died(error: Exception) -> bool:

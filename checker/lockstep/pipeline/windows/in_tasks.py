@@ -27,7 +27,7 @@ from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import Broken, Counts, PartVerdict, check_part
-from lockstep.pipeline.windows.state_bytes import Stand, state_bytes
+from lockstep.pipeline.windows.state_bytes import Stand, StateBytesError, packed, state_bytes, unpacked
 from lockstep.pipeline.work.traces import Known, TraceLines, in_order, lacking, partitions, slots, told, traces_of
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, system_of
@@ -103,7 +103,7 @@ def _states(trace: str, lines: Iterator[bytes], shipped: Shipped, every: int) ->
             return
         interface = system_of(header, trace).interface(spec)
         for each in checkpoints(enumerate(lines, 2), trace, spec, interface, every):
-            yield each.line, state_bytes(each.state), Stand.of(each.state).digest
+            yield each.line, packed(state_bytes(each.state)), Stand.of(each.state).digest
     except Exception:  # The check of the trace will say it: without states it is checked as a whole.
         return
 
@@ -197,7 +197,9 @@ def _checked(trace: str, part: int, cut: Cut, rows: Iterator[tuple[int, bytes]],
             is_last=end is None,
             least_integer=whole.least_integer,
         )
-        return check_part(lines, spec, interface, first[1] if part else None)
+        return check_part(lines, spec, interface, unpacked(first[1]) if part else None)
+    except StateBytesError as error:
+        return _broken(begin, Broken(Verdict.INCONCLUSIVE, f"{_state_before(begin)} is not there: {error}"))
     except Exception as error:  # One trace must not take the verdicts of all others with it.
         found = failure(error, trace)
         return _broken(begin, Broken(found.verdict, found.reason))
@@ -214,7 +216,11 @@ def _lost(trace: str, begin: int) -> PartVerdict:
     """Return the verdict on a part of which the first row is lost."""
     if begin == 0:
         return _broken(begin, Broken(Verdict.MALFORMED, str(lacking(trace, 0))))
-    return _broken(begin, Broken(Verdict.INCONCLUSIVE, f"the state before line {begin + 2} is not there"))
+    return _broken(begin, Broken(Verdict.INCONCLUSIVE, f"{_state_before(begin)} is not there"))
+
+
+def _state_before(begin: int) -> str:
+    return f"the state before line {begin + 2}"
 
 
 def _broken(begin: int, broken: Broken) -> PartVerdict:

@@ -74,7 +74,7 @@ class Stage:
         finished is kept, and a rerun goes on from there.
         """
         self.tell()
-        pool = ThreadPoolExecutor(max_workers=most)
+        pool = ThreadPoolExecutor(max_workers=most, thread_name_prefix="batch")
         try:
             running: set[Future[Done]] = set()
             waiting = iter(batches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -52,6 +53,8 @@ class Derived:
 
         def done(batch: Batch) -> Done:
             before.clear(batch)
+            # Batches take turns if each has a pool of its own. Threads, and so pools, are as many as are under way.
+            self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
             lines = self.store.read(self.spark, "lines", self.run, [made[batch]])
             known = survey(lines)
             work(batch, lines, known)

@@ -42,10 +42,15 @@ def slots(spark: SparkSession) -> int:
 
 
 def survey(lines: DataFrame) -> dict[str, Known]:
-    """Return the traces of some lines; the driver holds the first line of each, so a batch must be bounded."""
-    header = sql.max(sql.when(sql.col("seq") == 0, sql.col("bytes")))
-    rows = lines.groupBy("trace").agg(sql.count(sql.lit(1)).alias("lines"), header.alias("header"))
-    return {row["trace"]: Known(row["lines"], row["header"]) for row in rows.collect()}
+    """Return the traces of some lines; the driver holds the first line of each, so a batch must be bounded.
+
+    No other line is read for it, as far as Parquet knows which part of a file has which lines.
+    """
+    headers: dict[str, bytes] = {}
+    for row in lines.where("seq = 0").select("trace", "bytes").collect():
+        headers[row["trace"]] = max(row["bytes"], headers.get(row["trace"], b""))
+    counted = lines.groupBy("trace").agg(sql.count(sql.lit(1)).alias("lines")).collect()
+    return {row["trace"]: Known(row["lines"], headers.get(row["trace"])) for row in counted}
 
 
 def partitions(sizes: Mapping[str, int], most: int) -> dict[str, int]:
