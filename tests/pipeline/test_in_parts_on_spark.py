@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from cut_traces import Cut, changed, of_events
 from lockstep.base.paths import traces_dir
@@ -16,6 +18,7 @@ from lockstep.conformance.check import check_trace
 from lockstep.jobs.spark.session import spark_session
 from lockstep.pipeline.against import AS_TOLD
 from lockstep.pipeline.replay import stored_counterexample
+from lockstep.pipeline.session import SETTINGS
 from lockstep.pipeline.stages import windows as windows_stage
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples, listed
@@ -25,6 +28,8 @@ from lockstep.pipeline.stages.facts.stage import agreement, facts
 from lockstep.pipeline.stages.windows import Passes, windows
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
+from lockstep.pipeline.work.derive import Derived
+from lockstep.pipeline.work.traces import Known
 from lockstep.systems.opening import opened
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import system_of, trace_spec
@@ -43,8 +48,8 @@ COUNTEREXAMPLES = {
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    small_batches = {"spark.sql.execution.arrow.maxRecordsPerBatch": "37"}
-    with spark_session("local[2,4]", "lockstep-test", settings=small_batches) as session:
+    settings = {**SETTINGS, "spark.sql.execution.arrow.maxRecordsPerBatch": "37"}
+    with spark_session("local[2,4]", "lockstep-test", settings=settings) as session:
         yield session
 
 
@@ -102,22 +107,43 @@ def test_traces_that_are_cut_get_the_verdicts_of_whole_ones(spark: SparkSession,
     assert found == expected
 
 
-def test_a_trace_is_cut_where_it_is_more_than_one_core_has_to_do_and_into_few_parts(
+def test_a_trace_is_cut_where_one_core_would_be_busy_with_it_longer_than_all_with_all(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a part does before its first event grows with history; and others may keep the other core busy."""
+    """It is cut into few parts: what a part does before its first event grows with history."""
     monkeypatch.setattr(windows_stage, "_LEAST", 10)
     lines = holding().lines
     short = [*lines[:26], b'{"kind":"end","events":25}\n']
-    alone = stored(spark, tmp_path / "alone", {"long": lines, "short": short})
-    among = stored(spark, tmp_path / "among", {"long": lines, **{f"short {number}": short for number in range(4)}})
-    for store in (alone, among):
-        check(spark, store, RUN, passes=Passes(spark, store, RUN, AS_TOLD))
-        assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
-    assert states_in(spark, alone) == [("long", seq) for seq in (15, 30, 45, 60, 75, 90, 105, 120)]
-    assert states_in(spark, among) == []
-    windows(spark, among, RUN, AS_TOLD, every=60)
-    assert states_in(spark, among) == [("long", 60), ("long", 120)]
+    store = stored(spark, tmp_path / "store", {"long": lines, "short": short})
+    frame = stored(spark, tmp_path / "more", dict.fromkeys("abcdefgh", lines)).read(spark, "lines", RUN, [BATCH])
+    others = Batch(BATCH.variant, "others")
+    store.write(frame.drop("run", "variant", "batch"), "lines", RUN, others)
+
+    def passes(**words: float) -> Passes:
+        return Passes(spark, store, RUN, AS_TOLD, **words)  # type: ignore[arg-type]  # an int or a float by its name
+
+    check(spark, store, RUN, passes=passes())
+    assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
+    assert states_in(spark, store) == []  # the others keep the other core busy
+    for made in store.batches("verdicts", RUN):
+        if made.of == BATCH.name:
+            store.remove("verdicts", RUN, made)
+    check(spark, store, RUN, passes=passes())
+    assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
+    assert states_in(spark, store) == [("long", seq) for seq in (15, 30, 45, 60, 75, 90, 105, 120)]
+
+
+def test_with_a_limit_of_time_every_long_trace_is_cut_and_what_windows_found_is_used(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whether a trace is checked in time would depend on what other traces there are, and on the cores."""
+    monkeypatch.setattr(windows_stage, "_LEAST", 10)
+    timed, asked = (stored(spark, tmp_path / name, dict.fromkeys("abc", holding().lines)) for name in ("t", "w"))
+    check(spark, timed, RUN, passes=Passes(spark, timed, RUN, AS_TOLD, seconds=60), seconds=60)
+    assert states_in(spark, timed) == [(trace, seq) for trace in "abc" for seq in range(10, 121, 10)]
+    windows(spark, asked, RUN, AS_TOLD, every=60)
+    check(spark, asked, RUN, passes=Passes(spark, asked, RUN, AS_TOLD))
+    assert states_in(spark, asked) == [(trace, seq) for trace in "abc" for seq in (60, 120)]
 
 
 def test_states_in_the_store_that_are_not_those_of_the_trace_are_never_a_pass(
@@ -208,6 +234,36 @@ def test_batches_that_are_under_way_at_once_have_the_facts_that_each_has_alone(
     assert len(expected) > 100
     assert sorted(map(repr, rows_of(spark, store, "facts"))) == sorted(map(repr, expected))
     assert in_memory(spark) <= before
+
+
+def test_a_batch_under_way_does_not_wait_for_all_tasks_of_one_that_was_asked_for_before(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The only task of a long trace is to start while the tasks of many short ones wait."""
+    store = Store.open(str(tmp_path / "store"), create=True)
+    batches = [Batch("told", name) for name in ("many", "one")]
+    store.put_inputs(RUN, "ingest", batches, {})
+    lines = stored(spark, tmp_path / "lines", {"a": holding().lines}).read(spark, "lines", RUN, [BATCH])
+    for batch in batches:
+        store.write(lines.drop("run", "variant", "batch"), "lines", RUN, batch)
+    surveyed, runs = threading.Barrier(2), tmp_path / "runs"
+    ends: list[str] = []
+
+    def task(_: int) -> None:
+        runs.touch()
+        time.sleep(0.5)
+
+    def work(batch: Batch, _lines: DataFrame, _known: Mapping[str, Known]) -> None:
+        surveyed.wait(60)
+        many = batch.of == "many"
+        while not many and not runs.exists():
+            time.sleep(0.01)
+        tasks = 16 if many else 1
+        spark.sparkContext.parallelize(range(tasks), tasks).foreach(task)
+        ends.append(batch.of)
+
+    Derived(spark, store, RUN, "facts", "made").make("facts", work, most=2)
+    assert ends == ["one", "many"]
 
 
 def in_memory(spark: SparkSession) -> set[int]:

@@ -104,7 +104,8 @@ if TYPE_CHECKING:
     "--confirm",
     is_flag=True,
     help="With --engine tables: explore again with another function of fingerprints, in several processes, and without "
-    "SYMMETRY if there is one; inconclusive unless all come to the same counts.",
+    "SYMMETRY if there is one (up to 20 million states); inconclusive unless the counts agree, those without SYMMETRY "
+    "with the images of all states.",
 )
 @click.option(
     "--deadlock/--no-deadlock",

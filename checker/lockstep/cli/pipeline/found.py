@@ -31,8 +31,8 @@ def _variant(words: tuple[str, ...]) -> Variant:
 @click.option(
     "--every",
     type=click.IntRange(min=1),
-    help="How many events a part has; every trace of more is cut (default: 20,000, or more where a trace would have "
-    "more than four parts for each task that can run at once; and only where one core would have too much to do).",
+    help="Cut every trace of more events than this into parts of so many (default: cut a trace where one core would be "
+    "busy with it longer than all cores with all traces, into parts of at least 20,000).",
 )
 @click.option(
     "--timeout",
@@ -55,7 +55,7 @@ def windows_command(
 
     One pass over each long trace takes its steps on the compiled spec, compares nothing and evaluates no property. The
     check then begins in all of these states at once. The state that each part comes to must be the one in which the
-    next part begins, the network and what is remembered of history included: else the trace does not hold. Verdict,
+    next part begins, the network and what is remembered of history included: else the trace is inconclusive. Verdict,
     findings and counts are those of a check of the whole trace.
     """
     there = opened(store)

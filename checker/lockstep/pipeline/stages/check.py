@@ -51,6 +51,9 @@ def check(
     refuse_other_logs(store, run, against.logs)
     table = Derived(spark, store, run, "verdicts", against.hash(), against.name)
     court = against.court(spark)
+    if passes is not None:
+        before = table.before()
+        passes.of(lines for lines in store.batches("lines", run) if not before.has(table.batch_of(lines)))
 
     def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         if passes is not None:

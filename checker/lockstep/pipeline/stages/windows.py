@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -30,8 +30,7 @@ _LEAST = 20_000
 #: with the history that its state remembers, so more parts than keep all cores busy make the check of a trace slower.
 _PARTS_PER_SLOT = 4
 
-#: So many times as long does a trace take in parts, the pass included. Where other traces keep the other cores busy,
-#: cutting one is a loss, unless it is by so much more than what one core has to do.
+#: So many times as long does the check of a trace take in parts, the pass included.
 _COST = 4 / 3
 
 
@@ -46,9 +45,10 @@ def windows(
 ) -> None:
     """Write the states at which traces are cut.
 
-    Arguments: `every`, after how many events there is one, in each trace of more events; None: after 20,000, or more
-    where a trace would have more than four parts for each task that can run at once, and only in traces that are by a
-    third more than what one core has to do.
+    Arguments: `every`, after how many events there is one, in each trace of more events; None: only in traces that take
+    one core longer than all traces, so cut, take all cores. There a part has 20,000 events, or more where a trace would
+    have more than four parts for each task that can run at once. If there is a limit of time, which holds for each part
+    or for a trace that is not cut, all traces of more than 20,000 events are cut so.
     What was passed over so already is not again. A trace that takes more than `seconds` has none, nor has one that
     workers die of. Raises StageFailed where a batch cannot be finished.
     """
@@ -69,11 +69,19 @@ class Passes:
         seconds: float | None = None,
     ) -> None:
         """Prepare passes that find a state after every so many events; arguments as of `windows`."""
-        self.table = Derived(spark, store, run, "states", f"{variant.hash()}-{every or 'fit'}", variant.name)
-        self._every, self._seconds = every, seconds
-        self._slots, self._sizes = slots(spark), _sizes(store, run)
+        self._every, self._seconds, self._slots = every, seconds, slots(spark)
+        how = every or ("timed" if seconds else f"fit{self._slots}")
+        self._hash = variant.hash()
+        self.table = Derived(spark, store, run, "states", f"{self._hash}-{how}", variant.name)
+        self.of(store.batches("lines", run))
         self._shipping = Shipping(spark, switches_of(variant.words))
         self._before = self.table.before()
+
+    def of(self, lines: Iterable[Batch]) -> None:
+        """Take these batches of lines for all that there is to check: how much that is decides which traces are cut."""
+        self._sizes: Counter[str] = Counter()
+        for each in lines:
+            self._sizes[each.name] += each.bytes  # checking takes time roughly in proportion
 
     def over(self, batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         """Write the batch of states of some lines, which `known` are the traces of."""
@@ -83,10 +91,16 @@ class Passes:
     def before_check(self, checked: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         """Write the states of the lines that a batch of verdicts is of, unless they are there, or no trace is long."""
         batch = self.table.batch_of(checked)
-        if self._before.has(batch) or not self._cut_after(batch, known):
+        if self._has(batch) or not self._cut_after(batch, known):
             return
         self._before.clear(batch)
         self.over(batch, lines, known)
+
+    def _has(self, batch: Batch) -> bool:
+        """Tell whether there are the states that are wanted: if no number of events is, those after any do."""
+        there = self._before.batches.get((batch.variant, batch.of), ())
+        asked = (each.made.removeprefix(f"{self._hash}-").isdecimal() for each in there)
+        return self._before.has(batch) or (self._every is None and any(asked))
 
     def _found(self, rows: DataFrame, known: Mapping[str, Known], every: Mapping[str, int], care: Care) -> DataFrame:
         spark, columns = self.table.spark, ddl(TABLES["states"])
@@ -102,22 +116,23 @@ class Passes:
         found = {}
         for trace, each in known.items():
             events = each.lines - 2
-            every = self._every or max(_LEAST, math.ceil(events / (_PARTS_PER_SLOT * self._slots)))
-            if events > every and (self._every or self._is_much(self._sizes[batch.of] * each.lines / lines)):
+            every = self._every or max(_LEAST, math.ceil(events / self._most_parts()))
+            if events > every and self._is_to_be_cut(self._sizes[batch.of] * each.lines / lines):
                 found[trace] = every
         return found
 
-    def _is_much(self, size: float) -> bool:
-        """Tell whether a trace, of which the store has so many bytes, is more than one core should have."""
-        return size * self._slots > _COST * self._sizes.total()
+    def _most_parts(self) -> float:
+        return math.inf if self._seconds else _PARTS_PER_SLOT * self._slots
 
+    def _is_to_be_cut(self, size: float) -> bool:
+        """Tell whether to cut a trace of which the store has so many bytes.
 
-def _sizes(store: Store, run: str) -> Counter[str]:
-    """Return how many bytes the store has of the lines of each batch: checking takes time roughly in proportion."""
-    sizes: Counter[str] = Counter()
-    for each in store.batches("lines", run):
-        sizes[each.name] += each.bytes
-    return sizes
+        It is where one core needs longer for it than all cores for all traces, once it is cut. Else the others keep the
+        other cores busy.
+        """
+        if self._every or self._seconds:
+            return True
+        return size * self._slots > self._sizes.total() + (_COST - 1) * size
 
 
 def found_states(spark: SparkSession, store: Store, run: str) -> tuple[int, int]:

@@ -39,14 +39,21 @@ class _Elements:
         known, new = len(self.sorted), count - len(self.sorted)
         if new < 0:
             return [element for element in self.sorted if self.numbers[element] < count]
+        if new == 0:
+            return self.sorted
+        longer = list(self.sorted)  # whoever goes through those before is not to notice
         added = itertools.islice(self.numbers, known, count)
         if new * _SEARCHES > count:
-            self.sorted = list(ordered([*self.sorted, *added]))
-        elif new:
-            self.sorted = list(self.sorted)  # whoever goes through the one before is not to notice
+            longer = list(ordered([*longer, *added]))
+        else:
             for element in added:
-                insort(self.sorted, element, key=sort_key)
-        return self.sorted
+                insort(longer, element, key=sort_key)
+        self.sorted = longer
+        return longer
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the elements without their order."""
+        return (_Elements, (self.numbers,))
 
 
 #: To find its place among those that are sorted, an element is compared with about so many.
