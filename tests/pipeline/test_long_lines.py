@@ -10,9 +10,9 @@ import pytest
 
 pytestmark = pytest.mark.nightly
 
-LINES, BYTES = 240, 2_000_000
+LINES, BYTES = 600, 1_000_000
 
-#: It has a Java process of its own, with a quarter of the memory.
+#: It has a Java process of its own, with half of the memory.
 SCRIPT = """
 import sys
 from pyspark.sql import functions as sql
@@ -21,7 +21,7 @@ from lockstep.pipeline.work.traces import survey, whole_traces
 
 path, lines, size, *settings = sys.argv[1:]
 chosen = dict(each.split("=") for each in settings)
-with pipeline_session("local[2,4]", {"spark.driver.memory": "512m", **chosen}) as spark:
+with pipeline_session("local[2,4]", {"spark.driver.memory": "1g", **chosen}) as spark:
     text = f"cast(repeat(cast(id % 10 as string), {size}) as binary) as bytes"
     rows = spark.range(0, int(lines), 1, 2).selectExpr("'t' as trace", "id as seq", text, "'' as source")
     rows.write.parquet(path)
@@ -37,7 +37,7 @@ def read_with(path: Path, *settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_lines_of_two_megabytes_are_read_and_sorted_with_half_a_gigabyte(tmp_path: Path) -> None:
+def test_lines_of_a_megabyte_are_read_and_sorted_with_one_gigabyte(tmp_path: Path) -> None:
     found = read_with(tmp_path / "few")
     assert found.stdout.split() == [str(LINES), str(BYTES), str(LINES * BYTES)], found.stderr
 
