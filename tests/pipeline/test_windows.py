@@ -22,7 +22,15 @@ from lockstep.conformance.shown.words import Words
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
-from lockstep.pipeline.windows.state_bytes import FORMAT, StateBytesError, packed, state_bytes, state_of_bytes, unpacked
+from lockstep.pipeline.windows.state_bytes import (
+    FORMAT,
+    Stand,
+    StateBytesError,
+    packed,
+    state_bytes,
+    state_of_bytes,
+    unpacked,
+)
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.specs import trace_spec
@@ -289,6 +297,7 @@ def test_a_state_is_the_one_that_its_bytes_were_made_of() -> None:
             again = state_of_bytes(cut.spec, text)
             assert again == state
             assert state_bytes(again) == text
+            assert Stand.of_bytes(text) == Stand.of(state)
         assert len({state_bytes(state) for state in cut.states.values()}) == len(set(cut.states.values()))
 
 

@@ -103,7 +103,8 @@ def _states(trace: str, lines: Iterator[bytes], shipped: Shipped, every: int) ->
             return
         interface = system_of(header, trace).interface(spec)
         for each in checkpoints(enumerate(lines, 2), trace, spec, interface, every):
-            yield each.line, packed(state_bytes(each.state)), Stand.of(each.state).digest
+            text = state_bytes(each.state)
+            yield each.line, packed(text), Stand.of_bytes(text).digest
     except Exception:  # The check of the trace will say it: without states it is checked as a whole.
         return
 

@@ -130,7 +130,7 @@ def check_part(part: TracePart, spec: Spec, interface: Interface, state: State |
         else:
             check.place = f"the state before line {part.first_line}"
             given = state_of_bytes(spec, state) if isinstance(state, bytes) else state
-            begin = Stand.of(given)
+            begin = Stand.of_bytes(state) if isinstance(state, bytes) else Stand.of(state)
             last = check.follow(given, check.properties())
         end = None if last is None else Stand.of(last)
     except StateBytesError as error:

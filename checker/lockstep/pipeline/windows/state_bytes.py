@@ -35,9 +35,17 @@ class Stand(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, state: State) -> Stand:
         """Return the digests of a state; raises TlaError where something in it cannot be listed."""
-        values = _values(state)
-        short = {name: hashlib.sha256(text).hexdigest()[:_SHORT] for name, text in values.items()}
-        return cls(hashlib.sha256(_joined(values)).hexdigest(), short)
+        return cls.of_bytes(state_bytes(state))
+
+    @classmethod
+    def of_bytes(cls, text: bytes) -> Stand:
+        """Return the digests of the state whose bytes these are; raises StateBytesError where they are none's.
+
+        Other bytes, from which the same state could be made, have other digests.
+        """
+        values = _parts_of(text)
+        short = {name: hashlib.sha256(value).hexdigest()[:_SHORT] for name, value in values.items()}
+        return cls(hashlib.sha256(text).hexdigest(), short)
 
     def differing(self, other: Stand) -> list[str]:
         """Name the variables in which the state of another digest differs."""
@@ -50,20 +58,31 @@ def state_bytes(state: State) -> bytes:
 
     Raises TlaError where something in it cannot be listed.
     """
-    return _joined(_values(state))
+    values = {name: msgspec.Raw(encoded(value)) for name, value in state.as_dict().items()}
+    return msgspec.msgpack.encode((FORMAT, values))
 
 
 def state_of_bytes(spec: Spec, text: bytes) -> State:
     """Return the state of a spec whose bytes these are; raises StateBytesError where they are none's."""
     try:
-        told = msgspec.msgpack.decode(text, type=tuple[str, dict[str, msgspec.Raw]])
-        if told[0] != FORMAT:
-            raise StateBytesError(f"{told[0]!r} is not {FORMAT!r}")
-        return spec.state({name: decoded(bytes(value)) for name, value in told[1].items()})
+        return spec.state({name: decoded(bytes(value)) for name, value in _parts_of(text).items()})
     except KeyError as error:
         raise StateBytesError(f"they are of other variables than {spec.name} has: {error}") from error
-    except (msgspec.MsgspecError, ValueError) as error:
+    except StateBytesError:
+        raise
+    except ValueError as error:
         raise StateBytesError(f"they are no state: {error}") from error
+
+
+def _parts_of(text: bytes) -> dict[str, msgspec.Raw]:
+    """Return the bytes of each variable."""
+    try:
+        told, values = msgspec.msgpack.decode(text, type=tuple[str, dict[str, msgspec.Raw]])
+    except msgspec.MsgspecError as error:
+        raise StateBytesError(f"they are no state: {error}") from error
+    if told != FORMAT:
+        raise StateBytesError(f"{told!r} is not {FORMAT!r}")
+    return values
 
 
 def packed(text: bytes) -> bytes:
@@ -80,11 +99,3 @@ def unpacked(text: bytes) -> bytes:
         return zlib.decompress(text)
     except zlib.error as error:
         raise StateBytesError(f"they are not packed: {error}") from error
-
-
-def _values(state: State) -> dict[str, bytes]:
-    return {name: encoded(value) for name, value in state.as_dict().items()}
-
-
-def _joined(values: dict[str, bytes]) -> bytes:
-    return msgspec.msgpack.encode((FORMAT, {name: msgspec.Raw(text) for name, text in values.items()}))
