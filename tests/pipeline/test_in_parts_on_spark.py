@@ -113,7 +113,7 @@ def test_a_trace_is_cut_where_one_core_would_be_busy_with_it_longer_than_all_wit
     """It is cut into few parts: what a part does before its first event grows with history."""
     monkeypatch.setattr(windows_stage, "_LEAST", 10)
     lines = holding().lines
-    short = [*lines[:26], b'{"kind":"end","events":25}\n']
+    short = [*lines[:16], b'{"kind":"end","events":15}\n']
     store = stored(spark, tmp_path / "store", {"long": lines, "short": short})
     frame = stored(spark, tmp_path / "more", dict.fromkeys("abcdefgh", lines)).read(spark, "lines", RUN, [BATCH])
     others = Batch(BATCH.variant, "others")

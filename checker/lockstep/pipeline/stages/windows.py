@@ -30,8 +30,8 @@ _LEAST = 20_000
 #: with the history that its state remembers, so more parts than keep all cores busy make the check of a trace slower.
 _PARTS_PER_SLOT = 4
 
-#: So many times as long does the check of a trace take in parts, the pass included.
-_COST = 4 / 3
+#: About so many times as long does the check of a trace take in parts, the pass included; the longer, the more.
+_COST = 7 / 4
 
 
 def windows(
