@@ -279,7 +279,7 @@ def among_short(folder: Path, plans: Sequence[str], events: int, long: int) -> s
     least = max(whole.seconds, spent / CORES)
     rows = [
         (f"the trace of {long:,} events alone", whole),
-        ("the same, cut", parted),
+        ("the same, as check decides", parted),
         ("among short ones, not cut", mixed),
         ("among short ones, as check decides", both),
     ]

@@ -118,17 +118,13 @@ def test_a_trace_is_cut_where_one_core_would_be_busy_with_it_longer_than_all_wit
     frame = stored(spark, tmp_path / "more", dict.fromkeys("abcdefgh", lines)).read(spark, "lines", RUN, [BATCH])
     others = Batch(BATCH.variant, "others")
     store.write(frame.drop("run", "variant", "batch"), "lines", RUN, others)
-
-    def passes(**words: float) -> Passes:
-        return Passes(spark, store, RUN, AS_TOLD, **words)  # type: ignore[arg-type]  # an int or a float by its name
-
-    check(spark, store, RUN, passes=passes())
+    check(spark, store, RUN, passes=Passes(spark, store, RUN, AS_TOLD))
     assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
     assert states_in(spark, store) == []  # the others keep the other core busy
     for made in store.batches("verdicts", RUN):
         if made.of == BATCH.name:
             store.remove("verdicts", RUN, made)
-    check(spark, store, RUN, passes=passes())
+    check(spark, store, RUN, passes=Passes(spark, store, RUN, AS_TOLD))
     assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
     assert states_in(spark, store) == [("long", seq) for seq in (15, 30, 45, 60, 75, 90, 105, 120)]
 

@@ -66,6 +66,8 @@ def windows_command(
         windows(spark, there, name, chosen, every, say, seconds)
         traces, states = found_states(spark, there, name)
     click.echo(f"run {name}: {states:,} states at which {traces:,} traces can be cut")
+    if not traces and every is None:
+        click.echo("no trace keeps one core busy longer than all have to do; --every N cuts every trace of more events")
     return 0
 
 

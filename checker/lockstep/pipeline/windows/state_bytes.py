@@ -64,12 +64,11 @@ def state_bytes(state: State) -> bytes:
 
 def state_of_bytes(spec: Spec, text: bytes) -> State:
     """Return the state of a spec whose bytes these are; raises StateBytesError where they are none's."""
+    values = _parts_of(text)
     try:
-        return spec.state({name: decoded(bytes(value)) for name, value in _parts_of(text).items()})
+        return spec.state({name: decoded(bytes(value)) for name, value in values.items()})
     except KeyError as error:
         raise StateBytesError(f"they are of other variables than {spec.name} has: {error}") from error
-    except StateBytesError:
-        raise
     except ValueError as error:
         raise StateBytesError(f"they are no state: {error}") from error
 

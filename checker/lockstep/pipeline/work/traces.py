@@ -46,9 +46,8 @@ def survey(lines: DataFrame) -> dict[str, Known]:
 
     No other line is read for it, as far as Parquet knows which part of a file has which lines.
     """
-    headers: dict[str, bytes] = {}
-    for row in lines.where("seq = 0").select("trace", "bytes").collect():
-        headers[row["trace"]] = max(row["bytes"], headers.get(row["trace"], b""))
+    first = lines.where("seq = 0").groupBy("trace").agg(sql.max("bytes").alias("header")).collect()
+    headers = {row["trace"]: row["header"] for row in first}
     counted = lines.groupBy("trace").agg(sql.count(sql.lit(1)).alias("lines")).collect()
     return {row["trace"]: Known(row["lines"], headers.get(row["trace"])) for row in counted}
 
