@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cut_traces import of_events
+from lockstep.base.paths import traces_dir
 from lockstep.pipeline.against import AS_TOLD, OwnSpec
 from lockstep.pipeline.session import pipeline_session
 from lockstep.pipeline.sources import EACH
@@ -19,6 +21,7 @@ from lockstep.pipeline.stages.coverage import EVENTS, NOT_COUNTED, cover
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.work.batches import StageFailed
 from poison import poison
 from simulated_traces import simulated
 from stores import BATCH, RUN, rows_of, stored, verdict, verdicts, write
@@ -84,6 +87,26 @@ def test_what_workers_die_of_as_they_count_or_minimise_it_is_told_and_the_others
     reasons = {each["trace"]: each["reason"] for each in rows_of(spark, store, "counterexamples")}
     assert {name: reasons[name] for name in died} == {name: f"the minimisation {how}" for name, how in died.items()}
     assert "died" not in reasons["good"]
+
+
+def test_a_recording_that_workers_die_of_as_they_import_it_ends_ingest_by_its_name_and_goes_on_without_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    recording = traces_dir() / "captured" / "hashicorp" / "raft-1.7.3-quiet.ndjson"
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    names = ("import_exits.ndjson", "good.ndjson")
+    for name in names:
+        shutil.copy(recording, folder / name)
+    store, files = Store.open(str(tmp_path / "store"), create=True), Files([str(folder)])
+    died = r"import_exits\.ndjson: the import of this recording died, as often as it was tried \(exit code 7\)"
+    with pytest.raises(StageFailed, match=died):
+        ingest(spark, store, RUN, files)
+    assert store.missing(RUN)
+    (folder / names[0]).unlink()
+    ingest(spark, store, RUN, files)
+    assert {row["trace"] for row in rows_of(spark, store, "lines")} == {"good.ndjson"}
+    assert [Path(row["source"]).name for row in rows_of(spark, store, "dead_letters")] == [names[0]]
 
 
 SLOW = """---- MODULE Slow ----

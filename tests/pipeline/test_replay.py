@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,14 +21,14 @@ from lockstep.pipeline.watch.table import Store as Watched
 BATCH = Batch("told", "b")
 
 
-def written(store: Store, table: str, row: dict[str, object]) -> Path:
-    """The file of a batch of a table that has one row."""
+def written(store: Store, table: str, *rows: dict[str, object]) -> Path:
+    """The file of a batch of a table that has these rows."""
     folder = Path(store.folder(table, "r", BATCH).path)
     folder.mkdir(parents=True)
     (folder / "_SUCCESS").touch()
-    rows = pa.Table.from_pylist([row], schema=TABLES[table])
     file = folder / "part-0.parquet"
-    pq.write_table(rows, file, write_page_checksum=True, compression="none", use_dictionary=False)
+    table_of = pa.Table.from_pylist(list(rows), schema=TABLES[table])
+    pq.write_table(table_of, file, write_page_checksum=True, compression="none", use_dictionary=False)
     (folder / f"_files-1-{file.stat().st_size}").touch()
     return file
 
@@ -74,6 +75,21 @@ def test_the_logs_of_a_system_come_out_into_a_folder_also_where_there_is_one(tmp
     out = tmp_path / "out"
     command.main([str(tmp_path / "store"), "r", "sys", "-o", str(out)], standalone_mode=False)
     assert (out / "p.log" if logs == TOGETHER else out).read_bytes() == b"the line\n"
+
+
+def test_the_lines_of_several_files_are_not_printed_as_if_they_were_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store.open(str(tmp_path / "store"), create=True)
+    store.put_inputs("r", "ingest", [BATCH], {"logs": EACH})
+    lines = [{"trace": "p.log", "seq": seq, "bytes": b"a line\n", "line": 1} for seq in range(2)]
+    written(store, "lines", lines[0] | {"source": "/in/p.log"}, lines[1] | {"source": "/in/p.log.1"})
+    with pytest.raises(click.UsageError, match=r"lines of 2 files: give with -o the folder"):
+        command.main([str(tmp_path / "store"), "r", "p.log"], standalone_mode=False)
+    assert capsys.readouterr().out == ""
+    out = tmp_path / "out"
+    command.main([str(tmp_path / "store"), "r", "p.log", "-o", str(out)], standalone_mode=False)
+    assert {file.name for file in out.iterdir()} == {"p.log", "p.log.1"}
 
 
 def test_a_watch_takes_no_store_of_the_pipeline(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 #: What each Python process does as it starts: the check of a trace then dies of what the trace's name begins with, and
 #: of what has `first_` before that so does whatever begins in the initial state, of `spec_` what compiles its spec, of
-#: `read_` whatever reads its events.
+#: `read_` whatever reads its events, of `import_` what imports it.
 _AT_START = """
 import os, signal, time
 import lockstep.systems.specs
+import lockstep.systems.traces
 from lockstep.conformance.check import TraceCheck
 from lockstep.trace.format import Trace
 
@@ -36,6 +37,8 @@ TraceCheck.initial = dying_of(TraceCheck.initial, "first_")
 Trace.__iter__ = dying_of(Trace.__iter__, "read_", lambda trace: trace.source)
 compiled = lockstep.systems.specs.trace_spec
 lockstep.systems.specs.trace_spec = dying_of(compiled, "spec_", lambda header, source, *_: source)
+imported = lockstep.systems.traces.imported_trace
+lockstep.systems.traces.imported_trace = dying_of(imported, "import_", lambda path, *_: path.name)
 """
 
 

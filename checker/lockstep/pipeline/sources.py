@@ -9,7 +9,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, GaveUpError
 from lockstep.base.scratch import scratch
+from lockstep.jobs.spark.apart import Care, DiedError
 from lockstep.pipeline.store.place import place
 from lockstep.pipeline.store.schema import DEAD_LETTER_BYTES
 from lockstep.systems.registry import raw_formats
@@ -58,7 +59,7 @@ class SourceFile:
     """A file to read: the `uri`, how messages name it (`source`), and the `trace` that it becomes.
 
     `is_log`: its lines are taken as they are, for a mapping to read them; `version`, of the system that wrote it, where
-    the file does not tell.
+    the file does not tell; `care`, with which it is imported.
     """
 
     uri: str
@@ -66,11 +67,13 @@ class SourceFile:
     trace: str
     is_log: bool = False
     version: str | None = None
+    care: Care = field(default_factory=Care)
 
     def rows(self) -> Iterator[Row]:
         """Yield the lines of the trace, and what is no line of one.
 
-        Raises OSError where it is not the file that is wrong, such as where a network fails: another try may read it.
+        Raises OSError where it is not the file that is wrong, such as where a network fails: another try may read it;
+        DiedError where it kills the processes that import it.
         """
         try:
             yield from self._rows()
@@ -125,11 +128,19 @@ class SourceFile:
             with file.open("wb") as copy:
                 copy.writelines(bounded_lines(cast(BinaryIO, stream), self.source))
             try:
-                yield from _of_imported(imported_trace(file, Untold(self.version)))
+                if self.care.is_apart:
+                    yield from self.care.of(lambda: list(self._of_recording(file)))
+                else:
+                    yield from self._of_recording(file)
+            except DiedError as error:
+                raise DiedError(f"{self.source}: the import of this recording {error}") from error
             except TraceError as error:
                 raise TraceError(self.source, error.line, error.problem) from error
             except (BadInputError, GaveUpError) as error:
                 raise type(error)(str(error).replace(str(file), self.source)) from error
+
+    def _of_recording(self, file: Path) -> Iterator[Row]:
+        return _of_imported(imported_trace(file, Untold(self.version)))
 
 
 def _is_of_file(error: OSError) -> bool:

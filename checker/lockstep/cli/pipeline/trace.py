@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -20,7 +20,7 @@ from lockstep.cli.pipeline.options import STORE, opened
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="The file, or for the logs of several files the folder (default: standard output).",
+    help="The file (default: standard output), or where the trace has the lines of several files, the folder.",
 )
 def command(store: str, run: str, trace: str, output: Path | None) -> int:
     """Write one trace of a run into a file, as it was before it was stored; Spark is not needed for it.
@@ -36,11 +36,17 @@ def command(store: str, run: str, trace: str, output: Path | None) -> int:
     lines = stored_lines(there, run, trace)
     is_folder = any(noted.get("logs") == TOGETHER for noted in there.inputs(run))
     if output is None:
-        for line, _ in lines:
-            click.echo(line, nl=False)
+        _print(list(lines))
     else:
         _write(lines, output, is_folder)
     return 0
+
+
+def _print(lines: Sequence[tuple[bytes, str]]) -> None:
+    if len(sources := {source for _, source in lines}) > 1:
+        raise click.UsageError(f"the trace has the lines of {len(sources)} files: give with -o the folder for them")
+    for line, _ in lines:
+        click.echo(line, nl=False)
 
 
 def _write(lines: Iterator[tuple[bytes, str]], output: Path, is_folder: bool) -> None:

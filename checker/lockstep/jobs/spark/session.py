@@ -24,6 +24,12 @@ from lockstep.base.scratch import lasting, scratch
 
 _LOG_TAIL_BYTES = 2_000
 
+#: So much is told of what a task raised; it may name a file by a long path.
+_MESSAGE_LENGTH = 1_000
+
+#: The name of an error of lockstep in a traceback: its message says all.
+_OWN_ERROR = re.compile(r"^lockstep\.[\w.]+: ")
+
 
 #: What a call of Spark raises where a worker, or Spark itself, dies of it.
 DEATHS = (Py4JError, PySparkException, ConnectionError)
@@ -197,12 +203,12 @@ def death(error: Exception) -> str:
     if unread is not None:
         file = unquote(unread[1])
         why = (causes or ["it is damaged"])[0].removeprefix(f"file:{file} ")
-        return f"{file} {CANNOT_BE_READ}: {why[:200]}"
+        return f"{file} {CANNOT_BE_READ}: {why[:_MESSAGE_LENGTH]}"
     # Of a Python traceback the last line that begins at the margin tells what was raised.
     raised = re.findall(r"^[A-Za-z_][\w.]*: .*", text, re.MULTILINE) if "Traceback" in text else []
     failed = re.findall(r"most recent failure: .*?executor \S+\): (.*)", text)
     said = [*raised[-1:], *failed, text.strip().partition("\n")[0] or repr(error)][0]
-    return f"Spark did not finish: {said[:200]}"
+    return f"Spark did not finish: {_OWN_ERROR.sub('', said)[:_MESSAGE_LENGTH]}"
 
 
 def _exit_code(text: str) -> int | None:

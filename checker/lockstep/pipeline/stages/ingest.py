@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
+from lockstep.jobs.spark.apart import Care, with_care
 from lockstep.logs.reading.rotation import is_log, logs_of
 from lockstep.pipeline.sources import EACH, PACKED_SUFFIXES, TOGETHER, SourceFile, unpacked
 from lockstep.pipeline.stages.generate import TOLD
@@ -138,7 +140,7 @@ def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say =
     """Read files into a run of a store: the lines of their traces, and in dead_letters what is no line of one.
 
     Raises BadInputError where the run has read a file otherwise, or it has changed since; StageFailed where a batch
-    cannot be finished.
+    cannot be finished, as where the import of a recording kills its process.
     """
     parts = _parts(store, run, files)
     for table in ("lines", "dead_letters"):
@@ -148,22 +150,29 @@ def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say =
     todo.sort(key=lambda batch: -sum(file.weight for file in parts[batch]))
 
     def work(batch: Batch) -> Done:
-        rows = _read(spark, files, parts[batch])
-        seen = Observation()
-        alive = rows.observe(seen, sql.count(sql.lit(1)).alias("rows"), sql.count("reason").alias("dead"))
-        store.write(alive.where("reason is null").drop("reason"), "lines", run, batch)
-        counts, again = seen.get, Observation()
-        letters = spark.createDataFrame([], ddl(READ))
-        if counts["dead"]:
-            letters = rows.where("reason is not null").observe(again, sql.count(sql.lit(1)).alias("dead"))
-        store.write(letters.select("source", "line", "reason", "bytes"), "dead_letters", run, batch)
-        if counts["dead"] and again.get["dead"] != counts["dead"]:  # they are read a second time for their letters
-            for table in ("dead_letters", "lines"):
-                store.remove(table, run, batch)
-            raise StageFailed(f"ingest: batch {batch.name}: files changed while they were read")
-        return Done(len(parts[batch]), counts["rows"])
+        return with_care(partial(_written, spark, store, run, files, batch, parts[batch]))
 
     Stage("ingest", len(parts), len(parts) - len(todo), say).run(todo, work, at_once(spark))
+
+
+def _written(
+    spark: SparkSession, store: Store, run: str, files: Files, batch: Batch, cut: Sequence[Listed], care: Care
+) -> Done:
+    """Write a batch of the files `cut`, and return what it came to; raises StageFailed where they change meanwhile."""
+    rows = _read(spark, files, cut, care)
+    seen = Observation()
+    alive = rows.observe(seen, sql.count(sql.lit(1)).alias("rows"), sql.count("reason").alias("dead"))
+    store.write(alive.where("reason is null").drop("reason"), "lines", run, batch)
+    counts, again = seen.get, Observation()
+    letters = spark.createDataFrame([], ddl(READ))
+    if counts["dead"]:
+        letters = rows.where("reason is not null").observe(again, sql.count(sql.lit(1)).alias("dead"))
+    store.write(letters.select("source", "line", "reason", "bytes"), "dead_letters", run, batch)
+    if counts["dead"] and again.get["dead"] != counts["dead"]:  # they are read a second time for their letters
+        for table in ("dead_letters", "lines"):
+            store.remove(table, run, batch)
+        raise StageFailed(f"ingest: batch {batch.name}: files changed while they were read")
+    return Done(len(cut), counts["rows"])
 
 
 def _parts(store: Store, run: str, files: Files) -> dict[Batch, list[Listed]]:
@@ -227,7 +236,7 @@ def _cut(files: Iterable[Listed]) -> Iterator[list[Listed]]:
         yield cut
 
 
-def _read(spark: SparkSession, files: Files, cut: Sequence[Listed]) -> DataFrame:
+def _read(spark: SparkSession, files: Files, cut: Sequence[Listed], care: Care) -> DataFrame:
     """Return what the files of a batch hold, with the columns of READ."""
     weights: Counter[str] = Counter()
     for file in cut:
@@ -237,7 +246,7 @@ def _read(spark: SparkSession, files: Files, cut: Sequence[Listed]) -> DataFrame
     frame = spark.createDataFrame(rows, "uri string, source string, trace string, partition int")
     placed = frame.repartitionById(max(of.values()) + 1, "partition").drop("partition")
     in_order = placed.sortWithinPartitions("trace", "uri")
-    return in_order.mapInArrow(_Reader(bool(files.logs), files.version), ddl(READ))
+    return in_order.mapInArrow(_Reader(bool(files.logs), files.version, care), ddl(READ))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +255,15 @@ class _Reader:
 
     is_log: bool
     version: str | None
+    care: Care
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in batch.to_pylist())
         for _, of_trace in itertools.groupby(rows, key=lambda row: row["trace"]):
             before = 0  # lines of the files before
             for row in of_trace:
-                before += yield from self._read(SourceFile(**row, is_log=self.is_log, version=self.version), before)
+                file = SourceFile(**row, is_log=self.is_log, version=self.version, care=self.care)
+                before += yield from self._read(file, before)
 
     def _read(self, file: SourceFile, before: int) -> Generator[pa.RecordBatch, None, int]:
         """Yield what a file holds, and return how many lines that is; `before` are those of the trace before it."""
