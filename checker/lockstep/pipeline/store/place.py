@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,17 @@ class Place:
             with writing_whole(Path(self.path)) as file:
                 file.write(data)
             return
-        with self.files.open_output_stream(self.path, compression=None) as stream:  # of s3a:// it is there once closed
+        if self.files.type_name == "s3":  # It is there once it is closed, and to move it is to copy it.
+            self._write(self.path, data)
+        elif not (self.is_file and self.read() == data):
+            part = f"{self.path}.part-{uuid.uuid4().hex}"
+            self._write(part, data)
+            if self.is_file:  # HDFS moves nothing onto a file.
+                self.files.delete_file(self.path)
+            self.files.move(part, self.path)
+
+    def _write(self, path: str, data: bytes) -> None:
+        with self.files.open_output_stream(path, compression=None) as stream:
             stream.write(data)
 
     def remove(self) -> None:
