@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -102,10 +103,22 @@ def test_java_that_ran_out_of_memory_is_told_apart_from_java_that_died(
     monkeypatch: pytest.MonkeyPatch, code: int, said: str
 ) -> None:
     """A task that finds no memory ends Java with 52 (Spark's SparkExitCode.OOM); jobs end just before Java has."""
+    monkeypatch.setattr("lockstep.jobs.spark.session._stopped", threading.Event())
     with subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(0.5); raise SystemExit({code})"]) as java:
         monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=java))
         assert death(Py4JError("Job 5 cancelled because SparkContext was shut down")) == said
         assert death(ConnectionRefusedError()) == said
+
+
+def test_a_java_that_lives_on_after_its_session_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with spark_session("local[1]"):
+        pass
+
+    def wait(_: float) -> None:
+        raise AssertionError("it is waited for")
+
+    monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=SimpleNamespace(wait=wait, poll=lambda: None)))
+    assert death(Py4JError("SparkContext was shut down")) == "Spark did not finish: SparkContext was shut down"
 
 
 def test_a_master_that_spark_does_not_know_is_a_start_error() -> None:

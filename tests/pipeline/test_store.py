@@ -47,7 +47,8 @@ def test_with_a_full_disk_nothing_is_noted_and_with_room_it_goes_on(
     store = opened(tmp_path)
     with full_disk(), pytest.raises(OSError, match="File too large"):
         store.put_inputs(RUN, "generate", [BATCH], {"traces": 1})
-    assert list(store.inputs(RUN)) == []
+    assert (list(store.inputs(RUN)), store.runs()) == ([], [])
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and file.name != "_lockstep.json"]
     store.put_inputs(RUN, "generate", [BATCH], {"traces": 1})
     assert [each["traces"] for each in store.inputs(RUN)] == [1]
     store.put_inputs(RUN, "generate", [BATCH], {"traces": 1})

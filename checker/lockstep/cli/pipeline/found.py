@@ -39,7 +39,8 @@ def _variant(words: tuple[str, ...]) -> Variant:
     "seconds",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="How long the pass over one trace may take; then it is not cut (default: as long as it takes).",
+    help="How long the pass over one trace may take; then it is not cut (default: as long as it takes). With it every "
+    "trace of more than 20,000 events is cut.",
 )
 @spark_options
 def windows_command(
@@ -66,8 +67,11 @@ def windows_command(
         windows(spark, there, name, chosen, every, say, seconds)
         traces, states = found_states(spark, there, name)
     click.echo(f"run {name}: {states:,} states at which {traces:,} traces can be cut")
-    if not traces and every is None:
-        click.echo("no trace keeps one core busy longer than all have to do; --every N cuts every trace of more events")
+    if not traces and every is None and seconds is None:
+        click.echo(
+            "no trace of more than 20,000 events keeps one core busy longer than all cores are with all; "
+            "--every N cuts every trace of more events"
+        )
     return 0
 
 

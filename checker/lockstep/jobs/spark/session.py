@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -40,6 +41,9 @@ _OUT_OF_MEMORY = 52
 
 #: What a job says that ends because Java does, and how long Java takes for that at most.
 _SHUT_DOWN, _PATIENCE_SECONDS = "SparkContext was shut down", 10.0
+
+#: Set where this process has ended the session itself: jobs say then that it was shut down, and Java lives on.
+_stopped = threading.Event()
 
 #: What is said of a file of a table that is damaged.
 CANNOT_BE_READ = "cannot be read"
@@ -113,6 +117,7 @@ def spark_session(
 
 def _start(master: str, app: str, settings: Mapping[str, str], *, is_short: bool) -> SparkSession:
     conf = SparkConf().setMaster(master).setAppName(app).setAll(list(settings.items()))
+    _stopped.clear()
     with tempfile.TemporaryFile() as log:
         context = None
         try:
@@ -158,6 +163,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _stop(session: SparkSession) -> None:
+    _stopped.set()
     try:
         session.stop()
     except DEATHS:  # Java is dead: there is nothing to stop, and the next session needs a new one
@@ -216,7 +222,7 @@ def _exit_code(text: str) -> int | None:
     process = getattr(SparkContext._gateway, "proc", None)
     if process is None:
         return None
-    if _SHUT_DOWN in text:
+    if _SHUT_DOWN in text and not _stopped.is_set():
         with suppress(subprocess.TimeoutExpired):
             process.wait(_PATIENCE_SECONDS)
     code: int | None = process.poll()

@@ -18,7 +18,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.pipeline.replay import simulate_command
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.work.batches import Done, Stage, at_once
+from lockstep.pipeline.work.batches import Done, Stage, at_once, take_turns
 from lockstep.pipeline.work.traces import chunks, slots
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import spec_hash
@@ -90,6 +90,7 @@ def generate(spark: SparkSession, store: Store, run: str, clusters: Clusters, sa
     todo = [batch for batch in parts if (batch.variant, batch.name) not in there]
 
     def work(batch: Batch) -> Done:
+        take_turns(spark)
         variant = "" if batch.variant == TOLD else batch.variant
         rows = [(plan, seed, clusters.events, variant) for plan, seed in parts[batch]]
         begun = spark.sparkContext.parallelize(rows, min(len(rows), 4 * slots(spark)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -27,7 +27,7 @@ from lockstep.pipeline.stages.generate import TOLD
 from lockstep.pipeline.store.place import place, refuse_not_utf8
 from lockstep.pipeline.store.schema import READ, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.work.batches import Done, Stage, StageFailed, at_once
+from lockstep.pipeline.work.batches import Done, Stage, StageFailed, at_once, take_turns
 from lockstep.pipeline.work.traces import chunks, partitions, slots
 
 #: A batch is of files of about so many bytes, and of no more than so many.
@@ -142,14 +142,16 @@ def ingest(spark: SparkSession, store: Store, run: str, files: Files, say: Say =
     Raises BadInputError where the run has read a file otherwise, or it has changed since; StageFailed where a batch
     cannot be finished, as where the import of a recording kills its process.
     """
-    parts = _parts(store, run, files)
-    for table in ("lines", "dead_letters"):
+    tables = ("lines", "dead_letters")
+    there = set.intersection(*({each.name for each in store.batches(table, run)} for table in tables))
+    parts = _parts(store, run, files, there)
+    for table in tables:
         store.sweep(table, run)
-    there = {table: {each.name for each in store.batches(table, run)} for table in ("lines", "dead_letters")}
-    todo = [batch for batch in parts if any(batch.name not in names for names in there.values())]
+    todo = [batch for batch in parts if batch.name not in there]
     todo.sort(key=lambda batch: -sum(file.weight for file in parts[batch]))
 
     def work(batch: Batch) -> Done:
+        take_turns(spark)
         return with_care(partial(_written, spark, store, run, files, batch, parts[batch]))
 
     Stage("ingest", len(parts), len(parts) - len(todo), say).run(todo, work, at_once(spark))
@@ -175,8 +177,11 @@ def _written(
     return Done(len(cut), counts["rows"])
 
 
-def _parts(store: Store, run: str, files: Files) -> dict[Batch, list[Listed]]:
-    """Return the batches of the files: those that the run knows, as they were cut then, and those of the rest."""
+def _parts(store: Store, run: str, files: Files, there: Collection[str]) -> dict[Batch, list[Listed]]:
+    """Return the batches of the files: those that the run knows, as they were cut then, and those of the rest.
+
+    Known batches that are not `there` are among them also where all their files are gone: dead letters will tell that.
+    """
     refuse_other_logs(store, run, files.logs)
     listed = {file.uri: file for file in files.listed()}
     parts: dict[Batch, list[Listed]] = {}
@@ -184,7 +189,8 @@ def _parts(store: Store, run: str, files: Files) -> dict[Batch, list[Listed]]:
     for noted in store.inputs(run):
         for (variant, name), cut in zip(noted["batches"], noted.get("files", []), strict=False):
             known |= {uri: trace for trace, uri, _, _ in cut}
-            if any(uri in listed for _, uri, _, _ in cut):
+            is_of_these = any(uri in listed for _, uri, _, _ in cut)
+            if is_of_these or (name not in there and noted["version"] == files.version):
                 if noted["version"] != files.version:
                     told = noted["version"] or "none"
                     raise BadInputError(

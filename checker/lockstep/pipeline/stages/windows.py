@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -46,9 +46,9 @@ def windows(
     """Write the states at which traces are cut.
 
     Arguments: `every`, after how many events there is one, in each trace of more events; None: only in traces that take
-    one core longer than all traces, so cut, take all cores. There a part has 20,000 events, or more where a trace would
-    have more than four parts for each task that can run at once. If there is a limit of time, which holds for each part
-    or for a trace that is not cut, all traces of more than 20,000 events are cut so.
+    one core longer than all traces take all cores once it, and each as long, is cut. There a part has 20,000 events, or
+    more where a trace would have more than four parts for each task that can run at once. If there is a limit of time,
+    which holds for each part or for a trace that is not cut, all traces of more than 20,000 events are cut so.
     What was passed over so already is not again. A trace that takes more than `seconds` has none, nor has one that
     workers die of. Raises StageFailed where a batch cannot be finished.
     """
@@ -91,10 +91,11 @@ class Passes:
     def before_check(self, checked: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         """Write the states of the lines that a batch of verdicts is of, unless they are there, or no trace is long."""
         batch = self.table.batch_of(checked)
-        if self._has(batch) or not self._cut_after(batch, known):
+        if self._has(batch):
             return
-        self._before.clear(batch)
-        self.over(batch, lines, known)
+        self._before.clear(batch)  # what is there is of other cores, or of another spec
+        if self._cut_after(batch, known):
+            self.over(batch, lines, known)
 
     def _has(self, batch: Batch) -> bool:
         """Tell whether there are the states that are wanted: if no number of events is, those after any do."""
@@ -113,26 +114,29 @@ class Passes:
     def _cut_after(self, batch: Batch, known: Mapping[str, Known]) -> dict[str, int]:
         """Return the traces of a batch that are to be cut, each with the number of events of a part."""
         lines = sum(each.lines for each in known.values())
+        sizes = {trace: self._sizes[batch.of] * each.lines / lines for trace, each in known.items()}
+        others = [size for name, size in self._sizes.items() if name != batch.of]
         found = {}
         for trace, each in known.items():
             events = each.lines - 2
             every = self._every or max(_LEAST, math.ceil(events / self._most_parts()))
-            if events > every and self._is_to_be_cut(self._sizes[batch.of] * each.lines / lines):
+            is_asked = bool(self._every or self._seconds)
+            if events > every and (is_asked or pays(sizes[trace], [*sizes.values(), *others], self._slots)):
                 found[trace] = every
         return found
 
     def _most_parts(self) -> float:
         return math.inf if self._seconds else _PARTS_PER_SLOT * self._slots
 
-    def _is_to_be_cut(self, size: float) -> bool:
-        """Tell whether to cut a trace of which the store has so many bytes.
 
-        It is where one core needs longer for it than all cores for all traces, once it is cut. Else the others keep the
-        other cores busy.
-        """
-        if self._every or self._seconds:
-            return True
-        return size * self._slots > self._sizes.total() + (_COST - 1) * size
+def pays(size: float, sizes: Sequence[float], cores: int) -> bool:
+    """Tell whether to cut a trace of so many bytes; `sizes` are those of all that there is to check.
+
+    It is where one core needs longer for it than all cores for all traces, once it, and each as long, is cut. Else the
+    others keep the other cores busy.
+    """
+    dearer = sum(each for each in sizes if each >= size)
+    return size * cores > sum(sizes) + (_COST - 1) * dearer
 
 
 def found_states(spark: SparkSession, store: Store, run: str) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import uuid
@@ -73,10 +74,15 @@ class Place:
             self._write(self.path, data)
         elif not (self.is_file and self.read() == data):
             part = f"{self.path}.part-{uuid.uuid4().hex}"
-            self._write(part, data)
-            if self.is_file:  # HDFS moves nothing onto a file.
-                self.files.delete_file(self.path)
-            self.files.move(part, self.path)
+            try:
+                self._write(part, data)
+                if self.is_file:  # HDFS moves nothing onto a file.
+                    self.files.delete_file(self.path)
+                self.files.move(part, self.path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    self.files.delete_file(part)
+                raise
 
     def _write(self, path: str, data: bytes) -> None:
         with self.files.open_output_stream(path, compression=None) as stream:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 #: What STORE/_lockstep.json says; a store with other tables, or other columns, has another number.
-STORE_FORMAT = "lockstep-store/1"
+STORE_FORMAT = "lockstep-store/2"
 
 #: The keys of a batch, as its folder tells them.
 KEYS = ("run", "variant", "batch")
@@ -35,7 +35,7 @@ _VERDICTS = pa.schema(
 #: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
 #: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
 #: cluster of a plan with flaws may violate properties; `states` one a state at which a long trace is cut, the one after
-#: the line `seq`, with the SHA-256 of its bytes; `facts` one a thing that SQL finds in a trace; `counterexamples` one a
+#: the line `seq`, packed by zlib; `facts` one a thing that SQL finds in a trace; `counterexamples` one a
 #: signature of violations, with the lines of a short trace that has it; `reached` one a thing that a trace reaches,
 #: `plan` that of a simulated cluster, with its variant if that is not the plan's own.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
@@ -53,9 +53,7 @@ TABLES: Mapping[str, pa.Schema] = MappingProxyType(
             [("source", pa.string()), ("line", pa.int64()), ("reason", pa.string()), ("bytes", pa.binary())]
         ),
         "verdicts": _VERDICTS,
-        "states": pa.schema(
-            [("trace", pa.string()), ("seq", pa.int64()), ("state", pa.binary()), ("digest", pa.string())]
-        ),
+        "states": pa.schema([("trace", pa.string()), ("seq", pa.int64()), ("state", pa.binary())]),
         "facts": pa.schema(
             [
                 ("trace", pa.string()),

@@ -96,7 +96,8 @@ class Store:
 
     def runs(self) -> list[str]:
         """Name the runs of which there are inputs."""
-        found = (path.partition("/")[0] for path, _, _ in (self.place / "_inputs").below())
+        notes = (self.place / "_inputs").below()
+        found = (path.partition("/")[0] for path, _, _ in notes if path.endswith(".json"))
         return sorted({each.removeprefix("run=") for each in found})
 
     def batches(self, table: str, run: str, variant: str | None = None) -> list[Batch]:

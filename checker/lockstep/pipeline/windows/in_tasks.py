@@ -27,7 +27,7 @@ from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import Broken, Counts, PartVerdict, check_part
-from lockstep.pipeline.windows.state_bytes import Stand, StateBytesError, packed, state_bytes, unpacked
+from lockstep.pipeline.windows.state_bytes import StateBytesError, packed, state_bytes, unpacked
 from lockstep.pipeline.work.traces import Known, TraceLines, in_order, lacking, partitions, slots, told, traces_of
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, system_of
@@ -77,14 +77,13 @@ def pass_over(shipped: Shipped, every: Mapping[str, int], care: Care) -> Callabl
 
     def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
         for lines in traces_of(batches):
-            for line, text, digest in _states_with(care, lines, shipped, every[lines.trace]):
-                columns = [[lines.trace], [line - 1], [text], [digest]]
-                yield pa.record_batch(columns, schema=TABLES["states"])
+            for line, text in _states_with(care, lines, shipped, every[lines.trace]):
+                yield pa.record_batch([[lines.trace], [line - 1], [text]], schema=TABLES["states"])
 
     return rows
 
 
-def _states_with(care: Care, lines: TraceLines, shipped: Shipped, every: int) -> Iterator[tuple[int, bytes, str]]:
+def _states_with(care: Care, lines: TraceLines, shipped: Shipped, every: int) -> Iterator[tuple[int, bytes]]:
     """Yield the states of a trace; apart they are all held at once."""
     if care.is_apart:
         lines.hold()
@@ -95,7 +94,7 @@ def _states_with(care: Care, lines: TraceLines, shipped: Shipped, every: int) ->
             yield from _states(lines.trace, iter(lines), shipped, every)
 
 
-def _states(trace: str, lines: Iterator[bytes], shipped: Shipped, every: int) -> Iterator[tuple[int, bytes, str]]:
+def _states(trace: str, lines: Iterator[bytes], shipped: Shipped, every: int) -> Iterator[tuple[int, bytes]]:
     try:
         header = opened([next(lines, b"")], trace).header
         spec = shipped.spec(spec_key(header, trace, shipped.switches), trace)
@@ -103,8 +102,7 @@ def _states(trace: str, lines: Iterator[bytes], shipped: Shipped, every: int) ->
             return
         interface = system_of(header, trace).interface(spec)
         for each in checkpoints(enumerate(lines, 2), trace, spec, interface, every):
-            text = state_bytes(each.state)
-            yield each.line, packed(text), Stand.of_bytes(text).digest
+            yield each.line, packed(state_bytes(each.state))
     except Exception:  # The check of the trace will say it: without states it is checked as a whole.
         return
 

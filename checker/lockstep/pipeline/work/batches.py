@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -26,6 +27,14 @@ _SLOTS_PER_BATCH = 20
 def at_once(spark: SparkSession, least: int = AT_ONCE) -> int:
     """Return how many batches are to be under way at once, so that all cores have tasks; `least` on a few cores."""
     return max(least, slots(spark) // _SLOTS_PER_BATCH)
+
+
+def take_turns(spark: SparkSession) -> None:
+    """Let the tasks of the batch that this thread does take turns with those of others, by a pool of its own.
+
+    Threads, and so pools, are as many as batches are under way.
+    """
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
 
 
 #: What is the fault of the machine, or of a tool, and of no trace.

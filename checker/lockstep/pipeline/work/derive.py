@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.progress import Say, silent
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.work.batches import Done, Stage, StageFailed, at_once
+from lockstep.pipeline.work.batches import Done, Stage, StageFailed, at_once, take_turns
 from lockstep.pipeline.work.traces import Known, survey
 
 
@@ -53,8 +52,7 @@ class Derived:
 
         def done(batch: Batch) -> Done:
             before.clear(batch)
-            # Batches take turns if each has a pool of its own. Threads, and so pools, are as many as are under way.
-            self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
+            take_turns(self.spark)
             lines = self.store.read(self.spark, "lines", self.run, [made[batch]])
             known = survey(lines)
             work(batch, lines, known)

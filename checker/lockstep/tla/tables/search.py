@@ -66,7 +66,7 @@ class TableExploration:
         levels: how many distinct states each level has.
         violation: the first violation, if any.
         unchecked: the properties with parts that no search checks.
-        collision: about how probable it is that two states had one fingerprint, so that something was not seen.
+        collision: about how probable it is that two states had the same fingerprint, so that something was not seen.
         evaluations: how many evaluations there were.
         looked_up: how many answers were asked for.
         memory: how many bytes the arrays in memory had, about, when they had most.

@@ -233,7 +233,7 @@ def first_ones(hashes: Hashes) -> Ints:
 
 
 def collision(distinct: int, generated: int, images: int, words: int) -> float:
-    """Answer about how probable it is that two states had one fingerprint, so that something was not seen.
+    """Answer about how probable it is that two states had the same fingerprint, so that something was not seen.
 
     It is what TLC calculates: every state that was generated and is not distinct might have been one. That the least of
     several images counts makes it more probable, since small numbers are met more often.
