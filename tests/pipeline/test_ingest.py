@@ -62,6 +62,15 @@ def test_a_run_that_has_read_a_file_does_not_read_it_in_another_way(tmp_path: Pa
         ingest(NO_SPARK, store, "r", replace(files, version="0.2.6"))
 
 
+def test_what_a_run_knows_and_has_not_finished_is_not_read_in_another_form(tmp_path: Path) -> None:
+    """Other files of the run are asked for: what is not finished of the first would be read with them."""
+    store, _ = run_of(tmp_path, EACH)
+    (tmp_path / "sys" / "p.log").write_text("{}\n{}\n")
+    (tmp_path / "other.log").write_text("{}\n")
+    with pytest.raises(BadInputError, match=r"p\.log: the file has changed since the run read it"):
+        ingest(NO_SPARK, store, "r", Files([str(tmp_path / "other.log")], EACH))
+
+
 def test_two_folders_of_one_name_are_not_the_logs_of_one_system(tmp_path: Path) -> None:
     for folder, name in (("a", "p.log"), ("b", "q.log")):
         (tmp_path / folder / "sys").mkdir(parents=True)

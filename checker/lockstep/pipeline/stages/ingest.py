@@ -219,8 +219,15 @@ def _key(file: Listed) -> tuple[str, str, int, str]:
     return (file.trace, file.uri, file.size, file.changed)
 
 
+def _now(noted: Listed) -> Listed:
+    """Return a file as it is now; one that is gone as it was, as its dead letter will tell."""
+    where = place(noted.uri)
+    (info,) = where.files.get_file_info([where.path])
+    return replace(noted, size=info.size, changed=str(info.mtime_ns)) if where.is_file else noted
+
+
 def _unchanged(noted: Listed, listed: Mapping[str, Listed]) -> Listed:
-    now = listed.get(noted.uri, noted)
+    now = listed.get(noted.uri) or _now(noted)
     if (now.size, now.changed) != (noted.size, noted.changed):
         raise BadInputError(f"{noted.uri}: the file has changed since the run read it: give --run another name")
     return noted
