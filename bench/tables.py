@@ -125,7 +125,7 @@ def _row(subject: Subject, jars: dict[str, Path | None], literally: int, times: 
             continue
         found, taken[way] = _least(search, times, f"{subject.name}: {way}")
         # Several workers of TLC do not go level by level, so the depth that they find may be one more.
-        counts.add((*found[:2], depth_of(counts)) if way.endswith("workers") else found)
+        counts.add((*found[:2], _depth_of(counts)) if way.endswith("workers") else found)
     if len(counts) != 1:
         raise SystemExit(f"{subject.name}: the engines differ: {counts}")
     ((distinct, generated, depth),) = counts
@@ -146,7 +146,7 @@ def _row(subject: Subject, jars: dict[str, Path | None], literally: int, times: 
     )
 
 
-def depth_of(counts: set[_Counts]) -> int | None:
+def _depth_of(counts: set[_Counts]) -> int | None:
     """Answer the depth that other ways have found."""
     return next((depth for _, _, depth in counts), None)
 

@@ -222,8 +222,10 @@ def _key(file: Listed) -> tuple[str, str, int, str]:
 def _now(noted: Listed) -> Listed:
     """Return a file as it is now; one that is gone as it was, as its dead letter will tell."""
     where = place(noted.uri)
+    if not where.is_file:
+        return noted
     (info,) = where.files.get_file_info([where.path])
-    return replace(noted, size=info.size, changed=str(info.mtime_ns)) if where.is_file else noted
+    return replace(noted, size=info.size, changed=str(info.mtime_ns))
 
 
 def _unchanged(noted: Listed, listed: Mapping[str, Listed]) -> Listed:
