@@ -26,7 +26,7 @@ from lockstep.tla.values.kinds import ModelValue, Value
 __all__ = ["AS_IT_STANDS", "ROOM", "UNKNOWN", "Definition", "Definitions", "padded"]
 
 #: How many definitions have a column at most; with other arguments a definition is another one.
-ROOM = 16
+ROOM = 32
 #: What a row has in the column of a definition that was not asked for.
 UNKNOWN = -1
 
