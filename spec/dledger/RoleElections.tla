@@ -32,6 +32,12 @@ Candidacy(n, state) ==
     [src |-> n, term |-> state.currTerm,
      ledgerEndTerm |-> state.ledgerEndTerm, ledgerEndIndex |-> EndIndex(state.log)]
 
+\* Where a log ends, which is all that the log rule asks.
+LedgerEnd(state) == [ledgerEndTerm |-> state.ledgerEndTerm, ledgerEndIndex |-> EndIndex(state.log)]
+
+\* What q would answer n by the log rule alone, as their logs are now.
+LedgerAnswer(q, n) == LedgerCode(LedgerEnd(node[q]), LedgerEnd(node[n]))
+
 -----------------------------------------------------------------------------
 (* Changes of a node.                                                      *)
 
@@ -60,7 +66,7 @@ ElectLeader(n) ==
     /\ n \in voters
     /\ IsQuorum(voters, Node)
     /\ \A q \in voters : /\ node[q].role # "DOWN"
-                         /\ LedgerCode(Member(q, node[q]), Candidacy(n, node[n])) = "NONE"
+                         /\ LedgerAnswer(q, n) = "NONE"
     /\ node' = [q \in Node |->
                   IF q = n THEN Lead(n, node[n], term)
                   ELSE IF q \in voters

@@ -68,7 +68,7 @@ MUTANTS = [
     Mutant(
         "elects_whatever_the_log",
         "RoleElections",
-        '                         /\\ LedgerCode(Member(q, node[q]), Candidacy(n, node[n])) = "NONE"\n',
+        '                         /\\ LedgerAnswer(q, n) = "NONE"\n',
         "",
         "lossy",
         "LeaderCompleteness",

@@ -102,7 +102,7 @@ TransfereeKeepsItsVoteProp ==
        LET candidate == node'[n].currVoteFor
            takes     == StaysInTerm(n) /\ node[n].election.termToTakeLeadership = node[n].currTerm
        IN  takes /\ candidate # n /\ candidate # node[n].currVoteFor
-             => LedgerCode(Member(candidate, node[candidate]), Candidacy(n, node[n])) # "NONE"]_vars
+             => LedgerAnswer(candidate, n) # "NONE"]_vars
 
 \* PROP TakesOverFromItsLeaderProp: a node waits to take over from the leader that it follows, no other.
 TakesOverFromItsLeaderProp ==
