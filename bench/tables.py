@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from lockstep.base.verdict import Verdict
 from lockstep.models.search import SearchResult, explore_literally, explore_with_tables, explore_with_tlc
 from lockstep.report.text import table
 from lockstep.systems.models import model_named
@@ -209,6 +210,8 @@ def _least(search: Search, times: int, name: str) -> tuple[_Counts, Time]:
         result = search()
         taken = Time(_processor() - begin, time.perf_counter() - wall)
         print(f"  {name}: {taken.processor:.2f} s ({taken.wall:.2f})", file=sys.stderr, flush=True)
+        if result.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
+            raise SystemExit(f"{name}: {result.verdict}: {result.reason}")
         found.append(((result.distinct, result.generated, result.depth), taken))
     if len({counts for counts, _ in found}) != 1:
         raise SystemExit(f"{name}: it counts another time otherwise")
