@@ -173,10 +173,16 @@ class Trees:
     def reads(self, tree: Tree) -> int:
         """Answer the columns that were read anywhere in a tree, as bits, with what those depend on that are derived."""
         found = tree.columns
-        if self.derived and found >> min(self.derived):
+        if not self.derived or not found >> min(self.derived):
+            return found
+        waiting, followed = [tree], {tree.root}  # definitions may ask one another, each in another state
+        while waiting:
+            columns = waiting.pop().columns
+            found |= columns
             for column, derived in self.derived.items():
-                if found >> column & 1:
-                    found |= self.reads(derived)
+                if columns >> column & 1 and derived.root not in followed:
+                    followed.add(derived.root)
+                    waiting.append(derived)
         return found
 
     def touched(self, masks: Sequence[int], trees: Sequence[Tree]) -> npt.NDArray[np.bool_]:

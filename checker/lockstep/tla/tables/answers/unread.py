@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from inspect import ismethod
 from typing import Any, NoReturn
 
 from lockstep.tla.spec import Spec
@@ -160,7 +161,8 @@ def tracked(spec: Spec) -> dict[str, Any]:
     exec(spec.stages, module)
     for name, each in list(module.items()):
         if name.startswith("_") and getattr(each, "__module__", "").startswith(_OPERATORS) and callable(each):
-            module[name] = _needing(each) if each.__name__ in _COPYING else _reading(each)
+            made = _needing if each.__name__ in _COPYING else _reading_within if each.__name__ in _WITHIN else _reading
+            module[name] = made(each)
     module["_apply"], module["_member"] = _apply, _member
     for name in ("_elements", "_choose"):
         module[name] = _reading_first(module[name])
@@ -217,6 +219,8 @@ _VARYING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _OPERATORS = ("lockstep.tla.values.operators.", "lockstep.tla.values.equality", "lockstep.tla.values.lazy.")
 #: What may put an operand into its result as it is.
 _COPYING = {"frozen", "put", "single", "assign", "except_"}
+#: What asks what kind of value a part of an operand is, which an Unread there would answer wrongly.
+_WITHIN = {"RcdSet", "Product", "function_of", "is_a_bag"}
 
 
 def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
@@ -233,10 +237,31 @@ def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
             one = one.value()
         return operator(one, other.value() if type(other) is Unread else other)
 
-    made: dict[int, Callable[..., Any]] = {1: read_one, 2: read_two}
+    made: dict[int, Callable[..., Any]] = {} if ismethod(operator) else {1: read_one, 2: read_two}
     code = getattr(operator, "__code__", None)
     varies = code is None or code.co_flags & _VARYING or code.co_kwonlyargcount or operator.__defaults__
     return read if varies or code is None else made.get(code.co_argcount, read)
+
+
+def _reading_within(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an operator that reads its operands, and the parts of those that are functions, records or lists."""
+
+    def read(*operands: Any) -> Any:
+        return operator(*map(_read_within, operands))
+
+    return read
+
+
+def _read_within(value: Any) -> Any:
+    if type(value) is Unread:
+        return value.value()
+    if type(value) is Fcn:
+        return Fcn(_read_within(value.d)) if _has_unread(value) else value
+    if type(value) is dict:
+        return {key: _read_within(each) for key, each in value.items()}
+    if type(value) is tuple or type(value) is list:
+        return type(value)(map(_read_within, value))
+    return value
 
 
 def _reading_first(operator: Callable[..., Any]) -> Callable[..., Any]:
