@@ -174,3 +174,59 @@ Next == x < 2 /\\ Sum(<<>>, DEEP) >= 0 /\\ x' = x + 1 /\\ y' = y"""
 def test_a_constraint_of_steps_may_be_asked_before_any_step_writes_something(tmp_path: Path) -> None:
     text = "VARIABLES x, y\nInit == x = 0 /\\ y = 0\nNext == UNCHANGED <<x, y>>\nAct == x' >= y"
     assert differ(tmp_path, text, "NEXT Next", "ACTION_CONSTRAINT Act") == []
+
+
+# ---- Parts within operands ----
+
+COUNTS = """VARIABLES b, n
+Init == b = [p \\in {"p", "q"} |-> 0] /\\ n = 0
+Next == n < 3 /\\ n' = n + 1 /\\ b' = (IF n = 1 THEN [p \\in {"p", "q"} |-> 1] ELSE b)
+Inv == ~IsABag(b)"""
+
+OF_RECORDS = """VARIABLES x, n
+Init == x = {1} /\\ n = 0
+Next == n < 6 /\\ n' = n + 1 /\\ x' = (IF n = 3 THEN {} ELSE {n + 5})
+Compared == [a : x] # [a : {}]
+Written == ToString(SUBSET [a : x]) # ToString({{}})
+Counted == Cardinality([a : x, b : x] \\ {[a |-> 1, b |-> 1]}) > -1 /\\ n < 5"""
+
+OF_TWO_ARGUMENTS = """VARIABLES x, n
+Init == x = {1} /\\ n = 0
+Next == n < 6 /\\ n' = n + 1 /\\ x' = {n + 1}
+Inv == <<1>> \\notin DOMAIN [p \\in x, q \\in {4} |-> 6 \\div (q - p)]"""
+
+A_TREE_TURNED_ROUND = """VARIABLES parent, n
+Node == {"a", "b", "c"}
+RECURSIVE Rank(_)
+Rank(i) == IF parent[i] = i THEN 0 ELSE 1 + Rank(parent[i])
+Init == parent = [i \\in Node |-> IF i = "a" THEN "b" ELSE "c"] /\\ n = 0
+Reroot(r, i) == /\\ parent[r] = r /\\ parent[i] = r /\\ i # r
+                /\\ parent' = [parent EXCEPT ![r] = i, ![i] = i] /\\ n' = (n + 1) % 9
+Next == \\E r, i \\in Node : Reroot(r, i)
+Inv == \\A i \\in Node : Rank(i) < 3"""
+
+
+@pytest.mark.parametrize("invariant", ["Compared", "Written", "Counted"])
+def test_a_set_of_records_is_known_before_it_is_asked_what_it_is(tmp_path: Path, invariant: str) -> None:
+    files = written(tmp_path, OF_RECORDS, "NEXT Next", f"INVARIANT {invariant}")
+    assert explore_with_tables(*files).verdict is Verdict.VIOLATED
+    assert differ(tmp_path, OF_RECORDS, "NEXT Next", f"INVARIANT {invariant}") == []
+
+
+def test_the_domains_of_a_function_of_two_arguments_are_known(tmp_path: Path) -> None:
+    files = written(tmp_path, OF_TWO_ARGUMENTS, "NEXT Next", "INVARIANT Inv")
+    found = explore_with_tables(*files)
+    assert found.verdict is Verdict.MALFORMED
+    assert "the second argument of \\div is 0" in found.reason
+
+
+def test_the_counts_of_a_bag_are_read_where_it_is_asked_whether_it_is_one(tmp_path: Path) -> None:
+    module, config = written(tmp_path, COUNTS, "NEXT Next", "INVARIANT Inv")
+    module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
+    assert explore_with_tables(module, config).verdict is Verdict.VIOLATED
+
+
+def test_definitions_that_ask_one_another_in_different_states_are_followed_once(tmp_path: Path) -> None:
+    assert differ(tmp_path, A_TREE_TURNED_ROUND, "NEXT Next", "INVARIANT Inv") == []
+    files = written(tmp_path, A_TREE_TURNED_ROUND, "NEXT Next", "INVARIANT Inv")
+    assert explore_with_tables(*files).verdict is Verdict.HOLDS
