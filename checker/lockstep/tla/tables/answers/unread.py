@@ -2,16 +2,16 @@
 
 A search by tables evaluates a formula in a state that is made of :class:`Unread`, one for each slot. The generated
 code's own functions ask for what they need, in the order in which they need it; what they asked for is the footprint
-of this evaluation. So nothing has to be known of a formula beforehand, and a footprint cannot be too small: whatever
-touches an Unread without asking raises :class:`NeedRead`, which no handler of evaluation errors catches, and the
-evaluation begins anew with that slot read. Copied to its own place an Unread says that the slot is unchanged.
+of this evaluation. So nothing has to be known of a formula beforehand. Whatever touches an Unread without asking raises
+:class:`NeedRead`, which no handler of evaluation errors catches, and the evaluation begins anew with that slot read.
+Python's ``type`` alone touches nothing: what asks that of a part is given the part (see ``_WITHIN``). Copied to its own
+place an Unread says that the slot is unchanged.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from inspect import ismethod
 from typing import Any, NoReturn
 
 from lockstep.tla.spec import Spec
@@ -111,6 +111,11 @@ class Unread:
     def __init__(self, column: int, reading: Reading) -> None:
         """Stand for a column."""
         self.column, self.reading = column, reading
+
+    @property  # type: ignore[misc]  # object's can be assigned
+    def __class__(self) -> type:
+        """Refuse: isinstance asks here whether an Unread is a set, say, and would take it for none."""
+        raise NeedRead(self.column)
 
     def value(self) -> Value:
         """Answer the value, which is read by that."""
@@ -219,8 +224,8 @@ _VARYING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 _OPERATORS = ("lockstep.tla.values.operators.", "lockstep.tla.values.equality", "lockstep.tla.values.lazy.")
 #: What may put an operand into its result as it is.
 _COPYING = {"frozen", "put", "single", "assign", "except_"}
-#: What asks what kind of value a part of an operand is, which an Unread there would answer wrongly.
-_WITHIN = {"RcdSet", "Product", "function_of", "is_a_bag"}
+#: What asks ``type`` of the parts of its operands, or keeps parts that come in a table.
+_WITHIN = {"RcdSet", "function_of", "is_a_bag"}
 
 
 def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
@@ -237,7 +242,7 @@ def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:
             one = one.value()
         return operator(one, other.value() if type(other) is Unread else other)
 
-    made: dict[int, Callable[..., Any]] = {} if ismethod(operator) else {1: read_one, 2: read_two}
+    made: dict[int, Callable[..., Any]] = {} if inspect.ismethod(operator) else {1: read_one, 2: read_two}
     code = getattr(operator, "__code__", None)
     varies = code is None or code.co_flags & _VARYING or code.co_kwonlyargcount or operator.__defaults__
     return read if varies or code is None else made.get(code.co_argcount, read)

@@ -40,7 +40,8 @@ def frozen(value: Value) -> Value:
         return value if value.listed else _frozen_table(value)
     if kind is tuple:
         return _frozen_sequence(value)
-    return value.kept() if isinstance(value, Unlisted) else value
+    # Not isinstance: what stands for a part that a search has not read is copied, and not asked what it is.
+    return value.kept() if issubclass(kind, Unlisted) else value
 
 
 def _frozen_table(value: Fcn) -> Fcn:

@@ -1,0 +1,215 @@
+"""Every operator of TLA+ answers the same where parts of its operands are not read as where all are known.
+
+An operator is asked by its tracked form, with an Unread in each hole of an operand, and by its plain form. Either
+answers the same value or error, or the tracked one asks for a part; then it is asked again with that part in place.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import Spec
+from lockstep.tla.tables.answers import unread
+from lockstep.tla.tables.answers.memberships import Membership
+from lockstep.tla.tables.answers.unread import NeedRead, Reading, Unread, tracked
+from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value
+from lockstep.tla.values.lazy.functions import LazyFcn
+from lockstep.tla.values.lazy.sets import LazySet
+
+MODULE = """---- MODULE M ----
+EXTENDS Integers, Sequences, FiniteSets, Bags, TLC
+VARIABLE x
+Init == x = 0
+Next == UNCHANGED x
+====
+"""
+
+#: Operators with an effect, of files or clocks, and those that make no value of TLA+.
+LEFT_OUT = {
+    "_tlc_print",
+    "_tlc_print_t",
+    "_tlc_get",
+    "_tlc_set",
+    "_io_env",
+    "_read_json",
+    "_read_json_lines",
+    "_read_text",
+}
+NO_VALUE = {
+    "_assign",
+    "_choose_next",
+    "_is_complete",
+    "_no_case",
+    "_argument",
+    "_given",
+    "_given_within",
+    "_frozen",
+    "_boolean",
+}
+
+P, Q = ModelValue("p"), ModelValue("q")
+#: What stands in a hole.
+LEAVES: list[Value] = [
+    *(frozenset(), frozenset({1}), frozenset({1, 2}), frozenset({frozenset()})),
+    *(0, 1, 2, True, "a", P, (), (1,), (1, 2), Fcn({P: 1, Q: 2}), Fcn({"a": 1})),
+]
+Made = Callable[[dict[str, Any], list[Value]], Value]
+#: How an operand is made, by the names of a module and what stands in its holes.
+OPERANDS: list[Made] = [
+    lambda _, h: h[0],
+    lambda _, h: (h[0],),
+    lambda _, h: (h[0], h[1]),
+    lambda _, h: ((h[0],), (h[1],)),
+    lambda _, h: Fcn({P: h[0], Q: h[1]}),
+    lambda _, h: Fcn({"a": h[0], "b": frozenset({1})}),
+    lambda _, h: Fcn({P: Fcn({"a": h[0]}), Q: Fcn({"a": h[1]})}),
+    lambda m, h: m["_RcdSet"]({"a": h[0]}),
+    lambda m, h: m["_RcdSet"]({"a": h[0], "b": h[1]}),
+    lambda m, h: m["_PowerSet"](h[0]),
+    lambda m, h: m["_PowerSet"](m["_RcdSet"]({"a": h[0]})),
+    lambda m, h: m["_SeqSet"](m["_RcdSet"]({"a": h[0]})),
+    lambda m, h: m["_FcnSet"](h[0], h[1]),
+    lambda m, h: m["_FcnSet"](frozenset({1}), m["_RcdSet"]({"a": h[0]})),
+    lambda m, h: m["_Product"](m["_RcdSet"]({"a": h[0]}), h[1]),
+    lambda m, h: m["_set_filter"](m["_RcdSet"]({"a": h[0]}), lambda _: True),
+    lambda m, h: m["_function_of"]((h[0], h[1]), lambda pair: m["_sub"](*pair), True),
+]
+WHOLE: list[Made] = [
+    *[lambda _, __, leaf=leaf: leaf for leaf in LEAVES],
+    lambda m, _: m["_RcdSet"]({"a": frozenset({1})}),
+    lambda m, _: m["_RcdSet"]({"a": frozenset()}),
+    lambda m, _: m["_FcnSet"](frozenset({P, Q}), frozenset({1, 2})),
+    lambda m, _: m["_SeqSet"](frozenset({1})),
+]
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> Spec:
+    folder = tmp_path_factory.mktemp("operators")
+    (folder / "M.tla").write_text(MODULE)
+    (folder / "M.cfg").write_text("INIT Init\nNEXT Next\n")
+    return load_spec(folder / "M.tla", folder / "M.cfg", cache_dir=folder / "cache")
+
+
+def operators(module: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """The operators of the language, with what each takes: a value, a list of them, or a formula of one or two."""
+    kinds = {"Value": "value", "list[Value]": "list", "Callable[[Value], Value]": "formula"}
+    kinds |= {"Callable[[Value], bool]": "formula", "Callable[[Value, Value], Value]": "order"}
+    for name, each in sorted(module.items()):
+        if not (name.startswith("_") and callable(each)) or name in LEFT_OUT | NO_VALUE:
+            continue
+        if not getattr(each, "__module__", "").startswith(unread._OPERATORS):
+            continue
+        asked = [p for p in inspect.signature(each).parameters.values() if p.default is p.empty]
+        taken = [kinds.get(str(p.annotation), "") for p in asked]
+        if taken and all(taken) and len(taken) <= 3 and all(p.kind is not p.VAR_POSITIONAL for p in asked):
+            yield name, taken
+
+
+def known(value: Value) -> Value:
+    """A value without Unread, listed where it can be."""
+    if type(value) is Unread:
+        return known(value.value())
+    if type(value) is tuple:
+        return tuple(map(known, value))
+    if type(value) is Fcn:
+        return Fcn({key: known(each) for key, each in value.d.items()})
+    if isinstance(value, (LazyFcn, LazySet)):
+        try:
+            return known(value.force())
+        except TlaError:
+            return value
+    return value
+
+
+def answer(module: dict[str, Any], name: str, taken: list[str], made: list[Made], holes: list[Value]) -> str:
+    """What an operator answers, written down, or that it fails."""
+    formulas: dict[str, Any] = {
+        "formula": lambda value: module["_eq"](value, 1),
+        "order": lambda one, other: module["_lt"](one, other),
+    }
+    try:
+        operands = iter([each(module, holes) for each in made])
+        given = [formulas.get(each) or (next(operands) if each == "value" else [next(operands)]) for each in taken]
+        return format_value(known(module[name](*given)))
+    except TlaError:
+        return "an error"
+
+
+def tracked_answer(
+    module: dict[str, Any], reading: Reading, name: str, taken: list[str], made: list[Made], values: list[Value]
+) -> str:
+    """The same with Unread in the holes: those that are touched without being asked are put in place."""
+    refused: set[int] = set()
+
+    def ask(column: int, container: Value) -> tuple[Membership, int]:
+        asked = Membership(column, container, [values[column]])
+        return asked, asked.outcome(0)
+
+    while True:
+        reading.begin([], {}, {}, lambda column: values[column], ask)
+        for column in refused:
+            reading.read(column)
+        holes = [each if slot in refused else Unread(slot, reading) for slot, each in enumerate(values)]
+        try:
+            return answer(module, name, taken, made, holes)
+        except NeedRead as need:
+            assert need.column not in refused, f"{name} asks for what is in its place"
+            refused.add(need.column)
+
+
+def silent(spec: Spec, most: int) -> tuple[Counter[str], set[str]]:
+    """Ask each operator about as many operands as are given; answer how many were asked, and who differs."""
+    module, plain, reading = tracked(spec), spec._module, Reading()
+    asked: Counter[str] = Counter()
+    differ = set()
+    for name, taken in operators(plain):
+        values = sum(each in ("value", "list") for each in taken)
+        choices = (
+            [*product(OPERANDS, OPERANDS + WHOLE), *product(WHOLE, OPERANDS)]
+            if values > 1
+            else [(e,) for e in OPERANDS]
+        )
+        cases = [(made, holes) for made in choices for holes in product(LEAVES, LEAVES)]
+        for made, holes in Random(name).sample(cases, min(most, len(cases))):
+            made = [*made, *made][:values]
+            try:
+                expected = answer(plain, name, taken, made, list(holes))
+            except (TypeError, AttributeError, KeyError, IndexError, ValueError):
+                continue  # the generated code never asks that
+            asked[name] += 1
+            if tracked_answer(module, reading, name, taken, made, list(holes)) != expected:
+                differ.add(name)
+    return asked, differ
+
+
+def test_no_operator_answers_otherwise_where_a_part_is_not_read(spec: Spec) -> None:
+    asked, differ = silent(spec, 1_500)
+    assert differ == set()
+    assert len(asked) > 45
+    assert {"_is_a_bag", "_eq", "_member", "_to_string", "_union_over", "_select_seq"} <= set(asked)
+    assert min(asked.values()) > 100
+
+
+@pytest.mark.nightly
+def test_no_operator_does_so_for_all_these_operands(spec: Spec) -> None:
+    asked, differ = silent(spec, 50_000)
+    assert (differ, asked.total() > 1_000_000) == (set(), True)
+
+
+def test_an_operator_that_asks_of_what_type_a_part_is_is_caught(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unread, "_WITHIN", set())
+    assert silent(spec, 1_500)[1] == {"_is_a_bag"}
+
+
+def test_isinstance_of_what_is_not_read_asks_for_it() -> None:
+    with pytest.raises(NeedRead):
+        isinstance(Unread(0, Reading()), LazySet)
