@@ -157,7 +157,7 @@ def planted(mutant: Mutant) -> Iterator[None]:
     held = [
         (each, each.__code__)
         for each in gc.get_objects()
-        if isinstance(each, types.FunctionType) and each.__code__.co_filename == str(mutant.path)
+        if type(each) is types.FunctionType and each.__code__.co_filename == str(mutant.path)
     ]
     assert held, f"{mutant.path.name} is not imported: the mistake would be nowhere"
     try:

@@ -87,7 +87,7 @@ class Method:
         return [
             each
             for each in gc.get_objects()
-            if isinstance(each, types.FunctionType)
+            if type(each) is types.FunctionType
             and each.__code__.co_filename == str(self.path)
             and each.__code__.co_qualname == self.name
         ]
