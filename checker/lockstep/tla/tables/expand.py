@@ -20,12 +20,14 @@ from lockstep.tla.tables.answers.predicates import OfStates, OfSteps, constraint
 from lockstep.tla.tables.answers.trees import Ints, RowsAsked, Trees, places_of
 from lockstep.tla.tables.answers.unread import tracked
 from lockstep.tla.tables.states.content import Fingerprints, Function, Hashes, Views, least
-from lockstep.tla.tables.states.layout import Layout, Rows
+from lockstep.tla.tables.states.layout import Layout, Rows, UnsuitedError
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["Expanded", "Expander", "Level"]
+__all__ = ["TOO_DEEP", "Expanded", "Expander", "Level"]
 
 _MOST_PAIRS = 1 << 20
+#: Why a specification is unsuited whose states the literal search can judge, and tables cannot.
+TOO_DEEP = "it has a recursion too deep for tables"
 
 
 @dataclass(slots=True)
@@ -146,10 +148,13 @@ class Expander:
         """Take states of which nothing was asked here before, and in which nothing is wrong.
 
         Raises:
-            AssertionError: if something is.
+            UnsuitedError: if something seems to be, where tables could not follow a recursion.
+            AssertionError: if something seems to be elsewhere.
         """
         full = padded(rows, self.layout.width)
         if (self._invariants.told(full) != 1).any():
+            if self.too_deep:
+                raise UnsuitedError(TOO_DEEP)
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
         every = np.nonzero(np.ones((len(full), len(self.groups)), np.bool_))
         answers = self.groups.answers(full, *every).reshape(len(full), len(self.groups))

@@ -19,7 +19,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.checkpoint import Checkpoint, Kept
-from lockstep.tla.tables.expand import Expander
+from lockstep.tla.tables.expand import TOO_DEEP, Expander
 from lockstep.tla.tables.hands import Alone, Crew, Found, Hands
 from lockstep.tla.tables.literal import Literal
 from lockstep.tla.tables.states.content import Function, Hashes, collision, first_ones, orbit_sizes
@@ -509,7 +509,7 @@ class _Search:
         result.generated += generated
         result.distinct += distinct
         if violation is None and self.too_deep:
-            raise UnsuitedError("it has a recursion too deep for tables")
+            raise UnsuitedError(TOO_DEEP)
         if violation is None:
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
         result.violation = violation

@@ -116,7 +116,7 @@ class Groups:
                 yield self._choice(stage, Arguments(args), 0)
 
     def _constant(self, stage: Stage, args: tuple[Value, ...]) -> list[tuple[Value, ...]] | None:
-        """Answer what a stage chooses, if that does not depend on the state."""
+        """Answer what a stage chooses, if that does not depend on the state; if it fails, each state tells of that."""
 
         def look(column: int, *_: object) -> NoReturn:
             raise NeedRead(column)
@@ -125,7 +125,7 @@ class Groups:
         reading.begin([], {}, {}, look, look)
         try:
             return list(self._module[stage["function"]](layout.state({}, 0), *args))
-        except (NeedRead, TlaError):
+        except (NeedRead, TlaError, RecursionError):
             return None
 
     def _successors(self, stage: Stage, args: Arguments, *, on_aux: bool) -> _Group:
