@@ -1,4 +1,4 @@
-"""One model on both engines: the compiled search, and TLC."""
+"""One model on both engines: the compiled search, by tables or state by state, and TLC."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ import tempfile
 import time
 import traceback
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from public_models import Counts, Model
 from public_rows import Found, Outcome, Row, compared
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.text_files import text_of
+from lockstep.models.free import most_of_the_memory
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.loading.load import load_spec
-from lockstep.tla.spec import FalseAssumptionError
+from lockstep.tla.spec import FalseAssumptionError, Spec
+from lockstep.tla.tables.search import TableExploration, explore_by_tables
+from lockstep.tla.tables.states.layout import UnsuitedError
 from lockstep.tla.values.kinds import TlaError
 from lockstep.tlc import Budget, Cause, PropertyKind, TlcOptions, TlcResult, TlcVerdict, find_tla2tools, run_tlc
 
@@ -37,18 +42,19 @@ class _SpentError(Exception):
     """The processor time of a search is spent."""
 
 
-def run_one(model: Model, library: Iterable[Path], most_states: int, seconds: float) -> Row:
+def run_one(model: Model, search: str, library: Iterable[Path], most_states: int, seconds: float) -> Row:
     """Run a model on both engines.
 
     Args:
         model: the model.
+        search: how the compiled search explores it, "tables" or "literal".
         library: further folders with modules.
         most_states: a model that turns out to have more states is given up.
         seconds: the processor time that each engine may take.
     """
     with tempfile.TemporaryDirectory() as folder:
         modules = _without_standard(library, Path(folder) / "library")
-        compiled = _compiled(model, modules, most_states, seconds)
+        compiled = _compiled(model, _SEARCHES[search], modules, most_states, seconds)
         if (compiled.counts.distinct or 0) > most_states:
             return Row(model.name, Outcome.NOT_RUN, f"too large: more than {most_states:,} states")
         tlc = _with_tlc(model, modules, Path(folder) / "for_tlc.cfg", seconds)
@@ -70,7 +76,23 @@ def _without_standard(library: Iterable[Path], folder: Path) -> Path:
 # ---- The compiled search ----
 
 
-def _compiled(model: Model, library: Path, most_states: int, seconds: float) -> Found:
+def _by_tables(spec: Spec, most_states: int) -> tuple[Exploration | TableExploration, str]:
+    """Search by tables, or where these are unsuited state by state; answer what is found, and a note."""
+    try:
+        return explore_by_tables(spec, max_states=most_states, most_memory=most_of_the_memory()), ""
+    except UnsuitedError as error:
+        return explore(spec, max_states=most_states), f"state by state: {error}"
+
+
+def _literally(spec: Spec, most_states: int) -> tuple[Exploration | TableExploration, str]:
+    return explore(spec, max_states=most_states), ""
+
+
+_Search: TypeAlias = Callable[[Spec, int], tuple[Exploration | TableExploration, str]]
+_SEARCHES: dict[str, _Search] = {"tables": _by_tables, "literal": _literally}
+
+
+def _compiled(model: Model, search: _Search, library: Path, most_states: int, seconds: float) -> Found:
     begin = time.perf_counter()
     try:
         with _processor_time(seconds):
@@ -78,7 +100,7 @@ def _compiled(model: Model, library: Path, most_states: int, seconds: float) -> 
             if not spec.has_behaviour and not spec.assumptions:
                 return Found("holds", "no state", Counts(0, 0, 1))
             begin = time.perf_counter()
-            found = explore(spec, max_states=most_states + 1)
+            found, note = search(spec, most_states + 1)
     except FalseAssumptionError as error:
         return Found("false assumption", str(error))
     except TlaError as error:
@@ -90,11 +112,13 @@ def _compiled(model: Model, library: Path, most_states: int, seconds: float) -> 
     except Exception as error:  # what is no answer to a spec: the row says where it came from
         place = traceback.extract_tb(error.__traceback__)[-1]
         return Found("internal error", f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})")
-    return _of_search(found, time.perf_counter() - begin)
+    return replace(_of_search(found, time.perf_counter() - begin), note=note)
 
 
-def _of_search(found: Exploration, seconds: float) -> Found:
+def _of_search(found: Exploration | TableExploration, seconds: float) -> Found:
     counts = Counts(found.distinct, found.generated, found.depth)
+    if isinstance(found, TableExploration) and (why := found.doubt or found.gave_up):
+        return Found("unfinished", why, counts, seconds)
     if found.violation is None:
         return Found("holds", "", counts, seconds, found.unchecked)
     verdict = "liveness violated" if found.violation.kind == PropertyKind.TEMPORAL else "violated"

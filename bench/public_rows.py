@@ -32,7 +32,7 @@ class Found:
 
     `verdict` is `holds`, `violated`, `evaluation fails`, `false assumption`, `liveness violated`, `refused`,
     `unfinished` or `internal error`; `said` is the property that is violated, or else what the engine says of itself;
-    `unchecked` are the properties that were not looked at.
+    `unchecked` are the properties that were not looked at; `note` is why it was not by tables, where it was to be.
     """
 
     verdict: str
@@ -40,6 +40,7 @@ class Found:
     counts: Counts = NOTHING_COUNTED
     seconds: float | None = None
     unchecked: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def is_about_the_model(self) -> bool:
@@ -159,10 +160,11 @@ def _cells(row: Row) -> list[str]:
     shown = next((each for each in (row.compiled, row.tlc) if each is not None and each.is_about_the_model), None)
     if shown is None:
         return [row.name, row.outcome, "", "", "", "", "", _short(row.reason)]
+    said = "; ".join(each for each in (row.reason, shown.note) if each)
     numbers = [shown.counts.distinct, shown.counts.generated, shown.counts.depth]
     counts = ["" if number is None else f"{number:,}" for number in numbers]
     whose = "" if shown is row.compiled else "TLC: "
-    return [row.name, row.outcome, *counts, whose + _judgement(shown), _ratio(row), _short(row.reason)]
+    return [row.name, row.outcome, *counts, whose + _judgement(shown), _ratio(row), _short(said)]
 
 
 def _ratio(row: Row) -> str:
@@ -194,6 +196,8 @@ def summary(rows: Iterable[Row]) -> Iterator[str]:
             reasons = Counter(row.reason.partition(":")[0] for row in rows if row.outcome is outcome)
             yield from (f"      {number:4}  {reason}" for reason, number in reasons.most_common())
     yield f"{len(rows):4}  models"
+    if noted := sum(row.compiled is not None and bool(row.compiled.note) for row in rows):
+        yield f"{noted:4}  of these explored state by state, though by tables was asked for"
     ratios = sorted(ratio for row in rows if (ratio := ratio_of(row)) is not None)
     if ratios:
         yield f"compiled / TLC: median {statistics.median(ratios):.2f}, most {ratios[-1]:.2f}, of {len(ratios)} models"

@@ -8,6 +8,7 @@ otherwise whether deadlock counts. A model that it cannot read is compared with 
 
     python bench/public_specs.py ~/Examples --library ~/CommunityModules/modules --output rows.ndjson
     python bench/public_specs.py ~/Examples --output rows.ndjson --table
+    python bench/public_specs.py ~/Examples --engine tables --most-states 1000000
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def main() -> None:
     wanted = [model for model in models(chosen.checkout) if fnmatch.fnmatch(model.name, chosen.only)]
     if chosen.one:
         (model,) = (each for each in wanted if each.name == chosen.one)
-        print(written(run_one(model, chosen.library, chosen.most_states, chosen.budget)))
+        print(written(run_one(model, chosen.engine, chosen.library, chosen.most_states, chosen.budget)))
         return
     rows = [] if chosen.output is None else read_all(chosen.output)
     if not chosen.table:
@@ -47,6 +48,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=Path, help="the checkout, or a folder of it")
     parser.add_argument("--library", type=Path, action="append", default=[], help="a further folder with modules")
+    parser.add_argument(
+        "--engine", choices=("literal", "tables"), default="literal", help="the compiled search (%(default)s)"
+    )
     parser.add_argument("--most-states", type=int, default=50_000, help="larger models are not run (%(default)s)")
     parser.add_argument("--budget", type=float, default=120, help="seconds of processor time an engine (%(default)s)")
     parser.add_argument("--only", default="*", help="the models whose names match this pattern")
@@ -74,7 +78,7 @@ def _run(wanted: list[Model], chosen: argparse.Namespace, known: list[Row]) -> l
 
 def _in_own_process(model: Model, chosen: argparse.Namespace) -> Row:
     command = [sys.executable, __file__, str(chosen.checkout), "--one", model.name]
-    command += ["--most-states", str(chosen.most_states), "--budget", str(chosen.budget)]
+    command += ["--engine", chosen.engine, "--most-states", str(chosen.most_states), "--budget", str(chosen.budget)]
     command += [word for folder in chosen.library for word in ("--library", str(folder))]
     limit = 60 + _PATIENCE * chosen.budget
     try:

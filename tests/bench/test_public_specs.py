@@ -63,9 +63,10 @@ def public_specs(*arguments: object) -> str:
 
 
 @pytest.mark.nightly
-def test_each_model_of_a_checkout_gets_a_row_and_those_known_are_not_run_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["literal", "tables"])
+def test_each_model_of_a_checkout_gets_a_row_and_those_known_are_not_run_again(engine: str, tmp_path: Path) -> None:
     kept = tmp_path / "rows.ndjson"
-    printed = public_specs(checkout(tmp_path), "--output", kept)
+    printed = public_specs(checkout(tmp_path), "--engine", engine, "--output", kept)
     rows = {row["name"]: row for row in map(json.loads, kept.read_text().splitlines())}
     assert {name: row["outcome"] for name, row in rows.items()} == {
         "Clock/Clock": "equal",
@@ -74,9 +75,10 @@ def test_each_model_of_a_checkout_gets_a_row_and_those_known_are_not_run_again(t
         "Clock/Large": "not run",
         "Clock/Symbolic": "not run",
     }
-    for engine in ("compiled", "tlc"):
-        assert rows["Clock/Clock"][engine]["counts"] == {"distinct": 12, "generated": 13, "depth": 12}
-        assert (rows["Clock/Broken"][engine]["verdict"], rows["Clock/Broken"][engine]["said"]) == ("violated", "Below")
+    for said_by in ("compiled", "tlc"):
+        clock, broken = rows["Clock/Clock"][said_by], rows["Clock/Broken"][said_by]
+        assert clock["counts"] == {"distinct": 12, "generated": 13, "depth": 12}
+        assert (broken["verdict"], broken["said"], broken["note"]) == ("violated", "Below", "")
     assert "Dice.tla:4: RandomElement" in rows["Clock/Dice"]["reason"]
     assert "of 2 models" in printed
     assert "Of the modules 1 have no model" in printed
@@ -84,6 +86,17 @@ def test_each_model_of_a_checkout_gets_a_row_and_those_known_are_not_run_again(t
     assert "| Clock/Clock | equal | 12 | 13 | 12 | holds |" in public_specs(tmp_path, "--output", kept, "--table")
     public_specs(tmp_path, "--output", kept)
     assert kept.read_bytes() == before
+
+
+@pytest.mark.nightly
+def test_a_row_tells_why_a_model_was_not_explored_by_tables(tmp_path: Path) -> None:
+    (tmp_path / "Told.tla").write_text(CLOCK.replace("Clock", "Told").replace("Integers", "Integers, TLC"))
+    told = (tmp_path / "Told.tla").read_text().replace("Tick ==", 'Tick == PrintT("tick") /\\')
+    (tmp_path / "Told.tla").write_text(told)
+    (tmp_path / "Told.cfg").write_text("SPECIFICATION Spec\nCONSTANT Hours = 3\n")
+    printed = public_specs(tmp_path, "--engine", "tables")
+    assert re.search(r"^Told +equal +3  4  3  holds .*state by state: Print tells of every evaluation$", printed, re.M)
+    assert re.search(r"^ +1  of these explored state by state", printed, re.M)
 
 
 @pytest.mark.nightly
