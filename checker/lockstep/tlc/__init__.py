@@ -5,7 +5,7 @@ TLC's own message of success was read and its exit status was 0.
 """
 
 from lockstep.tlc.errors import GraphError, ManifestError, TlcError, ToolDied, ToolMissing
-from lockstep.tlc.graph import TlcEdge, TlcGraph, dump_state_graph, parse_dot
+from lockstep.tlc.graph import TlcEdge, TlcGraph, TlcNode, dump_state_graph, dumped_graph, parse_dot, read_dot
 from lockstep.tlc.java import Java, find_java, find_tla2tools
 from lockstep.tlc.process import Budget
 from lockstep.tlc.result import (
@@ -42,6 +42,7 @@ __all__ = [
     "TlcError",
     "TlcGraph",
     "TlcLocation",
+    "TlcNode",
     "TlcOptions",
     "TlcResult",
     "TlcStep",
@@ -50,8 +51,10 @@ __all__ = [
     "ToolDied",
     "ToolMissing",
     "dump_state_graph",
+    "dumped_graph",
     "find_java",
     "find_tla2tools",
     "parse_dot",
+    "read_dot",
     "run_tlc",
 ]

@@ -7,7 +7,8 @@ takes it at its word merges the edges of two actions which join the same states.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,14 +19,23 @@ from lockstep.tlc.parse import parse_state
 from lockstep.tlc.result import TlcResult, TlcVerdict
 from lockstep.tlc.run import TlcOptions, run_tlc
 
-_NODE = re.compile(r'^(?P<id>-?\d+) \[label="(?P<label>(?:[^"\\]|\\.)*)"(?P<rest>[^\]]*)\];?$')
-_EDGE = re.compile(r'^(?P<source>-?\d+) -> (?P<target>-?\d+) \[label="(?P<label>(?:[^"\\]|\\.)*)"[^\]]*\];?$')
+_NODE = re.compile(r'^(?P<id>-?\d+) \[label="(?P<label>[^"\\]*(?:\\.[^"\\]*)*)"(?P<rest>[^\]]*)\];?$')
+_EDGE = re.compile(r'^(?P<source>-?\d+) -> (?P<target>-?\d+) \[label="(?P<label>[^"\\]*(?:\\.[^"\\]*)*)"[^\]]*\];?$')
 # With a temporal property TLC adds the stuttering step of every state, which is no step of Next.
 _STUTTERING = re.compile(r'^(?P<id>-?\d+) -> (?P=id) \[style="dashed"\];?$')
 _FRAME = re.compile(
     r"^(strict digraph DiskGraph \{|edge \[|nodesep=|subgraph cluster_graph|color=|\{rank = same;|\}+$|$)"
 )
 _ESCAPE = re.compile(r"\\(.)")
+
+
+@dataclass(frozen=True, slots=True)
+class TlcNode:
+    """One state of the state graph: TLC's id, its variables as TLC prints them, whether it is an initial one."""
+
+    id: int
+    variables: Mapping[str, str]
+    is_initial: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +72,28 @@ def dump_state_graph(
     Raises GraphError when the model does not hold (the graph would be a part only), or when the number of
     states in the dump is not the number which TLC counted.
     """
+    with dumped_graph(spec_path, cfg_path, options) as (lines, result):
+        graph = parse_dot(lines)
+    if len(graph.nodes) != result.distinct:
+        raise GraphError(f"{spec_path}: {len(graph.nodes)} states dumped, {result.distinct} counted")
+    return TlcGraph(graph.nodes, graph.initial, graph.edges, result)
+
+
+@contextmanager
+def dumped_graph(
+    spec_path: Path, cfg_path: Path, options: TlcOptions = _WHOLE
+) -> Iterator[tuple[Iterable[str], TlcResult]]:
+    """Have TLC explore a model with one worker, and give the lines of its dump, for read_dot, and the result.
+
+    Arguments and what is raised: as of dump_state_graph; the states are for the reader to count.
+    """
     with deferred_interrupts(), scratch("graph") as folder:
         dump = folder / "graph.dot"
         result = run_tlc(spec_path, cfg_path, replace(options, dump=dump))
         if result.verdict is not TlcVerdict.HOLDS:
             raise GraphError(f"{spec_path}: no whole state graph: {result.verdict.value}: {result.reason}")
         with dump.open(encoding="utf-8") as lines:
-            graph = parse_dot(lines)
-    if len(graph.nodes) != result.distinct:
-        raise GraphError(f"{spec_path}: {len(graph.nodes)} states dumped, {result.distinct} counted")
-    return TlcGraph(graph.nodes, graph.initial, graph.edges, result)
+            yield lines, result
 
 
 def parse_dot(lines: Iterable[str]) -> TlcGraph:
@@ -79,23 +101,40 @@ def parse_dot(lines: Iterable[str]) -> TlcGraph:
 
     Arguments: `lines`, of the file.
     Returns the graph.
-    Raises GraphError on a line that is not in TLC's form, on an edge to an unknown state and on a truncated
-    text.
+    Raises GraphError as read_dot does, and on an edge to an unknown state.
     """
-    nodes: dict[int, dict[str, str]] = {}
+    nodes: dict[int, Mapping[str, str]] = {}
     initial: set[int] = set()
     edges: list[TlcEdge] = []
-    depth = 0
+    for each in read_dot(lines):
+        if isinstance(each, TlcEdge):
+            edges.append(each)
+            continue
+        nodes[each.id] = each.variables
+        if each.is_initial:
+            initial.add(each.id)
+    unknown = next((edge for edge in edges if edge.source not in nodes or edge.target not in nodes), None)
+    if unknown is not None:
+        raise GraphError(f"an edge of {unknown.action} joins a state that the dump does not have")
+    return TlcGraph(nodes, frozenset(initial), tuple(edges))
+
+
+def read_dot(lines: Iterable[str]) -> Iterator[TlcNode | TlcEdge]:
+    """List the states and steps of the text that `-dump dot,actionlabels` writes, in its order.
+
+    Arguments: `lines`, of the file.
+    Raises GraphError on a line that is not in TLC's form, and on a truncated text.
+    """
+    depth, count = 0, 0
     for number, raw in enumerate(lines, 1):
         line = raw.rstrip("\n")
         edge = _EDGE.match(line)
         node = _NODE.match(line) if edge is None else None
         if edge is not None:
-            edges.append(TlcEdge(int(edge["source"]), _unescape(edge["label"]), int(edge["target"])))
+            yield TlcEdge(int(edge["source"]), _unescape(edge["label"]), int(edge["target"]))
         elif node is not None:
-            nodes[int(node["id"])] = _state(_unescape(node["label"]), number)
-            if "filled" in node["rest"]:
-                initial.add(int(node["id"]))
+            count += 1
+            yield TlcNode(int(node["id"]), _state(_unescape(node["label"]), number), "filled" in node["rest"])
         elif line.startswith("subgraph cluster_legend"):
             raise GraphError(f"line {number}: a legend; dump without colorize")
         elif _STUTTERING.match(line):
@@ -104,12 +143,8 @@ def parse_dot(lines: Iterable[str]) -> TlcGraph:
             depth += 0 if line.startswith("{rank") else line.count("{") - line.count("}")
         else:
             raise GraphError(f"line {number}: not a line of TLC's dump: {line[:120]!r}")
-    if depth != 0 or not nodes:
+    if depth != 0 or not count:
         raise GraphError("the dump is truncated or empty")
-    unknown = next((edge for edge in edges if edge.source not in nodes or edge.target not in nodes), None)
-    if unknown is not None:
-        raise GraphError(f"an edge of {unknown.action} joins a state that the dump does not have")
-    return TlcGraph(nodes, frozenset(initial), tuple(edges))
 
 
 def _state(text: str, line_number: int) -> dict[str, str]:
@@ -122,4 +157,6 @@ def _state(text: str, line_number: int) -> dict[str, str]:
 
 def _unescape(text: str) -> str:
     r"""Undo the escapes of a label: \n is a newline, \" and \\ stand for themselves."""
+    if "\\\\" not in text:  # the escape of an escape, which makes the order matter
+        return text.replace("\\n", "\n").replace('\\"', '"')
     return _ESCAPE.sub(lambda match: "\n" if match[1] == "n" else match[1], text)

@@ -44,6 +44,10 @@ class States(Sequence[State]):
             self._parts = []
         return self._whole
 
+    def rows_of(self, states: Sequence[State]) -> Rows:
+        """Answer the rows that states have, or would have if they were among these."""
+        return self._layout.encode(states)
+
     def __len__(self) -> int:
         """Count them."""
         return len(self.rows)
