@@ -110,8 +110,13 @@ def test_what_tables_cannot_explore_is_not_begun_anew(tmp_path: Path, monkeypatc
     )
     config.write_text("INIT Init NEXT Next CHECK_DEADLOCK FALSE\n")
     searches = counted(monkeypatch)
-    assert explore_either(load_spec(module, config, cache_dir=tmp_path), few=5).distinct == 31
+    told: list[str] = []
+    spec = load_spec(module, config, cache_dir=tmp_path)
+    assert explore_either(spec, few=5, on_unsuited=told.append).distinct == 31
     assert searches == [31]
+    assert told == ["TLCGet or TLCSet make it matter how often a formula is evaluated"]
+    assert explore_either(spec, on_unsuited=told.append).distinct == 31
+    assert len(told) == 1  # so small a search asks for no tables
 
 
 def test_without_numpy_the_search_goes_on_state_by_state(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,9 +127,11 @@ def test_without_numpy_the_search_goes_on_state_by_state(cache: Path, monkeypatc
     for name in [name for name in sys.modules if name.startswith(("numpy", "lockstep.tla.tables"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "numpy", None)
-    found = explore_either(spec, few=5)
+    told: list[str] = []
+    found = explore_either(spec, few=5, on_unsuited=told.append)
     assert isinstance(found, Exploration)
     assert searches == [found.distinct]
+    assert "numpy" in told[0]
 
 
 def test_where_tables_gain_nothing_every_state_is_found_one_by_one(
@@ -137,9 +144,13 @@ def test_where_tables_gain_nothing_every_state_is_found_one_by_one(
     )
     config.write_text("INIT Init NEXT Next\n")
     monkeypatch.setattr(search, "_LOOK", 1_000)
-    found = explore_either(load_spec(module, config, cache_dir=tmp_path), few=5)
-    assert isinstance(found, Exploration)
+    monkeypatch.setattr(either, "FEW", 5)
+    found = explore_compiled(module, config)
     assert (found.distinct, found.generated) == (256, 2049)
+    (note,) = found.notes
+    assert note.startswith(
+        "note: explored state by state, not by tables: its actions and properties read nearly as many"
+    )
 
 
 def test_a_note_of_both_searches_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,6 +245,7 @@ def explore_compiled(
     compiled = load_spec(spec, cfg, search_path=search_path, jar=jar)
 
     def search() -> tuple[Exploration | TableExploration, list[str]]:
+        unsuited: list[str] = []
         found = explore_either(
             compiled,
             check_deadlock=deadlock and compiled.check_deadlock,
@@ -252,8 +253,9 @@ def explore_compiled(
             on_states=on_progress,
             most_memory=most_of_the_memory(),
             most_files=most_of_the_disk(None),
+            on_unsuited=unsuited.append,
         )
-        return found, [] if isinstance(found, Exploration) else _of_tables(found)
+        return found, list(map(_state_by_state, unsuited)) if isinstance(found, Exploration) else _of_tables(found)
 
     return _explored(compiled, spec, cfg, Engine.COMPILED, search)
 
@@ -337,12 +339,15 @@ def explore_with_tables(
         except UnsuitedError as error:
             if confirm:
                 raise GaveUpError(f"no count can be confirmed that is not found by tables: {error}") from error
-            note = f"note: explored state by state, not by tables: {error}"
             limits = {name: options[name] for name in ("check_deadlock", "max_states", "most_memory")}
-            return explore_within(compiled, **limits, on_states=_telling(on_progress)), [note]
+            return explore_within(compiled, **limits, on_states=_telling(on_progress)), [_state_by_state(str(error))]
         return found, _of_tables(found)
 
     return _explored(compiled, spec, cfg, Engine.TABLES, search)
+
+
+def _state_by_state(why: str) -> str:
+    return f"note: explored state by state, not by tables: {why}"
 
 
 def _telling(on_progress: Callable[[Progress], None] | None) -> Callable[[BoundedSearch], None] | None:

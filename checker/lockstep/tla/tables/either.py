@@ -29,6 +29,7 @@ class _Beginning(BoundedSearch):
 
     few: int | None = FEW
     goes_on_by_tables = False
+    why_not = ""
 
     def expand(self, number: int, found: list[int]) -> bool:
         """Generate the successors of a state; answer whether this search goes on."""
@@ -38,18 +39,19 @@ class _Beginning(BoundedSearch):
         """Tell whether the rest is left to tables; it is asked once."""
         if self.few is None or len(self.result.states) < self.few:
             return False
-        self.few, self.goes_on_by_tables = None, _tables_can(self.spec)
+        self.why_not = _why_not(self.spec)
+        self.few, self.goes_on_by_tables = None, not self.why_not
         return self.goes_on_by_tables
 
 
-def _tables_can(spec: Spec) -> bool:
-    """Tell whether a specification can be explored by tables here, as far as is known beforehand."""
+def _why_not(spec: Spec) -> str:
+    """Say why a specification cannot be explored by tables here, as far as is known beforehand; "" where it can."""
     try:
         with extra("tables"):
             from lockstep.tla.tables.search import unsuited
-    except MissingExtraError:
-        return False
-    return unsuited(spec) is None
+    except MissingExtraError as error:
+        return str(error)
+    return unsuited(spec) or ""
 
 
 def explore_either(
@@ -61,6 +63,7 @@ def explore_either(
     most_memory: int | None = None,
     most_files: int | None = None,
     few: int | None = None,
+    on_unsuited: Callable[[str], None] | None = None,
 ) -> Exploration | TableExploration:
     """Search all reachable states, as :func:`lockstep.tla.explore.explore` does, from some hundred on by tables.
 
@@ -74,6 +77,7 @@ def explore_either(
         most_memory: give up where the tables and the states would take more bytes.
         most_files: how many bytes of mapped files they may take beside it; any number if None.
         few: how many states are found one by one before tables begin; `FEW` if None.
+        on_unsuited: told why all are found one by one, where there are more of them.
 
     Returns:
         The same counts and the same violation, whichever way was taken.
@@ -88,10 +92,13 @@ def explore_either(
     beginning = _Beginning(spec, False, deadlock, max_states, on_states)
     beginning.few, beginning.most_memory = FEW if few is None else few, most_memory
     found = run_search(beginning)
+    tell_why = on_unsuited or (lambda _: None)
+    if beginning.why_not:
+        tell_why(beginning.why_not)
     if not beginning.goes_on_by_tables:
         return found
     limits: dict[str, Any] = {"check_deadlock": deadlock, "max_states": max_states}
-    return _by_tables(spec, limits, on_states, {"most_memory": most_memory, "most_files": most_files})
+    return _by_tables(spec, limits, on_states, {"most_memory": most_memory, "most_files": most_files}, tell_why)
 
 
 def _growing(tell: Callable[[int], None]) -> Callable[[int], None]:
@@ -108,7 +115,11 @@ def _growing(tell: Callable[[int], None]) -> Callable[[int], None]:
 
 
 def _by_tables(
-    spec: Spec, limits: dict[str, Any], on_states: Callable[[int], None] | None, room: dict[str, Any]
+    spec: Spec,
+    limits: dict[str, Any],
+    on_states: Callable[[int], None] | None,
+    room: dict[str, Any],
+    tell_why: Callable[[str], None],
 ) -> Exploration | TableExploration:
     from lockstep.tla.tables.search import explore_by_tables
     from lockstep.tla.tables.states.layout import UnsuitedError
@@ -120,5 +131,6 @@ def _by_tables(
     try:
         said = None if on_states is None else tell
         return explore_by_tables(spec, **limits, on_progress=said, **room)
-    except UnsuitedError:
+    except UnsuitedError as error:
+        tell_why(str(error))
         return explore_within(spec, **limits, most_memory=room["most_memory"], on_level=on_states)

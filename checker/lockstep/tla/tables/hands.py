@@ -279,6 +279,7 @@ def _work(connection: Connection, others: Sequence[Connection], make: Callable[[
     for each in others:  # or the end of who started this one would not be heard of
         each.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this one ends it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as may whoever ends all of a group of processes
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
