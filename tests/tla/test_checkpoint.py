@@ -227,5 +227,9 @@ def test_a_checkpoint_of_another_search_or_none_is_refused(tmp_path: Path, file:
     file.write_bytes(number.tobytes())
     with pytest.raises(BadInputError, match="or a damaged one"):
         explore_by_tables(spec, checkpoint=file)
+    for name in (b"parents.1.npy", b"rows.0.npy"):  # an array of another name: its fellow has none beside it
+        file.write_bytes(whole.replace(name, name.replace(b".npy", b".npx")))
+        with pytest.raises(BadInputError, match="or a damaged one"):
+            explore_by_tables(spec, checkpoint=file)
     with pytest.raises(BadInputError, match="temporal"):
         explore_by_tables(post(tmp_path, "PROPERTY Ends"), checkpoint=file.with_name("other"))

@@ -217,6 +217,21 @@ def test_a_process_that_dies_is_no_verdict(cache: Path, monkeypatch: pytest.Monk
         explore_by_tables(post(cache), processes=2)
 
 
+def test_a_process_that_was_killed_before_it_was_told_something_is_no_verdict(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_SAY_EVERY", 0)
+
+    def kill(far: search.Progress) -> None:
+        (killed, *others) = multiprocessing.active_children() or [None]
+        if far.depth == 3 and killed is not None and others:
+            killed.kill()
+            killed.join()
+
+    with pytest.raises(GaveUpError, match="a process of the search has died"):
+        explore_by_tables(post(cache), processes=2, on_progress=kill)
+
+
 @pytest.mark.parametrize("raised", [ArithmeticError, ConnectionResetError])
 def test_a_process_whose_search_is_gone_ends_in_silence(raised: type[Exception]) -> None:
     """A search that begins anew, with another layout, waits for no answers."""
@@ -226,11 +241,12 @@ def test_a_process_whose_search_is_gone_ends_in_silence(raised: type[Exception])
 
     gone, connection = multiprocessing.Pipe()
     gone.close()
-    before = signal.getsignal(signal.SIGINT)
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         hands._work(connection, (), make, Room())
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_states_that_move_to_another_process_keep_their_values(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,13 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_with_tables
+from lockstep.models.search import (
+    SearchResult,
+    explore_compiled,
+    explore_literally,
+    explore_with_tables,
+    explore_with_tlc,
+)
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.tables.answers import evaluate
 from lockstep.tla.tables.search import explore_by_tables
@@ -55,6 +61,43 @@ def test_initial_domains_that_differ_in_kind_only_are_not_taken_apart(other: str
     files = written(tmp_path, text, "NEXT Next")
     with pytest.raises(UnsuitedError, match="differ in kind only"):
         explore_by_tables(load_spec(*files, cache_dir=tmp_path / "cache"))
+
+
+BEHIND_SYMMETRY = """CONSTANT P
+VARIABLES x, y
+Init == x = [ok |-> 1] /\\ y \\in P
+Next == x' = [ok |-> TRUE] /\\ y' \\in P
+Same == Permutations(P)
+Inv == ToString(x) # "[ok |-> TRUE]"
+"""
+
+
+def test_states_that_differ_in_kind_only_are_not_taken_for_images_of_one_another(tmp_path: Path) -> None:
+    files = written(tmp_path, BEHIND_SYMMETRY, "NEXT Next", "INVARIANT Inv", "SYMMETRY Same", "CONSTANT P = {p, q}")
+    for explored in (explore_compiled, explore_with_tables):
+        found = explored(*files)
+        assert found.verdict is Verdict.MALFORMED
+        assert "two states differ in kind only" in found.reason
+
+
+def test_views_that_differ_in_kind_only_are_two_as_for_tlc(tmp_path: Path) -> None:
+    text = """VARIABLE x
+Init == x = 0
+Next == x' = (x + 1) % 5
+Seen == IF x = 1 THEN TRUE ELSE IF x = 2 THEN 1 ELSE x
+Inv == x # 4"""
+    files = written(tmp_path, text, "NEXT Next", "INVARIANT Inv", "VIEW Seen")
+    files[1].write_text(files[1].read_text().replace("CHECK_DEADLOCK FALSE", ""))  # no entry that TLC 2.15 knows
+    for explored in (explore_literally, explore_with_tables, explore_with_tlc):
+        found = explored(*files)
+        assert (found.verdict, found.property, found.distinct) == (Verdict.VIOLATED, "Inv", 5)
+
+
+def test_a_view_that_fails_is_named(tmp_path: Path) -> None:
+    text = "VARIABLE x\nInit == x = 0\nNext == x' = x + 1\nSeen == IF x > 1 THEN <<>>[x] ELSE x"
+    files = written(tmp_path, text, "NEXT Next", "VIEW Seen")
+    assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
+    assert "Seen: the function" in explore_with_tables(*files).reason
 
 
 # ---- Errors below what is chosen ----
@@ -222,6 +265,11 @@ Init == b = [p \\in {"p", "q"} |-> 0] /\\ n = 0
 Next == n < 3 /\\ n' = n + 1 /\\ b' = (IF n = 1 THEN [p \\in {"p", "q"} |-> 1] ELSE b)
 Inv == ~IsABag(b)"""
 
+COMPUTED_ON_DEMAND = """VARIABLES f, n
+Init == f = 0 /\\ n = 0
+Next == n < 3 /\\ n' = n + 1 /\\ f' = n
+Inv == ~IsABag([x \\in SUBSET {1} |-> f])"""
+
 OF_RECORDS = """VARIABLES x, n
 Init == x = {1} /\\ n = 0
 Next == n < 6 /\\ n' = n + 1 /\\ x' = (IF n = 3 THEN {} ELSE {n + 5})
@@ -259,8 +307,9 @@ def test_the_domains_of_a_function_of_two_arguments_are_known(tmp_path: Path) ->
     assert "the second argument of \\div is 0" in found.reason
 
 
-def test_the_counts_of_a_bag_are_read_where_it_is_asked_whether_it_is_one(tmp_path: Path) -> None:
-    module, config = written(tmp_path, COUNTS, "NEXT Next", "INVARIANT Inv")
+@pytest.mark.parametrize("text", [COUNTS, COMPUTED_ON_DEMAND])
+def test_the_counts_of_a_bag_are_read_where_it_is_asked_whether_it_is_one(text: str, tmp_path: Path) -> None:
+    module, config = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
     module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
     assert explore_with_tables(module, config).verdict is Verdict.VIOLATED
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -140,7 +140,9 @@ class LiteralSearch:
         self.result = Exploration(unchecked=tuple(spec.unchecked))
         self.same = sameness(spec)
         self.seen_by = spec.view or spec.symmetry or "the state"
-        self.numbers: dict[Value, int] = {}
+        self.numbers: dict[Hashable, int] = {}
+        self.kept: dict[Hashable, State] = {}
+        """Under SYMMETRY, each image of a state by itself: a state that Python holds equal may differ in kind."""
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
         self.follows: list[list[int]] | None = [] if spec.temporal and spec.has_behaviour else None
         self.queued = 0
@@ -381,12 +383,14 @@ class LiteralSearch:
             self.asked = self.seen_by, parent, (action, args, state)
             number = self.numbers.get(self.same.key(state))
             if number is not None:
-                if self.same.is_equality:
-                    strictly_equal(self.result.states[number], state)
+                if self.same.view is None:
+                    strictly_equal(self.kept.get(state, self.result.states[number]), state)
                 return number
             number = len(self.result.states)
             for key in self.same.keys(state):
                 self.numbers[key] = number
+                if self.same.images and isinstance(key, State):
+                    self.kept[key] = key
             self.result.states.append(state)
             self.parents.append((parent, action, args))
             self.queued += parent < 0  # TLC queues an initial state before it looks at the invariants

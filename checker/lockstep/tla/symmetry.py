@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from lockstep.base.errors import WRONG_CFG
 from lockstep.tla.compile.blame import SpecFault, blamed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
+from lockstep.tla.values.content import content
 from lockstep.tla.values.kinds import (
     Fcn,
     ModelValue,
@@ -45,11 +46,15 @@ class Sameness:
         """Whether only equal states are the same."""
         return self.view is None and not self.images
 
-    def key(self, state: State) -> Value:
-        """Answer what to look a state up by."""
-        return state if self.view is None else self.view(state)
+    def key(self, state: State) -> Hashable:
+        """Answer what to look a state up by.
 
-    def keys(self, state: State) -> list[Value]:
+        Raises:
+            TlaError: if the view has no value there, or one that cannot be listed.
+        """
+        return state if self.view is None else content(self.view(state))
+
+    def keys(self, state: State) -> list[Hashable]:
         """Answer what to remember a state by: its key, and those of its images."""
         images = [type(state)(map(each.of, state)) for each in self.images]
         return [self.key(state), *map(self.key, images)]

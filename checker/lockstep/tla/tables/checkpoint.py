@@ -76,6 +76,15 @@ class Kept:
                 yield arrays[entry]
                 number += 1
 
+    def pairs(self, name: str, other: str) -> Iterator[tuple[Ints, Ints]]:
+        """Read the arrays of two names, side by side.
+
+        Raises:
+            BadInputError: if the file is damaged.
+        """
+        with _reading(self.path):
+            yield from zip(self.arrays(name), self.arrays(other), strict=True)
+
 
 class Checkpoint:
     """The file of a search of one specification."""

@@ -142,7 +142,8 @@ class Expander:
     def asked_of(self, distinct: int, generated: int) -> int:
         """Answer how many evaluations a search state by state takes for so many states."""
         of_states = self.groups.count + len(self._invariants)
-        return distinct * of_states + generated * len(self._step_properties)
+        of_steps = len(self._step_properties) + len(self._constraints) + len(self._action_constraints)
+        return distinct * of_states + generated * (of_steps + (self._view is not None))
 
     def begin(self, rows: Rows, where: Ints) -> Level:
         """Take states of which nothing was asked here before, and in which nothing is wrong.

@@ -31,6 +31,7 @@ __all__ = ["Alone", "Crew", "Found", "Hands", "Part"]
 #: Some states of a level: their places, and their rows.
 Part: TypeAlias = tuple[Ints, Rows]
 _SUMS = ("count", "evaluations", "looked_up", "too_deep", "memory", "mapped")
+_DIED = "a process of the search has died"
 #: So many states more than another process has make a process give some away.
 _UNEVEN = 256
 
@@ -319,7 +320,10 @@ class Crew:
         self._answers()
 
     def _tell(self, which: int, name: str, *args: object) -> None:
-        self._ends[which].send((name, args))
+        try:
+            self._ends[which].send((name, args))
+        except ConnectionError as error:
+            raise GaveUpError(_DIED) from error
 
     def _answers(self, which: Sequence[int] | None = None) -> list[Any]:
         return [self._answer(each) for each in (range(len(self._ends)) if which is None else which)]
@@ -328,7 +332,7 @@ class Crew:
         try:
             done, answer, warned = self._ends[which].recv()
         except (EOFError, ConnectionError) as error:
-            raise GaveUpError("a process of the search has died") from error
+            raise GaveUpError(_DIED) from error
         for warning in warned:
             if str(warning) not in self._warned:
                 self._warned.add(str(warning))

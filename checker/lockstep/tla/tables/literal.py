@@ -142,6 +142,7 @@ class _Expansion(LiteralSearch):
         args: dict[str, Value],
         found: list[int],
     ) -> int | None:
+        self.asked = self.seen_by, parent, (action, args, state)
         if in_model and self.same.key(state) not in self.numbers and self._known(state):
             return None
         return super().visit(state, in_model, parent, action, args, found)

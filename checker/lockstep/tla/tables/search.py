@@ -345,7 +345,7 @@ class _Search:
         result = self.result
         known = len(self.seen)
         self.found, self.parents, self.listed = [], [], 0
-        for found, parents in zip(kept.arrays("found"), kept.arrays("parents"), strict=True):
+        for found, parents in kept.pairs("found", "parents"):
             self.seen.add(found[:, known:])
             known = max(0, known - found.shape[1])
             self.enlist(found, parents)
@@ -354,8 +354,8 @@ class _Search:
             setattr(result, name, kept.counts[name])
         if result.orbits is not None:
             result.orbits = Orbits(**kept.counts["orbits"])
-        rows = (self.layout.wide(each[:, places]) for each in kept.arrays("rows"))
-        count = self.hands.start(zip(kept.arrays("where"), rows, strict=True))
+        parts = kept.pairs("where", "rows")
+        count = self.hands.start((where, self.layout.wide(rows[:, places])) for where, rows in parts)
         if (count, len(self.seen)) != (result.levels[-1], result.distinct):
             raise BadInputError(f"{kept.path}: the checkpoint lacks states")
 
@@ -370,8 +370,6 @@ class _Search:
         try:
             self.checkpoint.save(counts, sorted(self.whole, key=str), self.layout, self.arrays())
             result.unkept = ""
-        except ConnectionError:  # of a process of the search
-            raise
         except OSError as error:
             result.unkept = f"level {result.depth} was not kept in {self.checkpoint.path}: {error.strerror}"
         self.kept_at = time.perf_counter()
@@ -399,7 +397,7 @@ class _Search:
         self.look_at = 2 * evaluations
         asked = self.expander.asked_of(self.result.distinct, self.result.generated)
         if evaluations > _WORTH * asked * self.processes:
-            said = f"{evaluations:,} of {asked:,} evaluations would be new"
+            said = f"{evaluations:,} evaluations, where a search state by state needs some {asked:,}"
             raise UnsuitedError(f"its actions and properties read nearly as many values as it has states: {said}")
 
     def is_too_large(self) -> bool:

@@ -168,7 +168,7 @@ class Evaluator:
         self._values: list[list[Any]] = [*layout.values, *[[] for _ in range(ROOM)], *layout.values]
         self._names: dict[int, str] = {}
         self._numbers: dict[int, int] = {}
-        self._audits = self.audited = self.too_deep = 0
+        self._audits = self.too_deep = 0
         self._refused: set[int] = set()
         layout.leave_unread(self.reading)
         self._after = [Unread(self.span + slot, self.reading) for slot in range(layout.width)]
@@ -407,7 +407,6 @@ class Evaluator:
         Raises:
             LeakError: if it does not.
         """
-        self.audited += 1
         order = [each.column if isinstance(each, Membership) else each for each in self.reading.order]
         # What a step changes is read as it comes; all of the state before it is known.
         whole: Way = [(slot, look(slot)) for slot in range(self.layout.width)]

@@ -52,11 +52,11 @@ class Tree:
         touched: for what it read when that was last asked, which of the sets of columns then known have one of them.
     """
 
-    __slots__ = ("columns", "evaluate", "leaves", "root", "touched")
+    __slots__ = ("columns", "evaluate", "root", "touched")
 
     def __init__(self, evaluate: Callable[[Way, Callable[[int], int]], tuple[Way, int]], root: int) -> None:
         """Make a tree of what to evaluate."""
-        self.evaluate, self.root, self.columns, self.leaves = evaluate, root, 0, 0
+        self.evaluate, self.root, self.columns = evaluate, root, 0
         self.touched: tuple[int, npt.NDArray[np.bool_]] = (0, np.zeros(0, np.bool_))
 
 
@@ -316,7 +316,6 @@ class Trees:
             self._branch[self._end - int(self._room[node]) - 1 + number] = child
             node = child
         self._column[node], self._answer[node] = _LEAF, answer
-        tree.leaves += 1
 
 
 def places_of(table: Ints) -> tuple[Ints, Ints]:

@@ -225,7 +225,7 @@ _OPERATORS = ("lockstep.tla.values.operators.", "lockstep.tla.values.equality", 
 #: What may put an operand into its result as it is.
 _COPYING = {"frozen", "put", "single", "assign", "except_"}
 #: What asks ``type`` of the parts of its operands, or keeps parts that come in a table.
-_WITHIN = {"RcdSet", "function_of", "is_a_bag"}
+_WITHIN = {"RcdSet", "function_of"}
 
 
 def _reading(operator: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -22,7 +22,8 @@ import numpy.typing as npt
 from lockstep.tla.symmetry import Images
 from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.states.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
-from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, forced
+from lockstep.tla.values.content import content as listed_content
+from lockstep.tla.values.kinds import TlaError, Value
 
 __all__ = ["Fingerprints", "Function", "Hashes", "Views", "collision", "content", "first_ones", "least", "orbit_sizes"]
 
@@ -51,44 +52,15 @@ class Function:
 
 
 def content(value: Value) -> bytes:
-    """Answer 16 bytes that are the same for equal values, and practically never for others."""
-    return hashlib.blake2b(_written(value), digest_size=16).digest()
+    """Answer 16 bytes that are the same for equal values, and practically never for others.
 
-
-def _written(value: Value) -> bytes:
-    """Write a value so that equal values are written alike, others never, and each shows where it ends."""
-    kind = type(value)
-    if kind is str:
-        return _written_word(value)
-    if kind is bool:
-        return b"b1" if value else b"b0"
-    if kind is int:
-        return b"i%d." % value
-    if kind is Fcn:
-        return b"d%d." % len(value.d) + b"".join(sorted([_written(key) + _written(at) for key, at in value.d.items()]))
-    if kind is tuple:
-        return b"t%d." % len(value) + b"".join(map(_written, value))
-    if kind is frozenset:
-        return b"f%d." % len(value) + b"".join(sorted(map(_written, value)))
-    if kind is ModelValue:
-        return b"m" + _written_word(value.name)
-    return _written(_listed(value))
-
-
-@lru_cache(maxsize=4096)
-def _written_word(word: str) -> bytes:
-    text = word.encode()
-    return b"s%d.%s" % (len(text), text)
-
-
-def _listed(value: Value) -> Value:
+    Raises:
+        UnsuitedError: if not all of it can be listed.
+    """
     try:
-        listed = forced(value)
+        return listed_content(value)
     except TlaError as error:
         raise UnsuitedError("a state has a value that cannot be listed") from error
-    if listed is value:
-        raise UnsuitedError("a state has a value that cannot be listed")
-    return listed
 
 
 class Fingerprints:

@@ -28,11 +28,16 @@ __all__ = [
 ]
 
 
+def _is_number(count: Value) -> bool:
+    # Not `type`: what stands for a part that a search by tables has not read is asked by isinstance alone.
+    return isinstance(count, int) and not isinstance(count, bool)
+
+
 def _copies(operator: str, bag: Value) -> dict[Value, int]:
     """Answer how many copies of each element a bag has; elements without a positive number are no error here."""
     table = table_of(bag, operator)
     for count in table.values():
-        if type(count) is not int:
+        if not _is_number(count):
             raise wrong(operator, "a bag", bag)
     return table
 
@@ -41,7 +46,7 @@ def is_a_bag(bag: Value) -> bool:
     """Decide ``IsABag(bag)``."""
     if type(bag) is not tuple and type(bag) is not Fcn and not isinstance(bag, LazyFcn):
         return False
-    return all(type(count) is int and count > 0 for count in table_of(bag, "IsABag").values())
+    return all(_is_number(count) and count > 0 for count in table_of(bag, "IsABag").values())
 
 
 def _bag(operator: str, bag: Value) -> dict[Value, int]:
@@ -70,8 +75,8 @@ def copies_in(element: Value, bag: Value) -> int:
     table = table_of(bag, "CopiesIn")
     if lookup(table, element) is None:
         return 0
-    count = table[element]
-    if type(count) is not int:
+    count: int = table[element]
+    if not _is_number(count):
         raise wrong("CopiesIn", "a bag", bag)
     return count
 
