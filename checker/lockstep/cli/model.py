@@ -56,13 +56,14 @@ if TYPE_CHECKING:
     "says of each). It evaluates each action in "
     "each state (literal), or once for each value of what the action reads (tables): then a million states take "
     "ten to twenty seconds, where actions read little of a state. `compiled` begins as `literal` does, and changes to "
-    "tables after 500 states. `compiled` and `literal` need --spec.",
+    "tables after 500 states, if NumPy is there; `tables` needs it. `compiled` and `literal` need --spec.",
 )
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, dir_okay=False),
     help="With --engine tables: a file in which the search is kept, after a level if five minutes have passed, and "
-    "from which it goes on. It is refused where temporal properties are checked.",
+    "from which the same command goes on. What Ctrl-C interrupts is kept as far as it was written last. It is refused "
+    "where temporal properties are checked.",
 )
 @click.option(
     "--processes",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 2**32),
     metavar="N",
     default=0,
+    show_default=True,
     help="With --engine tables: which function makes fingerprints of states, as TLC's -fp chooses one.",
 )
 @click.option(
