@@ -8,7 +8,7 @@ from lockstep.base.errors import WRONG_CFG
 from lockstep.tla.compile.blame import SpecFault, blamed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.content import content
+from lockstep.tla.values.canonical import encoded
 from lockstep.tla.values.kinds import (
     Fcn,
     ModelValue,
@@ -52,7 +52,7 @@ class Sameness:
         Raises:
             TlaError: if the view has no value there, or one that cannot be listed.
         """
-        return state if self.view is None else content(self.view(state))
+        return state if self.view is None else encoded(self.view(state))
 
     def keys(self, state: State) -> list[Hashable]:
         """Answer what to remember a state by: its key, and those of its images."""

@@ -28,7 +28,7 @@ from lockstep.tla.values.text import parse_value
 
 __all__ = ["Checkpoint", "Kept"]
 
-_FORM = "lockstep checkpoint of a search by tables, form 3"
+_FORM = "lockstep checkpoint of a search by tables, form 4"
 
 
 @dataclass(frozen=True)
