@@ -20,6 +20,7 @@ from lockstep.tla.loading.load import load_spec
 from lockstep.tla.tables.answers import evaluate
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states.layout import UnsuitedError
+from lockstep.tla.values.operators import bags
 from tables import differences
 
 
@@ -312,6 +313,23 @@ def test_the_counts_of_a_bag_are_read_where_it_is_asked_whether_it_is_one(text: 
     module, config = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
     module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
     assert explore_with_tables(module, config).verdict is Verdict.VIOLATED
+
+
+def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planted: an operator that asks a part for its type, which a part that was not read answers in silence."""
+    text = COMPUTED_ON_DEMAND.replace("f = 0 ", "f = 1 ").replace(
+        "Next == ", "Next == IsABag([x \\in SUBSET {1} |-> f]) /\\ "
+    )
+    module, config = written(tmp_path, text, "NEXT Next")
+    module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
+    spec = load_spec(module, config, cache_dir=tmp_path / "cache")
+    monkeypatch.setattr(evaluate, "_AUDITED", 0)
+    assert differences(spec) == []
+    monkeypatch.setattr(bags, "_is_number", lambda count: type(count) is int)
+    with pytest.raises(evaluate.LeakError, match="an evaluation that read nothing answers"):
+        explore_by_tables(spec)
 
 
 def test_definitions_that_ask_one_another_in_different_states_are_followed_once(tmp_path: Path) -> None:

@@ -335,7 +335,8 @@ class Evaluator:
             told = [outcomes[each.key] if isinstance(each, Membership) else numbers[each] for each in read]
             whole = [*way, *zip(read, told, strict=True)]
             self._audits += audited
-            if audited and (failed or self._audits % _AUDIT_EVERY < _AUDITED):
+            # What read nothing answers for all states, and is evaluated once.
+            if audited and (failed or not whole or self._audits % _AUDIT_EVERY < _AUDITED):
                 self._audit(look, answer, found, failed)
         finally:
             self._refused, self._numbers, self._look = outer
