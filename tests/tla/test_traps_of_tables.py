@@ -17,6 +17,7 @@ from lockstep.models.search import (
     explore_with_tlc,
 )
 from lockstep.tla.loading.load import load_spec
+from lockstep.tla.tables import expand
 from lockstep.tla.tables.answers import evaluate
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states.layout import UnsuitedError
@@ -79,6 +80,29 @@ def test_states_that_differ_in_kind_only_are_not_taken_for_images_of_one_another
         found = explored(*files)
         assert found.verdict is Verdict.MALFORMED
         assert "two states differ in kind only" in found.reason
+
+
+def test_images_are_found_whichever_of_them_was_met_first(tmp_path: Path) -> None:
+    """An image of a state is compared with that image, and not with the state."""
+    text = """CONSTANT P
+VARIABLE x
+Init == x \\in {{<<p, 1>>} : p \\in P}
+Next == UNCHANGED x
+Same == Permutations(P)"""
+    files = written(tmp_path, text, "NEXT Next", "SYMMETRY Same", "CONSTANT P = {p, q}")
+    assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
+    assert explore_literally(*files).distinct == 1
+
+
+def test_a_state_whose_own_images_differ_in_kind_only_is_an_error(tmp_path: Path) -> None:
+    text = """CONSTANT P
+VARIABLE x
+Init == \\E a \\in P : x = [i \\in P |-> IF i = a THEN 1 ELSE TRUE]
+Next == UNCHANGED x
+Same == Permutations(P)"""
+    files = written(tmp_path, text, "NEXT Next", "SYMMETRY Same", "CONSTANT P = {p, q}")
+    for explored in (explore_literally, explore_with_tables):
+        assert explored(*files).verdict is Verdict.MALFORMED
 
 
 def test_views_that_differ_in_kind_only_are_two_as_for_tlc(tmp_path: Path) -> None:
@@ -216,13 +240,22 @@ Next == x < 9 /\\ x' = x + 1 /\\ y' = y
 Inv == Sum(<<>>, DEEP) >= 0"""
 
 
+IN_THE_VIEW = """Init == x \\in 0..2 /\\ y = 0
+Next == x = 1 /\\ x' = 9 /\\ y' = y
+Seen == IF x \\in {0, 1} THEN <<0, x, Sum(<<>>, DEEP)>> ELSE <<1, x>>
+Inv == x # 9"""
+
+
 @pytest.mark.parametrize("processes", [1, 2])
-@pytest.mark.parametrize("where", [IN_A_LATER_STATE, IN_AN_INITIAL_STATE], ids=["later", "initial"])
+@pytest.mark.parametrize(
+    "where", [IN_A_LATER_STATE, IN_AN_INITIAL_STATE, IN_THE_VIEW], ids=["later", "initial", "view"]
+)
 def test_a_recursion_too_deep_for_tables_alone_is_followed_state_by_state(
     where: str, processes: int, tmp_path: Path
 ) -> None:
     def explored(deep: int) -> SearchResult | None:
-        files = written(tmp_path, SUM + where.replace("DEEP", str(deep)), "NEXT Next", "INVARIANT Inv")
+        view = ["VIEW Seen"] if where == IN_THE_VIEW else []
+        files = written(tmp_path, SUM + where.replace("DEEP", str(deep)), "NEXT Next", "INVARIANT Inv", *view)
         with contextlib.suppress(GaveUpError):
             return explore_with_tables(*files, processes=processes)
         return None
@@ -233,7 +266,7 @@ def test_a_recursion_too_deep_for_tables_alone_is_followed_state_by_state(
         few, many = (few, middle) if explored(middle) is None else (middle, many)
     found = explored(few)  # the deepest that Python follows at all; tables need some levels of their own
     assert found is not None
-    assert found.verdict is Verdict.HOLDS
+    assert found.verdict is (Verdict.VIOLATED if where == IN_THE_VIEW else Verdict.HOLDS)
     assert "note: explored state by state, not by tables: it has a recursion too deep for tables" in found.notes
 
 
@@ -249,6 +282,22 @@ Inv == x # 5"""
     files = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
     assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
     assert explore_with_tables(*files).verdict is Verdict.VIOLATED
+
+
+# ---- Bounds ----
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("most", range(1, 12))
+def test_a_bound_below_the_number_of_initial_states_ends_after_the_first(
+    most: int, processes: int, tmp_path: Path
+) -> None:
+    text = (
+        "VARIABLES x, y\nInit == x \\in 1..5 /\\ y = 0\nNext == y < 3 /\\ y' = y + 1 /\\ x' \\in {x, 6}\nInv == y # 3"
+    )
+    files = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
+    spec = load_spec(*files, cache_dir=tmp_path / "cache")
+    assert differences(spec, max_states=most, processes=processes) == []
 
 
 # ---- Steps ----
@@ -315,20 +364,31 @@ def test_the_counts_of_a_bag_are_read_where_it_is_asked_whether_it_is_one(text: 
     assert explore_with_tables(module, config).verdict is Verdict.VIOLATED
 
 
+IS_A_BAG = "IsABag([x \\in SUBSET {1} |-> f])"
+FIRST_ONE = COMPUTED_ON_DEMAND.replace("f = 0 ", "f = 1 ")
+#: Where an answer that reads nothing is wrong in the first state, is in a later one alone, or is a set to choose from.
+READS_NOTHING = {
+    "first": FIRST_ONE.replace("Next == ", f"Next == {IS_A_BAG} /\\ "),
+    "later": COMPUTED_ON_DEMAND,
+    "chosen": FIRST_ONE.replace("Next ==", "Take(m) ==")
+    + f"\nNext == \\E m \\in {{y \\in {{1, 2}} : {IS_A_BAG}}} : Take(m)",
+}
+
+
+@pytest.mark.parametrize("where", READS_NOTHING)
 def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planted: an operator that asks a part for its type, which a part that was not read answers in silence."""
-    text = COMPUTED_ON_DEMAND.replace("f = 0 ", "f = 1 ").replace(
-        "Next == ", "Next == IsABag([x \\in SUBSET {1} |-> f]) /\\ "
-    )
-    module, config = written(tmp_path, text, "NEXT Next")
+    invariant = ["INVARIANT Inv"] if where == "later" else []
+    module, config = written(tmp_path, READS_NOTHING[where], "NEXT Next", *invariant)
     module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
     spec = load_spec(module, config, cache_dir=tmp_path / "cache")
     monkeypatch.setattr(evaluate, "_AUDITED", 0)
+    monkeypatch.setattr(expand, "_ASK_AGAIN_AT", 3)
     assert differences(spec) == []
     monkeypatch.setattr(bags, "_is_number", lambda count: type(count) is int)
-    with pytest.raises(evaluate.LeakError, match="an evaluation that read nothing answers"):
+    with pytest.raises(evaluate.LeakError, match=r"that reads? nothing (answers|has)"):
         explore_by_tables(spec)
 
 

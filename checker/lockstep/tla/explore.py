@@ -390,7 +390,7 @@ class LiteralSearch:
             for key in self.same.keys(state):
                 self.numbers[key] = number
                 if self.same.images and isinstance(key, State):
-                    self.kept[key] = key
+                    strictly_equal(self.kept.setdefault(key, key), key)
             self.result.states.append(state)
             self.parents.append((parent, action, args))
             self.queued += parent < 0  # TLC queues an initial state before it looks at the invariants

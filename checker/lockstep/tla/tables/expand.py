@@ -26,6 +26,8 @@ from lockstep.tla.values.kinds import Value
 __all__ = ["TOO_DEEP", "Expanded", "Expander", "Level"]
 
 _MOST_PAIRS = 1 << 20
+#: As some states are expanded for this time, what reads nothing is asked once more; then after four times as many.
+_ASK_AGAIN_AT = 4
 #: Why a specification is unsuited whose states the literal search can judge, and tables cannot.
 TOO_DEEP = "it has a recursion too deep for tables"
 
@@ -130,6 +132,7 @@ class Expander:
         self._constraints = OfStates(evaluator, trees, of_states)
         self._action_constraints = OfSteps(evaluator, trees, of_steps)
         self._is_constrained = bool(of_states or of_steps)
+        self._expanded, self._ask_again_at = 0, _ASK_AGAIN_AT
         self._added: Hashes = np.zeros((0, self._hashing.count * function.words), np.uint64)
         definitions = Definitions(layout, evaluator.reading, evaluator.open_definition, evaluator.tried)
         definitions.put_into(module)
@@ -152,9 +155,9 @@ class Expander:
             UnsuitedError: if something seems to be, where tables could not follow a recursion.
             AssertionError: if something seems to be elsewhere.
         """
-        full = padded(rows, self.layout.width)
+        full, deep = padded(rows, self.layout.width), self.too_deep
         if (self._invariants.told(full) != 1).any():
-            if self.too_deep:
+            if self.too_deep > deep:
                 raise UnsuitedError(TOO_DEEP)
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
         every = np.nonzero(np.ones((len(full), len(self.groups)), np.bool_))
@@ -176,13 +179,24 @@ class Expander:
         return least(self.hashed(rows), self.words)
 
     def hashed(self, rows: Rows) -> Hashes:
-        """Answer the fingerprints of states, of each of their images."""
+        """Answer the fingerprints of states, of each of their images.
+
+        Raises:
+            UnsuitedError: if the VIEW has no value in one, in which it has one for the literal search.
+        """
         if self._view is None:
             return self._hashing.of_rows(rows)
-        return self._seen_as(padded(rows, self.layout.width), np.arange(len(rows)))[0]
+        hashes, failed = self._seen_as(padded(rows, self.layout.width), np.arange(len(rows)))
+        if len(failed):
+            raise UnsuitedError(TOO_DEEP)
+        return hashes
 
     def expand(self, level: Level) -> Expanded:
         """Expand states, no more than `size`."""
+        self._expanded += 1
+        if self._expanded == self._ask_again_at and len(level.full):
+            self._ask_again_at *= 4  # it costs as much each time
+            self.trees.ask_again(RowsAsked(level.full, np.array([len(level.full) - 1])).of(0))
         self._ask(level)
         generated = self.groups.generate(level.full, level.answers)
         self._hashing.known()

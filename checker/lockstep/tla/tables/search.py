@@ -475,7 +475,7 @@ class _Search:
         left = None if self.max_states is None else self.max_states - self.result.distinct
         if left is None or len(parents) < left:
             return stop, None
-        enough = int(parents[left - 1])
+        enough = int(parents[left - 1]) if left > 0 else 0  # the initial states may be enough, but for the first step
         return (stop, None) if stop is not None and stop <= enough else (None, enough)
 
     def note_steps(self, first: int, end: int, kept: int, count: int) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.compile.module.meta import Stage
+from lockstep.tla.state import State
 from lockstep.tla.tables.answers.definitions import padded
-from lockstep.tla.tables.answers.evaluate import ERROR, Arguments, Evaluator, Lists
+from lockstep.tla.tables.answers.evaluate import ERROR, Arguments, Evaluator, LeakError, Lists
 from lockstep.tla.tables.answers.sameness import code_key
 from lockstep.tla.tables.answers.trees import Ints, RowsAsked, Tree, Trees, places_of
 from lockstep.tla.tables.answers.unread import NeedRead
@@ -86,6 +87,7 @@ class Groups:
         self._module, self._evaluator, self._trees = module, evaluator, trees
         self._steps, self._elements = Lists(), Lists()
         self._chosen: dict[Hashable, tuple[Tree, Arguments]] = {}
+        self._constants: list[tuple[str, tuple[Value, ...], list[tuple[Value, ...]]]] = []
         self._take_groups(list(self._opened(stages, ())))
         if self.count > _GROUPS:
             raise UnsuitedError(f"Next has {self.count:,} parts, more than {_GROUPS:,}")
@@ -124,9 +126,21 @@ class Groups:
         reading, layout = self._evaluator.reading, self._evaluator.layout
         reading.begin([], {}, {}, look, look)
         try:
-            return list(self._module[stage["function"]](layout.state({}, 0), *args))
+            chosen = list(self._module[stage["function"]](layout.state({}, 0), *args))
         except (NeedRead, TlaError, RecursionError):
             return None
+        self._constants.append((stage["function"], args, chosen))
+        return chosen
+
+    def _audit(self, state: State) -> None:
+        """List in a state what was taken for constant.
+
+        Raises:
+            LeakError: if that comes to something else.
+        """
+        for function, args, chosen in self._constants:
+            if (again := list(self._module[function](state, *args))) != chosen:
+                raise LeakError(f"a set that reads nothing has {chosen!r}, and {again!r} in the whole state")
 
     def _successors(self, stage: Stage, args: Arguments, *, on_aux: bool) -> _Group:
         evaluate = self._evaluator.successors(self._module[stage["function"]], self._steps, args.of)
@@ -158,7 +172,12 @@ class Groups:
         return self._trees.answers(self._roots[trees], RowsAsked(rows, which))
 
     def settle(self, rows: Rows) -> None:
-        """Leave out the groups that read nothing and answer no successor, as the constants alone make them."""
+        """Leave out the groups that read nothing and answer no successor, as the constants alone make them.
+
+        Raises:
+            LeakError: if what seemed to read nothing depends on the state all the same.
+        """
+        self._audit(self._evaluator.layout.decode(rows[0].tolist()))
         rows = padded(rows, self._evaluator.layout.width)
         self.answers(rows, np.zeros(len(self), np.int64), np.arange(len(self)))
         self._take_groups(
