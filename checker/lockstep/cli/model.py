@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     "--checkpoint",
     type=click.Path(path_type=Path, dir_okay=False),
     help="With --engine tables: a file in which the search is kept, after a level if five minutes have passed, and "
-    "from which the same command goes on. What Ctrl-C interrupts is kept as far as it was written last. It is refused "
+    "from which the same command goes on. After Ctrl-C the file is as it was written last. It is refused "
     "where temporal properties are checked.",
 )
 @click.option(

@@ -157,6 +157,6 @@ def _state(text: str, line_number: int) -> dict[str, str]:
 
 def _unescape(text: str) -> str:
     r"""Undo the escapes of a label: \n is a newline, \" and \\ stand for themselves."""
-    if "\\\\" not in text:  # the escape of an escape, which makes the order matter
+    if "\\\\" not in text:  # then the order matters; TLC writes no other escapes
         return text.replace("\\n", "\n").replace('\\"', '"')
     return _ESCAPE.sub(lambda match: "\n" if match[1] == "n" else match[1], text)
