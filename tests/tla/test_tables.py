@@ -217,6 +217,19 @@ def test_a_process_that_dies_is_no_verdict(cache: Path, monkeypatch: pytest.Monk
         explore_by_tables(post(cache), processes=2)
 
 
+@pytest.mark.parametrize(
+    ("lines", "more"), [((), 0), (("CONSTRAINT Few",), 1), (("VIEW Seen",), 1), (("CONSTRAINT Few", "VIEW Seen"), 2)]
+)
+def test_what_a_search_state_by_state_asks_of_each_successor_is_counted(
+    lines: tuple[str, ...], more: int, cache: Path
+) -> None:
+    spec = post(cache, *lines)
+    layout = Layout(spec.variables, list(spec.initial_states()), ())
+    expander = Expander(spec, layout, check_deadlock=False, function=content.Function())
+    assert expander.asked_of(0, 10) == 10 * more
+    assert expander.asked_of(10, 0) == 10 * expander.groups.count
+
+
 def test_a_process_that_was_killed_before_it_was_told_something_is_no_verdict(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
