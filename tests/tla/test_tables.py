@@ -320,6 +320,22 @@ def test_a_spec_whose_states_are_one_part_is_explored_state_by_state(
     assert any("state by state, not by tables: its actions" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(("patience", "gives_up"), [(0.0, True), (float("inf"), False)])
+def test_tables_are_given_up_where_they_take_much_longer_than_states_one_by_one(
+    patience: float, gives_up: bool, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time that tables may take is none, or any; what states take one by one is measured."""
+    for name, value in {"_LOOK": 20, "_DOUBTFUL": 0.0, "_WORTH": float("inf"), "_PATIENCE": patience}.items():
+        monkeypatch.setattr(search, name, value)
+    spec = post(cache, "INVARIANT TypeOK", "CHECK_DEADLOCK FALSE")
+    if gives_up:
+        with pytest.raises(UnsuitedError, match="evaluated one by one in less time"):
+            explore_by_tables(spec)
+        assert explore_by_tables(spec, processes=2).complete  # with several processes that is not measured
+    else:
+        assert differences(spec) == []
+
+
 def test_a_function_that_changes_its_domain_is_taken_as_a_whole(tmp_path: Path) -> None:
     module = tmp_path / "Shapes.tla"
     module.write_text(

@@ -36,6 +36,10 @@ _COLLECTED = 100_000
 _COUNTS = ("distinct", "generated", "depth", "levels")
 #: An evaluation that is kept costs several times what it costs in a search state by state: it has to be seldom.
 _WORTH = 0.25
+#: What an evaluation costs depends on the spec. If they are not as seldom as this, it is measured what some states
+#: take one by one; tables may take so much more time than all states would.
+_DOUBTFUL, _PATIENCE = 0.03, 1.5
+_SAMPLE = 32
 #: At how many evaluations that is first asked; then at twice as many each time.
 _LOOK = 8_192
 
@@ -227,7 +231,7 @@ class _Search:
         self.literal = Literal(spec, check_deadlock)
         self.check_deadlock = check_deadlock
         self.result = TableExploration(unchecked=tuple(spec.unchecked))
-        self.begin = time.perf_counter()
+        self.begin, self.begun_at = time.perf_counter(), time.process_time()
         self.keep_edges = keep_edges
         self.most_memory: int | None = None
         self.checkpoint: Checkpoint | None = None
@@ -386,10 +390,10 @@ class _Search:
         yield from ({"where": where, "rows": rows} for where, rows in self.hands.parts())
 
     def refuse_what_gains_nothing(self) -> None:
-        """Give the search up where most of what it asks was never asked before, as where a state is one part.
+        """Give the search up where much of what it asks was never asked before, as where a state is one part.
 
         Raises:
-            UnsuitedError: if so.
+            UnsuitedError: if so, and it is too much, or takes longer than one by one.
         """
         evaluations = self.result.evaluations
         if evaluations < self.look_at:
@@ -399,6 +403,12 @@ class _Search:
         if evaluations > _WORTH * asked * self.processes:
             said = f"{evaluations:,} evaluations, where a search state by state needs some {asked:,}"
             raise UnsuitedError(f"its actions and properties read nearly as many values as it has states: {said}")
+        if evaluations > _DOUBTFUL * asked and self.processes == 1:
+            rows = self.alone.level.rows
+            sample = rows[:: max(1, len(rows) // _SAMPLE)][:_SAMPLE].tolist()
+            one_by_one = self.literal.seconds_of(list(map(self.layout.decode, sample))) / len(sample)
+            if time.process_time() - self.begun_at > _PATIENCE * one_by_one * self.result.distinct:
+                raise UnsuitedError("its actions and properties are evaluated one by one in less time")
 
     def is_too_large(self) -> bool:
         """Tell whether the search would take more memory than it may, and note that."""
