@@ -17,7 +17,7 @@ from lockstep.models.search import (
     explore_with_tlc,
 )
 from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables import expand
+from lockstep.tla.tables import expand, search
 from lockstep.tla.tables.answers import evaluate
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states.layout import UnsuitedError
@@ -226,6 +226,19 @@ def test_no_verdict_is_lost_to_an_endless_recursion_in_a_later_state(processes: 
     files = written(tmp_path, ENDLESS, "NEXT Next", "INVARIANT Inv")
     assert differences(load_spec(*files, cache_dir=tmp_path / "cache"), processes=processes) == []
     assert explore_with_tables(*files).verdict is Verdict.VIOLATED
+
+
+def test_no_verdict_is_lost_to_an_endless_recursion_in_a_state_of_the_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What states take one by one is measured on states that the search may not have come to."""
+    text = ENDLESS.replace("{0, 1}", "0..2").replace("x = 1 /\\", "x = 2 /\\").replace("x = 0 /\\", "x = 1 /\\")
+    spec = load_spec(*written(tmp_path, text, "NEXT Next", "INVARIANT Inv"), cache_dir=tmp_path / "cache")
+    for name, value in {"_LOOK": 1, "_DOUBTFUL": 0.0, "_WORTH": float("inf"), "_PATIENCE": float("inf")}.items():
+        monkeypatch.setattr(search, name, value)
+    monkeypatch.setattr(expand.Expander, "size", 1)
+    assert differences(spec) == []
+    assert explore_by_tables(spec).violation is not None
 
 
 SUM = """VARIABLES x, y

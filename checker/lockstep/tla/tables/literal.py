@@ -90,7 +90,7 @@ class Literal:
         begin = time.process_time()
         for state in states:
             search = _Expansion(self._spec, [Step(None, {}, state)], lambda _: False, False)
-            with suppress(TlaError):  # the tables tell of it, if they get there
+            with suppress(TlaError, RecursionError):  # it is told if the search gets there
                 search.expand(0, [])
         return time.process_time() - begin
 
