@@ -5,6 +5,7 @@ Smaller ones are compared with TLC's in test_spec_equality, state by state, and 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +26,7 @@ LARGER = [
 ]
 
 
+@functools.lru_cache(maxsize=1)
 def both(name: str) -> tuple[TableExploration, Numbered, Numbered]:
     """What a search by tables finds, its graph, and TLC's."""
     manifest, entry = model_named(name)
@@ -39,7 +41,9 @@ def both(name: str) -> tuple[TableExploration, Numbered, Numbered]:
     return found, ours, theirs
 
 
-@pytest.mark.parametrize("name", ["ordered", *(pytest.param(name, marks=pytest.mark.nightly) for name in LARGER)])
+@pytest.mark.parametrize(
+    "name", ["ordered", *(pytest.param(name, marks=pytest.mark.nightly) for name in LARGER)], scope="module"
+)
 def test_tables_have_exactly_the_states_and_steps_that_tlc_finds_with_their_actions(name: str) -> None:
     found, ours, theirs = both(name)
     assert found.complete
