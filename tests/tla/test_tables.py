@@ -415,7 +415,12 @@ def an_image_is_wrong(patch: pytest.MonkeyPatch) -> None:
 
 def a_read_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
     """An evaluation gets values, and nobody notes which."""
-    patch.setattr(Unread, "value", lambda self: self.reading.look(self.column))
+
+    def value(self: Unread) -> Any:
+        number = self.reading.now.look(self.column)
+        return self.reading.now._values[self.column][number]
+
+    patch.setattr(Unread, "value", value)
 
 
 class _Once(Lists):

@@ -18,8 +18,8 @@ import pytest
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables.answers import unread
-from lockstep.tla.tables.answers.memberships import Membership
-from lockstep.tla.tables.answers.unread import NeedRead, Reading, Unread, tracked
+from lockstep.tla.tables.answers.reading import Evaluation, Reading
+from lockstep.tla.tables.answers.unread import NeedRead, Unread, tracked
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value
 from lockstep.tla.values.lazy.functions import LazyFcn
 from lockstep.tla.values.lazy.sets import LazySet
@@ -161,14 +161,10 @@ def tracked_answer(
     """The same with Unread in the holes: those that are touched without being asked are put in place."""
     refused: set[int] = set()
 
-    def ask(column: int, container: Value) -> tuple[Membership, int]:
-        asked = Membership(column, container, [values[column]])
-        return asked, asked.outcome(0)
-
     while True:
-        reading.begin([], {}, {}, lambda column: values[column], ask)
+        reading.now = Evaluation([], [[each] for each in values], lambda column: 0)
         for column in refused:
-            reading.read(column)
+            reading.now.read(column)
         holes = [each if slot in refused else Unread(slot, reading) for slot, each in enumerate(values)]
         try:
             return answer(module, name, taken, made, holes)

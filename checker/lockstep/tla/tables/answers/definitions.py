@@ -19,7 +19,7 @@ import numpy as np
 
 from lockstep.tla.compile.module.meta import Meta
 from lockstep.tla.state import State
-from lockstep.tla.tables.answers.unread import Reading
+from lockstep.tla.tables.answers.reading import Reading
 from lockstep.tla.tables.states.layout import Layout, Rows
 from lockstep.tla.values.kinds import ModelValue, Value
 
@@ -113,7 +113,7 @@ class Definitions:
 
         Args:
             layout: the columns of the parts of a state.
-            reading: the evaluation under way.
+            reading: has the evaluation under way.
             opened: makes the tree of a definition.
             tried: computes a formula for the state under way: how many columns it reads, and its value, if it has one.
         """
@@ -138,7 +138,7 @@ class Definitions:
         reading, known = self._reading, self._known
 
         def asking(state: State, *args: Value) -> Value:
-            if state is not reading.state:
+            if state is not reading.now.state:
                 return function(state, *args)
             for each in args:
                 if type(each) not in _ARGUMENTS:
@@ -146,7 +146,7 @@ class Definitions:
             call = name, args
             definition = known[call] if call in known else self._met(call, function)
             if definition is not None and definition.is_worth_it:
-                value = reading.read(definition.column)
+                value = reading.now.read(definition.column)
                 if value is not AS_IT_STANDS:
                     return value
             return function(state, *args)

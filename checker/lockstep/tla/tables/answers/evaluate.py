@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,9 @@ import numpy.typing as npt
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.definitions import ROOM, Definition
 from lockstep.tla.tables.answers.kinds import Kinds
-from lockstep.tla.tables.answers.memberships import Membership
+from lockstep.tla.tables.answers.reading import Evaluation, Reading
 from lockstep.tla.tables.answers.trees import AUX, Ints, Trees, Way
-from lockstep.tla.tables.answers.unread import NeedRead, Reading, Unread
+from lockstep.tla.tables.answers.unread import NeedRead, Unread
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.kinds import TlaError, Value
@@ -154,7 +154,7 @@ class Evaluator:
     Attributes:
         layout: the columns.
         steps: what successors write.
-        reading: the evaluation under way.
+        reading: has the evaluation under way.
         span: how many columns a row has, those of definitions among them; then come the columns of the next state.
         too_deep: how many evaluations have no answer as they went deeper than Python goes.
     """
@@ -167,12 +167,9 @@ class Evaluator:
         self.span = layout.width + ROOM
         self._values: list[list[Any]] = [*layout.values, *[[] for _ in range(ROOM)], *layout.values]
         self._names: dict[int, str] = {}
-        self._numbers: dict[int, int] = {}
         self._audits = self.too_deep = 0
-        self._refused: set[int] = set()
         layout.leave_unread(self.reading)
         self._after = [Unread(self.span + slot, self.reading) for slot in range(layout.width)]
-        self._look: Callable[[int], int] = _nothing
 
     # ---- Of definitions ----
 
@@ -192,7 +189,9 @@ class Evaluator:
 
     def tried(self, formula: Callable[[State], Value]) -> tuple[int, Value | None]:
         """Compute a formula in the state under way: answer how many columns it reads, and its value, if it has one."""
-        whole, value = self._asked([], self._look, formula, set(), audited=False)  # it may have parts that are Unread
+        whole, value = self._asked(
+            [], self.reading.now.look, formula, set(), audited=False
+        )  # it may have parts that are Unread
         return len(whole), value
 
     # ---- Of one state ----
@@ -223,10 +222,8 @@ class Evaluator:
         refused: set[int] = set()
 
         def generated(state: State, given: tuple[Value, ...]) -> tuple[int, ...]:
-            number = self.steps.number
-            return tuple(
-                [number(self.layout.writes(state, after, self._numbers.get)) for after in listed(state, *given)]
-            )
+            number, known = self.steps.number, self.reading.now.numbers.get
+            return tuple([number(self.layout.writes(state, after, known)) for after in listed(state, *given)])
 
         def evaluate(way: Way, look: Callable[[int], int]) -> tuple[Way, int]:
             given = args(_aux(way))
@@ -275,7 +272,7 @@ class Evaluator:
 
             def answer(state: State) -> int:
                 # An audit takes what the step writes indeed.
-                changed = self.steps.masks[look(AUX)] if self.reading.state is None else written
+                changed = self.steps.masks[look(AUX)] if self.reading.now.state is None else written
                 return int(bool(holds(state, self._next(state, changed))))
 
             whole, found = self.ask(way, look, answer, refused)
@@ -285,12 +282,13 @@ class Evaluator:
         return evaluate
 
     def _next(self, state: State, changed: int) -> State:
-        span, known, after = self.span, self.reading.known, self._after
-        self.reading.state = None  # the definitions of a step are read as they stand
+        span, after, now = self.span, self._after, self.reading.now
+        known, refused = now.known, now.refused
+        now.state = None  # the definitions of a step are read as they stand
 
         def pick(slot: int) -> Value:
             column = span + slot
-            return known[column] if column in known and column in self._refused else after[slot]
+            return known[column] if column in known and column in refused else after[slot]
 
         return self.layout.next_state(state, changed, pick)
 
@@ -320,73 +318,44 @@ class Evaluator:
 
         Another evaluation may be under way, which reads a definition; it goes on after this one.
         """
-        reading = self.reading
-        outer = self._refused, self._numbers, self._look
-        around = reading.order, reading.known, reading.outcomes, reading.look, reading.ask
-        state = reading.state
+        outer, deep = self.reading.now, self.too_deep
+        evaluation = self._evaluation(way, look, refused)
         try:
-            self._refused = refused
-            deep = self.too_deep
-            found, failed = self._attempt(way, look, answer)
-            audited = audited and self.too_deep == deep
-            numbers, outcomes = self._numbers, reading.outcomes
-            first = len(way) - (way[:1] != [] and way[0][0] == AUX)
-            read = reading.order[first:]
-            told = [outcomes[each.key] if isinstance(each, Membership) else numbers[each] for each in read]
-            whole = [*way, *zip(read, told, strict=True)]
-            self._audits += audited
-            # What read nothing answers for all states, and is evaluated once.
-            if audited and (failed or not whole or self._audits % _AUDIT_EVERY < _AUDITED):
-                self._audit(look, answer, found, failed)
+            found, failed = self._attempt(evaluation, answer)
+            whole = [*way, *evaluation.asked()]
+            if audited and self.too_deep == deep:
+                self._audits += 1
+                # What read nothing answers for all states, and is evaluated once.
+                if failed or not whole or self._audits % _AUDIT_EVERY < _AUDITED:
+                    self._audit(evaluation, answer, found, failed)
         finally:
-            self._refused, self._numbers, self._look = outer
-            reading.begin(*around)
-            reading.state = state
+            self.reading.now = outer
         return whole, found
 
+    def _evaluation(self, way: Way, look: Callable[[int], int], refused: set[int]) -> Evaluation:
+        """Begin an evaluation; `look` answers the number of a column, a negative one for a definition not yet found."""
+        return Evaluation(way, self._values, lambda column: self._trees.number(column, look), refused)
+
     def _attempt(
-        self, way: Way, look: Callable[[int], int], answer: Callable[[State], Answer], *, in_place: bool = False
+        self, evaluation: Evaluation, answer: Callable[[State], Answer], *, in_place: bool = False
     ) -> tuple[Answer | None, bool]:
         """Evaluate; answer what comes of it, and whether it has no value. With `in_place` what is known is in place."""
-        numbers: dict[int, int] = {}
-        outcomes: dict[object, int] = {}
-        for read, number in way:
-            if isinstance(read, Membership):
-                outcomes[read.key] = number
-            elif read != AUX:
-                numbers[read] = number
-        self._numbers = numbers
-        width, values, reading, refused = self.layout.width, self._values, self.reading, self._refused
-        self._look = look
-
-        def look_up(column: int) -> Value:
-            number = look(column)
-            if number < 0:
-                number = self._trees.number(column, look)
-            numbers[column] = number
-            value: Value = values[column][number]
-            return value
-
-        def ask(column: int, container: Value) -> tuple[Membership, int]:
-            asked = Membership(column, container, values[column])
-            return asked, asked.outcome(self._trees.number(column, look))
-
-        known = {column: values[column][number] for column, number in numbers.items()}
-        reading.begin([read for read, _ in way if read != AUX], known, outcomes, look_up, ask)
+        self.reading.now = evaluation
+        known, refused, width = evaluation.known, evaluation.refused, self.layout.width
         for _ in range(_MOST_BEGUN):
             mask = 0
             for column in known:
                 if column < width and (in_place or column in refused):
                     mask |= 1 << column
             state = self.layout.state(known, mask)
-            reading.state = None if in_place else state
+            evaluation.state = None if in_place else state
             try:
                 return answer(state), False
             except NeedRead as need:
                 if mask >> need.column & 1:
                     raise LeakError(f"{self._text(need.column)} is asked for where it is known") from None
                 refused.add(need.column)
-                reading.read(need.column)
+                evaluation.read(need.column)
             except TlaError:
                 return None, True
             except RecursionError:  # the literal search tells of it, if it gets here
@@ -394,52 +363,49 @@ class Evaluator:
                 return None, True
         raise LeakError(f"an evaluation was begun {_MOST_BEGUN:,} times, and still asks for more")
 
-    def _text(self, column: int) -> str:
-        if column in self._names:
-            return self._names[column]
-        slot = column % self.span
-        return self.layout.path_text(slot) + "'" * (column >= self.span)
-
     def _audit(
-        self, look: Callable[[int], int], answer: Callable[[State], Answer], found: Answer | None, failed: bool
+        self, evaluation: Evaluation, answer: Callable[[State], Answer], found: Answer | None, failed: bool
     ) -> None:
         """Evaluate once more in the whole state: it must come to the same.
 
         Raises:
             LeakError: if it does not.
         """
-        order = [each.column if isinstance(each, Membership) else each for each in self.reading.order]
         # What a step changes is read as it comes; all of the state before it is known.
-        whole: Way = [(slot, look(slot)) for slot in range(self.layout.width)]
+        way: Way = [(slot, evaluation.look(slot)) for slot in range(self.layout.width)]
+        whole = self._evaluation(way, evaluation.look, evaluation.refused)
         deep = self.too_deep
-        again, also_failed = self._attempt(whole, look, answer, in_place=True)
+        again, also_failed = self._attempt(whole, answer, in_place=True)
         if self.too_deep > deep:
             return
-        if failed != also_failed or (not failed and not self._agree(found, again)):
-            read = ", ".join(map(self._text, order)) or "nothing"
+        if failed != also_failed or (not failed and not self._agree(found, again, whole.numbers)):
+            read = ", ".join(map(self._text, evaluation.columns)) or "nothing"
             raise LeakError(f"an evaluation that read {read} answers {found!r}, and {again!r} in the whole state")
 
-    def _agree(self, found: Answer | None, again: Answer | None) -> bool:
-        """Tell whether two answers say the same of the state that is being read."""
+    def _agree(self, found: Answer | None, again: Answer | None, numbers: dict[int, int]) -> bool:
+        """Tell whether two answers say the same of a state, which has these numbers."""
         if found == again:
             return True
         if not isinstance(found, tuple) or not isinstance(again, tuple) or len(found) != len(again):
             return False
-        # A step that wrote what was there all the same is one that writes less where that is known.
-        return all(self._changes(one) == self._changes(other) for one, other in zip(found, again, strict=True))
 
-    def _changes(self, step: int) -> dict[int, int]:
-        _, slots, values = self.steps.written(np.array([step], np.int64))
-        written = dict(zip(slots.tolist(), values.tolist(), strict=True))
-        return {slot: number for slot, number in written.items() if self._numbers.get(slot) != number}
+        def changes(step: int) -> dict[int, int]:
+            _, slots, values = self.steps.written(np.array([step], np.int64))
+            written = dict(zip(slots.tolist(), values.tolist(), strict=True))
+            return {slot: number for slot, number in written.items() if numbers.get(slot) != number}
+
+        # A step that wrote what was there all the same is one that writes less where that is known.
+        return all(changes(one) == changes(other) for one, other in zip(found, again, strict=True))
+
+    def _text(self, column: int) -> str:
+        if column in self._names:
+            return self._names[column]
+        slot = column % self.span
+        return self.layout.path_text(slot) + "'" * (column >= self.span)
 
 
 def _read(value: Value) -> Value:
     return value.value() if type(value) is Unread else value
-
-
-def _nothing(column: int) -> NoReturn:
-    raise KeyError(column)
 
 
 def _aux(way: Way) -> int:

@@ -13,6 +13,7 @@ from lockstep.tla.compile.module.meta import Stage
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.definitions import padded
 from lockstep.tla.tables.answers.evaluate import ERROR, Arguments, Evaluator, LeakError, Lists
+from lockstep.tla.tables.answers.reading import Evaluation
 from lockstep.tla.tables.answers.sameness import code_key
 from lockstep.tla.tables.answers.trees import Ints, RowsAsked, Tree, Trees, places_of
 from lockstep.tla.tables.answers.unread import NeedRead
@@ -120,13 +121,12 @@ class Groups:
     def _constant(self, stage: Stage, args: tuple[Value, ...]) -> list[tuple[Value, ...]] | None:
         """Answer what a stage chooses, if that does not depend on the state; if it fails, each state tells of that."""
 
-        def look(column: int, *_: object) -> NoReturn:
+        def look(column: int) -> NoReturn:
             raise NeedRead(column)
 
-        reading, layout = self._evaluator.reading, self._evaluator.layout
-        reading.begin([], {}, {}, look, look)
+        self._evaluator.reading.now = Evaluation([], (), look)
         try:
-            chosen = list(self._module[stage["function"]](layout.state({}, 0), *args))
+            chosen = list(self._module[stage["function"]](self._evaluator.layout.state({}, 0), *args))
         except (NeedRead, TlaError, RecursionError):
             return None
         self._constants.append((stage["function"], args, chosen))

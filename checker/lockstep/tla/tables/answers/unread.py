@@ -15,15 +15,14 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import State
-from lockstep.tla.tables.answers.memberships import FAILS, Membership, is_fixed
+from lockstep.tla.tables.answers.reading import Reading
 from lockstep.tla.values.equality import eq, ordered
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, domain_of
 from lockstep.tla.values.lazy.constructed import FcnSet, RcdSet
 from lockstep.tla.values.lazy.sets import member
 from lockstep.tla.values.operators.functions import apply
 
-__all__ = ["NeedRead", "Reading", "Unread", "tracked"]
+__all__ = ["NeedRead", "Unread", "tracked"]
 
 
 class NeedRead(BaseException):
@@ -39,71 +38,12 @@ class NeedRead(BaseException):
         self.column = column
 
 
-class Reading:
-    """An evaluation under way: what it knows of a state, and what it has asked for.
-
-    Attributes:
-        known: the values that were read, by column.
-        outcomes: those of memberships that were asked for, by their keys.
-        order: the columns and memberships in the order in which they were asked for.
-        look: answers the value of a column.
-        ask: answers the membership of a column in a set, with its outcome.
-        state: the state that is evaluated in, if its definitions are to be read as columns.
-    """
-
-    __slots__ = ("ask", "known", "look", "order", "outcomes", "state")
-
-    def __init__(self) -> None:
-        """Know nothing."""
-        self.known: dict[int, Value] = {}
-        self.outcomes: dict[object, int] = {}
-        self.order: list[int | Membership] = []
-        self.look: Callable[[int], Value] = _nothing
-        self.ask: Callable[[int, Value], tuple[Membership, int]] = _nothing
-        self.state: State | None = None
-
-    def begin(
-        self,
-        order: list[int | Membership],
-        known: dict[int, Value],
-        outcomes: dict[object, int],
-        look: Callable[[int], Value],
-        ask: Callable[[int, Value], tuple[Membership, int]],
-    ) -> None:
-        """Begin an evaluation with some columns read."""
-        self.order, self.known, self.outcomes, self.look, self.ask = order, known, outcomes, look, ask
-
-    def read(self, column: int) -> Value:
-        """Answer the value of a column, and note that it was asked for."""
-        if column in self.known:
-            return self.known[column]
-        value = self.known[column] = self.look(column)
-        self.order.append(column)
-        return value
-
-    def is_member(self, column: int, container: Value) -> bool:
-        """Decide whether the value of a column is in a set; it is read if the set may depend on the state."""
-        if column not in self.known and is_fixed(container):
-            outcome = self.outcomes.get((column, id(container)))
-            if outcome is None:
-                asked, outcome = self.ask(column, container)
-                self.outcomes[asked.key] = outcome
-                self.order.append(asked)
-            if outcome != FAILS:
-                return outcome == 1
-        return member(self.read(column), container)
-
-
-def _nothing(column: int, *_: object) -> NoReturn:
-    raise KeyError(column)
-
-
 class Unread:
     """A part of a state that was not read yet; see the text of this module.
 
     Attributes:
         column: its number.
-        reading: the evaluation, which is told.
+        reading: has the evaluation under way, which is told.
     """
 
     __slots__ = ("column", "reading")
@@ -119,7 +59,7 @@ class Unread:
 
     def value(self) -> Value:
         """Answer the value, which is read by that."""
-        return self.reading.read(self.column)
+        return self.reading.now.read(self.column)
 
     def __eq__(self, other: object) -> bool:
         """Be equal to itself, whatever the value is."""
@@ -181,7 +121,7 @@ def _apply(function: Value, argument: Value) -> Value:
         if value is not _MISSING:
             if type(value) is not Unread:
                 return value
-            known = value.reading.known.get(value.column, _MISSING)
+            known = value.reading.now.known.get(value.column, _MISSING)
             return value.value() if known is _MISSING else known
     if type(function) is Unread:
         function = function.value()
@@ -198,7 +138,7 @@ def _member(value: Value, container: Value) -> bool:
     kind = type(value)
     if kind is Unread:
         unread: Unread = value
-        return unread.reading.is_member(unread.column, container)
+        return unread.reading.now.is_member(unread.column, container)
     if type(container) is FcnSet and (kind is Fcn or kind is tuple) and _has_unread(value):
         parts = value if kind is tuple else [value.d[key] for key in ordered(value.d)]
         has_domain = eq(domain_of(value), container.domain_set)

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.state import State
-from lockstep.tla.tables.answers.unread import Reading, Unread
+from lockstep.tla.tables.answers.reading import Reading
+from lockstep.tla.tables.answers.unread import Unread
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.kinds import Fcn, Value
 
