@@ -210,6 +210,30 @@ def test_a_search_does_not_begin_where_its_file_cannot_be_written(tmp_path: Path
         explore_by_tables(post(tmp_path), checkpoint=file / "post.checkpoint")
 
 
+def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each would write over what the other kept."""
+    spec = post(tmp_path)
+    words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "0", "expanding"]
+    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    others = []
+
+    def while_it_runs(progress: Progress) -> None:
+        if len(others) < 2:
+            others.append(
+                subprocess.run(
+                    [sys.executable, "-c", KILLED, *map(str, words)], capture_output=True, text=True, check=False
+                )
+            )
+
+    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, processes=2, on_progress=while_it_runs)
+    assert found.complete
+    assert len(others) == 2
+    said = f"{file}: another search is keeping its states in this checkpoint"
+    assert [each.stderr.splitlines()[-1].partition(": ")[2] for each in others] == [said, said]
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+    assert told(explore_by_tables(spec, checkpoint=file)) == told(found)
+
+
 def test_a_checkpoint_of_another_search_or_none_is_refused(tmp_path: Path, file: Path) -> None:
     spec = post(tmp_path)
     explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0)

@@ -6,9 +6,9 @@ several arrays, so that it is never in memory as a whole.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -93,17 +93,29 @@ class Checkpoint:
         """Take the file's path, what tells one search from another, and the names of model values."""
         self.path, self._identity, self._model_values = path, dict(identity), tuple(model_values)
 
-    def refuse_no_place(self) -> None:
-        """Find out before a search whether the file can be written.
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other searches away from the file.
 
         Raises:
-            EnvironmentFailedError: if not.
+            EnvironmentFailedError: if no file can be written where it is to be.
+            BadInputError: if another search has it.
         """
+        name = self.path.with_name(self.path.name + ".lock")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=self.path.parent).close()
+            lock = os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise EnvironmentFailedError(f"{self.path}: no checkpoint can be written: {error.strerror}") from error
+        try:
+            if not _locked(lock):
+                raise BadInputError(f"{self.path}: another search is keeping its states in this checkpoint")
+            try:
+                yield
+            finally:
+                name.unlink(missing_ok=True)
+        finally:
+            os.close(lock)
 
     def save(
         self,
@@ -173,6 +185,17 @@ class Checkpoint:
 
 def _columns(layout: Layout) -> list[list[str]]:
     return [[format_value(each) for each in path] for path in layout.paths]
+
+
+def _locked(file: int) -> bool:
+    """Lock an open file for this process, not for those that it starts; tell whether no other process has it."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -172,8 +172,8 @@ def explore_by_tables(
         SpecFault: if evaluation fails, with its place and the steps that lead there.
         LeakError: if an evaluation depends on what it was not seen to read.
         EnvironmentFailedError: if the checkpoint cannot be written.
-        BadInputError: if the checkpoint is none, or that of another search, or cannot be kept as states and steps
-            have to be kept, too.
+        BadInputError: if the checkpoint is none, or that of another search, or another search is at it, or it cannot
+            be kept as states and steps have to be kept, too.
     """
     refuse_sameness(spec)
     if (why := unsuited(spec)) is not None:
@@ -187,21 +187,21 @@ def explore_by_tables(
         identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed, "bits": bits, "orbits": orbits}
         identity["SYMMETRY"] = spec.symmetry
         file = Checkpoint(checkpoint, identity, list(spec.model_values))
-        file.refuse_no_place()
-    kept = None if file is None else file.load()
-    whole: set[Path] = set() if kept is None else set(kept.whole)
-    while True:
-        search = _Search(spec, deadlock, max_states, on_progress, Function(seed, bits // 64), whole, keep_edges)
-        search.processes = 1 if keep_edges or orbits or spec.temporal else processes
-        search.result.orbits = Orbits([], 0) if orbits else None
-        search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
-        search.make_room(most_files, None if checkpoint is None else checkpoint.absolute().parent)
-        try:
-            with _seldom_collected():
-                return search.run(kept)
-        except ShapeChangedError as error:
-            whole.add(error.path)
-            kept = None  # its columns are others
+    with nullcontext() if file is None else file.held():
+        kept = None if file is None else file.load()
+        whole: set[Path] = set() if kept is None else set(kept.whole)
+        while True:
+            search = _Search(spec, deadlock, max_states, on_progress, Function(seed, bits // 64), whole, keep_edges)
+            search.processes = 1 if keep_edges or orbits or spec.temporal else processes
+            search.result.orbits = Orbits([], 0) if orbits else None
+            search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
+            search.make_room(most_files, None if checkpoint is None else checkpoint.absolute().parent)
+            try:
+                with _seldom_collected():
+                    return search.run(kept)
+            except ShapeChangedError as error:
+                whole.add(error.path)
+                kept = None  # its columns are others
 
 
 @contextmanager
