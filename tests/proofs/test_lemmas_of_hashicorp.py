@@ -124,7 +124,7 @@ def state_of(shown: dict[str, Any], node: str, voters: list[str], taken: int) ->
 @functools.cache
 def steps_of(plan: str, seed: int) -> list[tuple[Event, Server, Server]]:
     """Each step of a cluster that changes the indexes of a server that runs: the event, before and after."""
-    header, events = SIMULATOR.cluster(plan, seed, 400 if seed > 1 else 120)
+    header, events = SIMULATOR.cluster(plan, seed, 800 if seed > 1 else 120)
     voters, kept, taken, found = list(header.nodes), {}, dict.fromkeys(header.nodes, 0), []
     for event in events:
         node, before = event.node, kept.get(event.node)
