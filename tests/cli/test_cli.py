@@ -354,6 +354,25 @@ def test_what_is_ours_to_answer_for_exits_4(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (4, "lockstep: internal error: ZeroDivisionError: x\n")
 
 
+def test_what_a_library_logs_is_kept_from_the_terminal(tmp_path: Path) -> None:
+    """Py4J logs a traceback in a thread, now and then, as Ctrl-C kills Spark's Java."""
+    code = (
+        "import logging, lockstep.cli as c, lockstep.trace.format as f\n"
+        "right = f.json_schema\n"
+        "def logs():\n"
+        "    logging.error('of no use to anybody')\n"
+        "    return right()\n"
+        "f.json_schema = logs\n"
+        "try: c.main()\n"
+        "finally: logging.exception('of the end')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == lockstep("schema", cwd=tmp_path).stdout
+
+
 def shown(page: str, begin: str) -> str:
     """The one block of a page that begins with this command."""
     text = (traces_dir().parent / page).read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import select
 import sys
@@ -112,6 +113,8 @@ def _outcome() -> int:
     try:
         raise_interrupts()
         warnings.showwarning = _noted  # type: ignore[assignment]  # it takes the rest, and needs none of it
+        # What libraries log is kept from the terminal: Py4J logs a traceback in a thread as Java is killed.
+        logging.getLogger().addHandler(logging.NullHandler())
         code = cli.main(
             prog_name="lockstep", standalone_mode=False, color=False if os.environ.get("NO_COLOR") else None
         )

@@ -1,13 +1,11 @@
 """Starting and stopping Spark, quietly and with nothing left behind."""
 
-import logging
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import threading
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO
@@ -146,20 +144,6 @@ def _for_java(conf: SparkConf, *, is_short: bool) -> SparkConf:
     tuned = "-XX:TieredStopAtLevel=1 " if is_short else ""
     own = f"-Djava.io.tmpdir={lasting('java')} -XX:-UsePerfData {tuned}{options}".strip()
     return SparkConf().setAll(conf.getAll()).set("spark.driver.extraJavaOptions", own)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep from the terminal what PySpark and Py4J log of a process that died: it comes back as an exception, too."""
-    silent = logging.NullHandler()
-    logging.getLogger().addHandler(silent)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process")
-            yield
-    finally:
-        logging.getLogger().removeHandler(silent)
 
 
 def _stop(session: SparkSession) -> None:
