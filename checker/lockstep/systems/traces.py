@@ -21,10 +21,6 @@ class OverwritingError(BadInputError):
     """The file that is to be written is the one that is read."""
 
 
-class UnknownFormatError(BadInputError):
-    """A file is no raw input of any system."""
-
-
 def write_cluster(
     folder: Path,
     plan: str,

@@ -108,11 +108,6 @@ class Counterexample:
     back_action: str | None = None
     stuttering: bool = False
 
-    @property
-    def is_lasso(self) -> bool:
-        """True when the behaviour is infinite."""
-        return self.back_to is not None or self.stuttering
-
 
 @dataclass(frozen=True, slots=True)
 class TlcViolation:
