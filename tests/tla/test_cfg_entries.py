@@ -30,6 +30,8 @@ Inv == s < Num
 Sees == I!Two = 7
 Seven == F(s) = 7 /\\ s ++ 1 = s + 1
 Box == []Init
+Zero == Num > 3
+One == Num = 3
 ====
 """
 OTHER = """---- MODULE Other ----
@@ -72,6 +74,14 @@ ADDED = {
     f"{START}SYMMETRY Num": "the SYMMETRY Num should be a set of permutations of model values, and is 3",
     f"{START}CONSTRAINT Num": "the CONSTRAINT: a formula needs TRUE or FALSE, but was given 3",
     "INIT Init\nNEXT Num": "a formula needs TRUE or FALSE, but was given 3",
+    **{
+        f"{START}{entry} Zero": f"the {entry} Zero is FALSE, whatever the state"
+        for entry in ("INVARIANT", "PROPERTY", "CONSTRAINT", "ACTION_CONSTRAINT")
+    },
+    f"{START}INVARIANT Zero\nCONSTANT Num <- Num2": "",
+    f"{START}INVARIANT Inv One\nPROPERTY One\nCONSTRAINT One\nACTION_CONSTRAINT One": "",
+    "INIT Init\nNEXT Zero": "the NEXT Zero speaks of no variable",
+    "INIT One\nNEXT Next": "the INIT One speaks of no variable",
     "SPECIFICATION Next": "the SPECIFICATION Next should be Init /\\ [][Next]_vars",
     "SPECIFICATION Spec\nINIT Init": "Init stands beside the SPECIFICATION Spec",
     "SPECIFICATION Spec\nNEXT Next": "Next stands beside the SPECIFICATION Spec",

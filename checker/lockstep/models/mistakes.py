@@ -80,9 +80,10 @@ def told_of_author(
 def _met(spec: Spec, steps: Sequence[Taken], result: TlcResult, kind: PropertyKind | None) -> Told | None:
     """Find in the states what TLC met."""
     if kind is PropertyKind.ASSUMPTION:
-        spec.refuse_false_assumptions()
+        spec.refuse_false_constants()
         return None
     if result.error is not None:
+        spec.refuse_false_constants()
         if not result.error.parsed:
             return None
         return _behind_temporal(spec) or Told(_of_temporal(spec, result.error), of_text=True)

@@ -122,7 +122,7 @@ def compiled(
     chosen = trace_constants(system, header, source, switches)
     spec = load_spec(system.module, system.trace_cfg, constants=chosen, footprints=system.footprints, jar=jar)
     try:
-        spec.refuse_false_assumptions()
+        spec.refuse_false_constants()
     except FalseAssumptionError as error:
         raise TraceError(source, 1, f"field `constants`: {error}") from error
     refuse_unchecked(spec, system.trace_cfg.name)

@@ -496,7 +496,7 @@ def met_within(spec: Spec, most: int) -> SpecFault | Violation | None:
     """
     search = LiteralSearch(spec, keep_edges=True, check_deadlock=False, max_states=most, on_level=None)
     with spec.registers.searching(search.tell):
-        spec.refuse_false_assumptions()
+        spec.refuse_false_constants()
         try:
             search.levels()
         except TlaAssertionError as error:
@@ -547,5 +547,5 @@ def explore(
 def run_search(search: LiteralSearch) -> Exploration:
     """Run a search that was made; what it raises is told of :func:`explore`."""
     with search.spec.registers.searching(search.tell):
-        search.spec.refuse_false_assumptions()
+        search.spec.refuse_false_constants()
         return search.run()

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from types import CodeType
 from typing import Any, TypeVar
 
-from lockstep.base.errors import BadInputError
+from lockstep.base.errors import WRONG_CFG, BadInputError
 from lockstep.base.near import did_you_mean
 from lockstep.tla.compile.blame import SpecFault, blamed, place_of_line
 from lockstep.tla.compile.module.meta import Meta, Temporal
@@ -502,10 +502,24 @@ class Spec:
         except TlaError as error:
             raise blamed(error, self.source, "the ASSUME", {}, str(loc)) from error
 
-    def refuse_false_assumptions(self) -> None:
-        """Raise FalseAssumptionError where the constants are excluded by one of the ASSUMEs."""
-        for place in self.false_assumptions():
-            raise FalseAssumptionError(f"the ASSUME at {place} is false")
+    def refuse_false_constants(self) -> None:
+        """Refuse what the constants make false.
+
+        Raises:
+            SpecFault: if an entry of the configuration is FALSE in every state, or INIT or NEXT speaks of no variable.
+            FalseAssumptionError: if an ASSUME is false.
+        """
+        for entry, place, py in self._meta["constant_entries"]:
+            try:
+                holds = bool(self._module[py](None))
+            except TlaError:  # a search meets it, and tells where
+                continue
+            if entry.startswith(("INIT ", "NEXT ")):
+                raise SpecFault(WRONG_CFG, place, f"the {entry} speaks of no variable")
+            if not holds:
+                raise SpecFault(WRONG_CFG, place, f"the {entry} is FALSE, whatever the state")
+        for assumed in self.false_assumptions():
+            raise FalseAssumptionError(f"the ASSUME at {assumed} is false")
 
     def postcondition_holds(self) -> bool:
         """Tell whether the configuration's POSTCONDITION holds; without one there is nothing that could fail."""

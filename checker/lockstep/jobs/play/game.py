@@ -64,7 +64,7 @@ def of_model(name: str, jar: Path | None = None) -> Game:
     module, cfg = manifest.files(model)
     system = system_of_manifest(manifest)
     spec = load_spec(module, cfg, search_path=manifest.library, jar=jar)
-    spec.refuse_false_assumptions()
+    spec.refuse_false_constants()
     subject = subject_of(system, spec, module)
     title = f"{name}, {system.title}"
     return Game(Session(spec), system, subject, title, name, model=name, notes=not_checked(spec))

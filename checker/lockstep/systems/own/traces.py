@@ -57,7 +57,7 @@ def load_own_spec(
         jar=jar,
         footprints=[system.observe],  # of states alike in what it reads, the same is seen
     )
-    compiled.refuse_false_assumptions()
+    compiled.refuse_false_constants()
     return compiled
 
 

@@ -179,7 +179,7 @@ def explore_by_tables(
     if (why := unsuited(spec)) is not None:
         raise UnsuitedError(why)
     deadlock = spec.check_deadlock if check_deadlock is None else check_deadlock
-    spec.refuse_false_assumptions()
+    spec.refuse_false_constants()
     file = None
     if checkpoint is not None:
         if keep_edges or spec.temporal:

@@ -112,6 +112,7 @@ class Meta(TypedDict):
     constraints: list[str]
     action_constraints: list[str]
     assumptions: list[tuple[str, Place]]
+    constant_entries: list[tuple[str, str, str]]
     symmetry: str | None
     view: str | None
     cfg_places: dict[str, str]
@@ -155,6 +156,7 @@ def empty_meta(**known: Any) -> Meta:
         "constraints": [],
         "action_constraints": [],
         "assumptions": [],
+        "constant_entries": [],
         "symmetry": None,
         "view": None,
         "cfg_places": {},

@@ -9,13 +9,20 @@ from lockstep.tla.compile.actions.quantifiers import loop
 from lockstep.tla.compile.emit import Block
 from lockstep.tla.compile.expressions.context import NEXT, NOW, Context, InlineBinding
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
-from lockstep.tla.compile.module.behaviour import CONSTANT, STATE, named, refuse_beyond, sorted_formula
+from lockstep.tla.compile.module.behaviour import (
+    CONSTANT,
+    STATE,
+    is_temporal,
+    named,
+    refuse_beyond,
+    sorted_formula,
+)
 from lockstep.tla.compile.module.meta import EachMeta, Path, Place
 from lockstep.tla.compile.module.module import Module, inlined, place_of
 from lockstep.tla.compile.module.reasons import write_reason
 from lockstep.tla.compile.module.temporal import write_temporal_properties
 from lockstep.tla.compile.nextstate import Frame
-from lockstep.tla.compile.program import CompileError
+from lockstep.tla.compile.program import CompileError, place_in_cfg
 from lockstep.tla.syntax.tree import Builtin, Expr
 
 
@@ -42,6 +49,7 @@ def write_predicates(module: Module) -> None:
             named(module.program, entry, what)
     check_replaced(module)
     meta["assumptions"] = assumptions(module)
+    meta["constant_entries"] = list(constant_entries(module))
     if cfg.postcondition is not None:
         write_postcondition(module, cfg.postcondition)
 
@@ -252,6 +260,20 @@ def assumptions(module: Module) -> list[tuple[str, Place]]:
                 if of_spec.name == module.program.tree.root:
                     raise
     return found
+
+
+def constant_entries(module: Module) -> Iterator[tuple[str, str, str]]:
+    """Write the formulas that the configuration names and no variable changes; yield entry, place and function."""
+    program, cfg = module.program, module.program.cfg
+    entries = [("INIT", cfg.init), ("NEXT", cfg.next)]
+    entries += [("INVARIANT", name) for name in cfg.invariants] + [("PROPERTY", name) for name in cfg.properties]
+    entries += [("CONSTRAINT", name) for name in cfg.constraints]
+    entries += [("ACTION_CONSTRAINT", name) for name in cfg.action_constraints]
+    for what, name in entries:
+        definition = None if name is None else named(program, name, what)
+        if definition is None or is_temporal(program, definition.body) or not program.is_always_the_same(definition):
+            continue
+        yield f"{what} {name}", place_in_cfg(cfg, definition.name), predicate(module, definition.body)
 
 
 def footprints_of(module: Module) -> Iterator[tuple[str, list[Path]]]:
