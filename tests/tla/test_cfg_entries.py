@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.models.search import Engine, SearchResult, explore_compiled, explore_with_tlc, without_search
+from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.loading.load import load_spec
 from sampling import sampled
 
 ROOT = """---- MODULE Root ----
@@ -75,7 +78,7 @@ ADDED = {
     f"{START}CONSTRAINT Num": "the CONSTRAINT: a formula needs TRUE or FALSE, but was given 3",
     "INIT Init\nNEXT Num": "a formula needs TRUE or FALSE, but was given 3",
     **{
-        f"{START}{entry} Zero": f"the {entry} Zero is FALSE, whatever the state"
+        f"{START}{entry} Zero": f"the {entry} Zero speaks of no variable, and is FALSE"
         for entry in ("INVARIANT", "PROPERTY", "CONSTRAINT", "ACTION_CONSTRAINT")
     },
     f"{START}INVARIANT Zero\nCONSTANT Num <- Num2": "",
@@ -146,3 +149,72 @@ def test_tlc_refuses_and_takes_the_same(cfg: str, said: str, tmp_path: Path) -> 
         ours.generated,
         ours.depth,
     )
+
+
+#: Formulas that are FALSE in every state, and that TLC does not take for constants.
+FALSE_IN_STATES = """---- MODULE Root ----
+EXTENDS Naturals, TLC, Base
+CONSTANT Max
+Same == INSTANCE Base
+Init == s = 0
+Next == s < 3 /\\ s' = s + 1
+Never == ENABLED (1 = 2)
+Primed == Max' > 3
+AtLevel == TLCGet("level") > 5
+Far == AtLevel
+Unused == LET a == s IN 1 = 2
+Given == Max = 3
+No == Max > 3
+RECURSIVE Down(_)
+Down(n) == IF n = 0 THEN FALSE ELSE Down(n - 1)
+Deep == Down(200000)
+====
+"""
+BASE = "---- MODULE Base ----\nEXTENDS Naturals\nVARIABLE s\nSmall == 1 > 3\n====\n"
+NO_CONSTANTS = [
+    *(f"{entry} {name}" for entry in ("CONSTRAINT", "INVARIANT") for name in ("Never", "Far", "Unused", "Small")),
+    "ACTION_CONSTRAINT Primed",
+    "ACTION_CONSTRAINT Given\nCONSTANT Given <- No",
+    "INVARIANT Given\nCONSTANT Given <- No",
+]
+
+
+@pytest.mark.parametrize("entry", sampled(NO_CONSTANTS, ["INVARIANT Far", "CONSTRAINT Small"]))
+def test_what_is_false_in_every_state_and_no_constant_of_tlc_is_looked_at_in_states(entry: str, tmp_path: Path) -> None:
+    (tmp_path / "Base.tla").write_text(BASE)
+    (tmp_path / "Root.tla").write_text(FALSE_IN_STATES)
+    (tmp_path / "Root.cfg").write_text(f"{START}CONSTANT Max = 3\n{entry}\n")
+    tlc, ours = (
+        each(tmp_path / "Root.tla", tmp_path / "Root.cfg", deadlock=False)
+        for each in (explore_with_tlc, explore_compiled)
+    )
+    assert tlc.verdict is not Verdict.MALFORMED
+    assert (tlc.verdict, tlc.reason) == (ours.verdict, ours.reason)
+    assert tlc.distinct in (None, ours.distinct)  # of an initial state TLC gives no counts
+
+
+def test_a_constant_that_recurs_too_deeply_is_left_to_who_evaluates_it(tmp_path: Path) -> None:
+    (tmp_path / "Base.tla").write_text(BASE)
+    (tmp_path / "Root.tla").write_text(FALSE_IN_STATES)
+    for entry, refused in (("INVARIANT Deep", False), ("INVARIANT No", True)):
+        (tmp_path / "Root.cfg").write_text(f"{START}CONSTANT Max = 3\n{entry}\n")
+        spec = load_spec(tmp_path / "Root.tla", tmp_path / "Root.cfg")
+        with pytest.raises(SpecFault, match="No speaks of no variable") if refused else nullcontext():
+            spec.refuse_false_constants()
+
+
+@pytest.mark.parametrize(
+    ("cfg", "said"),
+    [("", ""), ("INIT Init\nNEXT Next", "has no variable"), ("INVARIANT No", "No speaks of no variable, and is FALSE")],
+)
+def test_a_module_without_variables_has_no_behaviour_whatever_it_calls_init(
+    cfg: str, said: str, tmp_path: Path
+) -> None:
+    text = "---- MODULE Root ----\nEXTENDS Naturals\nInit == TRUE\nNext == TRUE\nNo == 1 = 2\nASSUME 2 > 1\n====\n"
+    (tmp_path / "Root.tla").write_text(text)
+    (tmp_path / "Root.cfg").write_text(cfg)
+    if not said:
+        assert explore_compiled(tmp_path / "Root.tla", tmp_path / "Root.cfg").verdict is Verdict.HOLDS
+        return
+    with pytest.raises((BadInputError, SpecFault), match=said):
+        load_spec(tmp_path / "Root.tla", tmp_path / "Root.cfg").refuse_false_constants()

@@ -31,6 +31,8 @@ __all__ = ["Told", "in_tlc_s_words", "noted_of_cfg", "told_of_author"]
 MOST_STATES = 100_000
 #: The states that are searched for what is wrong with a spec of which TLC has searched none.
 _FEW_STATES = 1_000
+#: How TLC says that an entry of the cfg is a constant.
+_OF_CONSTANTS = (" is equal to ", " cannot be a constant")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,8 @@ def _met(spec: Spec, steps: Sequence[Taken], result: TlcResult, kind: PropertyKi
         spec.refuse_false_constants()
         return None
     if result.error is not None:
-        spec.refuse_false_constants()
+        if any(said in result.error.message for said in _OF_CONSTANTS):
+            spec.refuse_false_constants()
         if not result.error.parsed:
             return None
         return _behind_temporal(spec) or Told(_of_temporal(spec, result.error), of_text=True)

@@ -503,21 +503,21 @@ class Spec:
             raise blamed(error, self.source, "the ASSUME", {}, str(loc)) from error
 
     def refuse_false_constants(self) -> None:
-        """Refuse what the constants make false.
+        """Refuse the configuration where TLC does so because of what is constant, and then an ASSUME that is false.
 
         Raises:
-            SpecFault: if an entry of the configuration is FALSE in every state, or INIT or NEXT speaks of no variable.
+            SpecFault: if a property or constraint speaks of no variable and is FALSE, or INIT or NEXT speaks of none.
             FalseAssumptionError: if an ASSUME is false.
         """
         for entry, place, py in self._meta["constant_entries"]:
             try:
                 holds = bool(self._module[py](None))
-            except TlaError:  # a search meets it, and tells where
+            except (TlaError, RecursionError):  # who evaluates it in a state meets that, and tells where
                 continue
             if entry.startswith(("INIT ", "NEXT ")):
                 raise SpecFault(WRONG_CFG, place, f"the {entry} speaks of no variable")
             if not holds:
-                raise SpecFault(WRONG_CFG, place, f"the {entry} is FALSE, whatever the state")
+                raise SpecFault(WRONG_CFG, place, f"the {entry} speaks of no variable, and is FALSE")
         for assumed in self.false_assumptions():
             raise FalseAssumptionError(f"the ASSUME at {assumed} is false")
 

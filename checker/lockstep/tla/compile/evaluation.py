@@ -80,10 +80,6 @@ class Evaluation(Configured):
         """Whether it makes no difference how often something is evaluated: nothing is printed, nor in registers."""
         return not any(self._uses(REGISTERS | PRINTING, definition) for definition in self.tree.definitions.values())
 
-    def is_always_the_same(self, definition: Definition) -> bool:
-        """Tell whether a definition has one value, whichever state it is evaluated in, and when."""
-        return self.is_constant(definition.body) and not self._uses(REGISTERS, definition)
-
     def _uses(self, operators: frozenset[tuple[str, str]], definition: Definition) -> bool:
         """Tell whether a definition of the project mentions one of some operators of standard modules."""
         return self.standard(definition) is None and any(

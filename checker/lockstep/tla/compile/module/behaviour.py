@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lockstep.base.errors import WRONG_CFG
@@ -11,9 +12,12 @@ from lockstep.tla.compile.nextstate import ActionPart, split_next
 from lockstep.tla.compile.program import CompileError, counted, refused_name
 from lockstep.tla.syntax.cfg import KEYWORDS
 from lockstep.tla.syntax.instances import walk
-from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Location
+from lockstep.tla.syntax.standard import PRINTING, REGISTERS
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Location, OperatorArg
 
 _TEMPORAL = frozenset({"[]", "<>", "~>", "$WF", "$SF", "-+->", "$TemporalExists", "$TemporalForall"})
+#: What speaks of a step, or of what can be one, whatever stands in it.
+_OF_STEPS = frozenset({"'", "ENABLED", "UNCHANGED", "$SquareAct", "$AngleAct"})
 
 
 @dataclass
@@ -102,6 +106,10 @@ def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
     if (cfg.init is None) != (cfg.next is None):
         given, lacking = ("INIT", "NEXT") if cfg.next is None else ("NEXT", "INIT")
         raise refused_name(cfg, given, f"there is {given}, but no {lacking}")
+    if not program.variables():
+        if cfg.init is not None:
+            raise refused_name(cfg, cfg.init, f"there is INIT, but {program.tree.root} has no variable")
+        return None, None
     init = cfg.start or cfg.init or ("Init" if "Init" in program.top else None)
     nxt = cfg.next or ("Next" if "Next" in program.top else None)
     return _use(program, init, "INIT"), _use(program, nxt, "NEXT")
@@ -148,18 +156,47 @@ def _sort_always(program: Program, expr: Expr, found: Formula) -> None:
 
 def is_temporal(program: Program, expr: Expr) -> bool:
     """Tell whether a temporal operator stands in an expression, or in a definition that it uses."""
+    return any(isinstance(part, (Builtin, Bind)) and part.name in _TEMPORAL for part in _all_of(program, expr))
+
+
+def is_constant_in_tlc(program: Program, name: str) -> bool:
+    """Tell whether TLC evaluates a definition of the root module before it reads what the configuration names.
+
+    It does where the definition is no other's by configuration, comes from no module that is also instantiated, and
+    nothing in it speaks of states. (SpecProcessor.processConstantDefns; of the modules that are instantiated it leaves
+    out those with parameters alone.)
+    """
+    uid, tree = program.top[name], program.tree
+    definition = program.definition(uid)
+    instantiated = {tree.definitions[each].loc.module for each in tree.origins.values()}
+    if definition is None or uid in program.replaced or definition.loc.module in instantiated:
+        return False
+    return not any(_is_of_states(program, part) for part in _all_of(program, definition.body))
+
+
+def _is_of_states(program: Program, part: Expr) -> bool:
+    if isinstance(part, (Builtin, Bind)):
+        return part.name in _TEMPORAL or part.name in _OF_STEPS
+    if not isinstance(part, (Call, OperatorArg)):
+        return False
+    declared, definition = program.tree.declarations.get(part.op), program.definition(part.op)
+    if definition is not None:
+        return program.standard(definition) in REGISTERS | PRINTING
+    return declared is not None and declared.is_variable
+
+
+def _all_of(program: Program, expr: Expr) -> Iterator[Expr]:
+    """List all that stands in an expression, and in the definitions that it uses."""
     seen: set[int] = set()
     waiting = [expr]
     while waiting:
         for part in walk(waiting.pop(), program.tree):
-            if isinstance(part, (Builtin, Bind)) and part.name in _TEMPORAL:
-                return True
-            if isinstance(part, Call) and part.op not in seen:
+            yield part
+            if isinstance(part, (Call, OperatorArg)) and part.op not in seen:
                 seen.add(part.op)
                 definition = program.definition(part.op)
                 if definition is not None and program.standard(definition) is None:
                     waiting.append(definition.body)
-    return False
 
 
 def actions_of(program: Program, split: list[ActionPart]) -> dict[str, tuple[tuple[str, ...], list[ActionPart]]]:

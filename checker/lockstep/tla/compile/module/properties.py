@@ -12,7 +12,7 @@ from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footpri
 from lockstep.tla.compile.module.behaviour import (
     CONSTANT,
     STATE,
-    is_temporal,
+    is_constant_in_tlc,
     named,
     refuse_beyond,
     sorted_formula,
@@ -263,17 +263,16 @@ def assumptions(module: Module) -> list[tuple[str, Place]]:
 
 
 def constant_entries(module: Module) -> Iterator[tuple[str, str, str]]:
-    """Write the formulas that the configuration names and no variable changes; yield entry, place and function."""
-    program, cfg = module.program, module.program.cfg
+    """Write the formulas that the configuration names and TLC takes for constants; yield entry, place and function."""
+    cfg = module.program.cfg
     entries = [("INIT", cfg.init), ("NEXT", cfg.next)]
     entries += [("INVARIANT", name) for name in cfg.invariants] + [("PROPERTY", name) for name in cfg.properties]
     entries += [("CONSTRAINT", name) for name in cfg.constraints]
     entries += [("ACTION_CONSTRAINT", name) for name in cfg.action_constraints]
     for what, name in entries:
-        definition = None if name is None else named(program, name, what)
-        if definition is None or is_temporal(program, definition.body) or not program.is_always_the_same(definition):
-            continue
-        yield f"{what} {name}", place_in_cfg(cfg, definition.name), predicate(module, definition.body)
+        if name is not None and is_constant_in_tlc(module.program, name):
+            body = named(module.program, name, what).body
+            yield f"{what} {name}", place_in_cfg(cfg, name), predicate(module, body)
 
 
 def footprints_of(module: Module) -> Iterator[tuple[str, list[Path]]]:
