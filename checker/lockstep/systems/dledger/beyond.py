@@ -197,7 +197,12 @@ SELDOM: tuple[Seldom, ...] = (
         "leaders change too often for much to be appended, and committed",
     ),
     Seldom(
-        of("answer", "TRANSFER SUCCESS", "TRANSFER EXPIRED_TERM"),
+        of("answer", "TRANSFER SUCCESS"),
+        ("whole", "four_published", "votes_published"),
+        "leaders change too often for a transfer to come to its end",
+    ),
+    Seldom(
+        of("answer", "TRANSFER EXPIRED_TERM"),
         ("whole", "four_published", "votes", "votes_published"),
         "leaders change too often for a transfer to come to its end",
     ),
