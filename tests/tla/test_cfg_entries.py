@@ -205,13 +205,17 @@ def test_a_constant_that_recurs_too_deeply_is_left_to_who_evaluates_it(tmp_path:
 
 @pytest.mark.parametrize(
     ("cfg", "said"),
-    [("", ""), ("INIT Init\nNEXT Next", "has no variable"), ("INVARIANT No", "No speaks of no variable, and is FALSE")],
+    [
+        ("", ""),
+        *((each, "has no variable") for each in ("INIT Init\nNEXT Next", "SPECIFICATION Spec")),
+        ("INVARIANT No", "No speaks of no variable, and is FALSE"),
+    ],
 )
 def test_a_module_without_variables_has_no_behaviour_whatever_it_calls_init(
     cfg: str, said: str, tmp_path: Path
 ) -> None:
-    text = "---- MODULE Root ----\nEXTENDS Naturals\nInit == TRUE\nNext == TRUE\nNo == 1 = 2\nASSUME 2 > 1\n====\n"
-    (tmp_path / "Root.tla").write_text(text)
+    text = "EXTENDS Naturals\nInit == TRUE\nNext == TRUE\nSpec == Init\nNo == 1 = 2\nASSUME 2 > 1\n"
+    (tmp_path / "Root.tla").write_text(f"---- MODULE Root ----\n{text}====\n")
     (tmp_path / "Root.cfg").write_text(cfg)
     if not said:
         assert explore_compiled(tmp_path / "Root.tla", tmp_path / "Root.cfg").verdict is Verdict.HOLDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from lockstep.base.errors import BadInputError, EnvironmentFailedError
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import hands, search
+from lockstep.tla.tables.checkpoint import Checkpoint
 from lockstep.tla.tables.confirm import confirm
 from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.search import Progress, TableExploration, explore_by_tables
@@ -210,6 +212,34 @@ def test_a_search_does_not_begin_where_its_file_cannot_be_written(tmp_path: Path
         explore_by_tables(post(tmp_path), checkpoint=file / "post.checkpoint")
 
 
+def test_a_checkpoint_is_held_once_and_again_when_it_is_left(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = file.with_name(f"{file.name}.lock")
+    lock.write_text("")  # as it is left by a search that was killed
+    one, other = (Checkpoint(file, {}, []) for _ in range(2))
+    with one.held():
+        with pytest.raises(BadInputError, match="another search is using this checkpoint"), other.held():
+            pass
+        assert lock.exists()
+    assert not lock.exists()
+    with other.held():
+        assert lock.exists()
+    right = fcntl.lockf
+
+    def without(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    def late(*args: int) -> None:
+        lock.unlink()  # by the search that had it, between opening and locking
+        monkeypatch.setattr(fcntl, "lockf", right)
+        right(*args)
+
+    for strange in (without, late):
+        monkeypatch.setattr(fcntl, "lockf", strange)
+        with one.held():
+            assert lock.exists()
+        assert not lock.exists()
+
+
 def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each would write over what the other kept."""
     spec = post(tmp_path)
@@ -228,7 +258,7 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
     found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, processes=2, on_progress=while_it_runs)
     assert found.complete
     assert len(others) == 2
-    said = f"{file}: another search is keeping its states in this checkpoint"
+    said = f"{file}: another search is using this checkpoint"
     assert [each.stderr.splitlines()[-1].partition(": ")[2] for each in others] == [said, said]
     assert [each.name for each in file.parent.iterdir()] == [file.name]
     assert told(explore_by_tables(spec, checkpoint=file)) == told(found)

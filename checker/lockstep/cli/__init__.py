@@ -113,8 +113,7 @@ def _outcome() -> int:
     try:
         raise_interrupts()
         warnings.showwarning = _noted  # type: ignore[assignment]  # it takes the rest, and needs none of it
-        # What libraries log is kept from the terminal: Py4J logs a traceback in a thread as Java is killed.
-        logging.getLogger().addHandler(logging.NullHandler())
+        logging.getLogger().addHandler(_LOGGED)
         code = cli.main(
             prog_name="lockstep", standalone_mode=False, color=False if os.environ.get("NO_COLOR") else None
         )
@@ -139,6 +138,17 @@ def _outcome() -> int:
         return _failed(error)
     except Exception as error:  # Anything else is ours: say so, and keep it apart from verdicts.
         return _said(f"lockstep: internal error: {type(error).__name__}: {error}", 4)
+
+
+def _logged() -> logging.Handler:
+    """Make what writes warnings and errors on standard error, but for those that Py4J logs as Java is killed."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(lambda record: f"{os.sep}py4j{os.sep}" not in record.pathname)
+    return handler
+
+
+_LOGGED = _logged()
 
 
 def _noted(message: Warning | str, *_: object) -> None:

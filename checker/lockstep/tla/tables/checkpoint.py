@@ -12,7 +12,7 @@ import os
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,27 +95,27 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other searches away from the file.
+        """Keep other searches away from the file, by a lock on another one that stands beside it meanwhile.
 
         Raises:
             EnvironmentFailedError: if no file can be written where it is to be.
             BadInputError: if another search has it.
         """
-        name = self.path.with_name(self.path.name + ".lock")
+        name = self.path.absolute().with_name(self.path.name + ".lock")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            lock = os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            lock = None if name in _HELD else _locked(name)
         except OSError as error:
             raise EnvironmentFailedError(f"{self.path}: no checkpoint can be written: {error.strerror}") from error
+        if lock is None:
+            raise BadInputError(f"{self.path}: another search is using this checkpoint")
+        _HELD.add(name)
         try:
-            if not _locked(lock):
-                raise BadInputError(f"{self.path}: another search is keeping its states in this checkpoint")
-            try:
-                yield
-            finally:
-                name.unlink(missing_ok=True)
+            yield
         finally:
+            name.unlink(missing_ok=True)
             os.close(lock)
+            _HELD.remove(name)
 
     def save(
         self,
@@ -187,15 +187,25 @@ def _columns(layout: Layout) -> list[list[str]]:
     return [[format_value(each) for each in path] for path in layout.paths]
 
 
-def _locked(file: int) -> bool:
-    """Lock an open file for this process, not for those that it starts; tell whether no other process has it."""
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
+#: The locks of this process, which lockf would give it twice.
+_HELD: set[Path] = set()
+
+
+def _locked(name: Path) -> int | None:
+    """Lock a file for this process, not for those that it starts; None if another process has it."""
+    while True:
+        file = os.open(name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            os.close(file)
+            return None
+        except OSError:  # a file system without locks
+            return file
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file), name.stat()):
+                return file
+        os.close(file)  # the search that had it has removed it since
 
 
 @contextmanager

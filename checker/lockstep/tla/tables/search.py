@@ -172,7 +172,7 @@ def explore_by_tables(
         SpecFault: if evaluation fails, with its place and the steps that lead there.
         LeakError: if an evaluation depends on what it was not seen to read.
         EnvironmentFailedError: if the checkpoint cannot be written.
-        BadInputError: if the checkpoint is none, or that of another search, or another search is at it, or it cannot
+        BadInputError: if the checkpoint is none, or that of another search, or another search is using it, or it cannot
             be kept as states and steps have to be kept, too.
     """
     refuse_sameness(spec)
