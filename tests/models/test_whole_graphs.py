@@ -6,7 +6,9 @@ Smaller ones are compared with TLC's in test_spec_equality, state by state, and 
 from __future__ import annotations
 
 import functools
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,14 +17,19 @@ from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.tables.search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcOptions, dumped_graph, read_dot
+from sensitivity import asking
 from whole_graphs import Numbered, graph_differences, of_tables, of_tlc
 
+#: TLC writes the states of this one for more than an hour.
+TOO_LONG = {"raft_snapshots_three"}
+#: The properties of this one are evaluated anew in nearly every state: it is given up by tables, but not without them.
+WITHOUT_PROPERTIES = {"refines_coarse_gap"}
 #: What a search state by state takes too long for, and TLC does not.
 LARGER = [
     each.name
     for of_one in manifests()
     for each in of_one.models
-    if each.result == "holds" and each.distinct and 25_000 < each.distinct < 1_000_000
+    if each.result == "holds" and each.distinct and 25_000 < each.distinct < 1_000_000 and each.name not in TOO_LONG
 ]
 
 
@@ -31,12 +38,17 @@ def both(name: str) -> tuple[TableExploration, Numbered, Numbered]:
     """What a search by tables finds, its graph, and TLC's."""
     manifest, entry = model_named(name)
     module, cfg = manifest.files(entry)
-    spec = load_spec(module, cfg, search_path=[manifest.path.parent / each for each in manifest.library])
     actions: dict[str, int] = {}
-    found = explore_by_tables(spec, check_deadlock=False, keep_edges=True)
-    ours = of_tables(found, spec, actions)
-    with dumped_graph(module, cfg, TlcOptions(deadlock_check=False)) as (lines, result):
-        theirs = of_tlc(read_dot(lines), found, spec, actions)
+    with tempfile.TemporaryDirectory() as folder:
+        if name in WITHOUT_PROPERTIES:
+            bare = asking(cfg.read_text(encoding="utf-8"))
+            cfg = Path(folder, cfg.name)
+            cfg.write_text(bare, encoding="utf-8")
+        spec = load_spec(module, cfg, search_path=[manifest.path.parent / each for each in manifest.library])
+        found = explore_by_tables(spec, check_deadlock=False, keep_edges=True)
+        ours = of_tables(found, spec, actions)
+        with dumped_graph(module, cfg, TlcOptions(deadlock_check=False)) as (lines, result):
+            theirs = of_tlc(read_dot(lines), found, spec, actions)
     assert len(theirs.states) == result.distinct == entry.distinct
     return found, ours, theirs
 
