@@ -20,7 +20,7 @@ from lockstep.tlc import TlcOptions, dumped_graph, read_dot
 from sensitivity import asking
 from whole_graphs import Numbered, graph_differences, of_tables, of_tlc
 
-#: TLC writes the states of this one for more than an hour.
+#: TLC had not written the states of this one after 37 minutes.
 TOO_LONG = {"raft_snapshots_three"}
 #: The properties of this one are evaluated anew in nearly every state: it is given up by tables, but not without them.
 WITHOUT_PROPERTIES = {"refines_coarse_gap"}
