@@ -509,7 +509,8 @@ class Spec:
             SpecFault: if a property or constraint speaks of no variable and is FALSE, or INIT or NEXT speaks of none.
             FalseAssumptionError: if an ASSUME is false.
         """
-        for entry, place, py in self._meta["constant_entries"]:
+        for entry, at, py in self._meta["constant_entries"]:
+            place = f"{self.cfg_file}:{at}" if at else self.cfg_file
             try:
                 holds = bool(self._module[py](None))
             except (TlaError, RecursionError):  # who evaluates it in a state meets that, and tells where

@@ -41,13 +41,8 @@ class CompileError(BadInputError):
 
 def refused_name(cfg: Cfg, name: str, problem: str, known: Iterable[str] = ()) -> CompileError:
     """Make the error of a name in the configuration that does not fit the modules, with those like it."""
-    said = f"{place_in_cfg(cfg, name)}: {WRONG_CFG} {problem}{did_you_mean(name, known)}"
-    return CompileError(said, code=WRONG_CFG)
-
-
-def place_in_cfg(cfg: Cfg, name: str) -> str:
-    """Tell where a configuration names something, as FILE:LINE:COLUMN."""
-    return ":".join([cfg.file, *([cfg.places[name]] if name in cfg.places else [])])
+    place = ":".join([cfg.file, *([cfg.places[name]] if name in cfg.places else [])])
+    return CompileError(f"{place}: {WRONG_CFG} {problem}{did_you_mean(name, known)}", code=WRONG_CFG)
 
 
 def counted(number: int, what: str) -> str:

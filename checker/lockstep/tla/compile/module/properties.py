@@ -22,7 +22,7 @@ from lockstep.tla.compile.module.module import Module, inlined, place_of
 from lockstep.tla.compile.module.reasons import write_reason
 from lockstep.tla.compile.module.temporal import write_temporal_properties
 from lockstep.tla.compile.nextstate import Frame
-from lockstep.tla.compile.program import CompileError, place_in_cfg
+from lockstep.tla.compile.program import CompileError
 from lockstep.tla.syntax.tree import Builtin, Expr
 
 
@@ -272,7 +272,7 @@ def constant_entries(module: Module) -> Iterator[tuple[str, str, str]]:
     for what, name in entries:
         if name is not None and is_constant_in_tlc(module.program, name):
             body = named(module.program, name, what).body
-            yield f"{what} {name}", place_in_cfg(cfg, name), predicate(module, body)
+            yield f"{what} {name}", cfg.places.get(name, ""), predicate(module, body)
 
 
 def footprints_of(module: Module) -> Iterator[tuple[str, list[Path]]]:
