@@ -261,8 +261,12 @@ Inv == x # 7"""
 
 @pytest.mark.parametrize(
     ("where", "processes"),
-    [(IN_A_LATER_STATE, 1), (IN_AN_INITIAL_STATE, 1), (IN_AN_INITIAL_STATE, 2), (IN_THE_VIEW, 1)],
-    ids=["later", "initial", "initial, two processes", "view"],
+    [
+        pytest.param(IN_A_LATER_STATE, 1, id="later", marks=pytest.mark.nightly),
+        pytest.param(IN_AN_INITIAL_STATE, 1, id="initial"),
+        pytest.param(IN_AN_INITIAL_STATE, 2, id="initial, two processes"),
+        pytest.param(IN_THE_VIEW, 1, id="view", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_recursion_too_deep_for_tables_alone_is_followed_state_by_state(
     where: str, processes: int, tmp_path: Path
