@@ -342,33 +342,29 @@ def test_the_help_tells_the_exit_codes(tmp_path: Path) -> None:
         assert part in text
 
 
+def schema_of(definition: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run `lockstep schema`, with this in the place of what makes the schema, which is `right`."""
+    begin = "import lockstep.cli as c, lockstep.trace.format as f\nright = f.json_schema\n"
+    code = f"{begin}{definition}\nf.json_schema = other\nc.main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, "schema"], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
 def test_what_is_ours_to_answer_for_exits_4(tmp_path: Path) -> None:
-    code = (
-        "import lockstep.cli as c, lockstep.trace.format as f\n"
-        "def boom(): raise ZeroDivisionError('x')\n"
-        "f.json_schema = boom\nc.main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = schema_of("def other(): raise ZeroDivisionError('x')", tmp_path)
     assert (done.returncode, done.stderr) == (4, "lockstep: internal error: ZeroDivisionError: x\n")
 
 
 def test_what_py4j_logs_is_kept_from_the_terminal_and_what_others_log_is_not(tmp_path: Path) -> None:
     """Py4J logs a traceback in a thread, now and then, as Ctrl-C kills Spark's Java."""
-    code = (
-        "import lockstep.cli as c, lockstep.trace.format as f\n"
-        "right = f.json_schema\n"
-        "def logs():\n"
+    done = schema_of(
+        "def other():\n"
         "    for place in ('py4j/java_gateway.py', 'asyncio/events.py'):\n"
         "        say = f'import logging\\nlogging.exception({place!r})\\nlogging.getLogger(\"x\").info(1)'\n"
         "        exec(compile(say, f'/usr/lib/{place}', 'exec'))\n"
-        "    return right()\n"
-        "f.json_schema = logs\n"
-        "c.main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+        "    return right()",
+        tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, "asyncio/events.py\nNoneType: None\n")
     assert done.stdout == lockstep("schema", cwd=tmp_path).stdout

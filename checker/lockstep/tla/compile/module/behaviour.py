@@ -92,8 +92,10 @@ def refuse_beyond(program: Program, expr: Expr, level: int, what: str, loc: Loca
 def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
     """Find Init and Next: as the configuration names them, or by their usual names."""
     cfg = program.cfg
-    if not program.variables() and (start := cfg.specification or cfg.init) is not None:
-        raise refused_name(cfg, start, f"{program.tree.root} has no variable that {start} could speak of")
+    if not program.variables():
+        if (start := cfg.specification or cfg.init or cfg.next) is not None:
+            raise refused_name(cfg, start, f"{program.tree.root} has no variable that {start} could speak of")
+        return None, None
     if cfg.specification is not None:
         if (other := cfg.init or cfg.next) is not None:
             raise refused_name(cfg, other, f"{other} stands beside the SPECIFICATION {cfg.specification}")
@@ -108,8 +110,6 @@ def init_and_next(program: Program) -> tuple[Expr | None, Expr | None]:
     if (cfg.init is None) != (cfg.next is None):
         given, lacking = ("INIT", "NEXT") if cfg.next is None else ("NEXT", "INIT")
         raise refused_name(cfg, given, f"there is {given}, but no {lacking}")
-    if not program.variables():
-        return None, None
     init = cfg.start or cfg.init or ("Init" if "Init" in program.top else None)
     nxt = cfg.next or ("Next" if "Next" in program.top else None)
     return _use(program, init, "INIT"), _use(program, nxt, "NEXT")
