@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +20,6 @@ PAGES = [
     *sorted((ROOT / "spec").rglob("*.md")),
     *sorted((ROOT / "traces").rglob("*.md")),
 ]
-MOST_ENTRIES = 12
 MOST_WORDS = 1_000
 
 #: A term of a link into the glossary, and each link of a page: its words and where it leads.
@@ -73,17 +71,6 @@ def test_every_page_is_reached_from_the_readme() -> None:
             seen.add(page)
             pending += [file for _, _, file, _ in links(page) if file.suffix == ".md"]
     assert {name(page) for page in PAGES} <= {name(page) for page in seen}
-
-
-def test_no_level_of_the_docs_has_more_than_a_dozen_entries() -> None:
-    files = subprocess.run(["git", "ls-files", "docs"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    there = [Path(line) for line in files.splitlines()] or [path.relative_to(ROOT) for path in DOCS.rglob("*")]
-    folders: dict[Path, set[Path]] = {}
-    for path in there:
-        for entry in (path, *path.parents):
-            if entry != Path("docs") and Path("docs") in entry.parents:
-                folders.setdefault(entry.parent, set()).add(entry)
-    assert {str(folder): len(entries) for folder, entries in folders.items() if len(entries) > MOST_ENTRIES} == {}
 
 
 def test_the_readme_is_short() -> None:
