@@ -31,6 +31,7 @@ from lockstep.logs.reading.misfit import misfit
 from lockstep.logs.reading.records import records
 from lockstep.logs.reading.rotation import logs_of
 from lockstep.logs.reading.stamps import nanoseconds
+from lockstep.logs.reading.strays import Strays
 from lockstep.logs.reading.texts import splitting
 from lockstep.logs.search import Explained, explain
 from lockstep.logs.steps import Steps
@@ -223,7 +224,7 @@ def test_the_examples_of_text_on_the_page_are_read_as_it_says(tmp_path: Path) ->
     mapping = read_mapping(tmp_path / "mapping.toml")
     (shown,) = re.findall(r"`(2026-01-02 03:04:05,678 [^`]*)`", page)
     (tmp_path / "a.log").write_text(f"{shown}\n")
-    (record,) = records(logs_of([tmp_path / "a.log"])[0], mapping, str)
+    (record,) = records(logs_of([tmp_path / "a.log"])[0], mapping, str, Strays("a.log", mapping.form()))
     assert nanoseconds(record.at("time"), mapping.stamps()[0]) % 10**9 == 678 * 10**6
     known = Rules(mapping).of(record)
     assert known is not None
@@ -464,7 +465,10 @@ shows = {{ done = {{ field = "done", as = "integer" }} }}
     assert wrong.verdict is Verdict.VIOLATED
     strict = mapping.replace('otherwise = "ignore"\n', "")
     assert queue(strict, written).verdict is Verdict.HOLDS
-    assert queue(strict, f"hello there\n{written}").verdict is Verdict.MALFORMED
+    stray = queue(strict, f"hello there\n{written}")
+    assert stray.verdict is Verdict.HOLDS
+    assert any("1 line is not of the form of" in note and "q0.log:1: 'hello there'" in note for note in stray.notes)
+    assert queue(strict, "hello there\n").verdict is Verdict.MALFORMED
 
 
 def test_the_lines_of_an_exception_are_a_field_of_the_line_above(queue: Callable[..., TraceVerdict]) -> None:

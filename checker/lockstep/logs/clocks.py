@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
@@ -20,6 +21,9 @@ _FACTORS = (2, 4, 16, 64, 1024)
 _WORK, _MOST_STATES, _MOST_HIDDEN = 1000, 50, 20_000
 
 MILLISECOND = 10**6
+
+#: The greatest difference of clocks that is tried, in nanoseconds: a day, which a wrong time zone is within.
+MOST_SKEW = 86_400 * 1000 * MILLISECOND
 
 
 def enough(
@@ -51,6 +55,40 @@ def enough(
         except BadInputError:  # of a line that the declared clocks do not come to: it is not what was refuted
             return None
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """A difference of the clocks, in nanoseconds, and whether it was found to explain the lines.
+
+    Where it was not, there was no time left to find out, and no smaller one of those that were tried explains them.
+    """
+
+    skew: int
+    explains: bool
+
+
+def least(explains: Callable[[int], bool], declared: int, say: Say = silent) -> Least | None:
+    """Return a difference of the clocks that explains the lines, and is near the least that does.
+
+    It is a whole number of milliseconds, found by doubling and then by halving the interval until a tenth of it is
+    left; None where no difference up to MOST_SKEW does.
+
+    Arguments: `explains`, tells whether a difference does, and raises TimeoutError where no time is left to find out;
+    `declared`, a difference in nanoseconds that does not; `say`, told what is tried.
+    """
+    below, found, tried = declared // MILLISECOND, None, 0
+    try:
+        while below < MOST_SKEW // MILLISECOND if found is None else found - below > max(1, found // 10):
+            tried = min(max(1, below * 2), MOST_SKEW // MILLISECOND) if found is None else (found + below) // 2
+            say(f"would clocks that differ by {tried:,} ms explain this")
+            if explains(tried * MILLISECOND):
+                found = tried
+            else:
+                below = tried
+    except TimeoutError:
+        return Least((found or tried) * MILLISECOND, explains=found is not None)
+    return None if found is None else Least(found * MILLISECOND, explains=True)
 
 
 def milliseconds(nanoseconds: int) -> str:

@@ -18,6 +18,10 @@ from lockstep.logs.lines import Line, Thread
 Positions: TypeAlias = tuple[int, ...]
 
 
+class NoOrderError(BadInputError):
+    """The lines have no order with clocks that differ by no more than is declared."""
+
+
 class Order:
     """The order of the lines of several threads, as far as it is known.
 
@@ -78,7 +82,7 @@ class Order:
         left = [number for number, thread in enumerate(self.threads) if positions[number] < len(thread.lines)]
         if left:
             waiting = ", ".join(self.threads[k].place(self.line(positions, k)) for k in left)
-            raise BadInputError(
+            raise NoOrderError(
                 f"no order of the lines is possible: none of these can be the next one: {waiting}{self._jump()}"
             )
 

@@ -223,7 +223,7 @@ def test_the_command_says_how_many_states_were_carried(tmp_path: Path) -> None:
 
 def parsed(text: str, folder: Path) -> list[LogLine]:
     (folder / "d.log").write_text(text)
-    (lines,) = read_logs([folder / "d.log"], lambda told: pytest.fail(told))
+    ((lines,), _) = read_logs([folder / "d.log"], lambda told: pytest.fail(told))
     return lines
 
 

@@ -95,7 +95,7 @@ def shape(text: str) -> str:
 
 def shapes(path: Path) -> dict[str, set[str]]:
     """The shapes of the lines of a log, by what they are to the reader."""
-    (lines,) = read_logs([path], lambda told: pytest.fail(told))
+    ((lines,), _) = read_logs([path], lambda told: pytest.fail(told))
     found: dict[str, set[str]] = {}
     for line in lines:
         found.setdefault(line.kind, set()).add(shape(line.text.partition(" - ")[2]))

@@ -18,6 +18,7 @@ from lockstep.logs.reading.mapping import Mapping, Rule, Said, Same, Source, dur
 from lockstep.logs.reading.records import UNTOLD, Parts, Record, cut, plain, records
 from lockstep.logs.reading.rotation import Log, logs_of, missing_of, without_order
 from lockstep.logs.reading.stamps import Stamps
+from lockstep.logs.reading.strays import Strays
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
@@ -48,6 +49,12 @@ class Rules:
         if self.mapping.otherwise == "ignore":
             return None
         raise record.error(self._unknown(record))
+
+    def texts(self) -> list[re.Pattern[str]]:
+        """Return the expressions of what lines say, of those rules that do not ignore them."""
+        return [
+            each for listed in self._rules.values() for rule, found in listed if not rule.ignore for _, each in found
+        ]
 
     def _candidates(self, record: Record) -> Sequence[tuple[Rule, list[tuple[str, re.Pattern[str]]]]]:
         paths = self.mapping.kinds()
@@ -117,12 +124,15 @@ class MappedTrace:
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield (line number, event)."""
-        for record in records(Log(self.source, (self.path,)), self.mapping, self._note):
+        strays = Strays(self.source, self.mapping.form(), self._rules.texts())
+        for record in records(Log(self.source, (self.path,)), self.mapping, self._note, strays):
             known = self._rules.of(record)
             if known is not None and known[0].action is not None:
                 rule, line = known
                 args = {name: line.value(source) for name, source in rule.args.items()}
                 yield record.number, Event(record.number, "", rule.action or "", args, shown(rule, line))
+        if noise := strays.note():
+            self._note(noise)
 
     def _note(self, text: str) -> None:
         self.notes.append(f"note: {text}")
@@ -187,10 +197,13 @@ def read_logs(
         reader.times.begin_log()
         if missing := missing_of(log):
             notes.append(f"note: {missing}")
-        for record in records(log, mapping, torn.append, tell):
+        strays = Strays(log.name, mapping.form(), reader.rules.texts())
+        for record in records(log, mapping, torn.append, strays, tell):
             line, node = reader.line(record)
             if line is not None:
                 threads.setdefault((log.name, node), []).append(line)
+        if noise := strays.note():
+            notes.append(f"note: {noise}")
         notes += [f"note: {each}" for each in torn]
         if torn or (mapping.ends == "anywhere" and mapping.order == "file"):
             # Of a torn line it is not known which node's it is, be it one of which there is no other line.

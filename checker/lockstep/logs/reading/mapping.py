@@ -196,6 +196,11 @@ class Mapping(_Table, frozen=True):
         """Return the forms that lines of text may have: the first that fits counts."""
         return _listed(self.text)
 
+    def form(self) -> str:
+        """Name what the lines are: JSON objects, or text of these formats."""
+        named = [text.format if text.pattern is None else f"{text.format} {text.pattern!r}" for text in self.texts()]
+        return " or ".join(named) or "a JSON object in each line"
+
     def rules(self) -> Iterator[tuple[str, str, Rule]]:
         """Yield each rule: its kind, how messages name it, and itself."""
         for kind, said in self.lines.items():

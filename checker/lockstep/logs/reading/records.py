@@ -17,6 +17,7 @@ from lockstep.conformance.shown.compare import Has, Size
 from lockstep.logs.reading.mapping import Field, Source
 from lockstep.logs.reading.mapping import Mapping as LogMapping
 from lockstep.logs.reading.rotation import Log
+from lockstep.logs.reading.strays import Strays
 from lockstep.logs.reading.texts import Split, splitting
 from lockstep.trace.json_lines import (
     STDIN,
@@ -34,6 +35,8 @@ _GZIP = b"\x1f\x8b"
 
 #: What stands below the line that it belongs to: white space before it, or an exception as Java prints it.
 _BELOW = re.compile(r"\s|$|Caused by: |(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)\b")
+#: What a part of a JSON object has: a brace, or a quoted key with its colon.
+_PART_OF_OBJECT = re.compile(rb'[{}]|"\s*:')
 #: What a line says is cut where it is longer.
 _LONG = 60
 
@@ -212,17 +215,23 @@ def cut(text: str) -> str:
 
 
 def records(
-    log: Log, mapping: LogMapping, torn: Callable[[str], None], tell: Callable[[int], None] = lambda _: None
+    log: Log,
+    mapping: LogMapping,
+    torn: Callable[[str], None],
+    strays: Strays,
+    tell: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record]:
     """Yield the lines of a log with their fields.
 
-    Arguments: `torn`, told of a last line that does not end, which is left out; `tell`, of how many lines were read.
-    Raises TraceError where a line is malformed, UnreadableError where a file cannot be read.
+    Arguments: `torn`, told of a last line that does not end, which is left out; `strays`, which counts the lines that
+    are none of the log; `tell`, told how many lines were read.
+    Raises TraceError where a line is malformed, or none is of the log; UnreadableError where a file cannot be read.
     """
-    splits = [splitting(text) for text in mapping.texts()]
+    splits, strict = [splitting(text) for text in mapping.texts()], mapping.otherwise == "error"
     for path in log.paths:
         whole = _whole_lines(path, log, torn, tell)
-        yield from _texts(whole, splits, mapping.otherwise == "error") if splits else map(_object, whole)
+        yield from _texts(whole, splits, strays, strict) if splits else _objects(whole, strays)
+    strays.end(strict=strict or not splits)
 
 
 #: A line as it stands: its file's name, its number and its bytes.
@@ -235,7 +244,18 @@ def _object(line: _Raw) -> Record:
     return Record(source, number, _shown(raw), json_object(whole, source, number, "log"))
 
 
-def _texts(lines: Iterable[_Raw], splits: Sequence[Split], strict: bool) -> Iterator[Record]:
+def _objects(lines: Iterable[_Raw], strays: Strays) -> Iterator[Record]:
+    """Yield the lines that are JSON objects; a line with no part of one is a stray one."""
+    for line in lines:
+        source, number, raw = line
+        if _PART_OF_OBJECT.search(raw) or beginning(raw, number) is not None:
+            strays.know("{")
+            yield _object(line)
+        else:
+            strays.add(source, number, _shown(raw), strict=True)
+
+
+def _texts(lines: Iterable[_Raw], splits: Sequence[Split], strays: Strays, strict: bool) -> Iterator[Record]:
     """Yield the lines of a form, each with those below it, and the JSON objects between them."""
     above: Record | None = None
     below: list[str] = []
@@ -245,10 +265,11 @@ def _texts(lines: Iterable[_Raw], splits: Sequence[Split], strict: bool) -> Iter
             if above is not None:
                 yield _with(above, below)
             above, below = record, []
-        elif _BELOW.match(text):
+            strays.know(text)
+        elif above is not None and _BELOW.match(text):
             below.append(text)
-        elif strict:
-            raise TraceError(line[0], line[1], f"the line is not of the form of the log: {text[:80]!r}")
+        else:
+            strays.add(line[0], line[1], text, strict=strict)
     if above is not None:
         yield _with(above, below)
 
@@ -256,11 +277,16 @@ def _texts(lines: Iterable[_Raw], splits: Sequence[Split], strict: bool) -> Iter
 def _of_form(line: _Raw, splits: Sequence[Split]) -> tuple[Record | None, str]:
     """Return a line with its fields, if it is of a form or JSON, and its text."""
     source, number, raw = line
-    text = _decoded(raw, source, number)
+    if said := beginning(raw, number):
+        raise TraceError(source, number, f"not a log: {said}")
+    text = _shown(raw)
     if _is_object(raw):
         return _object(line), text
     fields = next((found for split in splits if (found := split(text)) is not None), None)
-    return None if fields is None else Record(source, number, text, fields), text
+    if fields is None:
+        return None, text
+    _refuse_no_utf8(raw, source, number)
+    return Record(source, number, text, fields), text
 
 
 def _with(above: Record, below: list[str]) -> Record:
@@ -295,11 +321,9 @@ def _shown(raw: bytes) -> str:
     return raw.decode("utf-8", "replace").rstrip("\r\n")
 
 
-def _decoded(raw: bytes, source: str, number: int) -> str:
-    if said := beginning(raw, number):
-        raise TraceError(source, number, f"not a log: {said}")
+def _refuse_no_utf8(raw: bytes, source: str, number: int) -> None:
     try:
-        return raw.decode("utf-8").rstrip("\r\n")
+        raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise TraceError(source, number, f"the byte {raw[error.start]:#04x} is no UTF-8") from error
 

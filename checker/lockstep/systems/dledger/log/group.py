@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
+from pathlib import Path
 
 from lockstep.logs.lines import Thread
 from lockstep.systems.dledger.log.lines import RECOVERY, RESTART, LogLine
@@ -107,10 +108,21 @@ def _refuse_names(line: LogLine) -> None:
 def _refuse_lives(told: Sequence[LogLine]) -> None:
     before = shows_a_life_before(told) if told else None
     if before is not None:
-        raise before.error(f"the log does not begin where {before.node} first started")
+        raise before.error(_not_from_the_first_start(before))
     for line, after in pairwise(told):
         if after.incarnation < line.incarnation:
             raise after.error(f"{line.node} is at incarnation {line.incarnation} already")
+
+
+def _not_from_the_first_start(line: LogLine) -> str:
+    """Say what is missing above the line that shows it, and how to give it."""
+    name = Path(line.source).name.removesuffix(".gz")
+    return (
+        f"the log does not begin where {line.node} first started: it had run before this line"
+        f" ({line.kind or f'incarnation {line.incarnation}'}), and the lines of that are missing; give the earlier"
+        f" files, too, named as a rotation names them ({name}.1, {name}.2, ... or {name}.1.gz), or put them above"
+        f" these lines in one file; from a later start on, a log cannot be imported"
+    )
 
 
 def shows_a_life_before(told: Sequence[LogLine]) -> LogLine | None:

@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.shown.compare import to_tree
 from lockstep.conformance.shown.words import Words
-from lockstep.logs.lines import Line
-from lockstep.logs.order import Order
+from lockstep.logs import clocks
+from lockstep.logs.lines import Line, Thread
+from lockstep.logs.order import NoOrderError, Order
 from lockstep.logs.search import Blocked, Explained, Run, explain
 from lockstep.logs.steps import Step
 from lockstep.logs.steps.failing import Failing
@@ -37,6 +39,9 @@ from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summar
 #: How many states are carried at most.
 MOST_STATES = 64
 
+#: How long it is tried whether clocks that differ by more explain the lines.
+SKEW_SECONDS = 60
+
 
 class UnexplainedError(GaveUpError):
     """No hidden steps were found that lead to what a line says."""
@@ -53,7 +58,8 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     source, notes = ", ".join(map(str, paths)), list[str]()
     if version not in VERSIONS:
         raise BadInputError(f"{source}: the version {version!r} is none of {', '.join(VERSIONS)}")
-    group = group_of(read_logs(paths, notes.append))
+    logs, strays = read_logs(paths, notes.append)
+    group = group_of(logs)
     header = trace.Header(
         format=trace.FORMAT,
         system="dledger",
@@ -66,26 +72,62 @@ def import_log(paths: Sequence[Path], version: str, compile_: Compile, say: Say 
     threads = group.threads(tuple(READERS))
     spec = compile_(header, source)
     whole, refuted = first_refuted(threads, group.tells_processes)
-    guide = DLedgerGuide(spec, group.nodes, whole, skew)  # what no behaviour explains guides nobody
-    found = _explained(Order(whole, skew), guide, lambda text: say(f"{source}: {text}"))
+    found = _explained(spec, group, whole, skew, lambda text: say(f"{source}: {text}"))
     told = [(run.told, step) for run in _fewest_violations(found.runs, spec).whole() for step in run.steps]
     words = Words(null=spec.model_values["NoNode"])
     events = [_event(seq, line, step, words, len(paths) > 1) for seq, (line, step) in enumerate(told)]
     if refuted is not None:
         events.append(_claim(len(events), refuted))
-    return Imported(header, tuple(events), _summary(group, events, told, found, refuted, notes))
+    return Imported(header, tuple(events), _summary(group, strays, events, told, found, refuted, notes))
 
 
-def _explained(order: Order, guide: DLedgerGuide, tell: Say) -> Explained:
-    count = sum(len(thread.lines) for thread in order.threads)
+def _explained(spec: Spec, group: Group, threads: Sequence[Thread], skew: int, tell: Say) -> Explained:
+    """Explain the lines of some logs; raises UnexplainedError, which names what may help."""
+    count = sum(len(thread.lines) for thread in threads)
 
     def on_line(number: int, states: int, _tried: int) -> None:
         tell(f"line {number:,} of {count:,}: {states:,} states explain those before it")
 
-    found = explain(order, guide, most=MOST_STATES, on_line=on_line)
-    if not found.runs:
-        raise UnexplainedError(_not_found(min(found.blocked, key=lambda each: (each.line.time or 0, each.thread))))
-    return found
+    def search(clocks_differ: int, deadline: Deadline = NEVER) -> Explained:
+        guide = DLedgerGuide(spec, group.nodes, threads, clocks_differ)  # what no behaviour explains guides nobody
+        order = Order(threads, clocks_differ)
+        return explain(order, guide, most=MOST_STATES, on_line=on_line, deadline=deadline)
+
+    def explains(clocks_differ: int) -> bool:
+        if deadline.is_over():
+            raise TimeoutError
+        try:
+            runs = search(clocks_differ, deadline).runs
+        except NoOrderError:
+            return False
+        if not runs and deadline.is_over():
+            raise TimeoutError
+        return bool(runs)
+
+    problem = ""
+    try:
+        if (found := search(skew)).runs:
+            return found
+        problem = _not_found(min(found.blocked, key=lambda each: (each.line.time or 0, each.thread)))
+    except NoOrderError as error:
+        problem = str(error)
+    deadline = Deadline(SKEW_SECONDS)
+    enough = clocks.least(explains, skew, tell) if len(threads) > 1 else None
+    raise UnexplainedError(problem + _way_on(enough, skew, len(threads)))
+
+
+def _way_on(enough: clocks.Least | None, skew: int, logs: int) -> str:
+    """Say what may be done about lines that are not explained."""
+    missing = "if lines above the first one of a log are missing, give its earlier files, too"
+    if logs == 1:
+        return f"; {missing}"
+    if enough is None:
+        return f"; nor are they found with any greater --skew; {missing}"
+    option = f'--skew "{enough.skew // clocks.MILLISECOND} ms"'
+    if enough.explains:
+        allowed = f"{clocks.milliseconds(skew)} ms"
+        return f"; the lines are explained if the clocks of the logs may differ by more than {allowed}: give {option}"
+    return f"; if the clocks differ by more, give {option} or more, which {SKEW_SECONDS} s left undecided; {missing}"
 
 
 def _not_found(blocked: Blocked) -> str:
@@ -139,6 +181,7 @@ def _milliseconds(line: Line) -> float:
 
 def _summary(
     group: Group,
+    strays: int,
     events: Sequence[Event],
     steps: Sequence[tuple[Line | None, Step]],
     found: Explained,
@@ -157,6 +200,8 @@ def _summary(
         uses.setdefault("restart" if action == "Restart" and not line.kind else line.kind or "other", Counter())[
             use
         ] += 1
+    if strays:
+        uses["not of the log"] = Counter({NOISE: strays})
     return Summary(
         uses={kind: dict(uses[kind]) for kind in sorted(uses)},
         actions=dict(sorted(Counter(event.action for event in events).items())),

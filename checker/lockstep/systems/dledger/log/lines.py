@@ -16,6 +16,7 @@ from lockstep.logs.reading.mapping import Mapping, Stamp, Text
 from lockstep.logs.reading.records import Record, records
 from lockstep.logs.reading.rotation import logs_of
 from lockstep.logs.reading.stamps import nanoseconds
+from lockstep.logs.reading.strays import Strays
 from lockstep.trace.json_lines import MAX_INTEGER, TraceError
 
 _DATE, _CLOCK = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
@@ -29,6 +30,8 @@ _HEAD = Mapping(
         ),
     ),
 )
+#: The form of a line, as messages name it.
+_FORM = "`TIME [NODE/INCARNATION] ... - TEXT`, where the bracket may be missing"
 _MILLISECONDS, _MOMENT = Stamp(field="time", unit="ms"), Stamp(field="time")
 
 #: The kind of the line that stands where a process starts again.
@@ -100,20 +103,24 @@ class LogLine(Line):
         return TraceError(self.source, self.number, problem)
 
 
-def read_logs(paths: Sequence[Path], torn: Callable[[str], None]) -> list[list[LogLine]]:
-    """Read the logs of a group, the lines of each.
+def read_logs(paths: Sequence[Path], note: Callable[[str], None]) -> tuple[list[list[LogLine]], int]:
+    """Read the logs of a group: the lines of each, and how many lines of other programs stand between them.
 
-    Arguments: `paths`, their files; rotated ones of a log are put together; `torn`, told of a last line that does not
-    end, which is left out.
-    Raises TraceError, naming file and line, where a line is none of a log, or a number is too large; UnreadableError
-    where a file cannot be read.
+    Arguments: `paths`, their files; rotated ones of a log are put together; `note`, told what is left out: a last line
+    that does not end, and the lines of other programs.
+    Raises TraceError, naming file and line, where a line is damaged, no line is of a log, or a number is too large;
+    UnreadableError where a file cannot be read.
     """
-    found = []
+    found, count = [], 0
     for log in logs_of(paths):
-        found.append([_line(record) for record in records(log, _HEAD, torn)])
+        strays = Strays(log.name, _FORM, tuple(_PATTERNS.values()))
+        found.append([_line(record) for record in records(log, _HEAD, note, strays)])
+        count += strays.count
+        if noise := strays.note():
+            note(noise)
         if not found[-1]:
             raise TraceError(log.name, 1, "the log is empty")
-    return found
+    return found, count
 
 
 def _line(record: Record) -> LogLine:

@@ -1,0 +1,143 @@
+"""A line that the log's logger did not write is noise, and counted; one that looks damaged is refused."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from lockstep_command import lockstep
+from logger_lines import ELECTED, written
+
+ITS = written(*ELECTED)
+
+
+def imported(folder: Path, data: bytes | str) -> tuple[int, str]:
+    (folder / "d.log").write_bytes(data.encode() if isinstance(data, str) else data)
+    done = lockstep("import", "d.log", "-o", "t.ndjson", cwd=folder)
+    return done.returncode, done.stdout + done.stderr
+
+
+def inserted(at: int, stray: bytes) -> bytes:
+    lines = ITS.encode().splitlines(keepends=True)
+    return b"".join([*lines[:at], stray, *lines[at:]])
+
+
+@pytest.mark.parametrize("at", [0, 2, len(ELECTED)])
+@pytest.mark.parametrize(
+    ("stray", "count"),
+    [
+        (b"started n0\n", 1),
+        (b"Listening on 127.0.0.1:80 {tls=off}\r\n", 1),
+        (b"caf\xe9\n", 1),
+        (b"12:00:00 WARN other: a line of another logger\n", 1),
+        (b":: Banner ::\n|__|\n\n", 2),
+    ],
+)
+def test_a_line_of_another_program_is_noise_wherever_it_stands(
+    stray: bytes, count: int, at: int, tmp_path: Path
+) -> None:
+    _, whole = imported(tmp_path, ITS)
+    code, said = imported(tmp_path, inserted(at, stray))
+    assert code == 0
+    expected = re.sub(r"from (\d+) lines", lambda found: f"from {int(found[1]) + count} lines", whole)
+    assert said.splitlines()[0] == expected.strip().replace("0 noise", f"{count} noise")
+    assert f"{count} line{'s are' if count > 1 else ' is'} not of the form of d.log" in said
+    assert f"d.log:{at + 1}: " in said
+
+
+@pytest.mark.parametrize("at", [0, 2, len(ELECTED)])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"1.0 seq<1 [n0/1] INFO [t]\n",
+        b"1.0 seq<1 [n0/\n",
+        b"[n0] n0_[INCREASE_TERM] from 1 to 2\n",
+        b"started n01.0 seq<1 [n0/1] INFO [t] L - n0_[INCREASE_TERM] from 1 to 2\n",
+        b'{"kind": "role", "node"\n',
+    ],
+)
+def test_a_line_that_looks_like_a_damaged_one_of_the_log_is_refused(damaged: bytes, at: int, tmp_path: Path) -> None:
+    """Left out, a step that happened would be missing."""
+    code, said = imported(tmp_path, inserted(at, damaged))
+    assert code == 2
+    assert f"d.log:{at + 1}: the line is not of the form of the log, and looks like a part of one that is" in said
+
+
+@pytest.mark.parametrize("data", ["started n0\nbye\n", gzip.compress(b"started n0\n")])
+def test_a_file_without_a_line_of_a_log_is_no_log(data: str | bytes, tmp_path: Path) -> None:
+    code, said = imported(tmp_path, data)
+    assert code == 2
+    assert "d.log:1: the line is not of the form of the log, nor is any other: 'started n0'; expected: `TIME" in said
+
+
+def test_a_line_that_is_no_part_of_json_is_noise_in_a_log_of_json(tmp_path: Path) -> None:
+    (tmp_path / "S.tla").write_text(
+        "---- MODULE S ----\nVARIABLE x\nInit == x = 0\nUp == x' = x + 1\nNext == Up\nObserve == [x |-> x]\n====\n"
+    )
+    (tmp_path / "S.cfg").write_text("INIT Init\nNEXT Next\n")
+    (tmp_path / "m.toml").write_text('kind = "k"\n[lines.up]\naction = "Up"\nshows = { x = "x" }\n')
+
+    def checked(text: str) -> tuple[int, str]:
+        (tmp_path / "a.ndjson").write_text(text)
+        command = ("check", "--spec", "S.tla", "--cfg", "S.cfg", "--mapping", "m.toml", "a.ndjson")
+        done = lockstep(*command, cwd=tmp_path)
+        return done.returncode, done.stdout + done.stderr
+
+    one, two = '{"k":"up","x":1}\n', '{"k":"up","x":2}\n'
+    code, said = checked(f"started\n{one}# again\n{two}")
+    assert code == 0
+    assert "2 lines are not of the form of a.ndjson, and noise; the first is a.ndjson:1: 'started'" in said
+    assert checked(f"{one}started\n{two.replace('2', '3')}")[0] == 1
+    for cut in (two[:9] + "\n", two[5:], two[6:]):
+        code, said = checked(one + cut)
+        assert code == 2, said
+        assert "a.ndjson:2: " in said
+    code, said = checked("started\n")
+    assert code == 2
+    assert "expected: a JSON object in each line" in said
+
+
+# ---- A way on ----
+
+
+def of_nodes(folder: Path, late_ms: int) -> list[str]:
+    """Write a log for each node, in which the clock of n1 and of n2 is fast."""
+    names = []
+    for node in ("n0", "n1", "n2"):
+        lines = [line for line in ITS.splitlines(keepends=True) if f"[{node}/1]" in line]
+        late = 0 if node == "n0" else late_ms
+        lines = [re.sub(r"^(\d+)\.0", lambda found: f"{int(found[1]) + late}.0", line) for line in lines]  # noqa: B023  # used at once
+        (folder / f"{node}.log").write_text("".join(lines))
+        names.append(f"{node}.log")
+    return names
+
+
+def test_where_clocks_differ_by_more_the_message_names_a_skew_that_does(tmp_path: Path) -> None:
+    names = of_nodes(tmp_path, 5000)
+    done = lockstep("import", *names, "-o", "t.ndjson", cwd=tmp_path)
+    assert done.returncode == 3
+    skew = re.search(r'give --skew "(\d+) ms"', done.stderr)
+    assert skew is not None, done.stderr
+    assert 4990 <= int(skew[1]) <= 5600
+    again = lockstep("import", *names, "--skew", f"{skew[1]} ms", "-o", "t.ndjson", cwd=tmp_path)
+    assert again.returncode == 0
+    assert lockstep("check", "t.ndjson", cwd=tmp_path).returncode == 0
+    far_less = lockstep("import", *names, "--skew", f"{int(skew[1]) * 4 // 5} ms", "-o", "t.ndjson", cwd=tmp_path)
+    assert far_less.returncode == 3
+
+
+def test_where_the_first_lines_were_rotated_away_the_message_names_what_helps(tmp_path: Path) -> None:
+    lines = ITS.splitlines(keepends=True)
+    (tmp_path / "d.log").write_text("".join(lines[4:]))
+    done = lockstep("import", "d.log", "-o", "t.ndjson", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "d.log:1: the log does not begin where n0 first started" in done.stderr
+    assert "(leader)" in done.stderr
+    assert "d.log.1" in done.stderr
+    (tmp_path / "d.log.1").write_text("".join(lines[:4]))
+    assert lockstep("import", "d.log", "d.log.1", "-o", "t.ndjson", cwd=tmp_path).returncode == 0
+    (tmp_path / "whole.log").write_text("".join(lines))
+    assert lockstep("import", "whole.log", "-o", "t.ndjson", cwd=tmp_path).returncode == 0
