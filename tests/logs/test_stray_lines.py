@@ -75,7 +75,8 @@ def test_a_file_without_a_line_of_a_log_is_no_log(data: str | bytes, tmp_path: P
 
 def test_a_line_that_is_no_part_of_json_is_noise_in_a_log_of_json(tmp_path: Path) -> None:
     (tmp_path / "S.tla").write_text(
-        "---- MODULE S ----\nVARIABLE x\nInit == x = 0\nUp == x' = x + 1\nNext == Up\nObserve == [x |-> x]\n====\n"
+        "---- MODULE S ----\nEXTENDS Integers\nVARIABLE x\nInit == x = 0\n"
+        "Up == x' = x + 1\nNext == Up\nObserve == [x |-> x]\n====\n"
     )
     (tmp_path / "S.cfg").write_text("INIT Init\nNEXT Next\n")
     (tmp_path / "m.toml").write_text('kind = "k"\n[lines.up]\naction = "Up"\nshows = { x = "x" }\n')
