@@ -13,12 +13,15 @@ from typing import Literal
 from lockstep.base.interrupts import deferred_interrupts
 from lockstep.base.paths import common_dir
 from lockstep.base.scratch import lacks_room, scratch
+from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.tlc.cfg_entries import told_of_entries
 from lockstep.tlc.errors import ToolMissing
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
+from lockstep.tlc.modules import project_files
 from lockstep.tlc.parse import OutputReader
 from lockstep.tlc.process import NO_LIMIT, Budget, Lines, run_supervised
 from lockstep.tlc.result import Cause, Progress, PropertyKind, SpecError, TlcResult, TlcVerdict
+from lockstep.tlc.unicode import Rewritten, rewritten
 from lockstep.tlc.verdict import Request, judge
 
 _COVERAGE_INTERVAL_MINUTES = 60
@@ -81,7 +84,8 @@ def run_tlc(
     TLC's progress reports; `cancel`, an event that ends the run.
     Returns the result. Missing tools, a dead JVM and a spent budget are inconclusive results, malformed specs
     are `error` results; neither raises. No process or file of TLC's is left but the dump.
-    Raises EnvironmentFailedError, or OSError, where temporary files cannot be written. Interrupts are acted on after
+    Raises EnvironmentFailedError, or OSError, where temporary files cannot be written, and BadInputError where the
+    modules cannot be rewritten in ASCII. Interrupts are acted on after
     the JVM is dead and its files are removed, see deferred_interrupts (outside the main thread use `cancel`).
     """
     started = time.monotonic()
@@ -93,15 +97,18 @@ def run_tlc(
     reader = OutputReader(on_progress)
     try:
         with deferred_interrupts() as interrupts, scratch("tlc") as folder:
-            command = _command(spec, cfg, options, folder)
+            read = _files(spec, cfg, _library(spec, options.library), folder)
+            command = _command(read, options, folder)
             ended = run_supervised(
                 command,
                 cwd=folder,
                 stderr=folder / "stderr.txt",
-                on_output=Lines(reader.feed),
+                on_output=Lines(lambda line: reader.feed(read.restored(line))),
                 budget=options.budget,
                 should_stop=lambda: bool(interrupts) or (cancel is not None and cancel.is_set()),
             )
+            if options.dump is not None and read.project is not None:
+                _restore(options.dump, read.project)
             lacking = lacks_room(folder) if ended.status != 0 else None
     except ToolMissing as problem:
         return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
@@ -114,17 +121,57 @@ def run_tlc(
     return replace(result, wall_seconds=time.monotonic() - started, command=tuple(command))
 
 
-def _command(spec: Path, cfg: Path, options: TlcOptions, folder: Path) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files that TLC reads: the author's, or the same in ASCII.
+
+    `library` are the folders of modules; `restored` puts the author's files and places into a line that TLC prints;
+    `project` is what was rewritten, if anything was.
+    """
+
+    spec: Path
+    cfg: Path
+    library: list[Path]
+    restored: Callable[[str], str]
+    project: Rewritten | None
+
+
+def _files(spec: Path, cfg: Path, library: list[Path], folder: Path) -> _Files:
+    """Write the files in ASCII into a folder, where the author's are not; one that is no UTF-8 is left to TLC."""
+    try:
+        project = rewritten(project_files(spec, library), text_of(cfg))
+    except NotUtf8Error:
+        project = None
+    if project is None:
+        return _Files(spec, cfg, library, str, None)
+    ascii_folder = folder / "ascii"
+    ascii_folder.mkdir()
+    project.write(ascii_folder)
+    in_ascii = ascii_folder / spec.name, ascii_folder / f"{spec.stem}.cfg"
+    in_ascii[1].write_text(project.cfg or "", encoding="utf-8")
+    return _Files(*in_ascii, [ascii_folder, *library], project.restored(ascii_folder), project)
+
+
+def _restore(dump: Path, project: Rewritten) -> None:
+    """Put the characters of the author's strings into the state graph that TLC has dumped."""
+    if project.has_stand_ins and dump.is_file():
+        part = dump.with_name(f"{dump.name}.part")
+        with dump.open(encoding="utf-8") as lines, part.open("w", encoding="utf-8") as written:
+            written.writelines(map(project.characters, lines))
+        part.replace(dump)
+
+
+def _command(read: _Files, options: TlcOptions, folder: Path) -> list[str]:
     """Compose the command line; raises ToolMissing where there is no Java that is new enough, or no jar."""
     launcher, tools = find_java(options.java).path, find_tla2tools(options.jar)
     return [
         str(launcher),
-        *_jvm_options(folder, _library(spec, options.library), options),
+        *_jvm_options(folder, read.library, options),
         *("-cp", str(tools), "tlc2.TLC", "-tool", "-metadir", str(folder / "meta")),
         *_tlc_options(options),
         *(("-noGenerateSpecTE",) if jar_knows_option(tools, "-noGenerateSpecTE") else ()),
         # TLC looks for the cfg below the spec's folder, even when its path is absolute.
-        *("-config", os.path.relpath(cfg, spec.parent), str(spec)),
+        *("-config", os.path.relpath(read.cfg, read.spec.parent), str(read.spec)),
     ]
 
 

@@ -26,6 +26,7 @@ from lockstep.tlc.result import (
     TlcVerdict,
     TlcViolation,
 )
+from lockstep.tlc.unicode import hint_at
 
 _VIOLATION_EXITS = frozenset({10, 11, 12, 13, 14})
 # 255 is how 2.15 ends when an evaluation fails inside a temporal formula or in a simulation.
@@ -181,6 +182,16 @@ _SANY_NOISE = re.compile(
 _SANY_POSITION = re.compile(r"(?:at |^)line (?P<line>\d+), col(?:umn)? (?P<column>\d+)", re.IGNORECASE | re.MULTILINE)
 
 
+#: What SANY says of a character that begins no token.
+_LEXICAL = re.compile(r'(?P<place>Lexical error at line \d+, column \d+)\.  Encountered: "\\u(?P<code>[0-9a-f]{4})".*')
+
+
+def _of_character(found: re.Match[str]) -> str:
+    character = chr(int(found["code"], 16))
+    what = f"{character} (U+{found['code'].upper()}) is no symbol of TLA+"
+    return f"{found['place']}: {what}{hint_at(character)}"
+
+
 def sany_error(lines: list[str], spec: Path) -> SpecError:
     """Read SANY's complaint: its own text, and the file and position it means.
 
@@ -188,6 +199,7 @@ def sany_error(lines: list[str], spec: Path) -> SpecError:
     """
     files = [line.removeprefix("Parsing file ") for line in lines if line.startswith("Parsing file ")]
     message = "\n".join(line for line in lines if not _SANY_NOISE.match(line)) or "SANY rejected the module"
+    message = _LEXICAL.sub(_of_character, message)
     position = _SANY_POSITION.search(message)
     location = TlcLocation.parse(message)
     is_parse_error = "***Parse Error***" in lines or "Lexical error" in message

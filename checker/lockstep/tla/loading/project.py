@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import re
 import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -19,9 +17,10 @@ from lockstep.tla.syntax import sany
 from lockstep.tla.syntax.captured import bind_captured
 from lockstep.tla.syntax.cfg import Cfg, parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
-from lockstep.tla.syntax.tree import STANDARD_MODULES, Tree, read_tree
+from lockstep.tla.syntax.tree import Tree, read_tree
 from lockstep.tla.values.kinds import Value
 from lockstep.tlc.java import find_tla2tools
+from lockstep.tlc.modules import project_files
 
 __all__ = [
     "Parsed",
@@ -98,24 +97,11 @@ def read_cfg(cfg_path: str | Path | None, given: dict[str, Value]) -> tuple[str,
 
 
 def project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
-    """Read all modules of the project: the root, and what it mentions that lies in the directories.
+    """Read the text of each module of a project, by name; see :func:`lockstep.tlc.modules.project_files`.
 
-    A word too many does no harm: this decides only what the hash covers, and whose text explanations can quote.
+    This decides only what the hash covers, and whose text explanations can quote.
     """
-    files = {file.stem: file for folder in reversed(directories) for file in folder.glob("*.tla") if file.is_file()}
-    texts = {root.stem: text_of(root)}
-    pending = [root.stem]
-    while pending:
-        for word in sorted(files.keys() & _words(texts[pending.pop()])):
-            if word not in texts and word not in STANDARD_MODULES:
-                texts[word] = text_of(files[word])
-                pending.append(word)
-    return texts
-
-
-@functools.lru_cache(maxsize=64)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\b\w+\b", text))
+    return {name: each.text for name, each in project_files(root, directories).items()}
 
 
 def exported(

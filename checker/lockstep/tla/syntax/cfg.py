@@ -13,6 +13,7 @@ from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
 from lockstep.tla.values.text import unescape
+from lockstep.tlc.unicode import SYMBOLS
 
 __all__ = ["KEYWORDS", "Cfg", "CfgError", "parse_cfg", "read_cfg"]
 
@@ -101,11 +102,12 @@ _SINGLES = {
 KEYWORDS = {*_LISTS, *_SINGLES, "CONSTANT", "CONSTANTS", "CHECK_DEADLOCK"}
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|\\\*[^\n]*)
+    rf"""(?P<space>\s+|\\\*[^\n]*)
       | (?P<string>"(?:[^"\\\n]|\\.)*")
       | (?P<number>-?\d+(?![A-Za-z0-9_]))
       | (?P<word>[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_!]*)
-      | (?P<sign><-|[={},\[\]](?![<=|]))
+      | (?P<sign><-|[={{}},\[\]](?![<=|]))
+      | (?P<unicode>{"|".join(SYMBOLS)})
       | (?P<symbol>\\[A-Za-z]+|(?:(?!<-)[-+*/^|&$%#?!@<>=:.~])+)
     """,
     re.VERBOSE,
@@ -138,10 +140,15 @@ def _tokens(text: str, file: str) -> list[_Token]:
             end = _comment_end(text, position, file, place)
         else:
             match = _TOKEN.match(text, position)
-            if match is None:
+            kind = None if match is None else match.lastgroup
+            if match is not None and kind == "unicode":
+                in_ascii = _TOKEN.fullmatch(SYMBOLS[match[0]])
+                kind = None if in_ascii is None else in_ascii.lastgroup
+            if match is None or kind is None:
                 raise _refused(file, place, f"cannot read {text[position : position + 20].splitlines()[0]!r}")
-            if match.lastgroup != "space":
-                tokens.append(_Token(str(match.lastgroup), match[0], place))
+            if kind != "space":
+                said = SYMBOLS.get(match[0], match[0])
+                tokens.append(_Token(kind, said, place))
             end = match.end()
         line += text.count("\n", position, end)
         begin = max(begin, text.rfind("\n", position, end) + 1)

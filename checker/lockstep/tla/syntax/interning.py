@@ -41,7 +41,7 @@ _TOKEN = re.compile(
       | (?P<line>\\\*[^\n]*)
       | (?P<comment>\(\*)
       | (?P<string>"(?:[^"\\\n]|\\.)*")
-      | (?P<subscript>\]_|>>_|[WS]F_)
+      | (?P<subscript>\]_|>>_|⟩_|[WS]F_)
       | (?P<word>[A-Za-z0-9_]+)
       | (?P<operator>\\[A-Za-z]+)
       | (?P<sign>\S)

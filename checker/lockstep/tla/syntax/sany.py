@@ -6,7 +6,7 @@ import os
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,9 @@ from lockstep.base.scratch import lacks_room, scratch
 from lockstep.tla.syntax.standard import STANDARD
 from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools
+from lockstep.tlc.modules import project_files
 from lockstep.tlc.process import Budget, How, killed_by, run_supervised
+from lockstep.tlc.unicode import rewritten
 from lockstep.tlc.verdict import sany_error
 
 __all__ = ["SanyError", "default_jar", "export", "standard_module"]
@@ -96,24 +98,33 @@ def export(
         raise SanyError("no such file", str(path))
     if not _MODULE.search(source.read_bytes()):
         raise SanyError(f"{NOT_PARSED} no TLA+ module: one begins with `---- MODULE Name ----`", str(path))
-    directories = [str(source.parent), *[str(Path(d).resolve()) for d in search_path]]
-    flags = [flag for directory in directories for flag in ("-I", directory)]
+    directories = [source.parent, *[Path(d).resolve() for d in search_path]]
+    project = rewritten(project_files(source, directories))
     # SANY writes the standard modules it reads into the temporary folder, where another SANY would remove them.
     with scratch("sany") as folder:
+        root = source
+        if project is not None:
+            root = folder / "ascii" / source.name
+            root.parent.mkdir()
+            project.write(root.parent)
+            directories.insert(0, root.parent)
+        restored = str if project is None else project.restored(root.parent)
         launch = _launcher(java, jar, directories, folder)
-        done = _run([*launch, "tla2sany.xml.XMLExporter", "-o", *flags, str(source)], source, folder, timeout)
+        flags = [flag for directory in directories for flag in ("-I", str(directory))]
+        done = _run([*launch, "tla2sany.xml.XMLExporter", "-o", *flags, str(root)], root, folder, timeout)
         if done.status == 0 and "*** Errors" not in done.stderr and done.stdout.lstrip().startswith(b"<?xml"):
-            return done.stdout
+            return done.stdout if project is None else project.xml(done.stdout)
         # The exporter drops SANY's message on a parse error, so SANY is asked again.
-        again = _run([*launch, "tla2sany.SANY", str(source)], source, folder, timeout)
-    raise _refusal(source, done, again)
+        again = _run([*launch, "tla2sany.SANY", str(root)], root, folder, timeout)
+    raise _refusal(source, done, again, restored)
 
 
-def _launcher(java: str | None, jar: str | Path | None, directories: list[str], folder: Path) -> list[str]:
+def _launcher(java: str | None, jar: str | Path | None, directories: list[Path], folder: Path) -> list[str]:
     program = str(find_java(Path(java) if java is not None else None).path)
-    library = os.pathsep.join(directories)
+    library = os.pathsep.join(map(str, directories))
     archive = str(find_tla2tools(Path(jar) if jar is not None else None))
     options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}"]
+    options += ["-Dfile.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8"]
     return [program, *options, f"-DTLA-Library={library}", "-cp", archive]
 
 
@@ -179,15 +190,19 @@ _OWN_PLACE = re.compile(
 _OTHER_PLACE = re.compile(r"the one at line (\d+), col (\d+) to line \d+, col \d+ of module (\w+)")
 
 
-def _refusal(source: Path, done: _Done, again: _Done) -> SanyError:
-    """Return what SANY says against a module; raises ToolDied where it was not SANY that answered."""
+def _refusal(source: Path, done: _Done, again: _Done, restored: Callable[[str], str]) -> SanyError:
+    """Return what SANY says against a module; raises ToolDied where it was not SANY that answered.
+
+    Arguments: `restored`, what puts the author's places into a line that SANY printed.
+    """
     text = again.stdout.decode(errors="replace")
     if not re.search(r"SANY\d? Version", text):
         said = next((line.strip() for line in (done.text + again.text).splitlines() if line.strip()), "nothing")
         raise ToolDied(f"{source}: SANY did not run: java ended with status {done.status} and said {said[:200]!r}")
     if not re.search(r"error|abort|cannot find", text, re.IGNORECASE):
         text = done.text
-    found = sany_error([line.strip() for line in text.splitlines() if not _NO_WORDS.fullmatch(line.strip())], source)
+    lines = (restored(line.strip()) for line in text.splitlines())
+    found = sany_error([line for line in lines if not _NO_WORDS.fullmatch(line)], source)
     said = " ".join(_OWN_PLACE.sub("", _OTHER_PLACE.sub(r"the one at \3.tla:\1:\2", found.message)).split())
     unknown = re.search(r"Unknown operator: `(\w+)'|Could not find declaration or definition of symbol '(\w+)'", said)
     if unknown is not None:
@@ -205,5 +220,5 @@ def _words(file: Path) -> set[str]:
     except OSError:
         text = ""
     counted = Counter(re.findall(r"\b[A-Za-z]\w*", text))
-    defined = set(re.findall(r"\b(\w+)[ \t]*(?:\([^()\n]*\))?[ \t]*==", text))
+    defined = set(re.findall(r"\b(\w+)[ \t]*(?:\([^()\n]*\))?[ \t]*(?:==|≜)", text))
     return defined | {word for word, count in counted.items() if count > 1}

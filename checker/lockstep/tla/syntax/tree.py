@@ -10,6 +10,8 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from lockstep.tlc.modules import STANDARD_MODULES
+
 __all__ = [
     "COMMUNITY_MODULES",
     "STANDARD_MODULES",
@@ -35,10 +37,6 @@ __all__ = [
     "children",
     "read_tree",
 ]
-
-STANDARD_MODULES = frozenset(
-    {"Naturals", "Integers", "Reals", "Sequences", "FiniteSets", "Bags", "TLC", "TLCExt", "Toolbox", "Randomization"}
-)
 
 #: Modules of the community that TLC takes from Java, in part: the user has them, beside the spec or in a named folder.
 COMMUNITY_MODULES = frozenset({"Json", "IOUtils"})
