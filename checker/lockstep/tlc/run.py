@@ -17,6 +17,7 @@ from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.tlc.cfg_entries import told_of_entries
 from lockstep.tlc.errors import ToolMissing
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
+from lockstep.tlc.later_modules import lacking_modules, told_of_modules
 from lockstep.tlc.modules import project_files
 from lockstep.tlc.parse import OutputReader
 from lockstep.tlc.process import NO_LIMIT, Budget, Lines, run_supervised
@@ -97,7 +98,7 @@ def run_tlc(
     reader = OutputReader(on_progress)
     try:
         with deferred_interrupts() as interrupts, scratch("tlc") as folder:
-            read = _files(spec, cfg, _library(spec, options.library), folder)
+            read = _files(spec, cfg, _library(spec, options), folder)
             command = _command(read, options, folder)
             ended = run_supervised(
                 command,
@@ -113,7 +114,8 @@ def run_tlc(
     except ToolMissing as problem:
         return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
     result = judge(Request(spec, cfg, options.simulation is not None), reader, ended)
-    result = told_of_entries(result, cfg, find_tla2tools(options.jar))
+    jar = find_tla2tools(options.jar)
+    result = told_of_modules(told_of_entries(result, cfg, jar), jar)
     if lacking is not None and (result.violation is None or result.violation.kind is PropertyKind.EVALUATION):
         reason = f"TLC cannot write its temporary files: {lacking}"
         result = replace(result, verdict=TlcVerdict.INCONCLUSIVE, cause=Cause.TOOL_FAILED, reason=reason)
@@ -175,11 +177,11 @@ def _command(read: _Files, options: TlcOptions, folder: Path) -> list[str]:
     ]
 
 
-def _library(spec: Path, library: Sequence[Path] | None) -> list[Path]:
+def _library(spec: Path, options: TlcOptions) -> list[Path]:
     """Where TLC looks for modules: the spec's folder, the given ones or the one above `models`, and the common ones."""
     above = [spec.parent.parent] if spec.parent.name == "models" else []
-    more = above if library is None else [folder.absolute() for folder in library]
-    return [spec.parent, *more, common_dir()]
+    more = above if options.library is None else [folder.absolute() for folder in options.library]
+    return [spec.parent, *more, common_dir(), *lacking_modules(find_tla2tools(options.jar))]
 
 
 def _jvm_options(folder: Path, library: Sequence[Path], options: TlcOptions) -> list[str]:

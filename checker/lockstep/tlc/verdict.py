@@ -186,6 +186,23 @@ _SANY_POSITION = re.compile(r"(?:at |^)line (?P<line>\d+), col(?:umn)? (?P<colum
 _LEXICAL = re.compile(r'(?P<place>Lexical error at line \d+, column \d+)\.  Encountered: "\\u(?P<code>[0-9a-f]{4})".*')
 
 
+#: What SANY says of a module that it does not find.
+_NO_MODULE = re.compile(r"Cannot find source file for module (?P<name>\w+) imported in module \w+")
+
+#: The modules of tlaplus/CommunityModules.
+_COMMUNITY = frozenset(
+    {"BagsExt", "Bitwise", "CSV", "Combinatorics", "DifferentialEquations", "DyadicRationals", "FiniteSetsExt", "Folds"}
+    | {"Functions", "GraphViz", "Graphs", "HTML", "IOUtils", "Json", "Quorum", "Relation", "SVG", "SequencesExt"}
+    | {"ShiViz", "Statistics", "UndirectedGraphs", "VectorClocks"}
+)
+
+
+def _of_module(found: re.Match[str]) -> str:
+    if found["name"] not in _COMMUNITY:
+        return found[0]
+    return f"{found[0]}: it is one of tlaplus/CommunityModules; name the folder that has these modules with -I"
+
+
 def _of_character(found: re.Match[str]) -> str:
     character = chr(int(found["code"], 16))
     what = f"{character} (U+{found['code'].upper()}) is no symbol of TLA+"
@@ -200,6 +217,7 @@ def sany_error(lines: list[str], spec: Path) -> SpecError:
     files = [line.removeprefix("Parsing file ") for line in lines if line.startswith("Parsing file ")]
     message = "\n".join(line for line in lines if not _SANY_NOISE.match(line)) or "SANY rejected the module"
     message = _LEXICAL.sub(_of_character, message)
+    message = _NO_MODULE.sub(_of_module, message)
     position = _SANY_POSITION.search(message)
     location = TlcLocation.parse(message)
     is_parse_error = "***Parse Error***" in lines or "Lexical error" in message

@@ -9,9 +9,9 @@ from lockstep.base.errors import WRONG_CFG, BadInputError
 from lockstep.base.near import did_you_mean, nearest
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.instances import use_of, within
-from lockstep.tla.syntax.standard import DOING, STANDARD
+from lockstep.tla.syntax.standard import REFUSED, STANDARD
 from lockstep.tla.syntax.tree import (
-    COMMUNITY_MODULES,
+    MODULES_PARTLY_JAVA,
     STANDARD_MODULES,
     Call,
     Declaration,
@@ -227,7 +227,7 @@ class Configured:
     def standard(self, definition: Definition) -> tuple[str, str] | None:
         """Answer (module, name) for a definition of a standard module."""
         known = definition.loc.module, definition.name
-        is_from_java = known[0] in COMMUNITY_MODULES and (known in STANDARD or known in DOING)
+        is_from_java = known[0] in MODULES_PARTLY_JAVA and (known in STANDARD or known in REFUSED)
         return known if is_from_java or known[0] in STANDARD_MODULES else None
 
     def model_values(self) -> list[str]:

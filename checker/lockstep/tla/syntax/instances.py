@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.standard import DOING, STANDARD
+from lockstep.tla.syntax.standard import REFUSED, STANDARD
 from lockstep.tla.syntax.tree import (
     STANDARD_MODULES,
     Bind,
@@ -148,7 +148,7 @@ def _standard_origin(definition: Definition) -> Expr | None:
     body = _written(definition)
     module = body.loc.module
     known = module, definition.name.rpartition("!")[2]
-    is_standard = module in STANDARD_MODULES or known in STANDARD or known in DOING
+    is_standard = module in STANDARD_MODULES or known in STANDARD or known in REFUSED
     return body if is_standard and module != definition.loc.module else None
 
 

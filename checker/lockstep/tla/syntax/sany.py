@@ -17,6 +17,7 @@ from lockstep.base.scratch import lacks_room, scratch
 from lockstep.tla.syntax.standard import STANDARD
 from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools
+from lockstep.tlc.later_modules import lacking_modules
 from lockstep.tlc.modules import project_files
 from lockstep.tlc.process import Budget, How, killed_by, run_supervised
 from lockstep.tlc.unicode import rewritten
@@ -56,16 +57,18 @@ def default_jar() -> Path:
 
 
 def standard_module(name: str, jar: str | Path | None = None) -> str | None:
-    """Answer the text of a standard module of ``tla2tools.jar``; None if it has none of that name.
+    """Answer the text of a standard module; None if there is none of that name.
 
     Raises:
         ToolMissing: if there is no jar.
     """
-    with zipfile.ZipFile(find_tla2tools(None if jar is None else Path(jar))) as tools:
+    tools = find_tla2tools(None if jar is None else Path(jar))
+    with zipfile.ZipFile(tools) as archive:
         try:
-            return tools.read(f"tla2sany/StandardModules/{name}.tla").decode("utf-8", errors="replace")
+            return archive.read(f"tla2sany/StandardModules/{name}.tla").decode("utf-8", errors="replace")
         except KeyError:
-            return None
+            files = (folder / f"{name}.tla" for folder in lacking_modules(tools))
+            return next((file.read_text(encoding="utf-8") for file in files if file.is_file()), None)
 
 
 def export(
@@ -108,6 +111,7 @@ def export(
             root.parent.mkdir()
             project.write(root.parent)
             directories.insert(0, root.parent)
+        directories += lacking_modules(find_tla2tools(None if jar is None else Path(jar)))
         restored = str if project is None else project.restored(root.parent)
         launch = _launcher(java, jar, directories, folder)
         flags = [flag for directory in directories for flag in ("-I", str(directory))]

@@ -7,7 +7,7 @@ integers (small ones, where the result is one, too).
 
 from __future__ import annotations
 
-__all__ = ["DOING", "PASSING", "PRINTING", "READING", "REGISTERS", "STANDARD", "STANDARD_VALUES", "TOLD_OF_A_SEARCH"]
+__all__ = ["PASSING", "PRINTING", "READING", "REFUSED", "REGISTERS", "STANDARD", "STANDARD_VALUES", "TOLD_OF_A_SEARCH"]
 
 #: What holds a part of an argument in its result, or answers one.
 PASSING = frozenset(
@@ -15,10 +15,10 @@ PASSING = frozenset(
 )
 
 #: What reads and writes the registers of a search, so that it matters when it is evaluated.
-REGISTERS = frozenset({("TLC", "TLCGet"), ("TLC", "TLCSet")})
+REGISTERS = frozenset({("TLC", "TLCGet"), ("TLC", "TLCSet"), ("TLCExt", "TLCGetOrDefault"), ("TLCExt", "TLCGetAndSet")})
 
 #: What prints whenever it is evaluated.
-PRINTING = frozenset({("TLC", "Print"), ("TLC", "PrintT")})
+PRINTING = frozenset({("TLC", "Print"), ("TLC", "PrintT"), ("TLCExt", "AssertEq")})
 
 #: What ``TLCGet`` tells of a search that depends on the spec alone, with one worker.
 TOLD_OF_A_SEARCH = frozenset({"level", "distinct", "queue", "diameter"})
@@ -26,8 +26,28 @@ TOLD_OF_A_SEARCH = frozenset({"level", "distinct", "queue", "diameter"})
 #: What reads a file, whose name must be a constant.
 READING = frozenset({("Json", "JsonDeserialize"), ("Json", "ndJsonDeserialize"), ("IOUtils", "Deserialize")})
 
-#: What does something besides having a value, and what that is.
-DOING: dict[tuple[str, str], str] = {
+_RANDOM = "it is random, and a search takes every choice: write "
+_BY_JAVA = "its TLA+ text is none of its meaning, which Java has"
+
+#: What is refused though its module is known, and why, or what to write instead.
+REFUSED: dict[tuple[str, str], str] = {
+    ("TLC", "RandomElement"): _RANDOM + "`\\E x \\in S : ...`, or `x \\in S` in Init",
+    ("TLC", "JavaTime"): "it is the time of a clock, and no function of the spec",
+    ("TLC", "Any"): "everything is an element of it; write the set that is meant",
+    ("Randomization", "RandomSubset"): _RANDOM + "`\\E T \\in {T \\in SUBSET S : Cardinality(T) = k} : ...`",
+    ("Randomization", "RandomSetOfSubsets"): _RANDOM + "`SUBSET S`",
+    ("Randomization", "TestRandomSetOfSubsets"): "it is random",
+    ("TLCExt", "Trace"): "a search does not keep how it came to a state; write a variable for the history",
+    ("TLCExt", "CounterExample"): "it is the counterexample as a value; `lockstep model --format json` prints it",
+    ("TLCExt", "ToTrace"): "it is the counterexample as a value; `lockstep model --format json` prints it",
+    ("TLCExt", "PickSuccessor"): "it asks somebody which step to take; `lockstep play` does so",
+    ("TLCExt", "AssertError"): "it compares the words of an error, which are TLC's own",
+    ("TLCExt", "TLCFP"): "it is a fingerprint, which is TLC's own",
+    ("TLCExt", "TLCEvalDefinition"): "write the name of the definition itself, without quotes",
+    **dict.fromkeys([("CSV", "CSVWrite"), ("CSV", "CSVWriteRecord"), ("SVG", "SVGSerialize")], "it writes a file"),
+    **dict.fromkeys([("CSV", "CSVRead"), ("CSV", "CSVRecords")], "ndJsonDeserialize of the module Json reads a file"),
+    **dict.fromkeys([("SVG", "NodeOfRingNetwork"), ("SVG", "NodesOfDirectedMultiGraph")], _BY_JAVA),
+    **dict.fromkeys([("SVG", "SVGElemToString"), ("GraphViz", "DotDiGraph"), ("Statistics", "ChiSquare")], _BY_JAVA),
     **dict.fromkeys([("Json", "JsonSerialize"), ("Json", "ndJsonSerialize")], "it writes a file"),
     **dict.fromkeys([("IOUtils", "IOSerialize"), ("IOUtils", "Serialize")], "it writes a file"),
     ("IOUtils", "IODeserialize"): "it reads what Java has written",
@@ -96,4 +116,8 @@ STANDARD: dict[tuple[str, str], tuple[str, str, str]] = {
     ("IOUtils", "IOEnv"): ("_io_env", "", ""),
     ("IOUtils", "atoi"): ("_atoi", "v", ""),
     ("TLC", "TLCEval"): ("_frozen", "v", ""),
+    ("TLCExt", "AssertEq"): ("_assert_eq", "vv", ""),
+    ("TLCExt", "TLCGetOrDefault"): ("_tlc_get_or_default", "vv", ""),
+    ("TLCExt", "TLCGetAndSet"): ("_tlc_get_and_set", "vovv", ""),
+    ("TLCExt", "TLCModelValue"): ("_model_value", "v", ""),
 }

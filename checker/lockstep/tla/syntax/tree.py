@@ -13,7 +13,7 @@ from typing import TypeAlias
 from lockstep.tlc.modules import STANDARD_MODULES
 
 __all__ = [
-    "COMMUNITY_MODULES",
+    "MODULES_PARTLY_JAVA",
     "STANDARD_MODULES",
     "At",
     "Bind",
@@ -38,8 +38,9 @@ __all__ = [
     "read_tree",
 ]
 
-#: Modules of the community that TLC takes from Java, in part: the user has them, beside the spec or in a named folder.
-COMMUNITY_MODULES = frozenset({"Json", "IOUtils"})
+#: Modules that TLC takes from Java in part, and of which the rest is compiled from their TLA+ text. Those of the
+#: community the user has, beside the spec or in a named folder.
+MODULES_PARTLY_JAVA = frozenset({"Json", "IOUtils", "CSV", "SVG", "GraphViz", "Statistics", "TLCExt"})
 
 
 class SyntaxTreeError(Exception):

@@ -24,7 +24,7 @@ from lockstep.tla.compile.expressions.in_context import (
     reads_unfinished,
 )
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.syntax.standard import DOING, READING, REGISTERS, STANDARD, STANDARD_VALUES, TOLD_OF_A_SEARCH
+from lockstep.tla.syntax.standard import READING, REFUSED, REGISTERS, STANDARD, STANDARD_VALUES, TOLD_OF_A_SEARCH
 from lockstep.tla.syntax.tree import Builtin, Call, Declaration, Definition, Expr, Let, Location, OperatorArg, String
 
 
@@ -46,7 +46,7 @@ def call(compiler: Compiler, expr: Call, scope: Context, block: Block, *, lazily
     if known is not None and (known in STANDARD or known in STANDARD_VALUES):
         return standard_use(compiler, known, expr, scope, block)
     if known is not None and known[0] != "Bags":
-        why = f": {DOING[known]}" if known in DOING else ""
+        why = f": {REFUSED[known]}" if known in REFUSED else ""
         raise CompileError(f"{known[1]} of the module {known[0]} is not supported{why}", expr.loc)
     return defined_use(compiler, definition, expr, scope, block, lazily=lazily)
 

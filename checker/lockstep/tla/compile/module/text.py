@@ -91,6 +91,7 @@ def assemble(module: Module) -> str:
         "_to_json, _to_json_array, _to_json_object = _json.to_json, _json.to_json_array, _json.to_json_object\n",
         "_read_json, _read_json_lines, _read_text = _files.json, _files.json_lines, _files.text\n",
         "_registers = _Registers()\n_tlc_get, _tlc_set = _registers.get, _registers.set\n",
+        "_tlc_get_or_default, _tlc_get_and_set = _registers.get_or_default, _registers.get_and_set\n",
         *constant_lines(module),
         *_texts(module, fast),
         *[f"\n\n{text}" for mode in ("init", "next", "step", "bound") for text in module.entries[mode]],

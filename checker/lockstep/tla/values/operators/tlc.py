@@ -7,13 +7,32 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value, as_fcn, forced, format_value
+from lockstep.tla.values.equality import eq
+from lockstep.tla.values.kinds import (
+    ModelValue,
+    TlaAssertionError,
+    TlaError,
+    Value,
+    as_fcn,
+    forced,
+    format_value,
+    wrong,
+)
 from lockstep.tla.values.lazy.algebra import Filtered
 from lockstep.tla.values.lazy.kept import frozen
 from lockstep.tla.values.operators.bounds import elements
 from lockstep.tla.values.operators.logic import boolean
 
-__all__ = ["Registers", "permutations", "tlc_assert", "tlc_print", "tlc_print_t", "to_string"]
+__all__ = [
+    "Registers",
+    "assert_eq",
+    "model_value",
+    "permutations",
+    "tlc_assert",
+    "tlc_print",
+    "tlc_print_t",
+    "to_string",
+]
 
 
 def tlc_assert(condition: Value, message: Value) -> bool:
@@ -43,6 +62,26 @@ def tlc_print_t(value: Value) -> bool:
     """Evaluate ``PrintT(value)``."""
     print(to_string(value), file=sys.stderr)
     return True
+
+
+def assert_eq(left: Value, right: Value) -> bool:
+    """Evaluate ``AssertEq(left, right)`` of the module TLCExt: whether they are equal; prints both if not."""
+    if eq(left, right):
+        return True
+    for each in ("Assertion failed", left, right):
+        tlc_print_t(each)
+    return False
+
+
+def model_value(name: Value) -> Value:
+    """Compute ``TLCModelValue(name)`` of the module TLCExt.
+
+    Raises:
+        TlaError: if the name is no string.
+    """
+    if type(name) is not str:
+        raise wrong("TLCModelValue", "a string", name)
+    return ModelValue(name)
 
 
 def to_string(value: Value) -> str:
@@ -97,6 +136,26 @@ class Registers:
         if key not in self._kept or type(key) is not int:
             raise TlaError(f"TLCGet({format_value(key)}) is asked for before TLCSet gave it a value")
         return self._kept[key]
+
+    def get_or_default(self, key: Value, default: Value) -> Value:
+        """Evaluate ``TLCGetOrDefault(key, default)`` of the module TLCExt: a key that is no number has the default.
+
+        Raises:
+            TlaError: outside a search.
+        """
+        if self._tell is None:
+            raise TlaError(f"TLCGetOrDefault({format_value(key)}, ...) has a value only in a search of all states")
+        return self._kept.get(key, default) if type(key) is int else default
+
+    def get_and_set(self, key: Value, operator: Callable[[Value, Value], Value], value: Value, default: Value) -> Value:
+        """Evaluate ``TLCGetAndSet(key, Op, value, default)`` of the module TLCExt: the old value.
+
+        Raises:
+            TlaError: outside a search; if the key is no natural number.
+        """
+        old = self.get_or_default(key, default)
+        self.set(key, operator(old, value))
+        return old
 
     def set(self, key: Value, value: Value) -> bool:
         """Evaluate ``TLCSet(key, value)``.

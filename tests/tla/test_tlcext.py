@@ -1,0 +1,199 @@
+"""TLCExt, and what is random or of the community: what a search can mean by it, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.errors import BadInputError
+from lockstep.base.verdict import Verdict
+from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.tla.explore import explore
+from lockstep.tla.loading.load import load_spec
+from lockstep.tla.spec import CompileError
+from lockstep.tla.syntax.standard import REFUSED
+from lockstep.tla.values.kinds import ModelValue
+from lockstep.tlc.java import find_tla2tools
+from lockstep.tlc.later_modules import lacking_modules
+from tla_compare import differences, graph_by_search, graph_by_tlc
+
+ENGINES = [explore_compiled, explore_with_tlc]
+CFG = "INIT Init\nNEXT Next\n"
+
+
+def written(folder: Path, body: str, cfg: str = CFG, module: str = "Root") -> tuple[Path, Path]:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{module}.tla").write_text(f"---- MODULE {module} ----\n{body}\n====\n", encoding="utf-8")
+    (folder / f"{module}.cfg").write_text(cfg, encoding="utf-8")
+    return folder / f"{module}.tla", folder / f"{module}.cfg"
+
+
+# ---- What both engines have ----
+
+SAME = """EXTENDS Naturals, TLC, TLCExt
+VARIABLES x, y
+Init == x = 0 /\\ y = {}
+Next == /\\ x' = (TLCNoOp(x) + TLCCache(1, <<x, y>>)) % 4
+        /\\ y' = IF AssertEq(x, 2) THEN {x} ELSE y
+        /\\ TLCDefer(1 = "a")
+"""
+
+
+def test_both_engines_find_one_graph_with_the_operators_that_have_a_text(tmp_path: Path) -> None:
+    module, cfg = written(tmp_path, SAME)
+    spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
+    ours = graph_by_search(spec)
+    assert differences(ours, graph_by_tlc(module, cfg, spec)) == []
+    assert ours.distinct == 7
+
+
+def test_what_is_not_equal_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = explore_compiled(
+        *written(tmp_path, SAME + "Low == AssertEq(x, x) /\\ AssertEq(y, {})", CFG + "INVARIANT Low")
+    )
+    assert (found.verdict, found.property) == (Verdict.VIOLATED, "Low")
+    assert capsys.readouterr().err.endswith('"Assertion failed"\n{2}\n{}\n')
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_invariant_of_unequal_values_is_violated(engine: Callable[..., SearchResult], tmp_path: Path) -> None:
+    found = engine(*written(tmp_path, SAME + "Low == AssertEq(y, {})", CFG + "INVARIANT Low"))
+    assert (found.verdict, found.property) == (Verdict.VIOLATED, "Low"), found.reason
+
+
+# ---- Registers and model values ----
+
+COUNTED = """EXTENDS Naturals, TLC, TLCExt
+VARIABLE x
+Add(a, b) == a + b
+Init == x = 0
+Next == {body}
+"""
+
+
+def test_registers_with_a_default_are_those_that_are_set_before(tmp_path: Path) -> None:
+    """TLC 2.15 has them not, but has the same with an ASSUME that sets the register first."""
+    ours = """\\E d \\in 1..2 : /\\ x' = (x + TLCGetAndSet(1, Add, d, 1)) % 9
+                          /\\ TLCGetOrDefault(1, 70) < 40 /\\ TLCGetOrDefault(2, 3) = 3"""
+    theirs = "\\E d \\in 1..2 : x' = (x + TLCGet(1)) % 9 /\\ TLCSet(1, TLCGet(1) + d) /\\ TLCGet(1) < 40"
+    module, cfg = written(tmp_path / "ours", COUNTED.format(body=ours))
+    twin = written(tmp_path / "theirs", "\n".join([COUNTED.format(body=theirs), "ASSUME TLCSet(1, 1)"]))
+    spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
+    found = graph_by_search(spec)
+    assert spec.has_registers
+    assert differences(found, graph_by_tlc(*twin, load_spec(*twin, cache_dir=tmp_path / "cache"))) == []
+    assert found.distinct == 6
+
+
+def test_model_values_of_text_are_those_of_a_cfg(tmp_path: Path) -> None:
+    body = "EXTENDS TLC, TLCExt, Sequences, Naturals\nVARIABLE x\n%s\nInit == x = {}\nNext == \\E p \\in P : "
+    body += "x' = x \\cup {p}"
+    made = written(tmp_path / "made", body % 'P == {TLCModelValue("p" \\o ToString(i)) : i \\in 1..3}')
+    given = written(tmp_path / "given", body % "CONSTANT P", CFG + "CONSTANT P = {p1, p2, p3}")
+    ours = explore(load_spec(*made, cache_dir=tmp_path / "cache"), check_deadlock=False)
+    theirs = explore_with_tlc(*given, deadlock=False)
+    assert (
+        (ours.distinct, ours.generated, ours.depth) == (theirs.distinct, theirs.generated, theirs.depth) == (8, 25, 4)
+    )
+    assert {value for state in ours.states for value in state.x} == {ModelValue(f"p{number}") for number in (1, 2, 3)}
+
+
+def test_a_spec_that_extends_the_module_alone_has_no_registers(tmp_path: Path) -> None:
+    """Else nothing would be explored by tables."""
+    spec = load_spec(*written(tmp_path, SAME.replace("AssertEq(x, 2)", "x = 2")), cache_dir=tmp_path / "cache")
+    assert not spec.has_registers
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "TLCGetOrDefault(1, 2)",
+        "TLCGetAndSet(1, +, 1, 0)",
+        'TLCModelValue("a")',
+        "PickSuccessor(FALSE)",
+        'AssertError("a", 1)',
+        "Trace",
+    ],
+)
+def test_a_tlc_that_lacks_an_operator_judges_nothing(expression: str, tmp_path: Path) -> None:
+    module, cfg = written(tmp_path, f"EXTENDS Naturals, TLCExt\nVARIABLE x\nInit == x = 1\nNext == x' = {expression}")
+    found = explore_with_tlc(module, cfg)
+    name = re.match(r"\w+", expression)
+    assert name is not None
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.reason.startswith(f"TLC 2.15 has no {name[0]} of the module TLCExt: try --engine compiled, or a newer")
+
+
+def test_a_tlc_that_has_the_module_is_given_no_other(tmp_path: Path) -> None:
+    jar = tmp_path / "newer.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("tla2sany/StandardModules/TLCExt.tla", "")
+    assert lacking_modules(jar) == []
+    assert [folder.name for folder in lacking_modules(find_tla2tools())] == ["standard"]
+
+
+# ---- What is refused ----
+
+INSTEAD = {
+    "RandomElement({1, 2})": "a search takes every choice: write `\\E x \\in S : ...`, or `x \\in S` in Init",
+    "RandomSubset(1, {1, 2})": "write `\\E T \\in {T \\in SUBSET S : Cardinality(T) = k} : ...`",
+    "RandomSetOfSubsets(1, 1, {1})": "write `SUBSET S`",
+    "JavaTime": "it is the time of a clock",
+    "Trace": "write a variable for the history",
+    "PickSuccessor(TRUE)": "`lockstep play` does so",
+    'TLCEvalDefinition("Init")': "write the name of the definition itself",
+    "CounterExample": "`lockstep model --format json` prints it",
+}
+
+
+@pytest.mark.parametrize("expression", INSTEAD)
+def test_what_a_search_cannot_mean_is_refused_with_what_to_write(expression: str, tmp_path: Path) -> None:
+    body = f"EXTENDS Naturals, TLC, TLCExt, Randomization\nVARIABLE x\nInit == x = 1\nNext == x' = {expression}"
+    with pytest.raises(CompileError) as refused:
+        load_spec(*written(tmp_path, body), cache_dir=tmp_path / "cache")
+    assert "Root.tla:5: " in str(refused.value)
+    assert INSTEAD[expression] in str(refused.value)
+
+
+#: For each that is random, a spec that says what is written instead.
+WRITTEN = {
+    "a choice": "Init == x \\in {1, 2} /\\ y = {}\nNext == \\E z \\in {1, 2} : x' = z /\\ y' = y",
+    "a subset": "Init == x = 1 /\\ \\E T \\in {T \\in SUBSET (1..3) : Cardinality(T) = 2} : y = T\n"
+    "Next == UNCHANGED <<x, y>>",
+    "any subset": "Init == x = 1 /\\ y \\in SUBSET {1, 2, 3}\nNext == UNCHANGED <<x, y>>",
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_what_is_to_be_written_instead_is_what_both_engines_take(case: str, tmp_path: Path) -> None:
+    module, cfg = written(tmp_path, f"EXTENDS Naturals, FiniteSets\nVARIABLES x, y\n{WRITTEN[case]}")
+    spec = load_spec(module, cfg, cache_dir=tmp_path / "cache")
+    assert differences(graph_by_search(spec), graph_by_tlc(module, cfg, spec)) == []
+
+
+def test_an_operator_whose_text_says_nothing_is_refused(tmp_path: Path) -> None:
+    """TRUE would be no answer: the community's modules have it in the place of what Java does."""
+    written(tmp_path, "CSVWrite(template, val, file) == TRUE\nOwn(x) == x", module="CSV")
+    body = "EXTENDS CSV\nVARIABLE x\nInit == x = 1\nNext == x' = {}"
+    with pytest.raises(
+        CompileError, match=r"Root.tla:5: CSVWrite of the module CSV is not supported: it writes a file"
+    ):
+        load_spec(*written(tmp_path, body.format('CSVWrite("a", x, "b")')), cache_dir=tmp_path / "cache")
+    assert explore_compiled(*written(tmp_path, body.format("Own(x)"))).distinct == 1
+    assert all(reason for reason in REFUSED.values())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_module_of_the_community_that_is_missing_is_said_to_be_one(
+    engine: Callable[..., SearchResult], tmp_path: Path
+) -> None:
+    module, cfg = written(tmp_path, "EXTENDS SequencesExt\nVARIABLE x\nInit == x = 1\nNext == x' = x")
+    try:
+        said = engine(module, cfg).reason
+    except BadInputError as error:
+        said = str(error)
+    assert "it is one of tlaplus/CommunityModules; name the folder that has these modules with -I" in said
