@@ -189,18 +189,24 @@ _LEXICAL = re.compile(r'(?P<place>Lexical error at line \d+, column \d+)\.  Enco
 #: What SANY says of a module that it does not find.
 _NO_MODULE = re.compile(r"Cannot find source file for module (?P<name>\w+) imported in module \w+")
 
-#: The modules of tlaplus/CommunityModules.
-_COMMUNITY = frozenset(
+#: Where modules are that many specs extend and no TLC has.
+_COMMUNITY = (
     {"BagsExt", "Bitwise", "CSV", "Combinatorics", "DifferentialEquations", "DyadicRationals", "FiniteSetsExt", "Folds"}
     | {"Functions", "GraphViz", "Graphs", "HTML", "IOUtils", "Json", "Quorum", "Relation", "SVG", "SequencesExt"}
     | {"ShiViz", "Statistics", "UndirectedGraphs", "VectorClocks"}
 )
+_PROOF_SYSTEM = {"TLAPS", "NaturalsInduction", "WellFoundedInduction", "FiniteSetTheorems", "SequenceTheorems"}
+_ELSEWHERE = {
+    **dict.fromkeys(
+        _COMMUNITY, "it is one of tlaplus/CommunityModules; name the folder that has these modules with -I"
+    ),
+    **dict.fromkeys(_PROOF_SYSTEM, "it is of the library of the proof system, tlaplus/tlapm; name its folder with -I"),
+}
 
 
 def _of_module(found: re.Match[str]) -> str:
-    if found["name"] not in _COMMUNITY:
-        return found[0]
-    return f"{found[0]}: it is one of tlaplus/CommunityModules; name the folder that has these modules with -I"
+    where = _ELSEWHERE.get(found["name"])
+    return found[0] if where is None else f"{found[0]}: {where}"
 
 
 def _of_character(found: re.Match[str]) -> str:

@@ -19,6 +19,7 @@ from lockstep.tla.syntax.cfg import Cfg, parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.tree import Tree, read_tree
 from lockstep.tla.values.kinds import Value
+from lockstep.tlc import unicode
 from lockstep.tlc.java import find_tla2tools
 from lockstep.tlc.modules import project_files
 
@@ -104,6 +105,10 @@ def project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
     return {name: each.text for name, each in project_files(root, directories).items()}
 
 
+#: What else the XML of a project depends on: how its modules are rewritten, and the modules that the jar may lack.
+_READ_WITH_THEM = (Path(unicode.__file__), *sorted(Path(unicode.__file__).parent.glob("standard/*.tla")))
+
+
 def exported(
     root: Path,
     modules: dict[str, str],
@@ -116,6 +121,8 @@ def exported(
     """Have SANY parse a project, once for all its configurations: what it says is kept, compressed, in a folder."""
     tools = find_tla2tools(None if jar is None else Path(jar)).stat()
     digest = hashlib.sha256(f"{tools.st_size} {tools.st_mtime_ns}".encode())
+    for file in _READ_WITH_THEM:
+        digest.update(file.read_bytes())
     for name, text in sorted({**modules, "": root.stem}.items()):
         digest.update(f"{len(name)}:{name}{len(text)}:{text}".encode())
     kept = folder / f"{root.stem}-{digest.hexdigest()[:32]}.xml.z"

@@ -12,6 +12,7 @@ __all__ = ["PASSING", "PRINTING", "READING", "REFUSED", "REGISTERS", "STANDARD",
 #: What holds a part of an argument in its result, or answers one.
 PASSING = frozenset(
     {"Append", "\\o", "Head", "Tail", "SubSeq", "SelectSeq", "SortSeq", "@@", ":>", "Print", "TLCEval", "BagUnion"}
+    | {"TLCGetOrDefault", "TLCGetAndSet"}
 )
 
 #: What reads and writes the registers of a search, so that it matters when it is evaluated.
