@@ -86,8 +86,8 @@ def run_tlc(
     Returns the result. Missing tools, a dead JVM and a spent budget are inconclusive results, malformed specs
     are `error` results; neither raises. No process or file of TLC's is left but the dump.
     Raises EnvironmentFailedError, or OSError, where temporary files cannot be written, and BadInputError where the
-    modules cannot be rewritten in ASCII. Interrupts are acted on after
-    the JVM is dead and its files are removed, see deferred_interrupts (outside the main thread use `cancel`).
+    modules cannot be rewritten in ASCII. Interrupts are acted on after the JVM is dead and its files are removed, see
+    deferred_interrupts (outside the main thread use `cancel`).
     """
     started = time.monotonic()
     spec, cfg = spec_path.absolute(), cfg_path.absolute()
