@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -67,7 +67,8 @@ class Finding:
     `code` is its rule's; `name` the action, field or property; `details`
     are lines of explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE. Of
     several logs that are one system's, `source` names the file, and `kind` is "unexplained" where no behaviour explains
-    the line; it is "state" where no step leads to a state that is told in full.
+    the line; it is "state" where no step leads to a state that is told in full. `disputed`: it is wrong in an order of
+    the events that their recording contradicts, and so violates nothing.
     """
 
     kind: str
@@ -82,6 +83,7 @@ class Finding:
     reference_line: str = ""
     recorded_line: int | None = None
     source: str = ""
+    disputed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,10 @@ class TraceVerdict:
     `findings` holds at most one deviation from the spec (the check stops there) and the first violation of
     each property. `steps` counts the events that were steps, `events` all that were read, `observed` the values
     that were compared: each part of what was shown, each message sent, each word that nothing was sent. `forced` are
-    the lines of events that stand where a recording contradicts them. `notes` are lines on what does not change the
-    verdict. Of logs that tell a part of what happened, `ambiguity` tells how sure this is. `sources` are the files of
-    several logs that are one system's, and `source` names them all; of one file it is empty.
+    the lines of events that stand where a recording contradicts them; from the line `disputed` on, that contradicts the
+    order of the events. `notes` are lines on what does not change the verdict. Of logs that tell a part of what
+    happened, `ambiguity` tells how sure this is. `sources` are the files of several logs that are one system's, and
+    `source` names them all; of one file it is empty.
     """
 
     source: str
@@ -120,6 +123,7 @@ class TraceVerdict:
     seconds: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     forced: list[int] = field(default_factory=list)
+    disputed: int | None = None
     notes: list[str] = field(default_factory=list)
     ambiguity: Ambiguity | None = None
     sources: list[str] = field(default_factory=list)
@@ -133,6 +137,18 @@ class TraceVerdict:
     def violations(self) -> dict[str, Finding]:
         """The properties that fail, each with its first event."""
         return {f.name: f for f in self.findings if f.kind == "property"}
+
+    def add(self, found: Finding) -> None:
+        """Add a finding, which is disputed where the order of the events is."""
+        is_disputed = self.disputed is not None and found.line >= self.disputed
+        self.findings.append(replace(found, disputed=is_disputed))
+
+    def note_place(self, line: int, event: Event) -> None:
+        """Note whether an event stands where its recording contradicts it, or begins an order that it contradicts."""
+        if event.forced:
+            self.forced.append(line)
+        if self.disputed is None and (event.forced or event.disputed):
+            self.disputed = line
 
     def _repr_html_(self) -> str:
         """Show the verdict and what was found in a notebook."""
@@ -197,13 +213,25 @@ def failure(error: Exception, source: str, place: str = "") -> TraceVerdict:
 
 
 def conclude(result: TraceVerdict) -> None:
-    """Give the verdict on a trace that was checked to its end, or to where it leaves the spec."""
-    if result.deviation is not None:
+    """Give the verdict on a trace that was checked to its end, or to where it leaves the spec.
+
+    What is wrong where the recording contradicts the order of the events may be the order's fault, and violates
+    nothing. What is wrong before that is wrong in every order, since the events up to there are the same.
+    """
+    certain = [finding for finding in result.findings if not finding.disputed]
+    violated = ", ".join(sorted(finding.name for finding in certain if finding.kind == "property"))
+    deviation = result.deviation
+    if deviation is not None and not deviation.disputed:
         result.verdict = Verdict.VIOLATED
-        result.reason = f"not a behaviour of the spec from line {result.deviation.line} on"
+        result.reason = f"not a behaviour of the spec from line {deviation.line} on"
+    elif violated and deviation is None:
+        result.verdict, result.reason = Verdict.VIOLATED, f"a behaviour of the spec that violates {violated}"
+    elif violated:
+        result.verdict = Verdict.VIOLATED
+        result.reason = f"violates {violated} before line {result.disputed}, from which on {_CONTRADICTS}"
     elif result.findings:
-        result.verdict = Verdict.VIOLATED
-        result.reason = "a behaviour of the spec that violates " + ", ".join(sorted(result.violations))
+        assert result.disputed is not None
+        result.verdict, result.reason = Verdict.INCONCLUSIVE, _disputed_reason(result)
     elif result.steps == 0:
         result.verdict, result.reason = Verdict.INCONCLUSIVE, "the trace is empty: it takes no step"
     elif result.forced:
@@ -216,6 +244,18 @@ def conclude(result: TraceVerdict) -> None:
         result.verdict, result.reason = Verdict.HOLDS, f"a behaviour of the spec; {EVERY}"
     if result.steps and not result.observed and result.deviation is None:
         result.reason += "; the trace shows nothing, so only its actions and their parameters were compared"
+
+
+_CONTRADICTS = "the recording contradicts the order of its steps"
+
+
+def _disputed_reason(result: TraceVerdict) -> str:
+    """Say what is wrong in an order of the events that their recording contradicts."""
+    if result.deviation is not None:
+        wrong = f"not a behaviour of the spec from line {result.deviation.line} on"
+    else:
+        wrong = f"a behaviour of the spec that violates {', '.join(sorted(result.violations))}"
+    return f"{wrong}, but from line {result.disputed} on {_CONTRADICTS}"
 
 
 def place_of_event(line: int, event: Event) -> str:
@@ -297,8 +337,7 @@ class TraceCheck:
         for line, event in self.trace:
             self.place = place_of_event(line, event)
             self.result.events += 1
-            if event.forced:
-                self.result.forced.append(line)
+            self.result.note_place(line, event)
             after = self.advance(state, line, event)
             if after is None:
                 return None
@@ -436,4 +475,4 @@ class TraceCheck:
         self._found("property", name, line, event, [], place_of_property(self.spec, name))
 
     def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:
-        self.result.findings.append(finding(self.spec, self.interface, kind, name, line, event, details, location))
+        self.result.add(finding(self.spec, self.interface, kind, name, line, event, details, location))

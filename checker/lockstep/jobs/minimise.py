@@ -187,7 +187,7 @@ def _refused_unless_violated(verdict: TraceVerdict, only: str | None) -> TraceVe
     said = verdict_text(verdict).splitlines()[0]
     if verdict.verdict is Verdict.MALFORMED:
         raise BadInputError(verdict.reason)
-    if not verdict.findings:
+    if all(finding.disputed for finding in verdict.findings):
         if verdict.verdict is Verdict.HOLDS:
             raise NothingToMinimiseError(f"nothing to minimise: {said}")
         raise NoVerdictError(said)

@@ -27,7 +27,8 @@ def commands(verdicts: Sequence[TraceVerdict]) -> Iterator[str]:
         for finding in verdict.findings:
             source = finding.source or verdict.source
             text = finding_text(source, finding).removeprefix(f"{source}:{finding.line}: ")
-            yield _command("error", source, finding.line, text.partition("\n")[0], text)
+            kind = "warning" if finding.disputed else "error"
+            yield _command(kind, source, finding.line, text.partition("\n")[0], text)
         if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
             told = verdict_text(verdict).splitlines()[0]
             line = re.match(rf"{re.escape(verdict.source)}:(\d+):", told)

@@ -45,6 +45,7 @@ def _case(suite: ElementTree.Element, verdict: TraceVerdict) -> None:
             ElementTree.SubElement(case, "failure", what).text = xml_text(finding_text(verdict.source, finding))
     elif verdict.verdict is not Verdict.HOLDS:
         what = {"type": str(verdict.verdict), "message": xml_text(verdict.reason)}
-        ElementTree.SubElement(case, "error", what)
+        found = "\n".join(finding_text(verdict.source, finding) for finding in verdict.findings)
+        ElementTree.SubElement(case, "error", what).text = xml_text(found) or None
     if verdict.notes:
         ElementTree.SubElement(case, "system-out").text = xml_text("\n".join(verdict.notes))

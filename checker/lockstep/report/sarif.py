@@ -47,7 +47,8 @@ def sarif(verdicts: Sequence[TraceVerdict], own: Path | None = None, library: Se
     """Return a log of one run.
 
     A trace without a verdict is a result of its own, too: malformed input an error, what is inconclusive one that is
-    `open`; with either the run was not successful. What holds has no result.
+    `open`; with either the run was not successful. So is a finding where the recording contradicts the order. What
+    holds has no result.
     Arguments: `own`, the module of the reader's own spec, and `library`, further folders with modules.
     """
     run = _Run([] if own is None else [own.parent, *library])
@@ -118,7 +119,7 @@ class _Run:
         related = [(finding.spec_line, "the spec"), (finding.reference_line, "the reference")]
         result = {
             **self._head(finding.code, finding.name),
-            "level": "error",
+            **({"kind": "open", "level": "none"} if finding.disputed else {"level": "error"}),
             "message": {"text": text},
             "locations": [_location(_artifact(source), finding.line)],
             "relatedLocations": [

@@ -81,7 +81,8 @@ class Event(msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields
     whole; `sent` are the messages that the step sent, all of them, or absent where that was not observed.
     `seq`, `t_ms` (milliseconds) and `line` (of the recording it was imported from) are not compared with the
     spec; `seq` must rise. `forced`: it stands where something that was recorded contradicts it, and no place agrees
-    with all; a trace with such an event does not hold.
+    with all; a trace with such an event does not hold. `disputed`: from this event on the order of the events is one of
+    several, none of which agrees with all that was recorded; so it is from a forced one on, too.
     """
 
     seq: Count
@@ -93,6 +94,7 @@ class Event(msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields
     t_ms: float | None = None
     line: Count | None = None
     forced: bool = False
+    disputed: bool = False
 
 
 class End(msgspec.Struct, tag="end", tag_field="kind", forbid_unknown_fields=True, frozen=True):
@@ -269,8 +271,9 @@ def json_schema() -> dict[str, Any]:
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = FORMAT
     schema["description"] = (
-        "One line of a trace. Not compared with the spec: t_ms, line, forced (which leaves the trace without a "
-        "verdict where it would hold) and seq (which must rise) of an event; "
+        "One line of a trace. Not compared with the spec: t_ms, line, forced and disputed (a trace with a forced event "
+        "does not hold, and is not violated by what is wrong from a forced or disputed one on) and seq (which must "
+        "rise) of an event; "
         "system, version, spec_hash, origin and scenario of a header. Compared where it is given: shows, by its "
         "parts; sent, which then lists every message that the step sent."
     )

@@ -148,8 +148,7 @@ class _Check:
         try:
             for line, event in self.trace:
                 self.result.events += 1
-                if event.forced:
-                    self.result.forced.append(line)
+                self.result.note_place(line, event)
                 self.events.append(ReadEvent(line, event, self._arguments(line, event)))
         except (TraceError, UnreadableError) as error:
             self.malformed = error
@@ -295,7 +294,7 @@ class _Check:
         raise TlaError(result.reason)
 
     def _found(self, kind: str, name: str, line: int, event: Event, details: list[str], location: str) -> None:
-        self.result.findings.append(finding(self.spec, self.interface, kind, name, line, event, details, location))
+        self.result.add(finding(self.spec, self.interface, kind, name, line, event, details, location))
 
 
 def _count_sent(event: Event) -> int:

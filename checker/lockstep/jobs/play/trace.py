@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
 from lockstep.conformance.shown.compare import to_tree
@@ -144,7 +146,7 @@ def _events(game: Game, header: Header, path: Sequence[Visit]) -> Iterator[Event
     for number, visit in enumerate(path[1:]):
         if visit.event is not None:
             told = visit.event
-            yield Event(number, told.node, told.action, told.args, told.shows, told.sent, told.t_ms, None, told.forced)
+            yield msgspec.structs.replace(told, seq=number, line=None)
         else:
             yield _event(check, game, path[number], visit, number, shown)
 

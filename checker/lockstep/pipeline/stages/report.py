@@ -25,7 +25,7 @@ from lockstep.pipeline.store.store import Store
 #: So many of what is not as it should be are told one by one.
 _FEW = 50
 
-_FINDING = "array<struct<kind: string, name: string, line: bigint>>"
+_FINDING = "array<struct<kind: string, name: string, line: bigint, disputed: boolean>>"
 
 
 def report(spark: SparkSession, store: Store, run: str) -> Report:
@@ -60,7 +60,8 @@ def _sum_up(found: Report, verdicts: DataFrame) -> None:
     ):
         _add(found, row.asDict())
     findings = verdicts.select("variant", sql.explode(sql.from_json("findings", _FINDING)).alias("finding"))
-    failed = findings.where("finding.kind = 'property'").groupBy("variant", sql.col("finding.name").alias("property"))
+    certain = findings.where("finding.kind = 'property' and not coalesce(finding.disputed, false)")
+    failed = certain.groupBy("variant", sql.col("finding.name").alias("property"))
     found.properties = [
         row.asDict()
         for row in failed.agg(sql.count(sql.lit(1)).alias("traces")).orderBy("variant", "property").collect()

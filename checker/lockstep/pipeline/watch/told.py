@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.check import Finding, TraceVerdict, conclude
 from lockstep.pipeline.watch.under_way import UnderWay
 
-#: What the reason of a violation begins with where the trace is not settled.
+#: What a reason begins with where the trace is not settled.
 SO_FAR = "so far "
 
 
@@ -44,8 +44,9 @@ class Told(msgspec.Struct):
         new, way.told = way.findings[way.told :], len(way.findings)
         verdict, reason = way.verdict, way.reason
         if not verdict:
-            names = ", ".join(sorted(way.result(source).violations))
-            verdict, reason = str(Verdict.VIOLATED), f"{SO_FAR}a behaviour of the spec that violates {names}"
+            so_far = way.result(source)
+            conclude(so_far)
+            verdict, reason = str(so_far.verdict), f"{SO_FAR}{so_far.reason}"
         return cls(
             trace=trace,
             source=source,

@@ -72,6 +72,7 @@ class UnderWay(msgspec.Struct):
     seconds: float = 0.0
     findings: list[Finding] = []
     forced: list[int] = []
+    disputed: int | None = None
     notes: list[str] = []
     told: int = 0
     verdict: str = ""
@@ -102,13 +103,14 @@ class UnderWay(msgspec.Struct):
             self.seconds,
             list(self.findings),
             list(self.forced),
+            self.disputed,
             list(self.notes),
         )
 
     def take_over(self, result: TraceVerdict) -> None:
         """Take over what a check has come to; the verdict is the caller's to settle."""
         self.events, self.steps, self.observed = result.events, result.steps, result.observed
-        self.findings, self.forced = result.findings, result.forced
+        self.findings, self.forced, self.disputed = result.findings, result.forced, result.disputed
 
     def settle(self, found: TraceVerdict) -> None:
         """Give the trace its verdict, and forget what only going on would need."""

@@ -114,9 +114,11 @@ class _Whole:
         found.steps += counts.steps
         found.observed += counts.observed
         found.forced += part.forced[: counts.forced]
+        if found.disputed is None and part.disputed is not None and part.disputed < part.first_line + counts.events:
+            found.disputed = part.disputed
         for each in part.findings[: counts.findings]:
             if each.kind != "property" or each.name not in self.failed:
-                found.findings.append(each)
+                found.add(each)
         self.failed |= {each.name for each in found.findings if each.kind == "property"}
 
     def _end(self, verdict: Verdict, reason: str) -> None:

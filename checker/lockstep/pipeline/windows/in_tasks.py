@@ -223,7 +223,7 @@ def _state_before(begin: int) -> str:
 
 
 def _broken(begin: int, broken: Broken) -> PartVerdict:
-    return PartVerdict(begin + 2, begin + 1, Counts(), [], [], [], 0.0, broken=broken)
+    return PartVerdict(begin + 2, begin + 1, Counts(), [], [], None, [], 0.0, broken=broken)
 
 
 def _numbered(

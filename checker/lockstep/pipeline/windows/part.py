@@ -58,8 +58,8 @@ class PartVerdict(msgspec.Struct):
     `first_line` is the number of its first line and, if it came to its end, `last_line` of its last. `begin` and `end`
     are the states that it starts from and ends in: `begin` is None of the part that starts in the spec's own initial
     state, `end` where it did not come to its end. `findings` has the first violation of each property within the part,
-    and last the deviation if there is one. `broken` is what ended it otherwise. `first_seq` and `last_seq` are of its
-    events; `has_ended`: it has the end line of the trace.
+    and last the deviation if there is one. `forced` and `disputed` are as in TraceVerdict. `broken` is what ended it
+    otherwise. `first_seq` and `last_seq` are of its events; `has_ended`: it has the end line of the trace.
     """
 
     first_line: int
@@ -67,6 +67,7 @@ class PartVerdict(msgspec.Struct):
     counts: Counts
     findings: list[Finding]
     forced: list[int]
+    disputed: int | None
     stumbles: list[Stumble]
     seconds: float
     begin: Stand | None = None
@@ -143,6 +144,7 @@ def check_part(part: TracePart, spec: Spec, interface: Interface, state: State |
         counts=check.counts(),
         findings=check.result.findings,
         forced=check.result.forced,
+        disputed=check.result.disputed,
         stumbles=check.stumbles,
         seconds=time.perf_counter() - start,
         begin=begin,
