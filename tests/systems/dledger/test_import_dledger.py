@@ -104,6 +104,7 @@ def test_the_header_names_the_system_the_grain_and_the_published_flaws(figure8: 
         **COARSE.constants(),
         **PUBLISHED.constants(),
         "AtomicQuorumCheck": False,
+        "PendingMap": True,
     }
     assert "figure8" in header.origin
 
@@ -548,7 +549,12 @@ def test_entries_that_were_pushed_in_one_append_are_stored_in_one_step() -> None
 def test_a_recording_says_by_its_config_whether_there_are_batches(figure8: Imported) -> None:
     batch_push = import_recording(BATCH_PUSH)
     assert (batch_push.header.constants["Batches"], batch_push.header.constants["PendingMap"]) == (True, True)
-    assert (figure8.header.constants["Batches"], figure8.header.constants["PendingMap"]) == (False, False)
+    assert figure8.header.constants["Batches"] is False
+
+
+def test_pushes_are_remembered_without_batches_where_something_is_pending(figure8: Imported) -> None:
+    assert any((line.get("disp") or {}).get("pending") for line in lines_of(FIGURE8))
+    assert figure8.header.constants["PendingMap"] is True
 
 
 @pytest.mark.parametrize(("path", "other"), [(BATCH_PUSH, False), (FIGURE8, True)])

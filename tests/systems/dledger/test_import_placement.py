@@ -1,5 +1,6 @@
 """A step stands where its line is, or as little before it as what it read demands."""
 
+import time
 from typing import Any
 
 from lockstep.systems.dledger.recording.placement import History, PlacedStep, Placement, place
@@ -80,6 +81,84 @@ def test_demands_that_contradict_each_other_leave_the_line_where_it_is_and_are_r
     placement = place([writer, middle, reader, step(4)], [committed])
     assert lines(placement) == [1, 2, 3, 4]
     assert placement.forced == [reader]
+
+
+def test_of_a_ring_only_the_edge_that_demands_the_longest_move_goes() -> None:
+    """Two steps read old values, and only the last one cannot have: what it read was replaced long before."""
+    committed, marks, end = History(0), History(0), History(0)
+    replaced, raised, reader, last = step(1), step(2), step(3), step(9)
+    end.write(replaced, 1)
+    committed.write(raised, 1)
+    committed.read(reader, lambda value: value == 0)
+    reader.after.append(replaced)
+    last.after.append(raised)
+    marks.write(reader, 1)
+    marks.read(last, lambda value: value == 1)
+    end.read(last, lambda value: value == 0)
+    placement = place([replaced, raised, reader, last], [committed, marks, end])
+    assert placement.forced == [last]
+    assert lines(placement) == [1, 3, 2, 9]
+
+
+def test_an_edge_that_demands_a_long_move_stays_if_it_closes_no_ring() -> None:
+    committed, end = History(0), History(0)
+    raised, replaced, middle, reader, last = step(1), step(2), step(3), step(8), step(9)
+    committed.write(raised, 1)
+    end.write(replaced, 1)
+    middle.after.append(replaced)
+    last.after.append(middle)
+    committed.read(reader, lambda value: value == 0)
+    end.read(last, lambda value: value == 0)
+    placement = place([raised, replaced, middle, reader, last], [committed, end])
+    assert (lines(placement), placement.forced) == ([8, 1, 2, 3, 9], [last])
+
+
+def test_the_order_is_disputed_from_the_first_step_of_a_ring_on() -> None:
+    committed = History(0)
+    before, writer, reader = step(1), step(2), step(4)
+    middle = step(3, writer)
+    reader.after.append(middle)
+    committed.write(writer, 1)
+    committed.read(reader, lambda value: value == 0)
+    placement = place([before, writer, middle, reader, step(5)], [committed])
+    assert (placement.forced, placement.disputed) == ([reader], [writer])
+
+
+def test_the_order_is_disputed_from_where_a_step_that_read_what_no_line_gave_may_stand() -> None:
+    committed = History(0)
+    before, unrelated = step(1), step(2)
+    reader = step(3, before)
+    committed.read(reader, lambda value: value == 9)
+    placement = place([before, unrelated, reader], [committed])
+    assert (placement.forced, placement.disputed) == ([reader], [unrelated])
+
+
+def test_a_recording_without_rings_is_disputed_nowhere() -> None:
+    committed = History(0)
+    writer, reader = step(1), step(2)
+    committed.write(writer, 1)
+    committed.read(reader, lambda value: value == 0)
+    assert place([writer, reader], [committed]).disputed == []
+
+
+def test_a_ring_of_thousands_of_steps_is_broken_at_once() -> None:
+    """Each fifth step has read a value that the step before replaced, and the last one what the first replaced."""
+    steps = 20_000
+    committed, end = History(0), History(0)
+    told = [step(1)]
+    end.write(told[0], 1)
+    for number in range(2, steps):
+        told.append(step(number, told[-1]) if number % 5 else step(number))
+        if number % 5:
+            committed.write(told[-1], number)
+        else:
+            last = committed.now
+            committed.read(told[-1], lambda value, last=last: value != last and value == last - 1)
+    told.append(step(steps, told[-1]))
+    end.read(told[-1], lambda value: value == 0)
+    begin = time.process_time()
+    assert place(told, [committed, end]).forced == [told[-1]]
+    assert time.process_time() - begin < 2
 
 
 def test_a_step_that_read_what_no_line_gave_is_reported() -> None:

@@ -2,8 +2,8 @@
 
 `import_recording` reads a recording and returns a header, the events and a summary. Each line is the effect
 of an action, an observation within one, or noise; spec/dledger/README.md has the table. The spec is taken at
-the grain of the recording: AtomicElection and Fifo are off, the flaws are published, and batches are pushed where
-its config says so.
+the grain of the recording: AtomicElection and Fifo are off, the flaws are published, batches are pushed where its
+config says so, and dispatchers remember what is pending where its lines show that.
 """
 
 from collections import Counter
@@ -20,6 +20,7 @@ from lockstep.systems.dledger.recording.lines.reading import parse_lines, read_r
 from lockstep.systems.dledger.recording.lines.replication import (
     Checkpoint,
     DispatcherLine,
+    DispatcherState,
     Handler,
     RecvPush,
     RecvRespPush,
@@ -82,6 +83,8 @@ def _imported(header: RecordingHeader, lines: Iterator[Line], source: str, say: 
     for line in lines:
         labels[line.number] = line.label
         last = line.number
+        disp = getattr(line, "disp", None)
+        world.pending_map |= isinstance(disp, DispatcherState) and disp.pending > 0
         if last % EVERY == 0:
             say(f"{source}: line {last:,}")
         reader = _READERS.get(type(line))
@@ -89,10 +92,15 @@ def _imported(header: RecordingHeader, lines: Iterator[Line], source: str, say: 
         if reader:
             reader(world, line)
     labels[last + 1] = "end"
+    for removal in world.early:
+        removal.did_not_happen()
+    constants["PendingMap"] = world.batches or world.pending_map
     say(f"{source}: placing {len(world.steps):,} steps")
     placement = place(world.steps, [h for node in world.nodes.values() for h in node.histories()])
-    forced = frozenset(placement.forced)
-    events = tuple(_event(seq, step, forced=step in forced) for seq, step in enumerate(placement.steps))
+    forced, disputed = frozenset(placement.forced), frozenset(placement.disputed)
+    events = tuple(
+        _event(seq, step, forced=step in forced, disputed=step in disputed) for seq, step in enumerate(placement.steps)
+    )
     return Imported(_trace_header(header, constants), events, _summary(placement, labels, world.observed))
 
 
@@ -126,10 +134,10 @@ def _constants(header: RecordingHeader, source: str) -> dict[str, bool | str | i
     return {**CONSTANTS, **VERSIONS[header.version], "PendingMap": batches, "Batches": batches}
 
 
-def _event(seq: int, step: PlacedStep, *, forced: bool) -> Event:
+def _event(seq: int, step: PlacedStep, *, forced: bool, disputed: bool) -> Event:
     sent = None if step.sent is None else tuple(step.sent)
     told = (step.action, step.args, step.shows, sent)
-    return Event(seq, step.node, *told, t_ms=step.t_ms, line=step.line, forced=forced)
+    return Event(seq, step.node, *told, t_ms=step.t_ms, line=step.line, forced=forced, disputed=disputed)
 
 
 def _trace_header(header: RecordingHeader, constants: dict[str, bool | str | int]) -> trace.Header:

@@ -91,20 +91,52 @@ def send_push(world: World, line: SendPush) -> None:
     if line.type == "APPEND" and world.batches is (line.entries is None):
         told = "batches" if world.batches else "no batches"
         raise world.problem(line, "entries", f"by its config this recording has {told}")
-    step = world.step(line, node, _action(world, line, dispatcher), thread=line.remoteId, peer=line.remoteId)
+    action = _action(world, line, dispatcher)
+    pushes_next = action in ("DoAppend", "DoBatchAppend")
+    if pushes_next:
+        _check_leak(world, node, dispatcher, line)
+    step = world.step(line, node, action, thread=line.remoteId, peer=line.remoteId)
     step.shows = shown_by_thread(node, line.st) | _shown_after_push(line, step, batches=world.batches)
     if step.action == "DoBatchAppend" and line.last_index is not None:
         step.args["count"] = line.count
         dispatcher.write_index = line.last_index + 1
     step.changes = {f"dispatchers.{line.remoteId}"}
-    _reads_of_a_push(node, dispatcher, line, step)
+    _reads_of_a_push(world, node, dispatcher, line, step)
+    if pushes_next:
+        _push_next(world, node, dispatcher, line, step)
     rpc = world.wire.send(line, step)
     step.sent = [rpc.request()]
     if line.type in ("COMPARE", "TRUNCATE"):
         dispatcher.awaited = rpc
     if line.type == "COMPARE":
-        dispatcher.type.write(step, "COMPARE")
+        dispatcher.compares(step)
         dispatcher.starts_at_end = False
+
+
+def _check_leak(world: World, node: Node, dispatcher: Dispatcher, line: SendPush) -> None:
+    """CheckLeak, hidden, where the pendingMap has no place for the push of `line` otherwise."""
+    peer, now = line.remoteId, node.marks.now
+    mark = now.marks[peer] if now.term == line.term else -1
+    leaked = list(dispatcher.pendings.leaked(mark, batches=world.batches)) if dispatcher.pendings.excess > 0 else []
+    if leaked:
+        step = world.step(line, node, "CheckLeak", thread=peer, peer=peer)
+        step.hidden = True
+        node.marks.read(step, lambda now: now.term == line.term and now.marks[peer] >= mark, ends=False)
+        for index in leaked:
+            dispatcher.pendings.remove(index, step)
+
+
+def _push_next(world: World, node: Node, dispatcher: Dispatcher, line: SendPush, step: PlacedStep) -> None:
+    """Put a push into the pendingMap; if that would be more than full, answers that have arrived have made room."""
+    pendings, index = dispatcher.pendings, line.index
+    assert index is not None and line.last_index is not None
+    for answer in node.append_answers if pendings.excess > 0 else ():
+        arrived = answer.line.index
+        is_success = answer.rpc.follower == line.remoteId and answer.line.code == "SUCCESS"
+        if is_success and arrived is not None and arrived in pendings and pendings.excess > 0:
+            answer.removal = pendings.remove(arrived)
+            world.early.append(answer.removal)
+    pendings.push(step, index, line.last_index)
 
 
 def _action(world: World, line: SendPush, dispatcher: Dispatcher) -> str:
@@ -129,7 +161,7 @@ def _shown_after_push(line: SendPush, step: PlacedStep, *, batches: bool) -> dic
     return shown_of_dispatcher(line.disp, line.remoteId, gathers=gathers, **after)
 
 
-def _reads_of_a_push(node: Node, dispatcher: Dispatcher, line: SendPush, step: PlacedStep) -> None:
+def _reads_of_a_push(world: World, node: Node, dispatcher: Dispatcher, line: SendPush, step: PlacedStep) -> None:
     index, last, write_index = line.index, line.last_index, line.disp.writeIndex
     repeats = step.action in ("DoCheckAppendResponse", "DoCheckBatchAppendResponse")
     node.committed.read(step, lambda committed: committed == line.commitIndex)
@@ -138,7 +170,10 @@ def _reads_of_a_push(node: Node, dispatcher: Dispatcher, line: SendPush, step: P
     if line.type != "COMPARE":
         kind = "APPEND" if line.type == "COMMIT" else line.type
         dispatcher.type.read(step, lambda now: now == kind)
-    if index is None or repeats:
+    if repeats and dispatcher.pendings.last_full > node.end.last_held(lambda end: end < write_index):
+        dispatcher.pendings.repeat_while_full(step)  # no more may be pushed
+        world.pending_map = True
+    elif index is None or repeats:
         node.end.read(step, lambda end: end < write_index)  # nothing to push
     if index is not None and last is not None:
         node.end.read(step, lambda end: end >= last, ends=False)
@@ -183,6 +218,11 @@ def recv_resp_push(world: World, line: RecvRespPush) -> None:
 def _handle_append(world: World, node: Node, answer: Answer, line: Line) -> PlacedStep:
     step = world.step(line, node, "HandleAppendResponse", m=answer.message)
     answer.rpc.remove(answer.message, step)
+    pendings, index = node.dispatchers[answer.rpc.follower].pendings, answer.line.index
+    if answer.removal is not None:
+        answer.removal.happens_in(step)
+    elif answer.line.code == "SUCCESS" and index is not None and index in pendings:
+        pendings.remove(index, step)
     if answer in node.append_answers:
         node.append_answers.remove(answer)
     return step
@@ -252,7 +292,7 @@ def _to_compare(world: World, node: Node, dispatcher: Dispatcher, line: Dispatch
         raise world.problem(line, "to", "neither an answer nor a time-out leads to COMPARE here")
     compare_index = -1 if line.source == "APPEND" else line.disp.compareIndex
     dispatcher.starts_at_end = compare_index == -1
-    dispatcher.type.write(step, "COMPARE")
+    dispatcher.compares(step)
     step.changes = {f"dispatchers.{line.peer}"}
     step.shows = {"dispatchers": {line.peer: {"type": "COMPARE", "compareIndex": compare_index}}}
 

@@ -8,22 +8,25 @@ step's line, is the one it saw. From this follow the only edges there are:
 
 - a step stands after the step that began the run it read, and before the step that ended it;
 - the writers of one history keep the order of their lines;
-- a step stands after those named in `after`: the one before it in its thread, and the sending, handling or
-  loss of the message it is about.
+- a step stands after those named in `after`: the one before it in its thread, the sending, handling or loss of the
+  message it is about, and what a full pendingMap makes it wait for.
 
 `place` takes the steps from the last to the first: of those that no step still to be taken must follow, the
 one with the highest line. So a step keeps the place of its line unless an edge demands an earlier one, and is
 then moved no further than it must.
 
-Where edges form a ring, no order explains the recording at this grain. The edges of the ring that demand a
-move are then ignored and their steps counted as `forced`, as are those that read what no line gave: the
-checker tells what the spec says of them, and a trace that has any does not hold.
+Where edges form a ring, no order explains the recording at this grain. Of the edges of the ring that demand a
+move, those that demand the shortest ones are followed as long as they make no ring; the others are ignored. The
+steps that these would move are counted as `forced`, as are those that read what no line gave: the checker tells
+what the spec says of them. A trace that has any does not hold, and what is wrong in it from where its order is
+disputed is no violation.
 """
 
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from typing import Any, Generic, TypeVar
 
 import networkx as nx
@@ -92,6 +95,17 @@ class History(Generic[Value]):
         step.unread = True
         return False
 
+    def last_held(self, holds: Callable[[Value], bool]) -> float:
+        """Return the line at which `holds` ceased to hold: infinity if it does hold, -1 if it never did."""
+        if holds(self.now):
+            return inf
+        for version in range(len(self._values) - 2, self._begin - 1, -1):
+            if holds(self._values[version]):
+                ended = self._writers[version + 1]
+                assert ended is not None
+                return ended.line
+        return -1
+
     def has_been(self, value: Value) -> bool:
         """Tell whether the variable has had `value`, now or since the process began."""
         return value in self._values[self._begin :]
@@ -124,11 +138,15 @@ class History(Generic[Value]):
 
 @dataclass
 class Placement:
-    """Steps in the order of their effects; those moved up, and those that no order explains."""
+    """Steps in the order of their effects; those moved up, and those that no order explains.
+
+    From each step of `disputed` on, the order is one of several of which none agrees with all that was recorded.
+    """
 
     steps: list[PlacedStep]
     moved: list[PlacedStep]
     forced: list[PlacedStep]
+    disputed: list[PlacedStep]
 
 
 def place(steps: list[PlacedStep], histories: Iterable[History[Any]]) -> Placement:
@@ -139,25 +157,102 @@ def place(steps: list[PlacedStep], histories: Iterable[History[Any]]) -> Placeme
     for history in histories:
         for earlier, later in history.edges():
             before[later].add(earlier)
-    forced = _break_rings(position, before) | {step for step in recorded if step.unread}
+    at_fault, rings = _break_rings(position, before)
+    forced = [step for step in recorded if step in at_fault or step.unread]
     order = _latest_order(recorded, position, before)
     places = [position[step] for step in order]
     overtaken = _lowest_from(places)
     moved = [i for i, place_of in enumerate(places) if place_of > overtaken[i + 1]]
     _hide_what_became_untrue(order, recorded)
-    return Placement(order, [order[i] for i in moved], [step for step in recorded if step in forced])
+    return Placement(order, [order[i] for i in moved], forced, _disputed(order, before, forced, rings))
 
 
-def _break_rings(position: dict[PlacedStep, int], before: dict[PlacedStep, set[PlacedStep]]) -> set[PlacedStep]:
-    """Remove the edges against the order of lines from each ring; return the steps that they would move."""
+def _break_rings(
+    position: dict[PlacedStep, int], before: dict[PlacedStep, set[PlacedStep]]
+) -> tuple[set[PlacedStep], list[set[PlacedStep]]]:
+    """Remove from each ring the edges at fault; return the steps that they would move, and the rings' steps.
+
+    An edge along the order of lines is never at fault, since these alone make no ring. The others are taken by how far
+    they demand a move, the shortest first, and one that closes a ring with those taken before is at fault.
+    """
     graph = nx.DiGraph((earlier, later) for later, all_before in before.items() for earlier in all_before)
     forced: set[PlacedStep] = set()
-    for ring in nx.strongly_connected_components(graph):
-        for later in ring if len(ring) > 1 else ():
-            against = {step for step in before[later] & ring if position[step] > position[later]}
-            before[later] -= against
-            forced |= against
-    return forced
+    rings = [ring for ring in nx.strongly_connected_components(graph) if len(ring) > 1]
+    for ring in rings:
+        within = sorted(ring, key=position.__getitem__)
+        place = {step: index for index, step in enumerate(within)}
+        edges = [(place[earlier], place[later]) for later in within for earlier in before[later] & ring]
+        order = _GrowingOrder(len(within), (edge for edge in edges if edge[0] < edge[1]))
+        against = sorted((edge for edge in edges if edge[0] > edge[1]), key=lambda edge: (edge[0] - edge[1], edge))
+        for earlier, later in against:
+            if not order.takes(earlier, later):
+                before[within[later]].discard(within[earlier])
+                forced.add(within[earlier])
+    return forced, rings
+
+
+class _GrowingOrder:
+    """An order of the numbers below `count` that follows a growing set of edges, as Pearce and Kelly keep one.
+
+    "A dynamic topological sort algorithm for directed acyclic graphs", J. Exp. Algorithmics 11 (2006): an edge against
+    the order costs no more than what stands between its ends.
+    """
+
+    def __init__(self, count: int, along: Iterable[tuple[int, int]]) -> None:
+        """Begin with edges that go from a lower number to a higher one."""
+        self._place = list(range(count))
+        self._after: list[list[int]] = [[] for _ in range(count)]
+        self._before: list[list[int]] = [[] for _ in range(count)]
+        for earlier, later in along:
+            self._add(earlier, later)
+
+    def takes(self, earlier: int, later: int) -> bool:
+        """Add an edge, and reorder what it demands; return whether it closes no ring. One that does is not added."""
+        place = self._place
+        low, high = place[later], place[earlier]
+        if low < high:
+            behind = self._reached(later, self._after, lambda at: at <= high)
+            if earlier in behind:
+                return False
+            ahead = self._reached(earlier, self._before, lambda at: at >= low)
+            moved = [*sorted(ahead, key=place.__getitem__), *sorted(behind, key=place.__getitem__)]
+            for each, at in zip(moved, sorted(place[each] for each in moved), strict=True):
+                place[each] = at
+        self._add(earlier, later)
+        return True
+
+    def _add(self, earlier: int, later: int) -> None:
+        self._after[earlier].append(later)
+        self._before[later].append(earlier)
+
+    def _reached(self, start: int, edges: list[list[int]], is_within: Callable[[int], bool]) -> set[int]:
+        """Return what edges lead to from a number, itself too, without leaving the places between."""
+        found, left = {start}, [start]
+        while left:
+            for each in edges[left.pop()]:
+                if each not in found and is_within(self._place[each]):
+                    found.add(each)
+                    left.append(each)
+        return found
+
+
+def _disputed(
+    order: list[PlacedStep],
+    before: dict[PlacedStep, set[PlacedStep]],
+    forced: list[PlacedStep],
+    rings: list[set[PlacedStep]],
+) -> list[PlacedStep]:
+    """Return the steps at which an order begins of which the recording contradicts itself.
+
+    Of a ring, that is its first step: whichever of its edges goes, the steps placed before that one are the same. Of a
+    step that read what no line gave, it is the first after those that it must follow: it may stand anywhere from there.
+    """
+    place_of = {step: place for place, step in enumerate(order)}
+    begins = {min(place_of[step] for step in ring) for ring in rings if not ring.isdisjoint(forced)}
+    for step in forced:
+        if step.unread:
+            begins.add(max((place_of[earlier] for earlier in before[step]), default=-1) + 1)
+    return [order[place] for place in sorted(begins)]
 
 
 def _latest_order(

@@ -12,6 +12,7 @@ from lockstep.systems.dledger.recording.lines.replication import (
     Store,
     StoreState,
 )
+from lockstep.systems.dledger.recording.pendings import Pendings, Removal
 from lockstep.systems.dledger.recording.placement import History, PlacedStep
 from lockstep.systems.dledger.recording.wire import Message, Rpc, Wire
 from lockstep.trace.format import TraceError
@@ -39,12 +40,14 @@ class MarksNow(NamedTuple):
 class Answer:
     """An answer that has arrived and whose effect was not recorded yet.
 
-    `message` is None where the spec's network holds no such answer.
+    `message` is None where the spec's network holds no such answer. `removal` is that of its push from the pendingMap,
+    where another push shows that it has happened.
     """
 
     rpc: Rpc
     line: RecvRespPush
     message: Message | None
+    removal: Removal | None = None
 
 
 @dataclass(eq=False)
@@ -62,6 +65,13 @@ class Dispatcher:
     awaited: Rpc | None = None
     answer: Answer | None = None
     entering: DispatcherLine | None = None
+    pendings: Pendings = field(default_factory=Pendings)
+
+    def compares(self, step: PlacedStep) -> None:
+        """Let `step` send it to COMPARE, where it forgets what it has pushed if it leaves APPEND."""
+        if self.type.now == "APPEND":
+            self.pendings.clear(step)
+        self.type.write(step, "COMPARE")
 
 
 @dataclass(eq=False)
@@ -118,15 +128,21 @@ class Node:
 
 @dataclass
 class World:
-    """All nodes, all messages, all steps, and which lines were of use."""
+    """All nodes, all messages, all steps, and which lines were of use.
+
+    `pending_map`: the lines show that dispatchers remember what has no answer. `early` are the removals from that map
+    that happened before a line told their effect.
+    """
 
     source: str
     nodes: dict[str, Node]
     batches: bool = False
     not_follower: bool = False
+    pending_map: bool = False
     wire: Wire = field(default_factory=Wire)
     steps: list[PlacedStep] = field(default_factory=list)
     observed: set[int] = field(default_factory=set)
+    early: list[Removal] = field(default_factory=list)
 
     def step(self, line: Line, node: Node, action: str, *, thread: str = "", **args: Any) -> PlacedStep:
         """Begin a step at `line`, after the one before it in its thread."""
