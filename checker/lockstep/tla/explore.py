@@ -13,10 +13,10 @@ from lockstep.tla.liveness.formulas import Leaf, leaves_of
 from lockstep.tla.liveness.graph import graph_of
 from lockstep.tla.liveness.replay import Met
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import State, strictly_equal
+from lockstep.tla.state import State, bytes_of, same_in_kind
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.values.html import table
-from lockstep.tla.values.kinds import TlaAssertionError, TlaError, Value
+from lockstep.tla.values.kinds import TlaAssertionError, TlaError, TlaTypeError, Value
 from lockstep.tla.values.operators.next_state import UnassignedError
 
 __all__ = [
@@ -141,7 +141,7 @@ class LiteralSearch:
         self.same = sameness(spec)
         self.seen_by = spec.view or spec.symmetry or "the state"
         self.numbers: dict[Hashable, int] = {}
-        self.kept: dict[Hashable, State] = {}
+        self.kept: dict[State, State] = {}
         """Under SYMMETRY, each image of a state by itself: a state that Python holds equal may differ in kind."""
         self.parents: list[tuple[int, str | None, dict[str, Value]]] = []
         self.follows: list[list[int]] | None = [] if spec.temporal and spec.has_behaviour else None
@@ -381,16 +381,11 @@ class LiteralSearch:
         number: int | None = None
         if in_model:
             self.asked = self.seen_by, parent, (action, args, state)
-            number = self.numbers.get(self.same.key(state))
+            number = self.known(state)
             if number is not None:
-                if self.same.view is None:
-                    strictly_equal(self.kept.get(state, self.result.states[number]), state)
                 return number
             number = len(self.result.states)
-            for key in self.same.keys(state):
-                self.numbers[key] = number
-                if self.same.images and isinstance(key, State):
-                    strictly_equal(self.kept.setdefault(key, key), key)
+            self.remember(state, number)
             self.result.states.append(state)
             self.parents.append((parent, action, args))
             self.queued += parent < 0  # TLC queues an initial state before it looks at the invariants
@@ -401,6 +396,36 @@ class LiteralSearch:
                 self.violated("invariant", name, [*self.trace(parent), Step(action, args, state)])
                 break
         return number
+
+    def known(self, state: State) -> int | None:
+        """Return the number of the state that this one is the same as; None if it is new.
+
+        States that differ in kind only are two, as they are for TLC, which compares fingerprints.
+        """
+        number = self.numbers.get(self.same.key(state))
+        if number is None or self.same.view is not None:
+            return number
+        if same_in_kind(self.kept.get(state, self.result.states[number]), state):
+            return number
+        return self.numbers.get(bytes_of(state))
+
+    def remember(self, state: State, number: int) -> None:
+        """Note a new state, under SYMMETRY with its images: by its bytes where one that differs in kind only is known.
+
+        Raises:
+            TlaTypeError: if two of its images differ in kind only. TLC compares these with one another.
+        """
+        own: dict[State, State] = {}
+        for key in self.same.keys(state):
+            if not isinstance(key, State):
+                self.numbers[key] = number
+                continue
+            if not same_in_kind(own.setdefault(key, key), key):
+                raise TlaTypeError(f"two images of a state differ in kind only:\n{own[key]}\nand\n{key}")
+            apart = self.numbers.get(key, number) != number
+            self.numbers[bytes_of(key) if apart else key] = number
+            if self.same.images:
+                self.kept.setdefault(key, key)
 
     def expand(self, number: int, found: list[int]) -> bool:
         """Generate the successors of a state; answer whether the search goes on."""

@@ -7,11 +7,12 @@ from operator import itemgetter
 from typing import Any
 
 from lockstep.tla.compile.emit import python_name
+from lockstep.tla.values.canonical import encoded
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.html import table
-from lockstep.tla.values.kinds import TlaTypeError, Value, format_value
+from lockstep.tla.values.kinds import Value, format_value
 
-__all__ = ["State", "state_class", "strictly_equal"]
+__all__ = ["State", "bytes_of", "same_in_kind", "state_class"]
 
 
 class State(tuple[Value, ...]):
@@ -105,12 +106,15 @@ def state_of(variables: Sequence[str], values: Mapping[str, Value]) -> State:
     return state_class(variables)(tuple(values[name] for name in variables))
 
 
-def strictly_equal(left: State, right: State) -> bool:
-    """Tell whether two states that Python holds equal are equal in TLA+.
+def same_in_kind(left: State, right: State) -> bool:
+    """Tell whether two states that Python holds equal are equal in TLA+ too: 1 and TRUE are not, for one."""
+    return all(map(same_kind, left, right))
+
+
+def bytes_of(state: State) -> bytes:
+    """Return bytes that equal states have in common, and no others, not even those that Python holds equal.
 
     Raises:
-        TlaTypeError: if they cannot be compared.
+        TlaError: if a value in it cannot be listed.
     """
-    if not all(map(same_kind, left, right)):
-        raise TlaTypeError(f"two states differ in kind only:\n{left}\nand\n{right}")
-    return left == right
+    return encoded(tuple(state))

@@ -154,6 +154,6 @@ class _Expansion(LiteralSearch):
         found: list[int],
     ) -> int | None:
         self.asked = self.seen_by, parent, (action, args, state)
-        if in_model and self.same.key(state) not in self.numbers and self._known(state):
+        if in_model and self.known(state) is None and self._known(state):
             return None
         return super().visit(state, in_model, parent, action, args, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any, TypeAlias
 
@@ -12,8 +12,9 @@ import numpy.typing as npt
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.reading import Reading
 from lockstep.tla.tables.answers.unread import Unread
+from lockstep.tla.values.canonical import encoded
 from lockstep.tla.values.equality import same_kind
-from lockstep.tla.values.kinds import Fcn, Value
+from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
 __all__ = ["Layout", "Path", "Rows", "ShapeChangedError", "UnsuitedError"]
 
@@ -84,7 +85,7 @@ class Layout:
         if len(self.paths) > _MOST_SLOTS:
             raise UnsuitedError(f"a state has {len(self.paths):,} parts that change apart, more than {_MOST_SLOTS:,}")
         self.values: list[list[Value]] = [[] for _ in self.paths]
-        self._ids: list[dict[Value, int]] = [{} for _ in self.paths]
+        self._ids: list[dict[Hashable, int]] = [{} for _ in self.paths]
         self.width = len(self.paths)
         self._most = 0
         self._unread: State | None = None
@@ -105,20 +106,29 @@ class Layout:
     def number(self, slot: int, value: Value) -> int:
         """Answer the number of a value in a column; a new one where it was not met.
 
+        Values that differ in kind only, as 1 and TRUE do, have numbers of their own.
+
         Raises:
-            UnsuitedError: if another value there differs in kind alone, as 1 and TRUE do.
+            UnsuitedError: if they cannot be told apart, since not all of one can be listed.
         """
-        ids = self._ids[slot]
-        known = ids.get(value)
+        known = self._ids[slot].get(value)
         if known is None:
-            known = ids[value] = len(ids)
-            self.values[slot].append(value)
-            self._most = max(self._most, known)
-        else:
-            found = self.values[slot][known]
-            if found is not value and not same_kind(found, value):
-                raise UnsuitedError(f"{self.path_text(slot)} has values that differ in kind only")
-        return known
+            return self._new(slot, value, value)
+        found = self.values[slot][known]
+        if found is value or same_kind(found, value):
+            return known
+        try:
+            text = encoded(value)
+        except TlaError as error:
+            raise UnsuitedError(f"{self.path_text(slot)} has values that differ in kind only") from error
+        known = self._ids[slot].get(text)
+        return self._new(slot, text, value) if known is None else known
+
+    def _new(self, slot: int, key: Hashable, value: Value) -> int:
+        number = self._ids[slot][key] = len(self._ids[slot])
+        self.values[slot].append(value)
+        self._most = max(self._most, number)
+        return number
 
     def path_text(self, slot: int) -> str:
         """Write where a column is."""
@@ -259,7 +269,7 @@ def _values_at(part: _Part, value: Value) -> Sequence[Value]:
         except KeyError:
             raise ShapeChangedError(part.path) from None
         if not _same_keys(keys, table):
-            raise UnsuitedError(f"{_text_of(part.path)} has domains that differ in kind only")
+            raise ShapeChangedError(part.path)
         return values
     raise ShapeChangedError(part.path)
 
