@@ -22,6 +22,9 @@ __all__ = ["Names"]
 _MOST_ORDERS = 4096
 #: The most orders of other sets that are remembered, of the very sets: constants are, what a state holds seldom is.
 _MOST_SORTED = 64
+#: The most orders of sets of integers that are remembered, of the very sets: nested quantifiers range over a few again
+#: and again.
+_MOST_INTEGERS = 256
 
 
 class Names:
@@ -32,6 +35,7 @@ class Names:
         self._number = numbers.__getitem__
         self._orders: dict[frozenset[Value], list[Value]] = {}
         self._sorted: dict[int, tuple[frozenset[Value], list[Value]]] = {}
+        self._integers: dict[int, tuple[frozenset[Value], list[Value]]] = {}
         self._unknown: dict[int, tuple[frozenset[Value], Iterable[Value]]] = {}
         self._order = self.elements
 
@@ -84,14 +88,21 @@ class Names:
         known = self._orders.get(container)
         if known is not None:
             return known
+        kept = self._integers.get(id(container))
+        if kept is not None and kept[0] is container:
+            return kept[1]
         found = self.sorted(container)
         if found is None:
             return None
-        if all(type(element) is ModelValue or type(element) is str for element in found):
+        if type(found[0]) is int or type(found[0]) is bool:
+            if len(self._integers) == _MOST_INTEGERS:
+                self._integers.clear()
+            self._integers[id(container)] = (container, found)
+        elif all(type(element) is ModelValue or type(element) is str for element in found):
             if len(self._orders) == _MOST_ORDERS:
                 self._orders.clear()
             self._orders[container] = found
-        elif type(found[0]) is not int and type(found[0]) is not bool:
+        else:
             if len(self._sorted) == _MOST_SORTED:
                 del self._sorted[next(iter(self._sorted))]
             self._sorted[id(container)] = (container, found)
