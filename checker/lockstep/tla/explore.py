@@ -420,8 +420,9 @@ class LiteralSearch:
             if not isinstance(key, State):
                 self.numbers[key] = number
                 continue
-            if not same_in_kind(own.setdefault(key, key), key):
-                raise TlaTypeError(f"two images of a state differ in kind only:\n{own[key]}\nand\n{key}")
+            first = own.setdefault(key, key)
+            if first is not key and not same_in_kind(first, key):
+                raise TlaTypeError(f"two images of a state differ in kind only:\n{first}\nand\n{key}")
             apart = self.numbers.get(key, number) != number
             self.numbers[bytes_of(key) if apart else key] = number
             if self.same.images:
