@@ -1,0 +1,46 @@
+"""How many states are generated where a search ends at a deadlock, beside TLC."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lockstep.models.search import explore_literally, explore_with_tables, explore_with_tlc
+
+BRANCHES = """VARIABLE x
+Init == x \\in {0, 1, 2}
+Next == \\/ x < 2 /\\ x' = x + 1
+        \\/ x = 0 /\\ x' \\in {5, 6, 7, 5}
+        \\/ (x = 1 \\/ x > 0) /\\ x < 3 /\\ x' = 9
+Few == x # 9 /\\ x # 1
+FewNext == x' # 9"""
+
+WITNESSES = """VARIABLES x, d
+Init == x = 0 /\\ d = [f \\in 1..3 |-> FALSE]
+Next == \\/ x < 3 /\\ x' = x + 1 /\\ d' = [d EXCEPT ![x + 1] = TRUE]
+        \\/ \\E f, g \\in 1..3 : d[f] /\\ d[g] /\\ x < 2 /\\ d' = [d EXCEPT ![f] = FALSE] /\\ UNCHANGED x
+        \\/ (\\E f \\in 1..3 : d[f]) /\\ (\\A f \\in 1..2 : d[f] \\/ x > 0) /\\ x' = 3 /\\ d' = d /\\ x < 3
+        \\/ IF d[1] \\/ d[2] THEN x' = 3 /\\ d' = d /\\ x < 3 ELSE FALSE"""
+
+DEADLOCKS = {
+    "in an initial state": ("VARIABLE x\nInit == x \\in 0..2\nNext == x > 5 /\\ x' = x", ()),
+    "in a repeated initial state": ("VARIABLE x\nInit == x = 0 \\/ x = 0 \\/ x = 1\nNext == x > 5 /\\ x' = x", ()),
+    "behind several actions": (BRANCHES, ()),
+    "within a CONSTRAINT": (BRANCHES, ("CONSTRAINT Few",)),
+    "within an ACTION_CONSTRAINT": (BRANCHES, ("ACTION_CONSTRAINT FewNext",)),
+    "behind guards with several witnesses": (WITNESSES, ()),
+}
+
+
+@pytest.mark.parametrize("name", DEADLOCKS)
+def test_a_deadlock_is_found_after_as_many_states_as_tlc_generates(name: str, tmp_path: Path) -> None:
+    text, cfg = DEADLOCKS[name]
+    module, config = tmp_path / "M.tla", tmp_path / "M.cfg"
+    module.write_text(f"---- MODULE M ----\nEXTENDS Naturals\n{text}\n====\n")
+    config.write_text("\n".join(["INIT Init", "NEXT Next", *cfg, ""]))
+    ours, tables, theirs = (each(module, config) for each in (explore_literally, explore_with_tables, explore_with_tlc))
+    assert theirs.property == "deadlock"
+    counts = theirs.property, theirs.distinct, theirs.generated, theirs.depth
+    assert (ours.property, ours.distinct, ours.generated, ours.depth) == counts
+    assert (tables.property, tables.distinct, tables.generated, tables.depth) == counts
