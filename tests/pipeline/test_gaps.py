@@ -176,6 +176,11 @@ def test_a_dead_file_of_a_log_does_not_stand_for_a_trace_that_is_missing(spark: 
 
 
 def test_facts_of_no_event_are_no_pass(spark: SparkSession, store: Store) -> None:
+    for each in store.batches("lines", RUN):
+        store.remove("lines", RUN, each)
+    header = b'{"system":"raftref","spec":"DLedger"}'
+    lines = [{"trace": each, "seq": 0, "bytes": header, "source": each} for each in "ab"]
+    write(spark, store, "lines", BATCH, *lines)
     assert report(spark, store, RUN).verdict is Verdict.HOLDS
     write(spark, store, "facts", BATCH.made_with("1"))
     found = report(spark, store, RUN)

@@ -29,14 +29,12 @@ from lockstep.systems.system import System
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, Value, sort_key
-from lockstep.trace.format import Event, Header, Trace
+from lockstep.trace.format import REFERENCE, Event, Header, Trace
 
 __all__ = ["Minimised", "NothingToMinimiseError", "minimise", "shortest_known"]
 
 #: How a system that has a flaw is told in the header of its traces.
 _PUBLISHED = "published"
-#: How a trace of a Python reference is told in its header.
-_REFERENCE = "raftref"
 
 T = TypeVar("T")
 
@@ -135,7 +133,7 @@ def _run_again(
     told: _Listed, verdict: TraceVerdict, spec: Spec, system: System, deadline: Deadline, say: Say
 ) -> Minimised | None:
     """Let the reference take fewer steps again; None where the trace is of something else, or it does otherwise now."""
-    if system.simulator is None or told.header.system != _REFERENCE or any(event.line for _, event in told):
+    if system.simulator is None or told.header.system != REFERENCE or any(event.line for _, event in told):
         return None
     simulator, wanted, interface = system.simulator, _first(verdict), system.interface(spec)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.both_ways import Offer, Run
 from lockstep.systems.system import Simulator
-from lockstep.trace.format import FORMAT, OBSERVE, Event, Header
+from lockstep.trace.format import FORMAT, OBSERVE, REFERENCE, Event, Header
 
 #: The form of all flaws together that the code was released with.
 PUBLISHED = "published"
@@ -156,7 +156,7 @@ class Reference(Generic[P, S]):
 
         return Header(
             format=FORMAT,
-            system="raftref",
+            system=REFERENCE,
             version=version("lockstep-raft"),
             spec=self.spec,
             nodes=tuple(plan.node_ids),

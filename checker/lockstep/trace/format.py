@@ -47,6 +47,9 @@ __all__ = [
 
 FORMAT = "lockstep-trace/1"
 
+#: The `system` of a header whose trace a Python reference wrote: each of its events shows all of its node.
+REFERENCE = "raftref"
+
 #: The action of an event that is no step: the node only shows something.
 OBSERVE = "Observe"
 

@@ -22,7 +22,7 @@ from lockstep.pipeline.work.traces import Known, TraceLines, traces_of, whole_tr
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached, System
-from lockstep.trace.format import Event, Trace
+from lockstep.trace.format import REFERENCE, Event, Trace
 
 #: The kind and the name of the row that every trace has; its `times` is the number of events.
 EVENTS = ("trace", "events")
@@ -62,7 +62,7 @@ class _Count:
                 "plan": " ".join(filter(None, (cluster.plan, cluster.variant))) if cluster else "",
             }
             try:
-                times = self.care.of(partial(_times, lines))
+                times = self.care.of(partial(_times, lines, is_simulated=cluster is not None))
             except DiedError as error:
                 times = {(NOT_COUNTED, f"the count {error}"): 1}
             rows = [{**of, "kind": kind, "name": name, "times": count} for (kind, name), count in times.items()]
@@ -70,22 +70,25 @@ class _Count:
                 yield pa.RecordBatch.from_pylist(rows, schema=TABLES["reached"])
 
 
-def _times(lines: TraceLines) -> dict[Reached, int]:
+def _times(lines: TraceLines, *, is_simulated: bool) -> dict[Reached, int]:
     """Return what a trace reaches, with how often, and EVENTS with how many it has; nothing where it is malformed."""
     try:
         trace = opened(lines, lines.trace)
-        times, events = _counted(trace, system_of(trace.header, lines.trace))
+        times, events = _counted(trace, system_of(trace.header, lines.trace), is_simulated=is_simulated)
     except BadInputError:  # its verdict says so
         return {}
     return {**times, EVENTS: events}
 
 
-def _counted(trace: Trace, system: System) -> tuple[Counter[Reached], int]:
+def _counted(trace: Trace, system: System, *, is_simulated: bool) -> tuple[Counter[Reached], int]:
     """Return what a trace reaches, with how often, and how many events it has.
 
-    Of a trace that shows less than a simulated cluster does, its actions are counted, and NOT_COUNTED says why no more.
+    Answers, roles and logs are found in what nodes show, which only a trace of the reference is sure to have. Of any
+    other trace the actions alone are counted. NOT_COUNTED stands for a trace that names the reference in its header and
+    has events that the reference does not write.
     """
     actions: Counter[str] = Counter()
+    reached = system.reached if trace.header.system == REFERENCE else None
 
     def events() -> Iterator[Event]:
         for _, event in trace:
@@ -94,11 +97,14 @@ def _counted(trace: Trace, system: System) -> tuple[Counter[Reached], int]:
 
     rest = events()
     try:
-        times = Counter(system.reached(rest) if system.reached else ())
+        times = Counter(reached(rest) if reached is not None else ())
     except BadInputError:
         raise
-    except Exception as error:
-        times = Counter({(NOT_COUNTED, f"{type(error).__name__}: {error}"): 1})
+    except Exception:
+        if is_simulated:
+            raise  # it is this program's own fault
+        place = f"event {actions.total() - 1}" if actions else "the first event"
+        times = Counter({(NOT_COUNTED, f"{place} does not show what the reference shows of a node"): 1})
     for _ in rest:
         pass
     for action, count in actions.items():

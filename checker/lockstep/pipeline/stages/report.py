@@ -14,6 +14,7 @@ from pyspark.sql import functions as sql
 from lockstep.base.verdict import Verdict, worst
 from lockstep.pipeline.stages.counterexamples import listed
 from lockstep.pipeline.stages.coverage import EVENTS, NOT_COUNTED
+from lockstep.pipeline.stages.facts.in_sql import of_reference
 from lockstep.pipeline.stages.facts.stage import agreement, latencies
 from lockstep.pipeline.stages.floors import floor_record, judged, never_taken, summed
 from lockstep.pipeline.stages.gaps import gaps
@@ -39,7 +40,8 @@ def report(spark: SparkSession, store: Store, run: str) -> Report:
     if store.batches("facts", run):
         told = agreement(spark, store, run)
         found.facts, found.differing = told.counts, told.differing
-        if told.verdict is Verdict.INCONCLUSIVE:
+        lines = store.read(spark, "lines", run, store.batches("lines", run))
+        if told.verdict is Verdict.INCONCLUSIVE and not of_reference(lines).isEmpty():
             found.gaps.append("no event was found that facts could be asked of")
         found.latencies = latencies(spark, store, run)
     if store.batches("counterexamples", run):

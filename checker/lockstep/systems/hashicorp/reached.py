@@ -111,12 +111,17 @@ def _became(event: Event, before: Mapping[str, Any], after: Mapping[str, Any]) -
 
 
 def _indexes(shown: Mapping[str, Any]) -> list[int]:
-    return [index for index, _ in shown["log"]["#map"]]
+    return list(_entries(shown["log"]))
+
+
+def _entries(log: Any) -> dict[int, Any]:
+    """Return the entries of a log by their indexes: ITF has a list where these are 1 to n, and pairs elsewhere."""
+    return dict(enumerate(log, 1)) if isinstance(log, list) else dict(log["#map"])
 
 
 def _is_cut(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     """Tell whether an entry is another one, or gone."""
     if before["log"] is after["log"]:
         return False
-    entries = dict(after["log"]["#map"])
-    return any(entries.get(index) != entry for index, entry in before["log"]["#map"])
+    entries = _entries(after["log"])
+    return any(entries.get(index) != entry for index, entry in _entries(before["log"]).items())

@@ -15,6 +15,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.pipeline.store.schema import TABLES
 from lockstep.systems.system import Facts, System
+from lockstep.trace.format import REFERENCE
 
 __all__ = ["MEASURED", "facts_of", "rules_of"]
 
@@ -49,17 +50,26 @@ def rules_of(facts: Facts) -> dict[str, str]:
 def facts_of(lines: DataFrame, systems: Iterable[System], keep: Keep) -> DataFrame:
     """Return the facts of traces as rows of `facts`, one a thing that is broken or measured.
 
+    A trace of which no reference wrote the events may show a field at some events and not at others, so nothing follows
+    from what it shows: facts are those of the references' traces.
+
     Arguments: `lines`, of whole traces; `systems`, of which those that declare facts are asked; `keep`, which is given
     what several facts are made of, and returns it so that it is computed once.
     """
-    header = sql.get_json_object(sql.col("bytes").cast("string"), "$.spec")
-    specs = lines.where("seq = 0").select("trace", header.alias("spec"))
+    specs = of_reference(lines)
     found = []
     for system in systems:
         if system.facts is not None:
             told = lines.where("seq > 0").join(specs.where(specs.spec == system.spec), "trace")
             found.append(_of_system(told, system.spec, system.facts, keep))
     return reduce(DataFrame.unionByName, found)
+
+
+def of_reference(lines: DataFrame) -> DataFrame:
+    """Return the traces that a reference wrote, each with its spec."""
+    fields = {name: sql.get_json_object(sql.col("bytes").cast("string"), f"$.{name}") for name in ("spec", "system")}
+    headers = lines.where("seq = 0").select("trace", *(field.alias(name) for name, field in fields.items()))
+    return headers.where(headers.system == REFERENCE).select("trace", "spec")
 
 
 def _of_system(lines: DataFrame, spec: str, facts: Facts, keep: Keep) -> DataFrame:

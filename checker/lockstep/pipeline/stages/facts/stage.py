@@ -21,6 +21,7 @@ from lockstep.pipeline.work.traces import Known
 from lockstep.systems.opening import opened
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
+from lockstep.trace.format import REFERENCE
 
 #: So many traces are named of which SQL and the spec say different things.
 _FEW = 20
@@ -56,13 +57,15 @@ def facts(spark: SparkSession, store: Store, run: str, say: Say = silent) -> Non
 
 
 def _told(headers: Mapping[str, bytes | None]) -> list[System]:
-    """Return the systems that declare facts, and that headers name."""
+    """Return the systems that declare facts, and whose reference wrote one of the traces with these headers."""
     names = set()
     for trace, header in headers.items():
         try:
-            names.add(opened([header or b""], trace).header.spec)
+            read = opened([header or b""], trace).header
         except Exception:  # its verdict says so
             continue
+        if read.system == REFERENCE:
+            names.add(read.spec)
     return [system for name, system in SYSTEMS.items() if name in names and system.facts is not None]
 
 
