@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -12,7 +13,7 @@ from dledger import check_dledger, interface
 from lockstep.base.paths import traces_dir
 from lockstep.conformance import incremental
 from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.incremental import Evaluation, Incremental, Literal, changes
+from lockstep.conformance.incremental import Branching, Evaluation, Incremental, Literal, changes
 from lockstep.conformance.tamper import Tampering, tamperings
 from lockstep.systems.dledger.plans import PLANS, fault_plan
 from lockstep.systems.dledger.recording import import_recording
@@ -94,6 +95,14 @@ RISES = (
 )
 
 
+def all_along(spec: Spec, steps: Sequence[tuple[State, State]], properties: Branching) -> Iterator[frozenset[str]]:
+    """What Branching says of each step."""
+    known = properties.standing(steps[0][0])
+    for state, after in steps:
+        failed, known = properties.step(state, known, after)
+        yield failed
+
+
 @pytest.fixture(scope="module")
 def wrong_steps(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str], list[str]]]:
     """What each of the two says of the steps of a run, where these properties have their wrong forms."""
@@ -101,7 +110,37 @@ def wrong_steps(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str
     head = header(made)
     with broken_spec(tmp_path_factory.mktemp("wrong"), *WRONG, RISES):
         spec = trace_spec(head, "t")
-    return both(spec, states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
+    steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
+    told = both(spec, iter(steps))
+    for properties in (Branching(spec), Branching(spec, one_behaviour=True)):
+        along = list(all_along(spec, steps, properties))
+        assert along == [frozenset(literal) for literal, _ in told]
+        assert len(set(along)) > 4
+    return told
+
+
+def test_of_a_long_log_a_behaviour_is_followed_by_the_elements_that_a_step_concerns() -> None:
+    """Otherwise the time for a step grows with the log, and that for a trace with its square."""
+    made = fault_plan("ordered", 300)
+    head = header(made)
+    spec = trace_spec(head, "t")
+    steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
+    properties = Branching(spec, one_behaviour=True)
+    whole = 0
+
+    def counting(holds: Callable[..., bool], elements: int) -> Callable[..., bool]:
+        def counted(*args: object) -> bool:
+            nonlocal whole
+            whole += len(args) == 2 + elements
+            return holds(*args)
+
+        return counted
+
+    for each in properties._instances:
+        if each.concerns:
+            each.part = dataclasses.replace(each.part, holds=counting(each.part.holds, len(each.elements)))
+    assert not any(all_along(spec, steps, properties))
+    assert 0 < whole < len(steps) / 2
 
 
 @pytest.mark.parametrize("name", [definition.split()[0] for definition, _ in WRONG])
@@ -172,20 +211,20 @@ def test_what_a_step_leaves_alone_is_no_change() -> None:
                 assert any(change[0] == name for change in told)
 
 
-def test_most_instances_are_left_alone() -> None:
+def test_most_instances_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     made = fault_plan("ordered", 200)
     head = header(made)
     spec = trace_spec(head, "t")
     quick = Incremental(spec)
     evaluated = 0
-    holds = quick._is_true
+    holds = incremental._is_true
 
     def counted(*args: object) -> bool:
         nonlocal evaluated
         evaluated += 1
         return holds(*args)  # type: ignore[arg-type]  # as they were given
 
-    quick._is_true = counted  # type: ignore[method-assign]  # to count
+    monkeypatch.setattr(incremental, "_is_true", counted)
     steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
     for state, after in steps:
         quick.violated(state, after)

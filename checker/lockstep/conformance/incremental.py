@@ -82,7 +82,7 @@ class Incremental:
         """Begin in a state, of which the invariants were evaluated."""
         for number, instance in enumerate(self._instances):
             if instance.of_step and instance.name not in self._dropped:
-                self._settle(number, instance, self._is_true(instance, (state, state), (state, state), None))
+                self._settle(number, instance, _is_true(instance, (state, state), (state, state), None))
 
     def drop(self, name: str) -> None:
         """Evaluate a property no more: it has failed."""
@@ -121,39 +121,15 @@ class Incremental:
             )
         return found
 
-    def _is_true(self, instance: _Instance, before: States, states: States, changed: Sequence[Change] | None) -> bool:
-        """Evaluate an instance; where it has no value the formula as a whole must tell.
-
-        Where it is true of the states `before`, and `changed` is where the others differ from them, it is enough to
-        look at the elements which that concerns.
-        """
-        part, elements = instance.part, instance.elements
-        try:
-            if not instance.concerns or changed is None:
-                return part.holds(*states, *elements)
-            guard = part.eaches[0].guard
-            if guard is not None and not guard(*states, *elements):
-                return True
-            concerned = [concern.concerned(before, states, changed) for concern in instance.concerns]
-            if None in concerned:
-                return part.holds(*states, *elements)
-            return all(
-                each.holds(*states, *elements, one)
-                for each, ones in zip(part.eaches, concerned, strict=True)
-                for one in ones or ()
-            )
-        except TlaError:
-            return False
-
     def _changed_well(
         self, number: int, instance: _Instance, state: State, after: State, changed: Sequence[Change]
     ) -> bool:
         """Tell whether an instance is true after a step, and of one of steps besides if it is where nothing changes."""
         if not instance.of_step:
-            return self._is_true(instance, (state, None), (after, None), changed)
+            return _is_true(instance, (state, None), (after, None), changed)
         known = None if instance.restless else changed
-        holds = self._is_true(instance, (state, state), (state, after), known)
-        self._settle(number, instance, self._is_true(instance, (state, state), (after, after), known))
+        holds = _is_true(instance, (state, state), (state, after), known)
+        self._settle(number, instance, _is_true(instance, (state, state), (after, after), known))
         return holds
 
     def _settle(self, number: int, instance: _Instance, stands: bool) -> None:
@@ -176,11 +152,44 @@ class Incremental:
         ]
 
 
+def _is_true(instance: _Instance, before: States, states: States, changed: Sequence[Change] | None) -> bool:
+    """Evaluate an instance; where it has no value the formula as a whole must tell.
+
+    Where it is true of the states `before`, and `changed` is where the others differ from them, it is enough to
+    look at the elements which that concerns.
+    """
+    part, elements = instance.part, instance.elements
+    try:
+        if not instance.concerns or changed is None:
+            return part.holds(*states, *elements)
+        guard = part.eaches[0].guard
+        if guard is not None and not guard(*states, *elements):
+            return True
+        concerned = [concern.concerned(before, states, changed) for concern in instance.concerns]
+        if None in concerned:
+            return part.holds(*states, *elements)
+        return all(
+            each.holds(*states, *elements, one)
+            for each, ones in zip(part.eaches, concerned, strict=True)
+            for one in ones or ()
+        )
+    except TlaError:
+        return False
+
+
 class Standing(NamedTuple):
     """What is known of a state: the invariants that fail there, and the instances that fail where it stays the same."""
 
     failed: frozenset[str]
     restless: frozenset[int]
+
+
+class _Taken(NamedTuple):
+    """A step: the states before and after it, and where they differ."""
+
+    state: State
+    after: State
+    changed: Sequence[Change]
 
 
 class _Affected(NamedTuple):
@@ -197,14 +206,18 @@ class Branching:
     What stands of a state is worked out from what stands of one before it; no behaviour is remembered.
     """
 
-    def __init__(self, spec: Spec) -> None:
-        """Take the properties of a spec apart."""
+    def __init__(self, spec: Spec, *, one_behaviour: bool = False) -> None:
+        """Take the properties of a spec apart.
+
+        Arguments: `one_behaviour`, whether the states come one after the other, none of them twice: then no answer is
+        kept for later, which takes as long as the state is large.
+        """
         self._invariants, self._steps = spec.invariants, spec.action_properties
         self._instances = list(_instances(spec))
         self._footprints = Footprints(each.footprint for each in self._instances)
         self._affected: dict[Change, _Affected] = {}
         self._reads = {name: self._read_by(name, spec.variables) for name in spec.invariants}
-        self._holding: dict[tuple[str, tuple[Value, ...]], bool] = {}
+        self._holding: dict[tuple[str, tuple[Value, ...]], bool] | None = None if one_behaviour else {}
 
     def _read_by(self, name: str, variables: Sequence[str]) -> tuple[int, ...]:
         """Return the numbers of the variables that an invariant reads."""
@@ -214,7 +227,8 @@ class Branching:
 
     def forget(self) -> None:
         """Forget of which values of what they read the invariants are true."""
-        self._holding.clear()
+        if self._holding is not None:
+            self._holding.clear()
 
     def standing(self, state: State) -> Standing:
         """Return what stands of a state that none is known before."""
@@ -231,42 +245,53 @@ class Branching:
 
         Arguments: `known`, what stands of the state before.
         """
-        changed = list(map(self._of, changes(state, after)))
+        changed = list(changes(state, after))
         if not changed:
             return known.failed, known
-        names = changed[0].names if len(changed) == 1 else frozenset().union(*(each.names for each in changed))
+        affected = list(map(self._of, changed))
+        names = affected[0].names if len(affected) == 1 else frozenset().union(*(each.names for each in affected))
+        step = _Taken(state, after, changed)
         there = known.failed
         for name in names:
-            stays = self._stays(name, changed, known, after)
+            stays = self._stays(name, affected, known, step)
             if stays is (name in there):
                 there = there - {name} if stays else there | {name}
-        of_steps = known.restless.union(*(each.of_steps for each in changed))
+        of_steps = known.restless.union(*(each.of_steps for each in affected))
         if not of_steps:
             return there, Standing(there, known.restless)
-        by_step, restless = self._by_step(of_steps, known, state, after)
+        by_step, restless = self._by_step(of_steps, known, step)
         return there | by_step, Standing(there, restless)
 
-    def _stays(self, name: str, changed: Sequence[_Affected], known: Standing, after: State) -> bool:
-        """Tell whether an invariant is true of a state; if it was before, it is enough to look at what was changed."""
-        key = name, tuple([after[number] for number in self._reads[name]])
+    def _stays(self, name: str, affected: Sequence[_Affected], known: Standing, step: _Taken) -> bool:
+        """Tell whether an invariant is true after a step; where it was before, look at what was changed alone."""
+        if self._holding is None:
+            return self._holds_after(name, affected, known, step)
+        key = name, tuple([step.after[number] for number in self._reads[name]])
         holds = self._holding.get(key)
         if holds is None:
-            affected = {number for each in changed for number in each.of_states if name == self._instances[number].name}
-            holds = name not in known.failed and all(_holds(self._instances[each], after, None) for each in affected)
-            holds = self._holding[key] = holds or _asked(name, self._invariants[name], after)
+            holds = self._holding[key] = self._holds_after(name, affected, known, step)
         return holds
 
-    def _by_step(
-        self, numbers: Iterable[int], known: Standing, state: State, after: State
-    ) -> tuple[frozenset[str], frozenset[int]]:
+    def _holds_after(self, name: str, affected: Sequence[_Affected], known: Standing, step: _Taken) -> bool:
+        if name not in known.failed:
+            numbers = {number for each in affected for number in each.of_states if name == self._instances[number].name}
+            before, states = (step.state, None), (step.after, None)
+            if all(_is_true(self._instances[each], before, states, step.changed) for each in numbers):
+                return True
+        return _asked(name, self._invariants[name], step.after)
+
+    def _by_step(self, numbers: Iterable[int], known: Standing, step: _Taken) -> tuple[frozenset[str], frozenset[int]]:
         """Return which properties of steps fail, and which instances do where the state after stays the same."""
+        state, after = step.state, step.after
         suspects: set[str] = set()
         restless = set(known.restless)
         for number in numbers:
             instance = self._instances[number]
-            if not _holds(instance, state, after):
+            changed = None if number in known.restless else step.changed
+            if not _is_true(instance, (state, state), (state, after), changed):
                 suspects.add(instance.name)
-            (restless.discard if _holds(instance, after, after) else restless.add)(number)
+            stands = _is_true(instance, (state, state), (after, after), changed)
+            (restless.discard if stands else restless.add)(number)
         failed = frozenset(name for name in suspects if not _asked(name, self._steps[name], state, after))
         return failed, known.restless if restless == known.restless else frozenset(restless)
 
