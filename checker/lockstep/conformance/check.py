@@ -47,6 +47,17 @@ EVERY = "every property holds"
 INIT = "Init"
 
 
+class Follower(Protocol):
+    """Called for each event of a trace that a check has come to."""
+
+    def __call__(self, check: TraceCheck, state: State, line: int, event: Event, after: State | None) -> None:
+        """Receive the states before and after an event; `after` is None where the spec does not allow it."""
+
+
+def nobody(check: TraceCheck, state: State, line: int, event: Event, after: State | None) -> None:
+    """Ignore the event."""
+
+
 class Events(Protocol):
     """A trace: `source` names its file; iterating yields (line number, event) and raises TraceError."""
 
@@ -162,7 +173,11 @@ class TraceVerdict:
 
 
 def check_trace(
-    trace: Events, spec: Spec, interface: Interface, evaluation: Evaluation = Evaluation.INCREMENTAL
+    trace: Events,
+    spec: Spec,
+    interface: Interface,
+    evaluation: Evaluation = Evaluation.INCREMENTAL,
+    follower: Follower = nobody,
 ) -> TraceVerdict:
     """Check one trace against the spec; every property the spec was loaded with is on.
 
@@ -172,12 +187,12 @@ def check_trace(
 
     Arguments: `trace`, opened; `spec`, compiled with the constants the trace is told in; `interface`, where a trace
     meets this spec; `evaluation`, of the properties: each as it stands after every step, or what the
-    step can have changed, which comes to the same.
+    step can have changed, which comes to the same; `follower`, called after each event.
     Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason, and so
     is an error of the checker or the spec, with the line it had come to.
     """
     begin = time.perf_counter()
-    check = TraceCheck(trace, spec, interface, evaluation)
+    check = TraceCheck(trace, spec, interface, evaluation, follower)
     try:
         check.run()
     except Exception as error:  # Whatever it is, it is this trace's alone.
@@ -302,10 +317,15 @@ class TraceCheck:
     """One check: what was found so far in `result`, and how far it has come in `place`."""
 
     def __init__(
-        self, trace: Events, spec: Spec, interface: Interface, evaluation: Evaluation = Evaluation.INCREMENTAL
+        self,
+        trace: Events,
+        spec: Spec,
+        interface: Interface,
+        evaluation: Evaluation = Evaluation.INCREMENTAL,
+        follower: Follower = nobody,
     ) -> None:
         """Prepare the check of a trace, as check_trace does it."""
-        self.evaluation = evaluation
+        self.evaluation, self.follower = evaluation, follower
         self.trace, self.spec, self.interface = trace, spec, interface
         self.reading = Reading(trace.source, spec.actions, interface)
         self.remembering = Remembering(self.reading.words)
@@ -339,14 +359,15 @@ class TraceCheck:
             self.result.events += 1
             self.result.note_place(line, event)
             after = self.advance(state, line, event)
-            if after is None:
-                return None
-            if not self.reading.is_observation(event):
+            if after is not None and not self.reading.is_observation(event):
                 self.result.steps += 1
                 for name in self.failing(properties, state, after):
                     self._violated(name, line, event)
                     properties.drop(name)
-                state = after
+            self.follower(self, state, line, event, after)
+            if after is None:
+                return None
+            state = after  # of an observation the same
         return state
 
     def failing(self, properties: Literal | Incremental, state: State, after: State) -> list[str]:

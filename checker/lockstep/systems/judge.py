@@ -12,13 +12,13 @@ from typing import TypeAlias
 from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.check import Events, TraceVerdict, check_trace, failure
+from lockstep.conformance.check import Events, Follower, TraceVerdict, check_trace, failure, nobody
 from lockstep.conformance.codes import OTHER_SPEC
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.states import check_states
 from lockstep.logs.check import Subject as LogSubject
 from lockstep.logs.check import check_logs
-from lockstep.systems.opening import Watched, open_trace
+from lockstep.systems.opening import open_trace, watched
 from lockstep.systems.own.logs import OwnLogs
 from lockstep.systems.own.subject import own_subject
 from lockstep.systems.own.traces import check_own, not_checked
@@ -74,11 +74,13 @@ def judge_known(
     *,
     jar: Path | None = None,
     timeout_seconds: float | None = None,
+    follower: Follower = nobody,
 ) -> Judge:
     """Return the check of a trace whose header names a system that lockstep knows.
 
     Arguments: `switches`, constants that replace the header's; `tlc`, where TLC takes the steps; `jar`, the tla2tools
-    that the spec is parsed with; `timeout_seconds`, how long a trace may take where the compiled spec takes them.
+    that the spec is parsed with; `timeout_seconds`, how long a trace may take where the compiled spec takes them;
+    `follower`, called after each event where it does.
     """
 
     def judge(given: Path | Trace) -> TraceVerdict:
@@ -91,7 +93,9 @@ def judge_known(
             system = system_of(header, source)
             if tlc is None:
                 spec = compiled(system, header, source, switches, jar)
-                found = check_trace(Watched(trace, say, Deadline(timeout_seconds)), spec, system.interface(spec))
+                path = given if isinstance(given, Path) else None
+                events = watched(trace, path, say, Deadline(timeout_seconds))
+                found = check_trace(events, spec, system.interface(spec), follower=follower)
             else:
                 # What makes modules of traces is slow to import, and only this needs it.
                 from lockstep.conformance.by_tlc import check_with_tlc
@@ -159,7 +163,9 @@ def judge_own(
     held = own_subject(own, cfg, mapping, search_path=search_path, jar=jar)
     spec, interface, mapped = held.spec, held.interface, held.mapping
     if tlc is None:
-        plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, timeout_seconds=timeout_seconds)
+        plain = partial(
+            check_own, spec=spec, interface=interface, mapping=mapped, timeout_seconds=timeout_seconds, say=say
+        )
         timed = partial(check_logs, timeout_seconds=timeout_seconds)
         return OwnLogs(plain, held.searched, held.always, strict, say, timed, not_checked(spec))
     from lockstep.conformance.by_tlc import Subject, check_with_tlc

@@ -13,7 +13,7 @@ from lockstep.base.progress import EVERY, Say, silent
 from lockstep.conformance.check import Events
 from lockstep.systems.registry import SYSTEMS, raw_formats
 from lockstep.systems.system import BEGINNING_BYTES
-from lockstep.trace.format import Event, Trace, TraceError
+from lockstep.trace.format import Event, Trace, TraceError, events_at_end
 from lockstep.trace.json_lines import file_lines, source_name
 
 
@@ -42,13 +42,22 @@ def opened(lines: Iterable[bytes], source: str) -> Trace:
     return trace
 
 
+def watched(events: Events, path: Path | None, say: Say, deadline: Deadline) -> Watched:
+    """Return events that are counted; `path` is their file, whose end line says how many they are."""
+    return Watched(events, say, deadline, None if path is None else events_at_end(path))
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Events that are counted while they are read, until the time is over: then GaveUpError is raised."""
+    """Events that are counted while they are read, until the time is over: then GaveUpError is raised.
+
+    `total` is how many there are, as far as the file says.
+    """
 
     events: Events
     say: Say = silent
     deadline: Deadline = NEVER
+    total: int | None = None
 
     @property
     def source(self) -> str:
@@ -57,9 +66,10 @@ class Watched:
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield (line number, event)."""
+        of = "" if self.total is None else f" of {self.total:,}"
         for count, (line, event) in enumerate(self.events):
             if count % EVERY == 0:
-                self.say(f"{self.source}: event {count:,}")
+                self.say(f"{self.source}: event {count:,}{of}")
             if self.deadline.is_over():
                 raise GaveUpError(f"{self.deadline.spent()} at line {line:,}")
             yield line, event

@@ -55,13 +55,15 @@ class Look:
 class Picture:
     """How the states of a system are drawn.
 
-    `nodes` is the variable that holds, by node, what a node knows; `look` says how one node is drawn. `label` names a
+    `nodes` is the variable that holds, by node, what a node knows; `look` says how one node is drawn, without the
+    entries of its log below an index, and `end` which index its last entry has, -1 where it has none. `label` names a
     message in a word or two. `loses` and `doubles` are the actions by which the network loses a message, and delivers
     it once more; `changes` are the fields of a message that may change while it is under way.
     """
 
     nodes: str
-    look: Callable[[Variables, Value], Look]
+    look: Callable[[Variables, Value, int], Look]
+    end: Callable[[Variables, Value], int]
     label: Callable[[Value], str]
     loses: frozenset[str]
     doubles: frozenset[str]

@@ -217,6 +217,26 @@ def after_the_end(source: str, number: int) -> TraceError:
     return TraceError(source, number, "there is more after the end line")
 
 
+#: The bytes at the end of a file among which its end line is looked for.
+_END_BYTES = 256
+
+
+def events_at_end(path: Path) -> int | None:
+    """Return how many events the end line of a trace counts, read without the lines before; None where none is found.
+
+    A reader of the whole file checks the count; this one serves to say how far that has come.
+    """
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _END_BYTES))
+            last = file.read().rstrip().rpartition(b"\n")[2]
+        return msgspec.json.decode(last, type=End).events
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
 _encoder = msgspec.json.Encoder()
 _AnyLine = Header | Event | End
 

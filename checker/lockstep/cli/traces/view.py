@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("what", metavar="[TRACE|MODEL|LOG]...", nargs=-1, shell_complete=completing(model_names))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The page to write (default: NAME.html)."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The page to write (default: NAME.html; with --switch or another --cfg NAME.VARIANT.html).",
 )
 @SWITCH
 @OWN_SPEC
@@ -53,7 +56,10 @@ def command(
 
     The page is one HTML file that a browser opens from the disk; it loads nothing. It draws the messages between
     the nodes, and at each step the log of every node with the indexes into it, what the step changes, and its lines
-    in the spec and in the reference. Of a long trace it shows the part around what is wrong.
+    in the spec and in the reference. Of a long trace it shows the part around what is wrong, or the end: some 2,000
+    steps at most, and fewer where the page would have more than 8 MB. The page and the last line printed say which.
+
+    The page of another variant of the spec has a name of its own: figure8.repaired.html beside figure8.html.
 
     With --spec it shows a spec of your own: the counterexample that a search of the compiled spec finds, or a trace,
     or logs with a mapping, and of those one of the behaviours that explain them. It draws no nodes then, and
@@ -70,26 +76,46 @@ def command(
     package is missing, or there is no verdict; 4 an internal error.
     """
     from lockstep.base.whole_files import writing_whole
-    from lockstep.report.page.content import content
+    from lockstep.report.page.content import MAX_PAGE_BYTES, fitting
     from lockstep.report.page.html import page
 
     if own is None and (cfg or mapping or library):
         raise click.UsageError("--cfg, -I and --mapping go with --spec")
     if own is not None and switches:
         raise click.UsageError("--switch is for traces of a system that lockstep knows")
+    target = output or _target(what, own, cfg, switches)
+    if any(target.exists() and Path(word).exists() and target.samefile(word) for word in what):
+        raise click.UsageError(f"{target} would overwrite what is to be shown")
     try:
         if own is not None:
             shown, subject = _of_own(own, cfg_of(own, cfg), mapping, library, tla_tools, [Path(each) for each in what])
         else:
             shown, subject = _known(what, switches)
+        progress(f"{target}: the page")
+        whole, (shown, tree) = shown, fitting(shown, subject)
+        text = page(tree).encode()
     finally:
         progress_end()
-    named = Path(what[0] if what else own.stem if own is not None else "").name
-    target = output or Path(f"{named.removesuffix('.ndjson').removesuffix('.trace')}.html")
     with writing_whole(target) as file:
-        file.write(page(content(shown, subject)).encode())
+        file.write(text)
     click.echo(f"{target}: {len(shown.steps):,} of {shown.count + 1:,} states, {shown.verdict}: {shown.reason}")
+    if len(shown.steps) <= shown.count:
+        first, last = shown.steps[0].number, shown.steps[-1].number
+        sides = [f"before step {first:,}"] * (first > 0) + [f"after step {last:,}"] * (last < shown.count)
+        why = f": a page has {MAX_PAGE_BYTES // 1_000_000} MB at most" if shown is not whole else ""
+        click.echo(f"left out are the states {' and '.join(sides)}{why}")
     return 0
+
+
+def _target(what: Sequence[str], own: Path | None, cfg: Path | None, switches: dict[str, bool | str | int]) -> Path:
+    """Return the page to write where none is named: no two variants of one trace or spec have the same."""
+    from lockstep.systems.specs import variants
+
+    named = Path(what[0] if what else own.stem if own is not None else "").name
+    words = [name if name in variants() else f"{name}={value}" for name, value in switches.items()]
+    if own is not None and cfg is not None and cfg.stem != own.stem:
+        words.append(cfg.stem)
+    return Path(".".join([named.removesuffix(".ndjson").removesuffix(".trace"), *words, "html"]))
 
 
 def _known(what: Sequence[str], switches: dict[str, bool | str | int]) -> tuple[Shown, Subject]:
@@ -101,7 +127,7 @@ def _known(what: Sequence[str], switches: dict[str, bool | str | int]) -> tuple[
         raise click.UsageError("give one trace, or the name of one model; or a spec of your own with --spec")
     (name,) = what
     if Path(name).exists():
-        return of_trace(Path(name), switches)
+        return of_trace(Path(name), switches, progress)
     if switches:
         raise click.UsageError(f"no file {name!r}; --switch is for traces, and a model has its own cfg")
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,9 @@ from pathlib import Path
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Events, Finding, TraceCheck, TraceVerdict
+from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict
 from lockstep.conformance.incremental import Branching
-from lockstep.conformance.interface import Interface
-from lockstep.jobs.view.divergence import divergence
+from lockstep.jobs.view.window import Window, evaluated, taken
 from lockstep.models.counterexample import of_search
 from lockstep.models.manifest import Manifest, ModelEntry
 from lockstep.report.page.behaviour import Said, Shown, Step
@@ -34,9 +32,6 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.either import explore_either
 from lockstep.tla.values.kinds import TlaError, Value
 
-#: So many steps are shown before what is wrong, or before the end, and so many after it.
-BEFORE, AFTER = 1_500, 501
-
 
 class NothingToViewError(BadInputError):
     """There is no step to show; the message says why."""
@@ -46,19 +41,20 @@ class NoVerdictError(GaveUpError):
     """The check of a trace came to no verdict; the message says why."""
 
 
-def of_trace(path: Path, switches: Switches) -> tuple[Shown, Subject]:
+def of_trace(path: Path, switches: Switches, say: Say = silent) -> tuple[Shown, Subject]:
     """Return what a page shows of a trace of a system that lockstep knows: all of it, or the part around what is wrong.
 
-    Arguments: `switches`, constants that replace the header's.
+    Arguments: `switches`, constants that replace the header's; `say`, told how far the check is.
     Raises NothingToViewError where the trace is malformed, NoVerdictError where the check gave up.
     """
-    verdict = judge_known(switches)(path)
+    window = Window()
+    verdict = judge_known(switches, say=say, follower=window)(path)
     refuse_no_verdict(verdict)
-    trace = open_trace(path)
-    system = system_of(trace.header, trace.source)
-    spec = compiled(system, trace.header, trace.source, switches)
-    subject = subject_of(system, spec)
-    return shown_trace(f"{path.name}, {system.title}", verdict, trace, system.interface(spec), subject), subject
+    header = open_trace(path).header
+    system = system_of(header, str(path))
+    subject = subject_of(system, compiled(system, header, str(path), switches))
+    say(f"{path}: the states to show")
+    return shown_trace(f"{path.name}, {system.title}", verdict, window, subject), subject
 
 
 def refuse_no_verdict(verdict: TraceVerdict) -> None:
@@ -68,58 +64,26 @@ def refuse_no_verdict(verdict: TraceVerdict) -> None:
         raise error(verdict_text(verdict).splitlines()[0])
 
 
-def shown_trace(title: str, verdict: TraceVerdict, trace: Events, interface: Interface, subject: Subject) -> Shown:
-    """Take the steps of a trace once more, and return what a page shows of them: all, or those around what is wrong.
+def shown_trace(title: str, verdict: TraceVerdict, window: Window, subject: Subject) -> Shown:
+    """Return what a page shows of a trace: the steps that were kept while it was checked.
 
-    Arguments: `verdict`, that of the trace's check.
+    Arguments: `verdict`, that of the check.
     """
-    spec = subject.spec
-    wrong = min((finding.line for finding in verdict.findings), default=None)
-    steps: deque[Step] = deque(maxlen=BEFORE + AFTER)
-    count = 0
-    for step in replayed(TraceCheck(trace, spec, interface), spec):
-        count = step.number
-        if wrong is None or step.line is None or not steps or _is_near(steps, step, wrong):
-            steps.append(step)
+    steps = window.steps(subject.spec)
     return Shown(
         title=title,
         verdict=str(verdict.verdict),
         reason=verdict.reason,
-        steps=tuple(steps),
-        count=count,
-        properties=properties_of(spec),
-        said=tuple(said_of(verdict, tuple(steps), subject)),
+        steps=steps,
+        count=window.count,
+        properties=properties_of(subject.spec),
+        said=tuple(said_of(verdict, steps, subject)),
     )
-
-
-def _is_near(steps: deque[Step], step: Step, wrong: int) -> bool:
-    """Tell whether a step is shown: until what is wrong all are, then so many that those before it stay."""
-    assert step.line is not None
-    return step.line <= wrong or len(steps) < BEFORE + AFTER or step.line <= wrong + AFTER
 
 
 def replayed(check: TraceCheck, spec: Spec) -> Iterator[Step]:
     """Take the steps of a trace once more, and evaluate every property in each state."""
-    state = check.initial()
-    properties = Branching(spec)
-    known = properties.standing(state)
-    number = 0
-    yield Step(0, "Init", {}, "", state.as_dict(), failed=known.failed)
-    for line, event in check.trace:
-        is_seen = check.reading.is_observation(event)
-        after = check.advance(state, line, event)
-        if is_seen and after is not None:
-            continue
-        number += 1
-        args = {} if is_seen else {**check.reading.arguments(line, event)}
-        args = {name: value for name, value in args.items() if shown(value) != event.node}
-        if after is None:
-            tables = tuple(divergence(check, state, line, event))
-            yield Step(number, event.action, args, event.node, state.as_dict(), line, is_refused=True, tables=tables)
-            return
-        failed, known = properties.step(state, known, after)
-        yield Step(number, event.action, args, event.node, after.as_dict(), line, failed)
-        state = after
+    return evaluated(taken(check), spec)
 
 
 def said_of(verdict: TraceVerdict, steps: Sequence[Step], subject: Subject) -> Iterator[Said]:
@@ -248,16 +212,16 @@ def false_for(spec: Spec, name: str, before: State, after: State) -> Iterator[tu
 
 
 def _of_behaviour(behaviour: Behaviour, spec: Spec, system: System | None) -> Iterator[Step]:
-    properties = Branching(spec)
+    properties = Branching(spec, one_behaviour=True)
     state = spec.state(behaviour.steps[0].state)
     known = properties.standing(state)
-    for number, taken in enumerate(behaviour.steps):
-        after = spec.state(taken.state)
+    for number, each in enumerate(behaviour.steps):
+        after = spec.state(each.state)
         failed, known = (known.failed, known) if number == 0 else properties.step(state, known, after)
-        args = dict(taken.args or {})
+        args = dict(each.args or {})
         node = node_of(args, after, system)
         others = {name: value for name, value in args.items() if shown(value) != node}
-        yield Step(number, taken.action or "", others, node, taken.state, failed=failed)
+        yield Step(number, each.action or "", others, node, each.state, failed=failed)
         state = after
 
 

@@ -13,8 +13,6 @@ from lockstep.conformance.incremental import Branching
 from lockstep.conformance.interface import no_location
 from lockstep.conformance.states import follow_states
 from lockstep.jobs.view.known import (
-    AFTER,
-    BEFORE,
     NothingToViewError,
     NoVerdictError,
     Wrong,
@@ -24,6 +22,7 @@ from lockstep.jobs.view.known import (
     shown_of,
     shown_trace,
 )
+from lockstep.jobs.view.window import AFTER, BEFORE, Window
 from lockstep.logs.check import explain_logs, told_best
 from lockstep.logs.search import Run
 from lockstep.models.search import explore_compiled
@@ -31,7 +30,7 @@ from lockstep.report.page.behaviour import Shown, Step
 from lockstep.report.page.content import Subject
 from lockstep.report.text import verdict_text
 from lockstep.systems.own.subject import OwnSubject
-from lockstep.systems.own.traces import check_own, of_own, opened
+from lockstep.systems.own.traces import check_own, of_own
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import module_texts
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
@@ -77,11 +76,11 @@ def of_own_logs(
         (path,) = paths
         if is_itf(path):
             return _of_states(title, read_itf(path), held, subject), subject
-        verdict = check_own(path, held.spec, held.interface, held.mapping)
+        window = Window()
+        verdict = check_own(path, held.spec, held.interface, held.mapping, follower=window, say=say)
         if held.searched is None or TWO_SUCCESSORS not in verdict.reason:
             refuse_no_verdict(verdict)
-            events = opened(path, str(path), held.spec, held.mapping)
-            return shown_trace(title, verdict, events, held.interface, subject), subject
+            return shown_trace(title, verdict, window, subject), subject
     if held.searched is None or (len(paths) > 1 and held.searched.mapping.files != "together"):
         raise NothingToViewError(f'{paths[1]}: a page shows one trace, or logs that a mapping takes "together"')
     verdict, found = explain_logs(paths, held.searched, say=say)
@@ -96,7 +95,7 @@ def _of_states(title: str, trace: ItfTrace, held: OwnSubject, subject: Subject) 
     refuse_no_verdict(of_own(verdict))
     if not taken:
         raise NothingToViewError(verdict_text(verdict).splitlines()[0])
-    properties = Branching(held.spec)
+    properties = Branching(held.spec, one_behaviour=True)
     state, known = taken[0].state, properties.standing(taken[0].state)
     steps = [Step(0, "Init", {}, "", state.as_dict(), trace.states[0].line, known.failed)]
     for number, each in enumerate(taken[1:], 1):
@@ -136,7 +135,7 @@ def _of_runs(title: str, verdict: TraceVerdict, runs: Sequence[Run], subject: Su
 
 
 def _steps(runs: Sequence[Run], spec: Spec) -> Iterator[Step]:
-    properties = Branching(spec)
+    properties = Branching(spec, one_behaviour=True)
     state = runs[0].state
     known = properties.standing(state)
     number = 0

@@ -2,22 +2,75 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
+from lockstep.base.characters import beginning, visible
+from lockstep.base.errors import BadInputError
 from lockstep.report.page.behaviour import Said, Shown, Step
 from lockstep.report.page.messages import Flight, flights
 from lockstep.report.page.sources import of_reference, of_spec
-from lockstep.systems.picture import Look, Picture, shown
+from lockstep.systems.picture import Picture, shown
 from lockstep.tla.behaviour import changes
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.kinds import Fcn, Value, format_value
+from lockstep.tla.values.growing import GrowingSeq
+from lockstep.tla.values.kinds import Fcn, Value, format_beginning, format_value
 
 Tree: TypeAlias = dict[str, Any]
 
 #: A text longer than this is cut; the page says so with an ellipsis.
 LONG = 2_000
+
+#: How many entries of a log are shown below the least last index that the log has in the steps that are shown.
+ENTRIES_BELOW = 100
+
+#: How many of the places that one step changes are listed, and how many lines of what is wrong.
+MAX_CHANGES, MAX_LINES = 200, 400
+
+#: The bytes of a page at most. They bound what its tree may take as JSON, to which scripts and styles come.
+MAX_PAGE_BYTES = 8_000_000
+_MAX_TREE_BYTES = MAX_PAGE_BYTES - 500_000
+
+
+class TooLargeError(BadInputError):
+    """One state is too large for a page."""
+
+
+def fitting(behaviour: Shown, subject: Subject) -> tuple[Shown, Tree]:
+    """Return the part of a behaviour that fits into a page of MAX_PAGE_BYTES, and what the page shows of it.
+
+    It is the part around what is wrong first, or the end where nothing is. Where a few steps are too large, texts are
+    cut shorter.
+    Raises TooLargeError where one state does not fit.
+    """
+    longest = LONG
+    while True:
+        tree = content(behaviour, subject, longest)
+        size, count = len(as_json(tree)), len(behaviour.steps)
+        if size <= _MAX_TREE_BYTES:
+            return behaviour, tree
+        if count > _FEW_STEPS or (longest <= _SHORTEST and count > 1):
+            behaviour = _narrowed(behaviour, max(1, int(count * 0.9 * _MAX_TREE_BYTES / size)))
+        elif longest > _SHORTEST:
+            longest //= 4
+        else:
+            raise TooLargeError(f"a page has at most {MAX_PAGE_BYTES:,} bytes, and one state of {behaviour.title} more")
+
+
+#: Where so few steps do not fit, their texts are cut shorter, down to about this length, before steps are left out.
+_FEW_STEPS, _SHORTEST = 20, 40
+
+
+def _narrowed(behaviour: Shown, count: int) -> Shown:
+    """Return a behaviour with `count` of its steps, three in four of them up to what is wrong first."""
+    steps = behaviour.steps
+    numbers = [said.number for said in behaviour.said]
+    wrong = min(numbers, default=steps[-1].number) - steps[0].number
+    end = min(len(steps), max(wrong + 1 + count // 4, count))
+    return replace(behaviour, steps=steps[max(0, end - count) : end])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +88,14 @@ class Subject:
     network: str | None = None
 
 
-def content(behaviour: Shown, subject: Subject) -> Tree:
-    """Return what a page shows of a behaviour."""
+def content(behaviour: Shown, subject: Subject, longest: int = LONG) -> Tree:
+    """Return what a page shows of a behaviour; `longest` is the length at which texts are cut."""
     picture, steps = subject.picture, behaviour.steps
     names = [] if picture is None else [shown(node) for node in _nodes(behaviour.steps[0].state, picture)]
+    drawing = None if picture is None else _Drawing(picture, steps)
+    cut = partial(format_beginning, most=longest)
     actions = list(dict.fromkeys(step.action for step in steps))
-    return {
+    tree: Tree = {
         "title": behaviour.title,
         "verdict": behaviour.verdict,
         "reason": behaviour.reason,
@@ -48,25 +103,35 @@ def content(behaviour: Shown, subject: Subject) -> Tree:
         "nodes": names,
         "properties": list(behaviour.properties),
         "actions": [_action(name, subject) for name in actions],
-        "steps": [*_steps(steps, names, actions, behaviour.properties, picture)],
-        "messages": [] if picture is None else [*_messages(steps, names, subject.network, picture)],
-        "said": [_said(said) for said in behaviour.said],
-        "initial": [[name, _cut(format_value(value))] for name, value in steps[0].state.items()],
+        "lowest": 0 if drawing is None else drawing.lowest_shown,
+        "steps": [*_steps(steps, names, actions, behaviour.properties, drawing, cut)],
+        "messages": [] if picture is None else [*_messages(steps, names, subject.network, picture, cut)],
+        "said": [_said(said, longest) for said in behaviour.said],
+        "initial": [[name, cut(value)] for name, value in steps[0].state.items()],
         "backTo": behaviour.back_to,
     }
+    shown_tree: Tree = visible_tree(tree)
+    return shown_tree
 
 
-def _said(said: Said) -> Tree:
+#: Prints a value, a long one cut.
+Cut: TypeAlias = Callable[[Value], str]
+
+
+def _said(said: Said, longest: int) -> Tree:
     tables = [
         {
             "title": table.title,
             "heads": list(table.heads),
-            "rows": [[_cut(cell) for cell in row] for row in table.rows],
+            "rows": [[beginning(cell, longest) for cell in row] for row in table.rows[:MAX_CHANGES]],
             "marked": sorted(table.marked),
         }
         for table in said.tables
     ]
-    return {"number": said.number, "title": said.title, "lines": list(said.lines), "tables": tables}
+    lines = [beginning(line, longest) for line in said.lines[:MAX_LINES]]
+    if len(said.lines) > MAX_LINES:
+        lines.append(f"… and {len(said.lines) - MAX_LINES:,} more")
+    return {"number": said.number, "title": beginning(said.title, longest), "lines": lines, "tables": tables}
 
 
 def _action(name: str, subject: Subject) -> Tree:
@@ -92,19 +157,21 @@ def _steps(
     names: Sequence[str],
     actions: Sequence[str],
     properties: Sequence[str],
-    picture: Picture | None,
+    drawing: _Drawing | None,
+    cut: Cut,
 ) -> Iterator[Tree]:
     before: Step | None = None
+    picture = None if drawing is None else drawing.picture
     for step in steps:
         tree: Tree = {
             "number": step.number,
             "action": actions.index(step.action),
             "node": names.index(step.node) if step.node in names else -1,
-            "args": [[name, argument_text(value, picture)] for name, value in step.args.items()],
-            "changed": [*_changed(before, step)],
+            "args": [[name, argument_text(value, picture, cut)] for name, value in step.args.items()],
+            "changed": [*_changed(before, step, cut)],
             "failed": [properties.index(name) for name in properties if name in step.failed],
-            "looks": {} if picture is None else _looks(before, step, picture),
-            "values": _values(before, step) if picture is None else {},
+            "looks": {} if drawing is None else drawing.looks(before, step),
+            "values": _values(before, step, cut) if picture is None else {},
         }
         if step.line is not None:
             tree["line"] = f"{step.source}:{step.line}" if step.source else f"line {step.line}"
@@ -116,55 +183,99 @@ def _steps(
         before = step
 
 
-def argument_text(value: Value, picture: Picture | None) -> str:
+def argument_text(value: Value, picture: Picture | None, cut: Cut) -> str:
     """Return an argument; of a message what it is called, for its fields are shown where it is drawn."""
     if picture is not None and isinstance(value, Fcn) and value.d.keys() >= {"kind", "src", "dst"}:
         return f"{picture.label(value)} from {shown(value.d['src'])}"
-    return _cut(format_value(value))
+    return cut(value)
 
 
-def _changed(before: Step | None, step: Step) -> Iterator[list[str]]:
-    if before is not None:
-        for change in changes(before.state, step.state):
-            yield [change.path, _cut(format_value(change.old)), _cut(format_value(change.new))]
+def _changed(before: Step | None, step: Step, cut: Cut) -> Iterator[list[str]]:
+    if before is None:
+        return
+    for count, change in enumerate(changes(before.state, step.state)):
+        if count == MAX_CHANGES:
+            yield ["… and more", "", ""]
+            return
+        yield [change.path, *_both(change.old, change.new, cut)]
 
 
-def _values(before: Step | None, step: Step) -> dict[str, str]:
+def _both(old: Value, new: Value, cut: Cut) -> tuple[str, str]:
+    """Return two values that differ; of sequences that are too long to print, what follows their common beginning."""
+    texts = cut(old), cut(new)
+    if not all(map(_is_sequence, (old, new))) or not any(text.endswith("…") for text in texts):
+        return texts
+    alike = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
+    alike = min(len(old), len(new)) if alike is None else alike
+    rest_of_old, rest_of_new = (f"the first {alike:,}, then {cut(tuple(each[alike:]))}" for each in (old, new))
+    return rest_of_old, rest_of_new
+
+
+def _is_sequence(value: Value) -> bool:
+    return isinstance(value, tuple | GrowingSeq)
+
+
+def _values(before: Step | None, step: Step, cut: Cut) -> dict[str, str]:
     """Return the variables that a step changes, with their values after it: of the first state all."""
     old = {} if before is None else before.state
-    return {name: _cut(format_value(value)) for name, value in step.state.items() if old.get(name) is not value}
+    return {name: cut(value) for name, value in step.state.items() if old.get(name) is not value}
 
 
-def _looks(before: Step | None, step: Step, picture: Picture) -> Tree:
-    """Return how the nodes are drawn of which anything changed, by their places in the list of nodes."""
-    found: Tree = {}
-    for place, node in enumerate(_nodes(step.state, picture)):
-        now = step.state[picture.nodes].d[node]
-        if before is None or before.state[picture.nodes].d[node] is not now:
-            found[str(place)] = _look(picture.look(step.state, node))
-    return found
+class _Drawing:
+    """Draws the nodes, step by step; of a log only what differs from the one that was drawn last."""
+
+    def __init__(self, picture: Picture, steps: Sequence[Step]) -> None:
+        """Find the entries that are shown: a long log is not, but for what the steps change and a little below."""
+        self.picture = picture
+        nodes = _nodes(steps[0].state, picture)
+        ends = {node: min(picture.end(step.state, node) for step in steps) for node in nodes}
+        self._lowest = {node: max(0, end - ENTRIES_BELOW) for node, end in ends.items()}
+        self._logs: dict[Value, list[list[Any]]] = {}
+        self.lowest_shown = max(self._lowest.values(), default=0)
+
+    def looks(self, before: Step | None, step: Step) -> Tree:
+        """Return how the nodes are drawn of which anything changed, by their places in the list of nodes."""
+        found: Tree = {}
+        for place, node in enumerate(_nodes(step.state, self.picture)):
+            now = step.state[self.picture.nodes].d[node]
+            if before is None or before.state[self.picture.nodes].d[node] is not now:
+                found[str(place)] = self._look(step, node)
+        return found
+
+    def _look(self, step: Step, node: Value) -> Tree:
+        look = self.picture.look(step.state, node, self._lowest[node])
+        log = [[entry.index, entry.term, beginning(entry.text, LONG), entry.is_committed] for entry in look.log]
+        old = self._logs.get(node, [])
+        self._logs[node] = log
+        return {
+            "role": look.role,
+            "up": look.is_up,
+            "facts": [list(fact) for fact in look.facts],
+            "log": _spliced(old, log),
+            "marks": [[mark.name, mark.index] for mark in look.marks],
+            "snapshot": look.snapshot,
+        }
 
 
-def _look(look: Look) -> Tree:
-    return {
-        "role": look.role,
-        "up": look.is_up,
-        "facts": [list(fact) for fact in look.facts],
-        "log": [[entry.index, entry.term, entry.text, entry.is_committed] for entry in look.log],
-        "marks": [[mark.name, mark.index] for mark in look.marks],
-        "snapshot": look.snapshot,
-    }
+def _spliced(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
+    """Return what makes one list of another: where, how many elements of the old one go, and those that come."""
+    shorter = min(len(old), len(new))
+    begin = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    end = next((at for at in range(shorter - begin) if old[-1 - at] != new[-1 - at]), shorter - begin)
+    return [begin, len(old) - begin - end, new[begin : len(new) - end]]
 
 
-def _messages(steps: Sequence[Step], names: Sequence[str], network: str | None, picture: Picture) -> Iterator[Tree]:
+def _messages(
+    steps: Sequence[Step], names: Sequence[str], network: str | None, picture: Picture, cut: Cut
+) -> Iterator[Tree]:
     if network is None:
         return
     for flight in flights(steps, network, picture):
         if flight.src in names and flight.dst in names:
-            yield _message(flight, names, picture)
+            yield _message(flight, names, picture, cut)
 
 
-def _message(flight: Flight, names: Sequence[str], picture: Picture) -> Tree:
+def _message(flight: Flight, names: Sequence[str], picture: Picture, cut: Cut) -> Tree:
     return {
         "label": picture.label(flight.message),
         "src": names.index(flight.src),
@@ -173,9 +284,20 @@ def _message(flight: Flight, names: Sequence[str], picture: Picture) -> Tree:
         "ended": flight.ended,
         "fate": flight.fate,
         "copy": flight.is_copy,
-        "fields": [[str(name), _cut(format_value(value))] for name, value in flight.message.d.items()],
+        "fields": [[str(name), cut(value)] for name, value in flight.message.d.items()],
     }
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
+def visible_tree(tree: Any) -> Any:
+    """Return a tree in which each text is visible."""
+    if isinstance(tree, str):
+        return visible(tree)
+    if isinstance(tree, dict):
+        return {visible(name): visible_tree(value) for name, value in tree.items()}
+    return [visible_tree(each) for each in tree] if isinstance(tree, list) else tree
+
+
+def as_json(tree: Tree) -> str:
+    """Write JSON that can stand within an element: what could end it or begin another is escaped."""
+    text = json.dumps(tree, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

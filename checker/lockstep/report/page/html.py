@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from lockstep.base.extras import extra
-from lockstep.report.page.content import Tree
+from lockstep.report.page.content import Tree, as_json
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -53,7 +52,7 @@ def _filled(tree: Tree, policy: str, scripts: Sequence[str], styles: Sequence[st
         scripts=list(map(_static, scripts)),
         styles=list(map(_static, styles)),
         controls=controls,
-        data=_json(tree),
+        data=as_json(tree),
     )
 
 
@@ -69,9 +68,3 @@ def _static(name: str) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _json(tree: Tree) -> str:
-    """Write JSON that can stand within an element: what could end it or begin another is escaped."""
-    text = json.dumps(tree, ensure_ascii=True, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -8,7 +8,7 @@ from lockstep.systems.picture import Entry, Look, Mark, Picture, Variables, show
 from lockstep.tla.values.kinds import Value
 
 
-def _look(state: Variables, node: Value) -> Look:
+def _look(state: Variables, node: Value, lowest: int) -> Look:
     mine = state["node"].d[node].d
     is_leader = mine["role"] == "LEADER"
     facts = [("currTerm", str(mine["currTerm"])), ("currVoteFor", shown(mine["currVoteFor"]))]
@@ -25,10 +25,14 @@ def _look(state: Variables, node: Value) -> Look:
         facts=tuple(facts),
         log=tuple(
             Entry(index, entry.d["term"], shown(entry.d["value"]), index <= mine["committedIndex"])
-            for index, entry in enumerate(mine["log"])
+            for index, entry in enumerate(mine["log"][lowest:], start=lowest)
         ),
         marks=tuple(_marks(mine, is_leader)),
     )
+
+
+def _end(state: Variables, node: Value) -> int:
+    return len(state["node"].d[node].d["log"]) - 1
 
 
 def _marks(mine: dict[str, Value], is_leader: bool) -> Iterator[Mark]:
@@ -59,6 +63,7 @@ def _label(message: Value) -> str:
 PICTURE = Picture(
     nodes="node",
     look=_look,
+    end=_end,
     label=_label,
     loses=frozenset({"Lose"}),
     doubles=frozenset({"Duplicate"}),

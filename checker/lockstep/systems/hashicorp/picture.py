@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockstep.systems.picture import Entry, Look, Mark, Picture, Variables, shown
-from lockstep.tla.values.kinds import Value
+from lockstep.tla.values.kinds import Fcn, Value
 
 
-def _look(state: Variables, node: Value) -> Look:
+def _look(state: Variables, node: Value, lowest: int) -> Look:
     mine = state["node"].d[node].d
     is_leader = mine["role"] == "Leader"
     vote = f"{shown(mine['lastVoteCand'])} in term {mine['lastVoteTerm']}"
@@ -23,16 +23,24 @@ def _look(state: Variables, node: Value) -> Look:
         ),
         log=tuple(
             Entry(index, entry.d["term"], _held(entry.d), index <= mine["commitIndex"])
-            for index, entry in _entries(mine["log"])
+            for index, entry in _entries(mine["log"], lowest)
         ),
         marks=tuple(_marks(mine, node, is_leader)),
         snapshot=mine["lastSnapshot"].d["index"] or None,
     )
 
 
-def _entries(log: Value) -> list[tuple[int, Value]]:
-    """List a log by its indexes; with a gap it is no sequence."""
-    return list(enumerate(log, start=1)) if isinstance(log, tuple) else sorted(log.d.items())
+def _entries(log: Value, lowest: int) -> list[tuple[int, Value]]:
+    """List a log by its indexes, from one on; with a gap it is no sequence."""
+    if isinstance(log, Fcn):
+        return sorted((index, entry) for index, entry in log.d.items() if index >= lowest)
+    skipped = max(0, lowest - 1)
+    return list(enumerate(log[skipped:], start=skipped + 1))
+
+
+def _end(state: Variables, node: Value) -> int:
+    log = state["node"].d[node].d["log"]
+    return max(log.d, default=-1) if isinstance(log, Fcn) else len(log) or -1
 
 
 def _held(entry: dict[str, Value]) -> str:
@@ -68,6 +76,7 @@ def _label(message: Value) -> str:
 PICTURE = Picture(
     nodes="node",
     look=_look,
+    end=_end,
     label=_label,
     loses=frozenset({"Lose"}),
     doubles=frozenset({"Duplicate"}),

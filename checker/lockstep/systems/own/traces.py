@@ -6,13 +6,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lockstep.base.deadline import Deadline
+from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import EVERY, NOT_EVALUATED, Events, TraceVerdict, check_trace, failure
+from lockstep.conformance.check import (
+    EVERY,
+    NOT_EVALUATED,
+    Events,
+    Follower,
+    TraceVerdict,
+    check_trace,
+    failure,
+    nobody,
+)
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.states import check_states
 from lockstep.logs.reading.mapped import MappedTrace
 from lockstep.logs.reading.mapping import Mapping
-from lockstep.systems.opening import Watched
+from lockstep.systems.opening import watched
 from lockstep.systems.system import System
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
@@ -94,18 +104,26 @@ def check_own(
     mapping: Mapping | None = None,
     check: Callable[[Events, Spec, Interface], TraceVerdict] = check_trace,
     timeout_seconds: float | None = None,
+    follower: Follower = nobody,
+    say: Say = silent,
 ) -> TraceVerdict:
     """Check one trace against a spec of the reader's own.
 
     Arguments: `given`, a trace in our format, as a file or open, a file of ITF, or with `mapping` a log of any NDJSON;
-    `check`, the engine; `timeout_seconds`, how long its events may take.
+    `check`, the engine; `timeout_seconds`, how long its events may take; `follower`, called after each event where the
+    compiled spec takes the steps; `say`, told how far it is.
     """
     source = given.source if isinstance(given, Trace) else str(given)
     try:
         if isinstance(given, Path) and is_itf(given):
             return of_own(check_states(_behaviour(given, mapping, check), spec, interface, Deadline(timeout_seconds)))
         events = opened(given, source, spec, mapping)
-        found = check(Watched(events, deadline=Deadline(timeout_seconds)), spec, interface)
+        path = given if isinstance(given, Path) and mapping is None else None
+        counted = watched(events, path, say, Deadline(timeout_seconds))
+        if check is check_trace:
+            found = check_trace(counted, spec, interface, follower=follower)
+        else:
+            found = check(counted, spec, interface)
         if check is not check_trace and found.reason.startswith(NOT_EVALUATED) and given != STDIN:
             found.reason = _with_a_place(
                 found.reason, check_trace(opened(given, source, spec, mapping), spec, interface)

@@ -19,10 +19,12 @@ print.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from operator import itemgetter
 from typing import Any, TypeAlias
 
+from lockstep.base.characters import beginning
 from lockstep.base.errors import BadInputError
 from lockstep.tla.values.remembered.met import by_id, remember
 
@@ -340,6 +342,56 @@ def format_value(value: Value) -> str:
     if kind is Fcn:
         return _format_fcn(value.d)
     return _format_lazy(value)
+
+
+def format_beginning(value: Value, most: int) -> str:
+    """Print a value as format_value does; of a text longer than `most`, its beginning, which ends in an ellipsis.
+
+    It takes no longer than the beginning is long, and as the collections are that it begins with.
+    """
+    found: list[str] = []
+    length = 0
+    for piece in _pieces(value):
+        found.append(piece)
+        length += len(piece)
+        if length > most:
+            return beginning("".join(found), most)
+    return "".join(found)
+
+
+def _pieces(value: Value) -> Iterator[str]:
+    kind = type(value)
+    if kind is tuple:
+        yield from _between("<<", (_pieces(each) for each in value), ", ", ">>")
+    elif kind is frozenset:
+        yield from _between("{", (_pieces(each) for each in sorted(value, key=sort_key)), ", ", "}")
+    elif kind is Fcn:
+        keys = sorted(value.d, key=sort_key)
+        if all(type(key) is str and _IDENTIFIER.match(key) for key in keys):
+            yield from _between("[", (chain([f"{key} |-> "], _pieces(value.d[key])) for key in keys), ", ", "]")
+        else:
+            pairs = (chain(_pieces(key), [" :> "], _pieces(value.d[key])) for key in keys)
+            yield from _between("(", pairs, " @@ ", ")")
+    elif hasattr(value, "sequence") and value.sequence() is value:  # not forced, for what is forced is kept
+        yield from _between("<<", map(_pieces, value), ", ", ">>")
+    elif hasattr(value, "force"):
+        try:
+            forced = value.force()
+        except TlaError:
+            yield format_value(value)
+        else:
+            yield from _pieces(forced)
+    else:
+        yield format_value(value)
+
+
+def _between(opening: str, parts: Iterable[Iterable[str]], separator: str, closing: str) -> Iterator[str]:
+    yield opening
+    for number, part in enumerate(parts):
+        if number:
+            yield separator
+        yield from part
+    yield closing
 
 
 def _format_fcn(table: dict[Value, Value]) -> str:

@@ -5,6 +5,8 @@
   const COLUMN = 26, LANE = 46, MARGIN = 24;       // of the diagram, in pixels
   const CELL = 58, BOX = 30, ROW = 15, LEFT = 44;  // of a log
   const LABEL = 60, LETTER = 6.4;                  // what points into it: letters a line, and the width of one
+  const PAPER = 640, PAPER_STEPS = 120;            // how wide paper is, and how many steps stand on it
+  const paper = matchMedia("print");
   const at = (id) => document.getElementById(id);
   // What the page shows, and what is derived from it: `load` sets all of it.
   let content, steps, nodes, messages, actions, properties, said, first, last;
@@ -28,6 +30,16 @@
     return made;
   }
 
+  const counted = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+  // The beginning of a long text, by what a reader takes for characters: an emoji may be several code points.
+  const segmenter = new Intl.Segmenter("en");
+  function beginning(text, most) {
+    if (text.length <= most) return text;
+    const letters = Array.from(segmenter.segment(text), ({ segment }) => segment);
+    return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : text;
+  }
+
   const titled = (shape, text) => { shape.append(draw("title", {}, text)); return shape; };
 
   // ---- What is known of a step ----------------------------------------------------------------------
@@ -35,8 +47,12 @@
   // Of each node, the steps that change how it is drawn, and of a state without nodes those that change a variable.
   function collect() {
     [looks, variables] = [nodes.map(() => []), new Map()];
+    const logs = nodes.map(() => []);
     steps.forEach((step, place) => {
-      for (const [node, look] of Object.entries(step.looks)) looks[node].push([place, look]);
+      for (const [node, { log: [at, gone, come], ...look }] of Object.entries(step.looks)) {
+        logs[node] = [...logs[node].slice(0, at), ...come, ...logs[node].slice(at + gone)];
+        looks[node].push([place, { ...look, log: logs[node] }]);
+      }
       for (const [name, value] of Object.entries(step.values)) {
         if (!variables.has(name)) variables.set(name, []);
         variables.get(name).push([place, value]);
@@ -61,7 +77,7 @@
   const nodeOf = (step) => (step.node < 0 ? "" : nodes[step.node]);
 
   function called(step) {
-    const args = step.args.map(([name, value]) => `${name} = ${value.length > 60 ? value.slice(0, 59) + "…" : value}`);
+    const args = step.args.map(([name, value]) => `${name} = ${beginning(value, 60)}`);
     return args.length ? `${actionOf(step)}(${args.join(", ")})` : actionOf(step);
   }
 
@@ -159,13 +175,19 @@
   }
 
   function drawWindow() {
-    if (!nodes.length) return;
+    if (!nodes.length || paper.matches) return;
     const from = Math.max(0, Math.floor((scroller.scrollLeft - 400) / COLUMN));
     const to = Math.min(last, Math.ceil((scroller.scrollLeft + scroller.clientWidth + 400) / COLUMN));
     drawn = [from, to];
+    const svg = drawSteps(from, to, 0);
+    svg.style.left = `${xOf(from) - MARGIN}px`;
+    canvas.replaceChildren(svg);
+  }
+
+  // Draw the steps from one place to another, with so much room on the left for the names of the nodes.
+  function drawSteps(from, to, names) {
     const left = xOf(from) - MARGIN, width = xOf(to) + MARGIN - left;
-    const svg = draw("svg", { width, height, viewBox: `${left} 0 ${width} ${height}`, "aria-hidden": "true" });
-    svg.style.left = `${left}px`;
+    const svg = draw("svg", { width: width + names, height, viewBox: `${left - names} 0 ${width + names} ${height}`, "aria-hidden": "true" });
     svg.append(draw("rect", { x: xOf(current) - COLUMN / 2, y: 0, width: COLUMN, height, class: "here" }));
     nodes.forEach((_, node) => {
       svg.append(draw("line", { x1: left, y1: yOf(node), x2: left + width, y2: yOf(node), class: "lane" }));
@@ -192,7 +214,41 @@
       const y = steps[place].node < 0 ? height - 26 : yOf(steps[place].node);
       svg.append(titled(draw("circle", { cx: xOf(place), cy: y, r: 11, class: "wrong" }), "what is wrong"));
     }
-    canvas.replaceChildren(svg);
+    return svg;
+  }
+
+  // Paper does not scroll: the steps around the one that is shown stand in rows, and of each log the end.
+  function drawOnPaper() {
+    const begin = Math.max(0, Math.min(current - Math.floor(PAPER_STEPS / 2), last + 1 - PAPER_STEPS));
+    const end = Math.min(last, begin + PAPER_STEPS - 1), names = 96, rows = [];
+    const columns = Math.floor((PAPER - names - 2 * MARGIN) / COLUMN) + 1;
+    for (let from = begin; from <= end; from += columns) {
+      const svg = drawSteps(from, Math.min(end, from + columns - 1), names);
+      const left = xOf(from) - MARGIN - names;
+      svg.prepend(draw("rect", { x: left, y: 0, width: names, height, class: "names" }));
+      nodes.forEach((name, node) => svg.append(draw("rect", { x: left, y: yOf(node) - 10, width: names, height: 20, class: "names" }),
+        draw("text", { x: left + 2, y: yOf(node) + 4 }, beginning(name, 14))));
+      rows.push(svg);
+    }
+    canvas.replaceChildren(...rows);
+    room = PAPER;
+    redrawNodes();
+    for (const svg of document.querySelectorAll(".log svg")) {
+      const [wide, tall] = [svg.width.baseVal.value, svg.height.baseVal.value], seen = Math.min(wide, PAPER);
+      svg.setAttribute("viewBox", `${wide - seen} 0 ${seen} ${tall}`);
+      svg.setAttribute("width", seen);
+    }
+  }
+
+  function redrawNodes() {
+    for (const kept of panels) kept.look = undefined;
+    showNodes();
+  }
+
+  function toOrFromPaper() {
+    if (!nodes.length) return;
+    if (paper.matches) drawOnPaper();
+    else { measure(); redrawNodes(); drawWindow(); }
   }
 
   function choose(message) {
@@ -315,7 +371,7 @@
     const known = committed ? "committed here" : "not known here to be committed";
     const group = draw("g", {});
     group.append(draw("rect", { x, y, width: CELL - 6, height: tall, rx: 2, class: name }));
-    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + 13 }, text.length > 8 ? text.slice(0, 7) + "…" : text));
+    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + 13 }, beginning(text, 8)));
     group.append(draw("text", { x: x + CELL / 2 - 3, y: y + 26 }, `term ${term}`));
     svg.append(titled(group, `entry ${index}: ${text}, term ${term}, ${known}`));
   }
@@ -323,8 +379,8 @@
   function cut(svg, [index, term, text], x, y, tall) {
     const group = draw("g", {});
     group.append(draw("rect", { x, y, width: CELL - 6, height: tall, class: "cut" }));
-    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + tall / 2 + 4 }, `${text.slice(0, 5)} t${term}`));
-    group.append(draw("line", { x1: x, y1: y + tall / 2, x2: x + CELL - 6, y2: y + tall / 2, class: "strike" }));
+    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + tall / 2 + 4 }, `${beginning(text, 5)} t${term}`));
+    group.append(draw("line", { x1: x, y1: y + tall, x2: x + CELL - 6, y2: y, class: "strike" }));
     svg.append(titled(group, `entry ${index}: ${text}, term ${term}, is cut by this step`));
   }
 
@@ -428,6 +484,13 @@
     return table;
   }
 
+  // Nothing is drawn through a value: -1 would read as a dash.
+  function before(old) {
+    const cell = make("td");
+    cell.append(make("del", old));
+    return cell;
+  }
+
   function showChanges(step) {
     const parts = [];
     const mine = messages.filter((message) => message.sent === step.number || message.ended === step.number);
@@ -447,7 +510,7 @@
       table.append(headRow(["what changes", "before", "after"]));
       for (const [path, old, now] of step.changed) {
         const row = make("tr");
-        row.append(make("td", path), make("td", old, "old"), make("td", now));
+        row.append(make("td", path), before(old), make("td", now));
         table.append(row);
       }
       parts.push(table);
@@ -494,7 +557,7 @@
     const good = properties.flatMap((_, index) => (failing[index].length ? [] : [index]));
     const row = (index) => {
       const line = make("div", undefined, "property"), count = failing[index].length;
-      const word = count ? `false after ${count} of ${steps.length} steps` : "holds throughout";
+      const word = count ? `false after ${count} of ${counted(steps.length, "step", "steps")}` : "holds throughout";
       const name = make("span", `${count ? "✕" : "✓"} ${properties[index]}`, count ? "name bad" : "name");
       name.title = properties[index];
       const svg = draw("svg", { viewBox: `0 0 ${steps.length} 1`, preserveAspectRatio: "none", role: "img" });
@@ -508,7 +571,7 @@
     at("strip").replaceChildren(...bad.map(row));
     if (good.length) {
       const more = make("details");
-      more.append(make("summary", `${good.length} ${bad.length ? "other " : ""}properties hold in every step${content.count > last ? " that is shown" : ""}`), ...good.map(row));
+      more.append(make("summary", `${good.length} ${bad.length ? "other " : ""}${good.length === 1 ? "property holds" : "properties hold"} in every step${content.count > last ? " that is shown" : ""}`), ...good.map(row));
       at("strip").append(more);
     }
   }
@@ -549,10 +612,28 @@
     }
   }
 
+  // All that is shown of each step, to be searched: its line, its arguments, what it changes, its messages, what is wrong.
+  function textOfSteps() {
+    const found = steps.map((step) => [called(step), nodeOf(step), step.line ?? "", ...step.args.flat(),
+      ...step.changed.flat(), ...Object.entries(step.values).flat(), ...step.failed.map((index) => properties[index])]);
+    found[0].push(...content.initial.flat());
+    for (const { number, title, lines, tables } of said) {
+      found[placeOf(number)].push(title, ...lines, ...tables.flatMap((table) => [table.title, ...table.heads, ...table.rows.flat()]));
+    }
+    for (const message of messages) {
+      const fields = message.fields.map(([name, value]) => `${name} = ${value}`);
+      for (const number of [message.sent, message.ended]) {
+        if (number !== null && number >= first) found[placeOf(number)].push(message.label, message.fate, ...fields);
+      }
+    }
+    return found.map((parts) => parts.join("\n").toLowerCase());
+  }
+
   function search() {
     const wanted = at("search").value.trim().toLowerCase();
+    if (wanted) texts ??= textOfSteps();
     hits = wanted ? texts.flatMap((text, place) => (text.includes(wanted) ? [place] : [])) : [];
-    at("hits").textContent = wanted ? `${hits.length} ${hits.length === 1 ? "step" : "steps"}` : "";
+    at("hits").textContent = wanted ? counted(hits.length, "step", "steps") : "";
   }
 
   function nextHit() {
@@ -614,7 +695,7 @@
     markLate();
     findWrong();
     gaps = nodes.map((_, node) => downs(node));
-    texts = steps.map((step) => `${called(step)} ${nodeOf(step)}`.toLowerCase());
+    texts = null;
     showHead();
     makePanels();
     makeStrip();
@@ -631,8 +712,9 @@
     at("title").textContent = content.title;
     const left = content.count - last;
     const part = left ? ` Shown are steps ${first} to ${steps[last].number} of ${content.count}.` : "";
+    const below = content.lowest > 0 ? ` Long logs are shown without their first entries, up to ${content.lowest} of them.` : "";
     const verdict = make("span", content.verdict, content.verdict === "holds" ? "good" : "bad");
-    at("verdict").replaceChildren(verdict, `: ${content.reason}.${part}`);
+    at("verdict").replaceChildren(verdict, `: ${content.reason}.${part}${below}`);
     at("scrubber").max = String(last);
     at("wrong").hidden = firstWrong === undefined;
     if (nodes.length) fill("initial", content.initial);
@@ -647,6 +729,7 @@
     at("scrubber").addEventListener("input", () => show(Number(at("scrubber").value)));
     at("search").addEventListener("input", search);
     addEventListener("hashchange", () => { const place = stepOfAddress(); if (place !== null) show(place); });
+    paper.addEventListener("change", toOrFromPaper);
     let asked = false;
     scroller.addEventListener("scroll", () => {
       if (asked) return;
@@ -658,9 +741,10 @@
       });
     });
     addEventListener("resize", () => {
+      if (!nodes.length || paper.matches) return;
       measure();
-      for (const kept of panels) kept.look = undefined;
-      if (nodes.length) { drawWindow(); showNodes(); }
+      drawWindow();
+      redrawNodes();
     });
     const whole = JSON.parse(at("content").textContent);
     first = whole.steps[0].number;
