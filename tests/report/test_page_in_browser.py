@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from browsers import CHROMIUM, NO_CHROMIUM, chromium
+from lockstep.jobs.view.known import of_trace
 from lockstep.jobs.view.own import of_own_spec
 from lockstep.report.page.content import content
 from lockstep.report.page.html import page
@@ -214,6 +216,142 @@ def test_of_a_long_log_the_beginning_is_drawn_when_one_scrolls_there(opened: Pag
         "('text.index')].map((text) => Number(text.textContent)).sort((a, b) => a - b))"
     )
     assert all(found == list(range(len(found))) for found in whole)
+
+
+def at_width(browser: Browser, file: Path, width: int, hash: str = "") -> Page:
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    tab.goto(file.as_uri() + hash)
+    return tab
+
+
+def foreign_trace(folder: Path) -> Path:
+    """A trace whose names and values are obeyed by terminals and browsers, or are long, or emoji."""
+    obeyed = "a\u2028b\u2029c\u202e\x00d\x1b[31m"
+    name = "n" + "_with_a_long_name" * 8 + "\x1b]0;title\x07"
+    trace = write_cluster(folder, "published", 3, 150)
+    text = trace.read_text(encoding="utf-8").replace('"n1"', json.dumps(name))
+    text = text.replace('"v1"', json.dumps(obeyed))
+    text = re.sub(r'"v[2-9]\d*"', lambda _: json.dumps("\U0001f468\u200d\U0001f469\u200d\U0001f467" * 9), text)
+    foreign = folder / "foreign.trace.ndjson"
+    foreign.write_text(text, encoding="utf-8")
+    return foreign
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("foreign")
+    file = folder / "foreign.html"
+    file.write_text(page_of(foreign_trace(folder)), encoding="utf-8")
+    return file
+
+
+def test_what_a_browser_would_obey_is_shown_as_an_escape(browser: Browser, foreign: Path) -> None:
+    tab = at_width(browser, foreign, 1200, "#step=150")
+    shown = tab.text_content("body") or ""
+    drawn = " ".join(tab.locator(".log title").all_text_contents())
+    tab.close()
+    assert r"a\u2028b\u2029c\u202e\u0000d\u001b[31m" in drawn
+    assert r"\u001b]0;title\u0007" in shown
+    assert not set("\u2028\u2029\u202e\x00\x1b\x07") & set(shown)
+
+
+def test_an_emoji_is_not_cut_within(browser: Browser, foreign: Path) -> None:
+    tab = at_width(browser, foreign, 1200, "#step=150")
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    texts = [text for text in tab.locator(".log svg text").all_text_contents() if "\U0001f468" in text]
+    tab.close()
+    assert texts
+    assert {text.replace(family, "") for text in texts} == {"\N{HORIZONTAL ELLIPSIS}"}
+
+
+@pytest.mark.parametrize("step", ["#step=5", "#step=60", "#step=150"])
+def test_a_narrow_screen_does_not_scroll_sideways(
+    step: str, browser: Browser, files: dict[str, Path], foreign: Path
+) -> None:
+    for file in (*files.values(), foreign):
+        tab = at_width(browser, file, 390, step)
+        assert tab.evaluate("document.documentElement.scrollWidth") == 390
+        assert tab.evaluate("Math.max(0, ...[...document.querySelectorAll('td')].map((each) => each.clientWidth))") > 60
+        tab.close()
+
+
+def test_a_value_before_a_step_has_no_line_through_it(opened: Page) -> None:
+    while not opened.locator("del").count():
+        opened.keyboard.press("ArrowRight")
+    old = opened.locator("del").first
+    assert old.evaluate("(each) => getComputedStyle(each).textDecorationLine") == "none"
+    assert old.evaluate("(each) => each.closest('table').querySelectorAll('th')[1].textContent") == "before"
+
+
+def test_a_search_finds_fields_values_lines_and_messages(opened: Page) -> None:
+    for wanted, found in [("committedIndex", "#changes"), ("line 42", "#action"), ("preVote", None), ("PUSH", None)]:
+        opened.fill("#search", wanted)
+        if found is None:
+            continue
+        assert int(opened.inner_text("#hits").split()[0]) > 0, wanted
+        opened.press("#search", "Enter")
+        assert wanted in opened.inner_text(found)
+    while not opened.locator("#changes button").count():
+        opened.keyboard.press("ArrowRight")
+    opened.fill("#search", "commitIndex = ")
+    assert opened.inner_text("#hits") != ""
+
+
+def test_a_search_finds_what_is_wrong_by_its_code_and_by_its_words(browser: Browser, tmp_path: Path) -> None:
+    trace, file = write_cluster(tmp_path, "published", 4, 120), tmp_path / "wrong.html"
+    tree = content(*of_trace(trace, {}))
+    file.write_text(page(tree), encoding="utf-8")
+    (said,) = tree["said"]
+    code = said["title"].split()[0]
+    assert re.fullmatch(r"[A-Z]+\d+", code)
+    tab = browser.new_page()
+    tab.goto(file.as_uri() + "#step=0")
+    for wanted in (code, said["lines"][-1], "VoteOncePerTermProp"):
+        tab.fill("#search", wanted)
+        tab.press("#search", "Enter")
+        assert (tab.inner_text("#hits"), at(tab)) == ("1 step", str(said["number"]))
+        tab.evaluate("location.hash = '#step=0'")
+        tab.wait_for_function("document.getElementById('position').textContent.startsWith('0 ')")
+    tab.close()
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_on_paper_the_diagram_stands_in_rows_and_a_log_shows_its_end(
+    width: int, browser: Browser, files: dict[str, Path]
+) -> None:
+    tab = at_width(browser, files["published"], width, "#step=100")
+    on_screen = tab.locator("#canvas svg").count(), tab.locator("#canvas .dot, #canvas .net").count()
+    assert on_screen[0] == 1
+    tab.set_viewport_size({"width": 718, "height": 900})  # of A4 with Chromium's margins
+    tab.emulate_media(media="print")
+    tab.wait_for_function("() => document.querySelectorAll('#canvas svg').length > 1")
+    assert tab.locator("#canvas .dot, #canvas .net").count() == 120
+    edges = "(each) => [each.getBoundingClientRect().left, each.getBoundingClientRect().right]"
+    for svg in [*tab.locator("#canvas svg").all(), *tab.locator(".log svg").all()]:
+        left, right = svg.evaluate(edges)
+        assert 0 <= left < right <= 718
+    ends = tab.evaluate(
+        "[...document.querySelectorAll('.log svg')].map((each) => [each.viewBox.baseVal.x + each.viewBox.baseVal.width,"
+        " ...[...each.querySelectorAll('rect')].map((box) => box.x.baseVal.value + box.width.baseVal.value)])"
+    )
+    assert all(max(boxes, default=0) <= end for end, *boxes in ends)
+    tab.emulate_media(media="screen")
+    tab.wait_for_function("() => document.querySelectorAll('#canvas svg').length === 1")
+    tab.close()
+
+
+def test_one_property_holds_and_two_hold(browser: Browser, tmp_path: Path) -> None:
+    found = []
+    for cfg in (COUNTS_TOO_FAR + "INVARIANT Natural\n", COUNTS_TOO_FAR + "INVARIANTS Natural Bit\n"):
+        spec, config = counter(tmp_path, cfg)
+        spec.write_text(spec.read_text().replace("Small ==", "Natural == x >= 0\nBit == y < 2\nSmall =="))
+        file = tmp_path / "counter.html"
+        file.write_text(page(content(*of_own_spec(spec, config))), encoding="utf-8")
+        tab = browser.new_page()
+        tab.goto(file.as_uri())
+        found.append(tab.inner_text("#strip summary"))
+        tab.close()
+    assert found == ["1 other property holds in every step", "2 other properties hold in every step"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -11,7 +11,7 @@
   // What the page shows, and what is derived from it: `load` sets all of it.
   let content, steps, nodes, messages, actions, properties, said, first, last;
   let looks, variables, wrong, firstWrong, height, gaps, panels, texts, room;
-  let current = -1, hits = [], chosen = null, drawn = null;
+  let current = -1, hits = [], chosen = null, drawn = null, onPaper = false;
   const listeners = [];  // called with the step that is shown
 
   // ---- Making elements ------------------------------------------------------------------------------
@@ -39,6 +39,8 @@
     const letters = Array.from(segmenter.segment(text), ({ segment }) => segment);
     return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : text;
   }
+
+  const isWide = (text) => /[^\0-\u02ff]/.test(text);  // emoji and many scripts take about two letters' width
 
   const titled = (shape, text) => { shape.append(draw("title", {}, text)); return shape; };
 
@@ -175,7 +177,7 @@
   }
 
   function drawWindow() {
-    if (!nodes.length || paper.matches) return;
+    if (!nodes.length || onPaper) return;
     const from = Math.max(0, Math.floor((scroller.scrollLeft - 400) / COLUMN));
     const to = Math.min(last, Math.ceil((scroller.scrollLeft + scroller.clientWidth + 400) / COLUMN));
     drawn = [from, to];
@@ -225,9 +227,8 @@
     for (let from = begin; from <= end; from += columns) {
       const svg = drawSteps(from, Math.min(end, from + columns - 1), names);
       const left = xOf(from) - MARGIN - names;
-      svg.prepend(draw("rect", { x: left, y: 0, width: names, height, class: "names" }));
-      nodes.forEach((name, node) => svg.append(draw("rect", { x: left, y: yOf(node) - 10, width: names, height: 20, class: "names" }),
-        draw("text", { x: left + 2, y: yOf(node) + 4 }, beginning(name, 14))));
+      svg.append(draw("rect", { x: left, y: 0, width: names, height, class: "names" }));
+      nodes.forEach((name, node) => svg.append(draw("text", { x: left + 2, y: yOf(node) + 4 }, beginning(name, 14))));
       rows.push(svg);
     }
     canvas.replaceChildren(...rows);
@@ -245,10 +246,14 @@
     showNodes();
   }
 
-  function toOrFromPaper() {
+  // On a screen, whose width is known, or on paper.
+  function layOut(isPaper) {
+    onPaper = isPaper;
     if (!nodes.length) return;
-    if (paper.matches) drawOnPaper();
-    else { measure(); redrawNodes(); drawWindow(); }
+    if (onPaper) { drawOnPaper(); return; }
+    measure();
+    drawWindow();
+    redrawNodes();
   }
 
   function choose(message) {
@@ -371,7 +376,7 @@
     const known = committed ? "committed here" : "not known here to be committed";
     const group = draw("g", {});
     group.append(draw("rect", { x, y, width: CELL - 6, height: tall, rx: 2, class: name }));
-    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + 13 }, beginning(text, 8)));
+    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + 13 }, beginning(text, isWide(text) ? 4 : 8)));
     group.append(draw("text", { x: x + CELL / 2 - 3, y: y + 26 }, `term ${term}`));
     svg.append(titled(group, `entry ${index}: ${text}, term ${term}, ${known}`));
   }
@@ -379,7 +384,7 @@
   function cut(svg, [index, term, text], x, y, tall) {
     const group = draw("g", {});
     group.append(draw("rect", { x, y, width: CELL - 6, height: tall, class: "cut" }));
-    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + tall / 2 + 4 }, `${beginning(text, 5)} t${term}`));
+    group.append(draw("text", { x: x + CELL / 2 - 3, y: y + tall / 2 + 4 }, `${beginning(text, isWide(text) ? 3 : 5)} t${term}`));
     group.append(draw("line", { x1: x, y1: y + tall, x2: x + CELL - 6, y2: y, class: "strike" }));
     svg.append(titled(group, `entry ${index}: ${text}, term ${term}, is cut by this step`));
   }
@@ -729,7 +734,7 @@
     at("scrubber").addEventListener("input", () => show(Number(at("scrubber").value)));
     at("search").addEventListener("input", search);
     addEventListener("hashchange", () => { const place = stepOfAddress(); if (place !== null) show(place); });
-    paper.addEventListener("change", toOrFromPaper);
+    paper.addEventListener("change", () => layOut(paper.matches));
     let asked = false;
     scroller.addEventListener("scroll", () => {
       if (asked) return;
@@ -740,12 +745,9 @@
         if (!drawn || (from < drawn[0] + 4 && drawn[0] > 0) || (to > drawn[1] - 4 && drawn[1] < last)) drawWindow();
       });
     });
-    addEventListener("resize", () => {
-      if (!nodes.length || paper.matches) return;
-      measure();
-      drawWindow();
-      redrawNodes();
-    });
+    addEventListener("resize", () => layOut(paper.matches));
+    addEventListener("beforeprint", () => layOut(true));
+    addEventListener("afterprint", () => layOut(false));
     const whole = JSON.parse(at("content").textContent);
     first = whole.steps[0].number;
     last = whole.steps.length - 1;

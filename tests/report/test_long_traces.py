@@ -1,0 +1,161 @@
+"""The page of a long trace: each step is taken once, and the page is small whatever the trace."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockstep.jobs.view.known import of_trace
+from lockstep.jobs.view.own import of_own_logs
+from lockstep.report.page import content as pages
+from lockstep.report.page.content import MAX_PAGE_BYTES, TooLargeError, as_json, content, fitting
+from lockstep.report.page.html import page
+from lockstep.systems.judge import judge_known
+from lockstep.systems.own.subject import own_subject
+from lockstep.systems.traces import write_cluster
+from lockstep.tla.spec import Spec
+from lockstep.trace.format import events_at_end
+
+#: A spec of which one variable grows with each step by a sequence as long as LENGTH says.
+GROWS = """---- MODULE Grows ----
+EXTENDS Naturals, Sequences
+VARIABLES held, count
+Init == held = <<>> /\\ count = 0
+Add(m, n) == held' = Append(held, [i \\in 1..LENGTH |-> n]) /\\ count' = count + 1
+Next == \\E m \\in {"n"}, n \\in Nat : Add(m, n)
+Short == count < 1000
+====
+"""
+
+SYSTEMS = pytest.mark.parametrize("plan", ["published", "raft_whole"])
+
+
+def growing(folder: Path, events: int, length: int) -> tuple[Path, Path, Path]:
+    """Write the spec, its cfg and a trace of it."""
+    spec, cfg, trace = folder / "Grows.tla", folder / "Grows.cfg", folder / "grows.ndjson"
+    spec.write_text(GROWS.replace("LENGTH", str(length)), encoding="utf-8")
+    cfg.write_text("INIT Init\nNEXT Next\nINVARIANT Short\n", encoding="utf-8")
+    head = {"kind": "header", "format": "lockstep-trace/1", "system": "s", "version": "1", "spec": "Grows"}
+    lines: list[dict[str, Any]] = [{**head, "nodes": ["n"], "constants": {}}]
+    for number in range(events):
+        lines.append({"kind": "event", "seq": number, "node": "n", "action": "Add", "args": {"n": number}})
+    lines.append({"kind": "end", "events": events})
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return spec, cfg, trace
+
+
+@SYSTEMS
+def test_each_step_is_taken_once(plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = write_cluster(tmp_path, plan, 3, 150)
+    taken, step = [], Spec.step
+
+    def counted(self: Spec, state: Any, action: str, *rest: Any) -> Any:
+        taken.append(action)
+        return step(self, state, action, *rest)
+
+    monkeypatch.setattr(Spec, "step", counted)
+    shown, _ = of_trace(trace, {})
+    assert shown.count == len(taken) == 150
+
+
+@SYSTEMS
+def test_of_a_trace_that_holds_a_small_page_has_the_last_steps(
+    plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, subject = of_trace(write_cluster(tmp_path, plan, 3, 300), {})
+    whole = len(as_json(content(shown, subject)))
+    monkeypatch.setattr(pages, "_MAX_TREE_BYTES", whole // 2)
+    part, tree = fitting(shown, subject)
+    assert len(as_json(tree)) <= whole // 2
+    assert 30 < len(part.steps) < 301
+    assert part.steps[-1].number == tree["steps"][-1]["number"] == part.count == 300
+    assert tree["steps"][0]["number"] == part.steps[0].number > 0
+
+
+def test_of_a_trace_that_deviates_a_small_page_has_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, subject = of_trace(write_cluster(tmp_path, "published", 4, 400), {})
+    first = min(said.number for said in shown.said)
+    monkeypatch.setattr(pages, "_MAX_TREE_BYTES", len(as_json(content(shown, subject))) // 3)
+    part, tree = fitting(shown, subject)
+    numbers = [step["number"] for step in tree["steps"]]
+    assert first in numbers
+    assert first < numbers[-1]
+    assert len(numbers) < len(shown.steps)
+    assert part.said == shown.said
+
+
+def test_large_states_of_a_spec_of_ones_own_make_fewer_steps_and_shorter_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "_MAX_TREE_BYTES", 100_000)
+    spec, cfg, trace = growing(tmp_path, 60, 2_000)
+    shown, subject = of_own_logs([trace], own_subject(spec, cfg, None))
+    part, tree = fitting(shown, subject)
+    assert shown.count == 60
+    assert 1 <= len(part.steps) < 40
+    assert part.steps[-1].number == 60
+    assert len(as_json(tree)) <= 100_000
+
+
+def test_a_state_that_no_page_can_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, subject = of_trace(write_cluster(tmp_path, "published", 3, 20), {})
+    monkeypatch.setattr(pages, "_MAX_TREE_BYTES", 1_000)
+    with pytest.raises(TooLargeError, match=r"one state of published-3\.trace\.ndjson, .* more"):
+        fitting(shown, subject)
+
+
+def test_what_is_added_to_a_long_sequence_is_shown_where_the_whole_would_be_cut(tmp_path: Path) -> None:
+    spec, cfg, trace = growing(tmp_path, 40, 50)
+    shown, subject = of_own_logs([trace], own_subject(spec, cfg, None))
+    tree = content(shown, subject)
+    changed = {path: (old, new) for path, old, new in tree["steps"][40]["changed"]}
+    old, new = changed["held"]
+    assert old == "the first 39, then <<>>"
+    assert new.startswith("the first 39, then <<<<39, 39, ")
+
+
+@SYSTEMS
+def test_the_page_says_of_a_long_log_what_it_leaves_out(
+    plan: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = write_cluster(tmp_path, plan, 3, 400)
+    whole = content(*of_trace(trace, {}))
+    monkeypatch.setattr(pages, "ENTRIES_BELOW", 1)
+    shown, subject = of_trace(trace, {})
+    tree = content(shown.__class__(**{**_fields(shown), "steps": shown.steps[-10:]}), subject)
+    assert whole["lowest"] == 0
+    assert tree["lowest"] > 0
+    looks = tree["steps"][0]["looks"].values()
+    assert min(index for look in looks for index, *_ in look["log"][2]) > 0
+
+
+def _fields(shown: Any) -> dict[str, Any]:
+    return {name: getattr(shown, name) for name in shown.__dataclass_fields__}
+
+
+def test_the_check_says_how_many_events_there_are(tmp_path: Path) -> None:
+    trace = write_cluster(tmp_path, "ordered", 3, 1_100)
+    said: list[str] = []
+    judge_known({}, say=said.append)(trace)
+    assert said == [f"{trace}: event {count} of 1,100" for count in ("0", "500", "1,000")]
+    torn = tmp_path / "torn.ndjson"
+    torn.write_bytes(trace.read_bytes()[:-20])
+    assert (events_at_end(trace), events_at_end(torn), events_at_end(tmp_path)) == (1_100, None, None)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("plan", ["ordered", "raft_whole"])
+def test_twenty_thousand_events_are_shown_within_twice_the_time_of_the_check(plan: str, tmp_path: Path) -> None:
+    trace = write_cluster(tmp_path, plan, 2, 20_000)
+    begin = time.process_time()
+    judge_known({})(trace)
+    checked = time.process_time()
+    text = page(fitting(*of_trace(trace, {}))[1])
+    assert time.process_time() - checked < 2 * (checked - begin)
+    assert len(text.encode()) < MAX_PAGE_BYTES
