@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockstep.base.characters import beginning, visible
+from lockstep.base.characters import beginning, counted, visible
 from lockstep.tla.values.kinds import Fcn, format_beginning, format_value
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
@@ -51,3 +51,8 @@ def test_the_beginning_of_a_value_is_that_of_the_whole_text() -> None:
         assert format_beginning(value, len(whole)) == whole
         for most in (2, 5, 12):
             assert format_beginning(value, most) == whole[: most - 1] + "…"
+
+
+def test_a_noun_fits_its_number() -> None:
+    assert [counted(count, "event") for count in (0, 1, 2_000)] == ["0 events", "1 event", "2,000 events"]
+    assert [counted(count, "property", "properties") for count in (1, 2)] == ["1 property", "2 properties"]

@@ -189,7 +189,7 @@ def test_what_is_compared_is_counted_and_said() -> None:
     ]
     verdict = check(events)
     assert (verdict.verdict, verdict.observed) == (Verdict.HOLDS, 5)
-    assert verdict_text(verdict).endswith("(2 events, 1 steps, 5 values compared)")
+    assert verdict_text(verdict).endswith("(2 events, 1 step, 5 values compared)")
 
 
 def test_a_trace_that_shows_nothing_is_said_to_show_nothing() -> None:

@@ -403,7 +403,7 @@ def test_the_command_makes_a_trace_of_a_scenario_and_overwrites_nothing(
     file, trace = scenario_file(tmp_path, START + LOCK), tmp_path / "mine.trace.ndjson"
     words = ["--spec", str(LOCK_SERVICE), "--scenario", str(file), "-o", str(trace)]
     assert command.main(words, standalone_mode=False) == 0
-    assert capsys.readouterr().out.startswith(f"{trace}: 1 steps, holds: a behaviour of the spec")
+    assert capsys.readouterr().out.startswith(f"{trace}: 1 step, holds: a behaviour of the spec")
     assert lockstep.check(trace, spec=LOCK_SERVICE).verdict == "holds"
     text = trace.read_bytes()
     with pytest.raises(BadInputError, match=r"mine\.trace\.ndjson: it is there already, and is not overwritten"):

@@ -92,7 +92,7 @@ def test_a_trace_without_a_verdict_in_one_of_two_variants_is_told(spark: SparkSe
     ("table", "gap"),
     [
         ("dead_letters", "of 1 batches of lines it is not known what was no line: run `ingest` again"),
-        ("lines", "1 batches of lines are missing: run the stage that writes them again"),
+        ("lines", "1 batch of lines is missing: run the stage that writes them again"),
     ],
 )
 def test_a_batch_that_was_never_written_is_told(spark: SparkSession, store: Store, table: str, gap: str) -> None:
@@ -123,7 +123,7 @@ def test_lines_of_a_variant_that_nothing_was_checked_of_are_told_beside_one_that
             write(spark, store, table, batch.made_with("1"))
     write(spark, store, "dead_letters", other)
     write(spark, store, "verdicts", other.made_with("1"), verdict("c"))
-    unchecked = "1 batches of lines were checked against nothing: run `check` again"
+    unchecked = "1 batch of lines was checked against nothing: run `check` again"
     assert [gap for gap in gaps(spark, store, RUN) if "check" in gap] == [unchecked]
 
 
@@ -200,12 +200,12 @@ def test_a_stage_without_the_lines_that_a_run_is_to_have_ends_as_what_is_not_fin
     spark: SparkSession, store: Store, stage: Callable[[SparkSession, Store, str], None]
 ) -> None:
     store.remove("lines", RUN, BATCH)
-    with pytest.raises(GaveUpError, match=": 1 batches of lines are missing: run the stage that writes them again"):
+    with pytest.raises(GaveUpError, match=": 1 batch of lines is missing: run the stage that writes them again"):
         stage(spark, store, RUN)
 
 
 def test_counterexamples_of_what_was_not_checked_end_as_what_is_not_finished(spark: SparkSession, store: Store) -> None:
-    with pytest.raises(GaveUpError, match="1 batches of lines were not checked so: run `check` first"):
+    with pytest.raises(GaveUpError, match="1 batch of lines was not checked so: run `check` first"):
         counterexamples(spark, store, RUN, AS_TOLD)
 
 

@@ -223,10 +223,10 @@ def test_a_batch_that_is_not_there_or_was_not_checked_is_no_pass(
     store.remove("verdicts", "half", store.batches("verdicts", "half")[0])
     found = report(spark, store, "half")
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "1 batches of lines were not checked against told: run `check` again" in found.gaps
+    assert "1 batch of lines was not checked against told: run `check` again" in found.gaps
     (Path(store.folder("lines", "half", batches[0]).path) / "_SUCCESS").unlink()
     found = report(spark, store, "half")
-    assert "1 batches of lines are missing: run the stage that writes them again" in found.gaps
+    assert "1 batch of lines is missing: run the stage that writes them again" in found.gaps
     assert "2 of 6 files or clusters are missing from the lines" in found.gaps
     found = run_all(spark, store, "half", clusters, AS_TOLD)
     assert (found.gaps, found.traces) == ([], 6)
@@ -243,7 +243,7 @@ def test_a_file_of_a_table_that_is_damaged_or_gone_ends_the_stage_or_is_told(spa
     with pytest.raises(StageFailed, match=r"part-00000.* cannot be read: .*remove the folder of this file"):
         check(spark, store, "damaged")
     parts[0].unlink()
-    with pytest.raises(StageFailed, match="check: 1 batches of lines are missing: run the stage that writes them"):
+    with pytest.raises(StageFailed, match="check: 1 batch of lines is missing: run the stage that writes them"):
         check(spark, store, "damaged")
     found = report(spark, store, "damaged")
     assert found.verdict is Verdict.INCONCLUSIVE

@@ -335,8 +335,8 @@ shows = "state"
 
 
 SHOWN: list[tuple[dict[str, object], int, str]] = [
-    ({"count": {"0": 1, "1": 0}, "list": {"1": 1}}, 0, "every property holds (1 events, 1 steps, 3 values compared)"),
-    ({"count": {"0": 1}, "list": [1, 0]}, 0, "every property holds (1 events, 1 steps, 2 values compared)"),
+    ({"count": {"0": 1, "1": 0}, "list": {"1": 1}}, 0, "every property holds (1 event, 1 step, 3 values compared)"),
+    ({"count": {"0": 1}, "list": [1, 0]}, 0, "every property holds (1 event, 1 step, 2 values compared)"),
     ({"count": {"1": 5}}, 1, "count.1: the trace shows 5, the spec says 0"),
     ({"list": {"1": 5}}, 1, "list.1: the trace shows 5, the spec says 1"),
     ({"count": {"2": 0}}, 2, "field `shows.count.2`"),

@@ -79,7 +79,7 @@ def test_a_behaviour_shows_what_each_step_changed() -> None:
 def test_a_verdict_shows_its_findings() -> None:
     finding = Finding("shows", "LS202", HOSTILE, 7, 1, HOSTILE, HOSTILE, (HOSTILE, "b"), HOSTILE)
     told = cells_of(TraceVerdict(HOSTILE, Verdict.VIOLATED, HOSTILE, 3, 2, 1, findings=[finding]))
-    assert told[0] == f"{HOSTILE}: violated: {HOSTILE} (3 events, 2 steps, 1 values compared)"
+    assert told[0] == f"{HOSTILE}: violated: {HOSTILE} (3 events, 2 steps, 1 value compared)"
     assert told[8:] == ["LS202", "7", HOSTILE, HOSTILE, HOSTILE, f"{HOSTILE}\nb", HOSTILE]
     assert cells_of(TraceVerdict("t", Verdict.HOLDS, "r")) == ["t: holds: r (0 events, 0 steps, 0 values compared)"]
 

@@ -1,11 +1,11 @@
-"""Texts as readers see them: cut between characters, and without characters that are obeyed instead of shown."""
+"""Texts as readers see them: nouns that fit their numbers, no cut within a character, and none that is obeyed."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-__all__ = ["beginning", "visible"]
+__all__ = ["beginning", "counted", "visible"]
 
 _JOINER = "\u200d"
 
@@ -15,6 +15,11 @@ _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff]"
 )
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """Return a number with its noun: ``1 event``, ``2,000 events``; `many` where that is not `one` with an s."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def visible(text: str) -> str:

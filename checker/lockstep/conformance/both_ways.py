@@ -13,6 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+from lockstep.base.characters import counted
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Events, Finding, TraceCheck, failure, finding
 from lockstep.conformance.interface import Interface
@@ -85,7 +86,7 @@ def check_both_ways(
         return found
     if found.findings:
         found.verdict = Verdict.VIOLATED
-        found.reason = f"{len(found.findings)} differences, the first after event {found.findings[0].seq}"
+        found.reason = f"{counted(len(found.findings), 'difference')}, the first after event {found.findings[0].seq}"
     elif found.taken and found.refused:
         found.verdict, found.reason = Verdict.HOLDS, "takes what the spec allows, and nothing else"
     return found

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
+from lockstep.base.characters import counted
 from lockstep.base.errors import EnvironmentFailedError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.codes import REFUSED, SENT, SHOWS, STEP
@@ -163,13 +164,19 @@ class TraceVerdict:
 
     def _repr_html_(self) -> str:
         """Show the verdict and what was found in a notebook."""
-        counts = f"{self.events:,} events, {self.steps:,} steps, {self.observed:,} values compared"
+        counts = counts_of(self)
         rows = [
             (each.code, each.line, each.node, each.action, each.name, "\n".join(each.details), each.spec_line)
             for each in self.findings
         ]
         heads = ["code", "line", "node", "action", "what", "why", "spec"] if rows else []
         return table(f"{self.source}: {self.verdict}: {self.reason} ({counts})", heads, rows)
+
+
+def counts_of(verdict: TraceVerdict) -> str:
+    """Return what was counted in a check: events, steps, and values compared."""
+    counts = counted(verdict.events, "event"), counted(verdict.steps, "step"), counted(verdict.observed, "value")
+    return f"{', '.join(counts)} compared"
 
 
 def check_trace(

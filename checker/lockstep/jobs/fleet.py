@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from lockstep.base.characters import counted
 from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
@@ -97,7 +98,10 @@ class Fleet:
         self.say(table(FLOOR_HEADS, [each.row for each in self.floors]) + "\n")
         self.say("never taken: " + (", ".join(self.missing) or "no action of the spec"))
         median, seconds = self.coverage.median_events, time.perf_counter() - begin
-        self.say(f"fleet: {self.verdict} ({len(self.verdicts):,} clusters, median {median:g} events, {seconds:.0f} s)")
+        self.say(
+            f"fleet: {self.verdict} ({counted(len(self.verdicts), 'cluster')}, "
+            f"median {median:g} events, {seconds:.0f} s)"
+        )
         return self.verdict
 
     def _check(self, spark: SparkSession, folder: Path, batch: Sequence[tuple[str, int]]) -> None:

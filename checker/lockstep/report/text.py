@@ -9,7 +9,7 @@ import click
 
 from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import INIT, NOT_EVALUATED, Finding, TraceVerdict
+from lockstep.conformance.check import INIT, NOT_EVALUATED, Finding, TraceVerdict, counts_of
 from lockstep.conformance.codes import INCONCLUSIVE, INTERNAL, MALFORMED
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.VIOLATED: "red"}
@@ -99,7 +99,7 @@ def _is_its_line(finding: Finding) -> bool:
 
 def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
     """Say the verdict of one trace, in colour if wished, and each finding below it."""
-    counts = f"{verdict.events:,} events, {verdict.steps:,} steps, {verdict.observed:,} values compared"
+    counts = counts_of(verdict)
     word = str(verdict.verdict)
     if colour:
         word = click.style(word, fg=_COLOURS.get(verdict.verdict, "yellow"), bold=True)

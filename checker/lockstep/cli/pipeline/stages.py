@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lockstep.base.characters import counted
 from lockstep.cli.options import FORMAT, completing, plan_names
 from lockstep.cli.pipeline.options import (
     NEW_RUN,
@@ -107,7 +108,7 @@ def generate_command(
     name = checked_name(run or clusters.run_name(), "run")
     with session(master, settings) as spark:
         generate(spark, there, name, clusters, say)
-    click.echo(f"run {name}: {len(clusters):,} clusters")
+    click.echo(f"run {name}: {counted(len(clusters), 'cluster')}")
     return 0
 
 

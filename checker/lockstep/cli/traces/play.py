@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockstep.base.characters import counted
 from lockstep.cli.options import (
     FILE,
     LIBRARY,
@@ -145,7 +146,7 @@ def _write(game: Game, at: int, output: Path) -> int:
     saved = as_trace(game, at)
     with writing_whole(output) as file:
         file.write(saved.text)
-    click.echo(f"{output}: {saved.verdict.steps:,} steps, {saved.verdict.verdict}: {saved.verdict.reason}")
+    click.echo(f"{output}: {counted(saved.verdict.steps, 'step')}, {saved.verdict.verdict}: {saved.verdict.reason}")
     for note in saved.notes:
         click.echo(note)
     return 0

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from lockstep.base.characters import counted
 from lockstep.base.errors import BadInputError
 from lockstep.jobs.play.game import Game
 from lockstep.jobs.play.scenario import scenario_lines
@@ -178,7 +179,7 @@ class Answers:
         if request.form == "scenario":
             text = b"".join(scenario_lines(self._game, request.at)).decode()
             name = f"{self._game.name}.scenario.ndjson"
-            return {"name": name, "text": text, "said": [f"{name}: {text.count(chr(10)) - 1:,} steps"]}
+            return {"name": name, "text": text, "said": [f"{name}: {counted(text.count(chr(10)) - 1, 'step')}"]}
         saved = as_trace(self._game, request.at)
         name = f"{self._game.name}.trace.ndjson"
         said = [f"{name}: lockstep check says: {saved.verdict.verdict}: {saved.verdict.reason}", *saved.notes]

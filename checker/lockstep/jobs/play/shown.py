@@ -40,7 +40,11 @@ def behaviour(game: Game, path: Sequence[Visit]) -> Shown:
             failing.setdefault(name, place)
     said = tuple(_said(game, name, steps[: place + 1]) for name, place in failing.items())
     count = path[-1].depth
-    holds = f"every property holds in the {count} steps so far" if properties else "the cfg names no property"
+    holds = (
+        f"every property holds in {'the step' if count == 1 else f'the {count:,} steps'} so far"
+        if properties
+        else "the cfg names no property"
+    )
     return Shown(
         title=game.title,
         verdict=str(Verdict.VIOLATED if failing else Verdict.HOLDS),

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from lockstep.base.characters import counted
 from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
@@ -26,7 +27,7 @@ from lockstep.pipeline.replay import counterexample_command
 from lockstep.pipeline.specs import Shipped, Shipping
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store, hash_of
-from lockstep.pipeline.work.batches import Done, Stage, StageFailed
+from lockstep.pipeline.work.batches import Done, Stage, StageFailed, batches_of_lines
 from lockstep.pipeline.work.traces import in_order, survey
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, switches_of, system_of
@@ -89,7 +90,7 @@ def counterexamples(
     Stage("counterexamples", len(made), len(made) - len(todo), say).run(todo, work)
     if unchecked := {name for _, name in store.expected(run)} - {each.of for each in checked}:
         raise StageFailed(
-            f"counterexamples: {len(unchecked):,} batches of lines were not checked so: run `check` first"
+            f"counterexamples: {batches_of_lines(len(unchecked), 'was')} not checked so: run `check` first"
         )
 
 
@@ -220,6 +221,6 @@ def as_text(run: str, found: Sequence[dict[str, Any]]) -> Iterator[str]:
     if not found:
         yield f"run {run}: no violation"
     for each in found:
-        counts = f"in {each['traces']:,} traces, {each['events']:,} events"
+        counts = f"in {counted(each['traces'], 'trace')}, {counted(each['events'], 'event')}"
         yield f"{each['signature']} ({each['variant']}): {counts}: {each['reason']}"
         yield f"  {each['replay']}"

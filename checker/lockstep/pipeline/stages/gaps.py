@@ -9,6 +9,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.pipeline.store.schema import TABLES
 from lockstep.pipeline.store.store import Batch, Store
+from lockstep.pipeline.work.batches import batches_of_lines
 
 #: So many traces are named one by one.
 _FEW = 20
@@ -35,27 +36,27 @@ def _batches(store: Store, run: str, lines: Sequence[Batch], checked: Sequence[B
         for each in store.damaged(table, run):
             yield f"{table}: files of batch {each.variant}/{each.name} are missing: run the stage that writes it again"
     if missing := store.missing(run):
-        yield f"{missing:,} batches of lines are missing: run the stage that writes them again"
+        yield f"{batches_of_lines(missing, 'is')} missing: run the stage that writes them again"
     if not checked:
         yield "no trace was checked"
     elif unchecked := {each.name for each in lines} - {each.of for each in checked}:
-        yield f"{len(unchecked):,} batches of lines were checked against nothing: run `check` again"
+        yield f"{batches_of_lines(len(unchecked), 'was')} checked against nothing: run `check` again"
     for table, stage in (("verdicts", "check"), ("reached", "coverage"), ("facts", "facts")):
         yield from _of_several_times(store.batches(table, run), table, stage)
     for variant in sorted({each.variant for each in checked}):
         of = {each.of for each in checked if each.variant == variant}
         own = {each.name for each in lines if each.variant == variant} or {each.name for each in lines}
         if own - of:
-            yield f"{len(own - of):,} batches of lines were not checked against {variant}: run `check` again"
+            yield f"{batches_of_lines(len(own - of), 'was')} not checked against {variant}: run `check` again"
     inputs = list(store.inputs(run))
     read = {name for noted in inputs if noted["stage"] == "ingest" for _, name in noted["batches"]}
     if unread := read - {each.name for each in store.batches("dead_letters", run)}:
-        yield f"of {len(unread):,} batches of lines it is not known what was no line: run `ingest` again"
+        yield f"of {batches_of_lines(len(unread))} it is not known what was no line: run `ingest` again"
     simulated = any(noted["stage"] == "generate" for noted in inputs)
     for table, asked, what in (("reached", simulated, "counted what they reach"), ("facts", False, "asked for facts")):
         of = {each.of for each in store.batches(table, run)}
         if (of or asked) and (uncounted := {each.name for each in lines} - of):
-            yield f"of {len(uncounted):,} batches of lines it was not {what}"
+            yield f"of {batches_of_lines(len(uncounted))} it was not {what}"
 
 
 def _of_several_times(batches: Sequence[Batch], table: str, stage: str) -> Iterator[str]:

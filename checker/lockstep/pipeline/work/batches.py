@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
+from lockstep.base.characters import counted
 from lockstep.base.errors import EnvironmentFailedError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.session import CANNOT_BE_READ, DEATHS, death
@@ -22,6 +23,12 @@ AT_ONCE = 3
 
 #: On a cluster there is a batch under way for so many cores.
 _SLOTS_PER_BATCH = 20
+
+
+def batches_of_lines(count: int, verb: str = "") -> str:
+    """Return a number of batches of lines, with a verb: ``1 batch of lines is``; `verb` is ``is`` or ``was``."""
+    plural = {"is": "are", "was": "were"}.get(verb, verb)
+    return counted(count, f"batch of lines {verb}".strip(), f"batches of lines {plural}".strip())
 
 
 def at_once(spark: SparkSession, least: int = AT_ONCE) -> int:

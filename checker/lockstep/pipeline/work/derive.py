@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.progress import Say, silent
 from lockstep.pipeline.store.store import Batch, Store
-from lockstep.pipeline.work.batches import Done, Stage, StageFailed, at_once, take_turns
+from lockstep.pipeline.work.batches import Done, Stage, StageFailed, at_once, batches_of_lines, take_turns
 from lockstep.pipeline.work.traces import Known, survey
 
 
@@ -60,7 +60,9 @@ class Derived:
 
         Stage(name, len(made), len(made) - len(todo), say).run(todo, done, most or at_once(self.spark))
         if missing := self.store.missing(self.run):
-            raise StageFailed(f"{name}: {missing:,} batches of lines are missing: run the stage that writes them again")
+            raise StageFailed(
+                f"{name}: {batches_of_lines(missing, 'is')} missing: run the stage that writes them again"
+            )
 
     def batch_of(self, lines: Batch) -> Batch:
         """Return the batch that comes of a batch of lines, or is of the same lines as another."""

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from lockstep.base.characters import counted
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.pipeline.stages.facts.in_sql import EVENTS, LATENCY, UNREAD, facts_of, rules_of
@@ -160,7 +161,8 @@ def as_text(found: Agreement) -> Iterable[str]:
 
     rows = [(each["fact"], each["property"] or "-", each["rows"], each["traces"]) for each in found.counts]
     yield table(("fact", "property", "rows", "traces"), rows)
-    yield f"facts of {found.events:,} events; {found.compared:,} times a rule was held against the spec's property"
+    events, times = counted(found.events, "event"), counted(found.compared, "time")
+    yield f"facts of {events}; {times} a rule was held against the spec's property"
     if found.unread:
-        yield f"{found.unread:,} lines are neither header, event nor end"
+        yield f"{counted(found.unread, 'line is', 'lines are')} neither header, event nor end"
     yield from (f"they differ: {each}" for each in found.differing)

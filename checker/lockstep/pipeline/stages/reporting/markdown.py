@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lockstep.base.characters import counted
 from lockstep.pipeline.stages.reporting.pictures import pictures
 from lockstep.pipeline.stages.reporting.reported import Report
 
@@ -54,7 +55,7 @@ def _failure(each: Mapping[str, Any]) -> str:
 
 
 def _counterexample(each: Mapping[str, Any]) -> str:
-    counts = f"in {each['traces']:,} traces, {each['events']:,} events"
+    counts = f"in {counted(each['traces'], 'trace')}, {counted(each['events'], 'event')}"
     about = f"{each['signature']} ({each['variant']}): {counts}: {each['reason']}"
     return f"- {_plain(about)}\n  {_code(each['replay'])}"
 
