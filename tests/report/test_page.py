@@ -227,6 +227,39 @@ def test_a_page_is_written_beside_nothing_else_and_named_after_its_trace(
     assert [each.name for each in tmp_path.iterdir()] == ["raft_whole-3.html"]
 
 
+def test_the_page_of_another_variant_has_a_name_of_its_own(traces: dict[str, Path], tmp_path: Path) -> None:
+    trace = traces["published"]
+    first = lockstep("view", trace, cwd=tmp_path)
+    assert (first.returncode, first.stdout.split(":")[0]) == (0, "published-3.html")
+    before = (tmp_path / "published-3.html").read_bytes()
+    for switch, name in [("repaired", "repaired"), ("VoteFile=repaired", "VoteFile=repaired")]:
+        done = lockstep("view", "--switch", switch, trace, cwd=tmp_path)
+        assert (done.returncode, done.stdout.split(":")[0]) == (0, f"published-3.{name}.html"), done.stderr
+    assert (tmp_path / "published-3.html").read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_page_does_not_overwrite_its_trace(traces: dict[str, Path], tmp_path: Path) -> None:
+    trace = tmp_path / "mine.html"
+    trace.write_bytes(traces["published"].read_bytes())
+    for words in (["view", trace], ["view", trace, "-o", trace]):
+        done = lockstep(*words, cwd=tmp_path)
+        named = done.returncode == 0 and done.stdout.startswith("mine.html.html: ")
+        assert named or (done.returncode == 2 and "mine.html would overwrite what is to be shown" in done.stderr)
+        assert trace.read_bytes() == traces["published"].read_bytes()
+
+
+def test_what_a_page_leaves_out_is_said_and_shown(tmp_path: Path) -> None:
+    trace = write_cluster(tmp_path, "ordered", 3, 2_300)
+    done = lockstep("view", trace, "-o", tmp_path / "x.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert ": 2,001 of 2,301 states, holds" in first
+    assert second == "left out are the states before step 300"
+    tree = tree_in((tmp_path / "x.html").read_text(encoding="utf-8"))
+    assert [tree["steps"][at]["number"] for at in (0, -1)] == [300, tree["count"]]
+
+
 def test_a_malformed_trace_has_no_page(traces: dict[str, Path], tmp_path: Path) -> None:
     torn = tmp_path / "torn.trace.ndjson"
     torn.write_text(traces["published"].read_text(encoding="utf-8")[:2_000], encoding="utf-8")
