@@ -242,10 +242,10 @@ def test_hostile_text_leaves_junit_well_formed() -> None:
 # ---- Terminals ----
 
 
-def on_a_terminal(folder: Path, **environ: str) -> str:
+def on_a_terminal(folder: Path, *words: str, **environ: str) -> str:
     """What the command prints to a terminal."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "lockstep", "check", "good.ndjson"]
+    command = [sys.executable, "-m", "lockstep", *(words or ("check", "good.ndjson"))]
     env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm"} | environ
     with subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
         os.close(theirs)
@@ -263,10 +263,27 @@ def on_a_terminal(folder: Path, **environ: str) -> str:
 
 def test_a_terminal_sees_progress_and_colours_and_no_color_keeps_the_colours_away(folder: Path) -> None:
     plain, coloured = on_a_terminal(folder, NO_COLOR="1"), on_a_terminal(folder)
-    assert "good.ndjson: event 0 ..." in coloured
+    assert "good.ndjson: event 0 of 12 ..." in coloured
     assert "\x1b[32m" in coloured
     assert "\x1b[32m" not in plain
     assert "good.ndjson: holds:" in plain
+
+
+def test_a_terminal_sees_how_far_a_page_is(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    said = on_a_terminal(folder, "view", "good.ndjson", "-o", str(page))
+    told = [
+        said.find(text)
+        for text in (
+            "good.ndjson: event 0 of 12 ...",
+            "good.ndjson: the states to show ...",
+            "page.html: the page ...",
+            "13 of 13 states",
+        )
+    ]
+    assert -1 not in told
+    assert told == sorted(told)
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
