@@ -331,7 +331,7 @@ def test_hostile_text_is_nothing_but_text_in_a_test(folder: Path, tmp_path: Path
         (("nowhere", "--to", "svg"), 2, "no file 'nowhere', and no model 'nowhere'"),
         (("{}", "--to", "itf", "--last", "3"), 2, "--last leaves steps out, and itf needs them all"),
         (("{}", "--to", "svg", "-o", "{}"), 2, "the export would overwrite what it is made of"),
-        (("{}", "--to", "svg", "--cfg", "{}"), 2, "--cfg and -I go with --spec"),
+        (("{}", "--to", "svg", "--cfg", "{}"), 2, "--cfg, -I and --mapping go with --spec"),
         (("figure8_bug", "--to", "pytest"), 2, "is a model, and a test is of a trace"),
         (("torn", "--to", "svg"), 2, "LS301 malformed"),
     ],

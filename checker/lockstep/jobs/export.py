@@ -23,7 +23,8 @@ from lockstep.jobs.view.known import (
 )
 from lockstep.models.manifest import Manifest, ModelEntry
 from lockstep.report.export.drawn import Drawn, drawn
-from lockstep.report.page.behaviour import Step
+from lockstep.report.page.behaviour import Shown, Step
+from lockstep.report.page.content import Subject
 from lockstep.report.steps import itf
 from lockstep.report.text import finding_text, verdict_text
 from lockstep.systems.opening import open_trace
@@ -129,6 +130,16 @@ def drawn_model(manifest: Manifest, model: ModelEntry, system: System, last: int
     return drawn(model.name, told, kept, subject, wrong_steps={said.number: said.title for said in shown.said})
 
 
+def drawn_shown(shown: Shown, subject: Subject, last: int | None) -> Drawn:
+    """Return a behaviour that a page shows as steps; `last` as for drawn_trace."""
+    wrong = {said.number: said.title for said in shown.said}
+    steps = list(shown.steps)
+    if last is not None:
+        end = next((place for place, step in enumerate(steps) if step.number in wrong), len(steps) - 1)
+        steps = steps[max(0, end - last) : end + 1]
+    return drawn(shown.title, f"{shown.verdict}: {shown.reason}", steps, subject, wrong_steps=wrong)
+
+
 # ---- States ----
 
 
@@ -150,6 +161,20 @@ def itf_of_trace(found: Exported, switches: Switches) -> bytes:
     behaviour = Behaviour(tuple(_taken(trace, found)))
     _refuse_confused(behaviour, found)
     return _written(behaviour, found.system, ", ".join(found.verdict.violations) or None, further)
+
+
+def itf_of_shown(shown: Shown, system: System) -> bytes:
+    """Return a behaviour that a page shows as a file of ITF.
+
+    Raises NotExportedError where a part of it is left out, and where it leaves the spec, as in itf_of_trace.
+    """
+    if len(shown.steps) <= shown.count:
+        raise NotExportedError(f"{shown.title}: of {shown.count + 1:,} states only {len(shown.steps):,} are kept")
+    failed = [name for step in shown.steps for name in sorted(step.failed)]
+    if shown.verdict == str(Verdict.VIOLATED) and not failed:
+        raise NotExportedError(f"{shown.title}: {shown.reason}: as ITF, which holds states alone, it would hold")
+    taken = (Taken(step.action, step.args, "", step.state) for step in shown.steps)
+    return _written(Behaviour(tuple(taken)), system, ", ".join(dict.fromkeys(failed)) or None, {})
 
 
 def _taken(trace: Trace, found: Exported) -> Iterator[Taken]:

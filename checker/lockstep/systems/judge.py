@@ -27,7 +27,7 @@ from lockstep.systems.system import System
 from lockstep.tla.loading.project import parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Header, Trace, TraceError
-from lockstep.trace.itf import HEADER, is_itf, read_itf
+from lockstep.trace.itf import HEADER, ItfTrace, is_itf, read_itf
 from lockstep.trace.json_lines import converted, source_name
 
 #: What checks one trace: a file, or one that is open.
@@ -115,17 +115,23 @@ def _exported(
 ) -> TraceVerdict:
     """Check a file of ITF that `lockstep export` made of a trace: its `#meta` has that trace's header."""
     behaviour = read_itf(given)
-    told = behaviour.meta.get(HEADER)
-    if told is None:
-        raise TraceError(source, 1, "an ITF file does not say which spec it is of: name that with --spec")
+    header = header_of_states(behaviour, source)
     if tlc is not None:
         raise TraceError(source, 1, "TLC alone checks no ITF file; leave --engine out")
-    header = converted(told, Header, source, 1)
     system = system_of(header, source)
     spec = compiled(system, header, source, switches, jar)
     found = check_states(behaviour, spec, system.interface(spec), deadline)
     found.notes.extend(notes_on(header, system, source))
     return found
+
+
+def header_of_states(behaviour: ItfTrace, source: str) -> Header:
+    """Return the header of the trace that a file of ITF was made of; raises TraceError where it has none."""
+    tree = behaviour.meta.get(HEADER)
+    if tree is None:
+        raise TraceError(source, 1, "an ITF file does not say which spec it is of: name that with --spec")
+    header: Header = converted(tree, Header, source, 1)
+    return header
 
 
 def notes_on(

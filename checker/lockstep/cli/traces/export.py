@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockstep.base.terminal import write_bytes
 from lockstep.cli.options import (
+    FILE,
     LIBRARY,
     OWN_CFG,
     OWN_SPEC,
@@ -29,7 +31,7 @@ FORMS = ("itf", "mermaid", "svg", "shiviz", "pytest")
 
 
 @click.command()
-@click.argument("what", metavar="TRACE|MODEL", shell_complete=completing(model_names))
+@click.argument("what", metavar="TRACE|MODEL|LOG...", nargs=-1, required=True, shell_complete=completing(model_names))
 @click.option("--to", "form", type=click.Choice(FORMS), required=True, help="The form to write it in.")
 @click.option(
     "-o",
@@ -46,9 +48,10 @@ FORMS = ("itf", "mermaid", "svg", "shiviz", "pytest")
 @OWN_SPEC
 @OWN_CFG
 @LIBRARY
+@click.option("--mapping", type=FILE, help="With --spec: the TOML file that says which action each line of a log is.")
 @TLA_TOOLS
 def command(
-    what: str,
+    what: tuple[str, ...],
     form: str,
     output: Path | None,
     last: int | None,
@@ -56,6 +59,7 @@ def command(
     own: Path | None,
     cfg: Path | None,
     library: tuple[Path, ...],
+    mapping: Path | None,
     tla_tools: Path | None,
 ) -> int:
     """Write a trace, or the counterexample of a model, in the form of another tool.
@@ -82,27 +86,32 @@ def command(
     from lockstep.jobs.export import Own
     from lockstep.systems.traces import OverwritingError
 
-    if own is None and (cfg or library):
-        raise click.UsageError("--cfg and -I go with --spec")
+    if own is None and (cfg or library or mapping):
+        raise click.UsageError("--cfg, -I and --mapping go with --spec")
     if own is not None and switches:
         raise click.UsageError("--switch is for traces of a system that lockstep knows")
     if last is not None and form in ("itf", "pytest"):
         raise click.UsageError(f"--last leaves steps out, and {form} needs them all")
-    path = Path(what)
-    if output is not None and path.exists() and output.exists() and path.samefile(output):
+    paths = [Path(each) for each in what]
+    if output is not None and output.exists() and any(each.exists() and each.samefile(output) for each in paths):
         raise OverwritingError(f"{output}: the export would overwrite what it is made of")
-    if path.exists():
-        spec = None if own is None else Own(own, cfg_of(own, cfg), library, tla_tools)
-        text, said, notes = _of_trace(path, form, switches, spec, last, output)
-    else:
-        if own is not None or switches:
-            raise click.UsageError(f"there is no file {what!r}, and --spec and --switch are for traces")
-        try:
-            text, said, notes = _of_model(what, form, last)
-        finally:
-            progress_end()
+    if len(paths) > 1 and mapping is None:
+        raise click.UsageError("give one trace, or the name of one model; or logs of one system with --mapping")
+    try:
+        if all(each.exists() for each in paths):
+            spec = None if own is None else Own(own, cfg_of(own, cfg), library, tla_tools)
+            if mapping is not None or _holds_states(paths[0]):
+                text, said, notes = _of_explained(paths, form, switches, spec, mapping, last)
+            else:
+                text, said, notes = _of_trace(paths[0], form, switches, spec, last, output)
+        elif own is not None or switches:
+            raise click.UsageError(f"there is no file {what[0]!r}, and --spec and --switch are for traces")
+        else:
+            text, said, notes = _of_model(what[0], form, last)
+    finally:
+        progress_end()
     if output is None:
-        click.echo(text, nl=False)
+        write_bytes(text)
     else:
         with writing_whole(output) as file:
             file.write(text)
@@ -123,6 +132,42 @@ def _of_trace(
     if form == "pytest":
         return _test_of(found, switches, own, output), found.said, ()
     return _as(form, drawn_trace(found, last), found.said)
+
+
+def _holds_states(path: Path) -> bool:
+    """Return whether a file is a behaviour in ITF, which tells every state and no event."""
+    from lockstep.trace.itf import is_itf
+
+    return is_itf(path)
+
+
+def _of_explained(
+    paths: Sequence[Path],
+    form: str,
+    switches: dict[str, bool | str | int],
+    own: Own | None,
+    mapping: Path | None,
+    last: int | None,
+) -> tuple[bytes, str, Sequence[str]]:
+    """Return a behaviour in ITF, or one that explains logs, in a form: the one that `lockstep view` shows."""
+    from lockstep.jobs.export import NotExportedError, drawn_shown, itf_of_shown
+    from lockstep.jobs.view.own import of_exported, of_own_logs
+    from lockstep.systems.own.subject import own_subject
+
+    if form == "pytest":
+        raise NotExportedError(f"{paths[0]}: a test is of a trace, whose lines name the actions")
+    if own is None:
+        if form == "itf":
+            raise NotExportedError(f"{paths[0]}: it is a file of ITF already")
+        shown, subject = of_exported(paths[0], switches)
+    else:
+        held = own_subject(own.module, own.cfg, mapping, search_path=own.library, jar=own.jar)
+        shown, subject = of_own_logs(paths, held, own.library, progress)
+        if form == "itf":
+            said = f"{shown.title}: {shown.verdict}: {shown.reason}"
+            return itf_of_shown(shown, held.system), said, ()
+    said = f"{shown.title}: {shown.verdict}: {shown.reason}"
+    return _as(form, drawn_shown(shown, subject, last), said)
 
 
 def _of_model(name: str, form: str, last: int | None) -> tuple[bytes, str, Sequence[str]]:

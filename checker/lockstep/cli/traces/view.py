@@ -127,7 +127,10 @@ def _known(what: Sequence[str], switches: dict[str, bool | str | int]) -> tuple[
         raise click.UsageError("give one trace, or the name of one model; or a spec of your own with --spec")
     (name,) = what
     if Path(name).exists():
-        return of_trace(Path(name), switches, progress)
+        from lockstep.jobs.view.own import of_exported
+        from lockstep.trace.itf import is_itf
+
+        return of_exported(Path(name), switches) if is_itf(Path(name)) else of_trace(Path(name), switches, progress)
     if switches:
         raise click.UsageError(f"no file {name!r}; --switch is for traces, and a model has its own cfg")
     try:

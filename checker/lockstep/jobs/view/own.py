@@ -10,7 +10,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.conformance.incremental import Branching
-from lockstep.conformance.interface import no_location
+from lockstep.conformance.interface import Interface, no_location
 from lockstep.conformance.states import follow_states
 from lockstep.jobs.view.known import (
     NothingToViewError,
@@ -21,6 +21,7 @@ from lockstep.jobs.view.known import (
     said_of,
     shown_of,
     shown_trace,
+    subject_of,
 )
 from lockstep.jobs.view.window import AFTER, BEFORE, Window
 from lockstep.logs.check import explain_logs, told_best
@@ -29,8 +30,10 @@ from lockstep.models.search import explore_compiled
 from lockstep.report.page.behaviour import Shown, Step
 from lockstep.report.page.content import Subject
 from lockstep.report.text import verdict_text
+from lockstep.systems.judge import header_of_states
 from lockstep.systems.own.subject import OwnSubject
 from lockstep.systems.own.traces import check_own, of_own
+from lockstep.systems.specs import Switches, compiled, system_of
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.loading.project import module_texts
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
@@ -75,7 +78,7 @@ def of_own_logs(
     if len(paths) == 1 and not held.always:
         (path,) = paths
         if is_itf(path):
-            return _of_states(title, read_itf(path), held, subject), subject
+            return _of_states(title, read_itf(path), held.interface, subject), subject
         window = Window()
         verdict = check_own(path, held.spec, held.interface, held.mapping, follower=window, say=say)
         if held.searched is None or TWO_SUCCESSORS not in verdict.reason:
@@ -89,13 +92,26 @@ def of_own_logs(
     return _of_runs(title, verdict, told_best(found), subject), subject
 
 
-def _of_states(title: str, trace: ItfTrace, held: OwnSubject, subject: Subject) -> Shown:
+def of_exported(path: Path, switches: Switches) -> tuple[Shown, Subject]:
+    """Return what a page shows of a file of ITF that was made of a trace of a system that lockstep knows.
+
+    Arguments: `switches`, constants that replace the header's.
+    Raises TraceError where the file names no header, NothingToViewError and NoVerdictError as of_own_logs does.
+    """
+    behaviour = read_itf(path)
+    header = header_of_states(behaviour, str(path))
+    system = system_of(header, str(path))
+    subject = subject_of(system, compiled(system, header, str(path), switches))
+    return _of_states(f"{path.name}, {system.title}", behaviour, system.interface(subject.spec), subject), subject
+
+
+def _of_states(title: str, trace: ItfTrace, interface: Interface, subject: Subject) -> Shown:
     """Return what a page shows of a behaviour of which every state is told, with the actions that lead to them."""
-    verdict, taken = follow_states(trace, held.spec, held.interface)
+    verdict, taken = follow_states(trace, subject.spec, interface)
     refuse_no_verdict(of_own(verdict))
     if not taken:
         raise NothingToViewError(verdict_text(verdict).splitlines()[0])
-    properties = Branching(held.spec, one_behaviour=True)
+    properties = Branching(subject.spec, one_behaviour=True)
     state, known = taken[0].state, properties.standing(taken[0].state)
     steps = [Step(0, "Init", {}, "", state.as_dict(), trace.states[0].line, known.failed)]
     for number, each in enumerate(taken[1:], 1):
@@ -109,7 +125,7 @@ def _of_states(title: str, trace: ItfTrace, held: OwnSubject, subject: Subject) 
         reason=verdict.reason,
         steps=tuple(shown),
         count=steps[-1].number,
-        properties=properties_of(held.spec),
+        properties=properties_of(subject.spec),
         said=tuple(said_of(verdict, shown, subject)),
         back_to=trace.loop if len(taken) == len(trace.states) else None,
     )

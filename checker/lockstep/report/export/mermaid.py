@@ -39,7 +39,8 @@ def beyond_limits(text: str, drawn: Drawn) -> str:
 
 
 def _lines(drawn: Drawn) -> Iterator[str]:
-    called = {node: f"p{place}" for place, node in enumerate(drawn.nodes)}
+    # Of a spec of the reader's own no nodes may be known, and a diagram without a participant has no place for notes.
+    called = {node: f"p{place}" for place, node in enumerate(drawn.nodes or ("",))}
     yield "sequenceDiagram"
     yield f"    accTitle: {_plain(drawn.title)}"
     yield f"    accDescr: {_plain(drawn.said)}"

@@ -7,19 +7,17 @@ executions, is empty.
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from urllib.parse import quote
 
+from lockstep.base.characters import visible
 from lockstep.report.export.drawn import Drawn
 from lockstep.report.page.messages import RECEIVED
 
 #: What ShiViz reads an event with: the first line names host and clock, the second one says what happens.
 EXPRESSION = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
 
-#: What ends a line, for a regular expression of JavaScript, and what no text should have.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 #: The host of steps that none of the nodes takes; no node is called so, for `%` is escaped.
 NO_NODE = "no%node"
@@ -60,4 +58,4 @@ def _events(drawn: Drawn) -> Iterator[tuple[str, _Clock, str]]:
         clock[host] = clock.get(host, 0) + 1
         clocks[host] = by_number[move.number] = clock
         text = f"{move.number} {move.text}" + (f" - {move.wrong}" if move.wrong else "")
-        yield host, clock, _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        yield host, clock, visible(text.replace("\n", " "))

@@ -1,0 +1,72 @@
+"""`lockstep export` takes what `check` and `view` take: behaviours in ITF, and logs that a search explains."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lockstep.base.paths import traces_dir
+from lockstep_command import lockstep
+from places import ROOT
+
+SPEC = ROOT / "docs" / "lock_service" / "LockService.tla"
+BACKUP = ROOT / "docs" / "own_logs"
+FIGURE8 = traces_dir() / "counterexamples" / "dledger" / "commit" / "figure8.trace.ndjson"
+FORMS = ("mermaid", "svg", "shiviz")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A counterexample of a spec of one's own, and a trace of DLedger, as ITF; the logs of a service."""
+    place = tmp_path_factory.mktemp("behaviours")
+    cfg = SPEC.with_suffix(".cfg").read_text(encoding="utf-8").replace("CONSTRAINT FewTokens", "INVARIANT FewTokens")
+    (place / "TooFew.cfg").write_text(cfg, encoding="utf-8")
+    found = lockstep(
+        *("model", "--spec", SPEC, "--cfg", "TooFew.cfg", "--engine", "compiled", "--itf", "own.itf.json"), cwd=place
+    )
+    assert found.returncode == 1, found.stderr
+    assert lockstep("export", FIGURE8, "--to", "itf", "-o", "known.itf.json", cwd=place).returncode == 0
+    subprocess.run([sys.executable, BACKUP / "service.py", "logs"], cwd=place, check=True)
+    return place
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_behaviour_of_ones_own_spec_in_itf_is_exported(folder: Path, form: str) -> None:
+    done = lockstep("export", "own.itf.json", "--spec", SPEC, "--cfg", "TooFew.cfg", "--to", form, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Lock(c = a)" in done.stdout
+    assert "Note over :" not in done.stdout
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_trace_of_a_known_system_in_itf_is_exported_and_viewed(folder: Path, form: str) -> None:
+    assert lockstep("export", "known.itf.json", "--to", form, cwd=folder).returncode == 0
+    viewed = lockstep("view", "known.itf.json", "-o", "known.html", cwd=folder)
+    assert "38 of 38 states, violated" in viewed.stdout
+
+
+def test_logs_that_need_a_search_are_exported_as_the_behaviour_that_explains_them(folder: Path) -> None:
+    logs = sorted((folder / "logs").glob("*.log"))
+    words = ("--spec", BACKUP / "PrimaryBackup.tla", "--mapping", BACKUP / "mapping.toml", *logs)
+    assert lockstep("export", *words, "--to", "itf", "-o", "logs.itf.json", cwd=folder).returncode == 0
+    checked = lockstep("check", "--spec", BACKUP / "PrimaryBackup.tla", "logs.itf.json", cwd=folder)
+    assert checked.returncode == 0, checked.stdout
+    states = json.loads((folder / "logs.itf.json").read_text(encoding="utf-8"))["states"]
+    assert len(states) > len(logs)
+
+
+def test_an_itf_file_that_names_no_spec_says_what_to_give(folder: Path) -> None:
+    for command in (("export", "--to", "svg"), ("view",), ("check",)):
+        done = lockstep(*command, "own.itf.json", cwd=folder)
+        assert done.returncode == 2
+        assert "does not say which spec it is of: name that with --spec" in done.stdout + done.stderr
+
+
+def test_a_behaviour_is_no_test_and_no_second_itf_file(folder: Path) -> None:
+    for form, said in (("pytest", "lines name the actions"), ("itf", "it is a file of ITF already")):
+        done = lockstep("export", "known.itf.json", "--to", form, cwd=folder)
+        assert (done.returncode, said in done.stderr) == (2, True)
