@@ -118,7 +118,7 @@ def test_a_missing_file_and_a_wrong_switch_exit_2(folder: Path) -> None:
     assert lockstep("check", "nowhere.ndjson", cwd=folder).returncode == 2
     done = lockstep("check", "--switch", "Fifo=perhaps", "ordered-7.trace.ndjson", cwd=folder)
     assert done.returncode == 2
-    assert "none of: published, repaired" in done.stderr
+    assert "is no switch; did you mean Fifo=false?" in done.stderr
 
 
 def test_a_seed_and_a_plan_reproduce_a_trace_to_the_byte(folder: Path, tmp_path: Path) -> None:

@@ -92,7 +92,9 @@ def test_switches_are_those_of_the_command_and_one_that_is_none_is_an_error(proj
     (project.path / "x.trace.ndjson").write_text(json.dumps({**head, "nodes": ["a"], "constants": {}}) + "\n")
     refused = run(project, "x.trace.ndjson", "--lockstep-switch", "PriorTermCommit=mended")
     refused.assert_outcomes(errors=1)
-    refused.stdout.fnmatch_lines(["lockstep: 'PriorTermCommit=mended' is none of: *"])
+    refused.stdout.fnmatch_lines(
+        ["lockstep: 'PriorTermCommit=mended' is no switch; did you mean PriorTermCommit=repaired or *"]
+    )
     run(project, "x.trace.ndjson", "--lockstep-switch", "repaired").stdout.fnmatch_lines(
         ["*there is no spec 'Nothing'*"]
     )

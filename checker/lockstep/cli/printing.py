@@ -7,6 +7,7 @@ import json
 import click
 from click.shell_completion import get_completion_class
 
+from lockstep.base.near import did_you_mean
 from lockstep.cli.options import completing
 
 
@@ -62,6 +63,7 @@ def explain(code: str | None) -> int:
     try:
         found = rule(code)
     except KeyError as error:
-        raise click.BadParameter(f"there is no code {code!r}; `lockstep explain` lists them") from error
+        near = did_you_mean(code.upper(), _codes()) or did_you_mean(code, _codes().values())
+        raise click.BadParameter(f"there is no code {code!r}{near or ';'} `lockstep explain` lists them") from error
     click.echo(f"{found.code} {found.title}\n\n{found.text}")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -35,11 +36,40 @@ def opened(lines: Iterable[bytes], source: str) -> Trace:
             if raw.recognises(Path(), first[:BEGINNING_BYTES]):
                 what = f"no trace, but {raw.name} of {system.title}: `lockstep import` makes a trace of it"
                 raise TraceError(source, 1, what)
+        if (other := _other_kind(source, first)) is not None:
+            raise TraceError(source, 1, other)
     trace = Trace(rest if first is None else chain([first], rest), source)
     system_known = SYSTEMS.get(trace.header.spec)
     if system_known is not None:
         trace.least_integer = system_known.least_integer
     return trace
+
+
+#: What people give for a trace: how its first line begins, or its name ends, and what to do with it.
+_OTHER_KINDS = (
+    (
+        re.compile(rb"-{4,}\s*MODULE\b"),
+        ".tla",
+        "no trace, but a TLA+ module: name it with --spec, beside a log",
+    ),
+    (
+        re.compile(rb"(?i)<(!doctype\s+html|html)\b"),
+        ".html",
+        "no trace, but a page: give the trace that it is of",
+    ),
+    (None, ".cfg", "no trace, but a configuration of TLC: name it with --cfg, beside --spec and a trace or log"),
+    (None, ".toml", "no trace, but TOML: name a mapping with --mapping, beside --spec and a log"),
+)
+
+
+def _other_kind(source: str, first: bytes) -> str | None:
+    """Return what a file is that begins like no JSON, and what to do with it; None where that is not known."""
+    if first.lstrip().startswith(b"{"):
+        return None
+    for begins, suffix, said in _OTHER_KINDS:
+        if source.endswith(suffix) or (begins is not None and begins.match(first)):
+            return said
+    return None
 
 
 def watched(events: Events, path: Path | None, say: Say, deadline: Deadline) -> Watched:

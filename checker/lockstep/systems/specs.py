@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from lockstep.base.errors import BadInputError
+from lockstep.base.near import did_you_mean, nearest
 from lockstep.systems.registry import SYSTEMS, constants
 from lockstep.systems.system import Choice, Choices, Constants, System
 from lockstep.tla.loading.load import load_spec
@@ -56,7 +57,9 @@ def switches_of(words: Iterable[str]) -> dict[str, Choice]:
         name, equals, text = word.partition("=")
         if not equals or text.lower() not in allowed.get(name, {}):
             names = ", ".join(f"{name}={_listed(words)}" for name, words in allowed.items())
-            raise BadInputError(f"{word!r} is none of: {', '.join(known)}, {names}")
+            everything = f"; there are {', '.join(known)}, {names}"
+            near = did_you_mean(word, switch_words()) or did_you_mean(name, allowed)
+            raise BadInputError(f"{word!r} is no switch{near or everything}")
         chosen[name] = allowed[name][text.lower()]
     return chosen
 
@@ -180,11 +183,17 @@ def expanded(of_system: Constants, switches: Switches) -> dict[str, Choice]:
 def _check_constants(of_system: Constants, chosen: Mapping[str, object], source: str) -> None:
     for name, values in of_system.allowed.items():
         if name not in chosen:
-            raise TraceError(source, 1, f"field `constants.{name}`: missing")
+            unknown = [each for each in nearest(name, chosen) if each not in of_system.allowed]
+            misspelt = f"; `{unknown[0]}` is there, which the spec does not have" if unknown else ""
+            raise TraceError(source, 1, f"field `constants.{name}`: missing{misspelt}")
         if not any(type(chosen[name]) is type(value) and chosen[name] == value for value in values):
             in_range = isinstance(values, range)
             allowed = f"{values[0]} to {values[-1]}" if in_range else " or ".join(map(json.dumps, values))
             raise TraceError(source, 1, f"field `constants.{name}`: {json.dumps(chosen[name])} is not {allowed}")
     for name in chosen:
         if name not in of_system.allowed:
-            raise TraceError(source, 1, f"field `constants.{name}`: the spec has no such constant")
+            raise TraceError(
+                source,
+                1,
+                f"field `constants.{name}`: the spec has no such constant{did_you_mean(name, of_system.allowed)}",
+            )

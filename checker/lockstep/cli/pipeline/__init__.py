@@ -6,6 +6,7 @@ from importlib import import_module
 
 import click
 
+from lockstep.base.command_group import CommandGroup
 from lockstep.cli.options import EXIT_CODES
 
 #: The commands: where each is, and what the list of commands says of it.
@@ -24,7 +25,7 @@ COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from lockstep.base.near import did_you_mean
 from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progress, progress_end
 
 
@@ -63,7 +64,8 @@ def command(
 
     names = plan_names()
     if plan not in names and not Path(plan).is_file():
-        raise click.BadParameter(f"{plan!r} is neither a file nor one of {', '.join(names)}", param_hint="--plan")
+        near = did_you_mean(plan, names) or f"; there are {', '.join(names)}"
+        raise click.BadParameter(f"{plan!r} is neither a file nor a plan{near}", param_hint="--plan")
     output.mkdir(parents=True, exist_ok=True)
     written: list[str] = []
     for each in range(seed, seed + seeds):

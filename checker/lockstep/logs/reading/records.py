@@ -248,11 +248,22 @@ def _objects(lines: Iterable[_Raw], strays: Strays) -> Iterator[Record]:
     """Yield the lines that are JSON objects; a line with no part of one is a stray one."""
     for line in lines:
         source, number, raw = line
-        if _PART_OF_OBJECT.search(raw) or beginning(raw, number) is not None:
+        if _PART_OF_OBJECT.search(raw) or beginning(raw, number) is not None or _is_array(raw):
             strays.know("{")
             yield _object(line)
         else:
             strays.add(source, number, _shown(raw), strict=True)
+
+
+def _is_array(raw: bytes) -> bool:
+    """Return whether a line is JSON that is no object, such as a logger of JSON may write: `[INFO] ...` is none."""
+    if not raw.lstrip().startswith(b"["):
+        return False
+    try:
+        msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def _texts(lines: Iterable[_Raw], splits: Sequence[Split], strays: Strays, strict: bool) -> Iterator[Record]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockstep.base.command_group import CommandGroup
+
 if TYPE_CHECKING:
     from lockstep.jobs.play.course.exercise import Exercise
     from lockstep.jobs.play.course.graded import Graded
@@ -18,7 +20,7 @@ def _names(_context: click.Context, _parameter: click.Parameter, begun: str) -> 
     return [name for name in exercise_names() if name.startswith(begun)]
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def command() -> None:
     """Learn how a replicated log works and fails, with exercises that are graded.
 
