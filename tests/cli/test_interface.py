@@ -264,8 +264,8 @@ def on_a_terminal(folder: Path, *words: str, **environ: str) -> str:
 def test_a_terminal_sees_progress_and_colours_and_no_color_keeps_the_colours_away(folder: Path) -> None:
     plain, coloured = on_a_terminal(folder, NO_COLOR="1"), on_a_terminal(folder)
     assert "good.ndjson: event 0 of 12 ..." in coloured
-    assert "\x1b[32m" in coloured
-    assert "\x1b[32m" not in plain
+    assert "\x1b[32;1m" in coloured
+    assert "\x1b[32" not in plain
     assert "good.ndjson: holds:" in plain
 
 

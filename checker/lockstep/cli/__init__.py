@@ -6,20 +6,29 @@ import contextlib
 import errno
 import logging
 import os
+import re
 import select
 import sys
 import warnings
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
+from lockstep.base.command_group import CommandGroup
 from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, EnvironmentFailedError, GaveUpError
 from lockstep.base.interrupts import SAID, Interrupted, kept_handlers, raise_interrupts
+from lockstep.base.near import did_you_mean
+from lockstep.base.terminal import fitted, visible_output, wipe_line
 from lockstep.cli.options import EXIT_CODES
 
 #: Why a file, or the output, could not be written: nothing is wrong with the input.
 _NOT_WRITTEN = OUT_OF_RESOURCES | {errno.EIO}
+
+#: Help is as wide as the terminal, up to this many columns.
+MAX_HELP_WIDTH = 1_000
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": MAX_HELP_WIDTH}
 
 #: The commands: where each is, module (of lockstep.cli, unless it says lockstep) and name, and what the list of
 #: commands says of it.
@@ -54,7 +63,7 @@ class OtherPipeError(GaveUpError):
     """A pipe broke that is not the output: a tool has died, or nobody reads what is written."""
 
 
-class _Commands(click.Group):
+class _Commands(CommandGroup):
     """The commands, each in a module of its own."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -85,7 +94,7 @@ class _Commands(click.Group):
             raise OtherPipeError(str(error)) from error
 
 
-@click.group(cls=_Commands, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, epilog=EXIT_CODES, context_settings=_SETTINGS)
 @click.version_option(package_name="lockstep-raft")
 def cli() -> None:
     """Keep implementations of replicated logs in step with their TLA+ spec.
@@ -103,7 +112,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    with kept_handlers():
+    with kept_handlers(), visible_output():
         code = _outcome()
     sys.exit(code)
 
@@ -114,9 +123,9 @@ def _outcome() -> int:
         raise_interrupts()
         warnings.showwarning = _noted  # type: ignore[assignment]  # it takes the rest, and needs none of it
         logging.getLogger().addHandler(_LOGGED)
-        code = cli.main(
-            prog_name="lockstep", standalone_mode=False, color=False if os.environ.get("NO_COLOR") else None
-        )
+        _LOGGED.setStream(sys.stderr)
+        # click would take escape sequences out of what is not printed on a terminal; here they are shown.
+        code = cli.main(prog_name="lockstep", standalone_mode=False, color=True)
         return code if isinstance(code, int) else 0
     except Interrupted as error:
         return _said(SAID, 128 + error.number)
@@ -124,6 +133,8 @@ def _outcome() -> int:
         return _said(SAID, 130)
     except click.ClickException as error:
         error.show()
+        if near := _near_choice(error):
+            click.echo(near, err=True)
         return 2
     except _ReaderGoneError:
         _forget_output()
@@ -140,7 +151,7 @@ def _outcome() -> int:
         return _said(f"lockstep: internal error: {type(error).__name__}: {error}", 4)
 
 
-def _logged() -> logging.Handler:
+def _logged() -> logging.StreamHandler[TextIO]:
     """Make what writes warnings and errors on standard error, but for those that Py4J logs as Java is killed."""
     handler = logging.StreamHandler()
     handler.setLevel(logging.WARNING)
@@ -156,15 +167,26 @@ def _noted(message: Warning | str, *_: object) -> None:
     click.echo(str(message), err=True)
 
 
+def _near_choice(error: click.ClickException) -> str:
+    """Return `Did you mean ...?` where an option has another choice that is nearly the one given."""
+    choice = error.param.type if isinstance(error, click.BadParameter) and error.param is not None else None
+    given = re.match(r"'(.*)' is not one of", error.message, re.DOTALL)
+    if not isinstance(choice, click.Choice) or given is None:
+        return ""
+    return did_you_mean(given[1], map(str, choice.choices)).replace("; did", "Did")
+
+
 def _said(text: str, code: int) -> int:
-    wipe = "\r\033[K" if sys.stderr.isatty() else ""  # the line that tells of progress
-    click.echo(f"{wipe}{text}", err=True)
+    wipe_line()
+    click.echo(fitted(text, sys.stderr), err=True)
     return code
 
 
 def _failed(error: OSError) -> int:
     """Say which file could not be had: one that was named, or one that the machine has no room for."""
-    _said(f"lockstep: {error}", 4)
+    files = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    problem = error.strerror or str(error) or type(error).__name__
+    _said(f"lockstep: {': '.join([*files, problem])}", 4)
     if error.errno not in _NOT_WRITTEN:
         return 2
     _forget_output()

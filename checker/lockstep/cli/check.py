@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockstep.base.terminal import fitted
 from lockstep.cli.options import (
     FILE,
     LIBRARY,
@@ -211,7 +213,7 @@ def _say(verdict: TraceVerdict, form: str) -> None:
     from lockstep.report.text import verdict_text
 
     if form == "text":
-        click.echo(verdict_text(verdict, colour=True))  # click takes it out where it is not wanted
+        click.echo(fitted(verdict_text(verdict, colour=True), sys.stdout))
     elif form == "jsonl":
         click.echo(json.dumps(verdict_record(verdict)))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockstep.base.terminal import wipe_line
 from raftref.limits import EVENTS_MAX
 
 if TYPE_CHECKING:
@@ -75,13 +76,13 @@ EVENTS = click.option(
 def progress(text: str) -> None:
     """Show what is going on, on a terminal only."""
     if sys.stderr.isatty():
-        click.echo(f"\r\033[K{text} ...", nl=False, err=True)
+        wipe_line()
+        click.echo(f"{text} ...", nl=False, err=True)
 
 
 def progress_end() -> None:
     """Wipe what progress showed."""
-    if sys.stderr.isatty():
-        click.echo("\r\033[K", nl=False, err=True)
+    wipe_line()
 
 
 def completing(words: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockstep.base.terminal import fitted
 from lockstep.cli.options import EXIT_CODES, progress, progress_end
 from lockstep.cli.pipeline.options import SWITCHES, spark_options
 
@@ -189,7 +191,7 @@ def _text(row: Told) -> str:
 
     result = row.result
     if row.settled:
-        return verdict_text(result, colour=True)
+        return fitted(verdict_text(result, colour=True), sys.stdout)
     return "\n".join(finding_text(row.source, each) for each in result.findings)
 
 

@@ -12,13 +12,11 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 
+from lockstep.base.characters import visible
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.report.place import relative
 from lockstep.report.text import finding_text, verdict_text
-
-#: What the runner would take out of a line of its log, or end it with.
-_CONTROL = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def commands(verdicts: Sequence[TraceVerdict]) -> Iterator[str]:
@@ -45,8 +43,7 @@ def _command(kind: str, file: str, line: int, title: str, message: str) -> str:
 
 def _data(text: str) -> str:
     """Escape the message of a command: after that no line ends in it."""
-    coded = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", coded)
+    return visible(text).replace("%", "%25").replace("\t", " ").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
@@ -92,5 +89,5 @@ def _code(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """Escape what is syntax of HTML, of Markdown or of a table of it."""
-    plain = html.escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r", " ").replace("\n", " ")))
+    plain = html.escape(visible(text.replace("\t", " ").replace("\n", " ")))
     return re.sub(r"[|`*_\[\]\\~@#!$:()]", lambda sign: f"&#{ord(sign[0])};", plain)

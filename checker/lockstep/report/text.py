@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import click
-
 from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
+from lockstep.base.terminal import styled
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import INIT, NOT_EVALUATED, Finding, TraceVerdict, counts_of
 from lockstep.conformance.codes import INCONCLUSIVE, INTERNAL, MALFORMED
@@ -102,7 +101,7 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
     counts = counts_of(verdict)
     word = str(verdict.verdict)
     if colour:
-        word = click.style(word, fg=_COLOURS.get(verdict.verdict, "yellow"), bold=True)
+        word = styled(word, _COLOURS.get(verdict.verdict, "yellow"))
     place, reason = verdict.source, verdict.reason
     if (code := _CODES.get(verdict.verdict)) is not None:
         place, reason = placed(verdict)

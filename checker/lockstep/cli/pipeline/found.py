@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockstep.base.terminal import write_bytes
 from lockstep.cli.options import FORMAT
 from lockstep.cli.pipeline.options import RUN, STORE, SWITCHES, against, chosen_run, opened, say, session, spark_options
 
@@ -165,7 +166,7 @@ def counterexample_command(store: str, run: str, signature: str, variant: str | 
 
     lines = stored_counterexample(there, run, signature, variant)
     if output is None:
-        click.echo(lines, nl=False)
+        write_bytes(lines)
         return 0
     with writing_whole(output) as file:
         file.write(lines)

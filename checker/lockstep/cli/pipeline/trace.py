@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from lockstep.base.terminal import write_bytes
 from lockstep.cli.pipeline.options import STORE, opened
 
 
@@ -46,7 +47,7 @@ def _print(lines: Sequence[tuple[bytes, str]]) -> None:
     if len(sources := {source for _, source in lines}) > 1:
         raise click.UsageError(f"the trace has the lines of {len(sources)} files: give with -o the folder for them")
     for line, _ in lines:
-        click.echo(line, nl=False)
+        write_bytes(line)
 
 
 def _write(lines: Iterator[tuple[bytes, str]], output: Path, is_folder: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lockstep.base.terminal import write_bytes
 from lockstep.cli.options import FILE, LIBRARY, OWN_CFG, OWN_SPEC, TLA_TOOLS, cfg_of, progress, progress_end
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def command(
     finally:
         progress_end()
     if output is None:
-        click.echo(b"".join(trace_lines(found.header, found.events)), nl=False)
+        write_bytes(b"".join(trace_lines(found.header, found.events)))
     else:
         write_trace(output, found.header, found.events)
     for line in _said(output or path, found, system, deadline):

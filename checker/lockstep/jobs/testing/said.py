@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from lockstep.base.characters import visible
 from lockstep.conformance.check import TraceVerdict
 from lockstep.report.text import verdict_text
 
@@ -19,4 +20,4 @@ def own_words(spec: Path, cfg: Path | None, mapping: Path | None) -> tuple[str, 
 def said(verdict: TraceVerdict, words: Sequence[str]) -> str:
     """Say the verdict with its findings, and the command that gives it again."""
     replay = " ".join(["lockstep check", *words, shlex.quote(verdict.source)])
-    return f"{verdict_text(verdict)}\n\nreplay: {replay}"
+    return visible(f"{verdict_text(verdict)}\n\nreplay: {replay}")
