@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.play.game import Game
 from lockstep.jobs.play.session import Offer, Visit
 from lockstep.jobs.view.known import node_of, why
 from lockstep.report.page.behaviour import Said, Shown, Step
-from lockstep.report.page.content import LONG, Tree, argument_text, content
+from lockstep.report.page.content import LONG, Cut, Tree, argument_text, content
 from lockstep.systems.picture import shown
 from lockstep.tla.explain import Explanation
-from lockstep.tla.values.kinds import Fcn, Value, format_beginning, format_value
+from lockstep.tla.values.kinds import Fcn, Value, format_value
 
 __all__ = ["behaviour", "explanation_tree", "page_tree", "panel"]
 
@@ -145,7 +144,7 @@ def _called(game: Game, args: Mapping[str, Value]) -> str:
 
 
 def _short(game: Game, value: Value) -> str:
-    text = argument_text(value, game.subject.picture, partial(format_beginning, most=LONG))
+    text = argument_text(value, game.subject.picture, Cut(LONG))
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from operator import is_
 from typing import Any, TypeAlias
 
 from lockstep.base.characters import beginning, visible
@@ -93,7 +93,7 @@ def content(behaviour: Shown, subject: Subject, longest: int = LONG) -> Tree:
     picture, steps = subject.picture, behaviour.steps
     names = [] if picture is None else [shown(node) for node in _nodes(behaviour.steps[0].state, picture)]
     drawing = None if picture is None else _Drawing(picture, steps)
-    cut = partial(format_beginning, most=longest)
+    cut = Cut(longest)
     actions = list(dict.fromkeys(step.action for step in steps))
     tree: Tree = {
         "title": behaviour.title,
@@ -114,8 +114,20 @@ def content(behaviour: Shown, subject: Subject, longest: int = LONG) -> Tree:
     return shown_tree
 
 
-#: Prints a value, a long one cut.
-Cut: TypeAlias = Callable[[Value], str]
+class Cut:
+    """Prints values, long ones cut: each once, for a step has the value that the one before left behind."""
+
+    def __init__(self, longest: int) -> None:
+        """Cut at so many code points."""
+        self.longest = longest
+        self._texts: dict[int, tuple[Value, str]] = {}
+
+    def __call__(self, value: Value) -> str:
+        """Return the text of a value."""
+        found = self._texts.get(id(value))
+        if found is None:  # the value is kept, so that no other has its id
+            found = self._texts[id(value)] = value, format_beginning(value, self.longest)
+        return found[1]
 
 
 def _said(said: Said, longest: int) -> Tree:
@@ -202,13 +214,22 @@ def _changed(before: Step | None, step: Step, cut: Cut) -> Iterator[list[str]]:
 
 def _both(old: Value, new: Value, cut: Cut) -> tuple[str, str]:
     """Return two values that differ; of sequences that are too long to print, what follows their common beginning."""
-    texts = cut(old), cut(new)
-    if not all(map(_is_sequence, (old, new))) or not any(text.endswith("…") for text in texts):
-        return texts
-    alike = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None)
-    alike = min(len(old), len(new)) if alike is None else alike
-    rest_of_old, rest_of_new = (f"the first {alike:,}, then {cut(tuple(each[alike:]))}" for each in (old, new))
+    if not _is_sequence(old) or not _is_sequence(new):
+        return cut(old), cut(new)
+    is_long = max(len(old), len(new)) * _LEAST_ELEMENT > cut.longest
+    if not is_long and not any(text.endswith("…") for text in (cut(old), cut(new))):
+        return cut(old), cut(new)
+    alike = min(len(old), len(new))
+    if not all(map(is_, old, new)):
+        alike = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), alike)
+    rest_of_old, rest_of_new = (
+        f"the first {alike:,}, then {format_beginning(tuple(each[alike:]), cut.longest)}" for each in (old, new)
+    )
     return rest_of_old, rest_of_new
+
+
+#: An element of a sequence is at least a digit, a comma and a space.
+_LEAST_ELEMENT = 3
 
 
 def _is_sequence(value: Value) -> bool:

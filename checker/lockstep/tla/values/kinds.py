@@ -19,8 +19,7 @@ print.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -349,49 +348,56 @@ def format_beginning(value: Value, most: int) -> str:
 
     It takes no longer than the beginning is long, and as the collections are that it begins with.
     """
-    found: list[str] = []
-    length = 0
-    for piece in _pieces(value):
-        found.append(piece)
-        length += len(piece)
-        if length > most:
-            return beginning("".join(found), most)
-    return "".join(found)
+    return beginning(_beginning_of(value, most), most)
 
 
-def _pieces(value: Value) -> Iterator[str]:
+def _beginning_of(value: Value, room: int) -> str:
+    """Print a value up to its end, or so far that the text is longer than `room`."""
     kind = type(value)
     if kind is tuple:
-        yield from _between("<<", (_pieces(each) for each in value), ", ", ">>")
-    elif kind is frozenset:
-        yield from _between("{", (_pieces(each) for each in sorted(value, key=sort_key)), ", ", "}")
-    elif kind is Fcn:
-        keys = sorted(value.d, key=sort_key)
+        return _joined("<<", value, ", ", ">>", room)
+    if kind is frozenset:
+        return _joined("{", sorted(value, key=sort_key), ", ", "}", room)
+    if kind is Fcn:
+        table, keys = value.d, sorted(value.d, key=sort_key)
         if all(type(key) is str and _IDENTIFIER.match(key) for key in keys):
-            yield from _between("[", (chain([f"{key} |-> "], _pieces(value.d[key])) for key in keys), ", ", "]")
-        else:
-            pairs = (chain(_pieces(key), [" :> "], _pieces(value.d[key])) for key in keys)
-            yield from _between("(", pairs, " @@ ", ")")
-    elif hasattr(value, "sequence") and value.sequence() is value:  # not forced, for what is forced is kept
-        yield from _between("<<", map(_pieces, value), ", ", ">>")
-    elif hasattr(value, "force"):
+            return _joined("[", keys, ", ", "]", room, lambda key, left: f"{key} |-> {_beginning_of(table[key], left)}")
+        return _joined(
+            "(",
+            keys,
+            " @@ ",
+            ")",
+            room,
+            lambda key, left: f"{_beginning_of(key, left)} :> {_beginning_of(table[key], left)}",
+        )
+    if hasattr(value, "sequence") and value.sequence() is value:  # not forced, for what is forced is kept
+        return _joined("<<", value, ", ", ">>", room)
+    if hasattr(value, "force"):
         try:
             forced = value.force()
         except TlaError:
-            yield format_value(value)
-        else:
-            yield from _pieces(forced)
-    else:
-        yield format_value(value)
+            return format_value(value)
+        return _beginning_of(forced, room)
+    return format_value(value)
 
 
-def _between(opening: str, parts: Iterable[Iterable[str]], separator: str, closing: str) -> Iterator[str]:
-    yield opening
-    for number, part in enumerate(parts):
-        if number:
-            yield separator
-        yield from part
-    yield closing
+def _joined(
+    opening: str,
+    parts: Iterable[Value],
+    separator: str,
+    closing: str,
+    room: int,
+    text_of: Callable[[Value, int], str] = _beginning_of,
+) -> str:
+    found: list[str] = []
+    left = room - len(opening)
+    for part in parts:
+        text = text_of(part, left)
+        found.append(text)
+        left -= len(text) + len(separator)
+        if left < -len(separator):
+            return opening + separator.join(found)
+    return opening + separator.join(found) + closing
 
 
 def _format_fcn(table: dict[Value, Value]) -> str:

@@ -623,12 +623,13 @@
       ...step.changed.flat(), ...Object.entries(step.values).flat(), ...step.failed.map((index) => properties[index])]);
     found[0].push(...content.initial.flat());
     for (const { number, title, lines, tables } of said) {
+      if (number < first || number > first + last) continue;  // it is left out
       found[placeOf(number)].push(title, ...lines, ...tables.flatMap((table) => [table.title, ...table.heads, ...table.rows.flat()]));
     }
     for (const message of messages) {
       const fields = message.fields.map(([name, value]) => `${name} = ${value}`);
       for (const number of [message.sent, message.ended]) {
-        if (number !== null && number >= first) found[placeOf(number)].push(message.label, message.fate, ...fields);
+        if (number !== null && number >= first && number <= first + last) found[placeOf(number)].push(message.label, message.fate, ...fields);
       }
     }
     return found.map((parts) => parts.join("\n").toLowerCase());
