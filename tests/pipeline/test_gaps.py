@@ -91,7 +91,7 @@ def test_a_trace_without_a_verdict_in_one_of_two_variants_is_told(spark: SparkSe
 @pytest.mark.parametrize(
     ("table", "gap"),
     [
-        ("dead_letters", "of 1 batches of lines it is not known what was no line: run `ingest` again"),
+        ("dead_letters", "of 1 batch of lines it is not known what was no line: run `ingest` again"),
         ("lines", "1 batch of lines is missing: run the stage that writes them again"),
     ],
 )
@@ -107,7 +107,7 @@ def test_a_batch_that_others_are_counted_beside_is_told(
     shutil.copytree(
         store.folder("lines", RUN, BATCH).path, store.folder("lines", RUN, Batch(BATCH.variant, "other")).path
     )
-    assert f"of 1 batches of lines it was not {what}" in list(gaps(spark, store, RUN))
+    assert f"of 1 batch of lines it was not {what}" in list(gaps(spark, store, RUN))
 
 
 def test_lines_of_a_variant_that_nothing_was_checked_of_are_told_beside_one_that_was(

@@ -305,7 +305,7 @@ def test_a_trace_that_workers_die_of_is_inconclusive_and_all_others_have_their_v
         "the check of this trace died, as often as it was tried (SIGKILL)",
     )
     told = report(spark, store, "deadly")
-    assert told.gaps == ["of 1 batches of lines it was not counted what they reach"]
+    assert told.gaps == ["of 1 batch of lines it was not counted what they reach"]
     assert told.failures[0]["replay"].startswith("lockstep simulate --plan ordered --seed 3 --events 40 -o . && ")
 
 
