@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lockstep.base.characters import counted
 from lockstep.base.errors import BadInputError
 from lockstep.base.paths import course_dir, spec_dir
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.jobs.play.course.exercise import WriteGuard
 from lockstep.jobs.play.course.graded import Graded
+from lockstep.jobs.play.course.rule import Difference, difference, printed
 from lockstep.tla.explore import Exploration, Violation, explore
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
@@ -40,12 +42,56 @@ def grade_guard(name: str, exercise: WriteGuard, path: Path) -> Graded:
     with scratch("guard-") as folder:
         (folder / module).write_text(text, encoding="utf-8")
         library = [spec_dir() / exercise.library / "models", spec_dir() / exercise.library]
+        larger = folder / "larger.cfg"
+        larger.write_text(_larger(text_of(given / f"{exercise.module}.cfg"), exercise.larger), encoding="utf-8")
         try:
             spec = load_spec(folder / module, given / f"{exercise.module}.cfg", search_path=library)
             found = explore(spec, check_deadlock=False, max_states=MOST_STATES)
-            return _graded(spec, exercise, found)
+            graded = _graded(spec, exercise, found)
+            if not graded.solved:
+                return graded
+            guard = load_spec(folder / module, larger, search_path=library)
+            (folder / module).write_text(_with_rule(text_of(given / module), exercise.rule), encoding="utf-8")
+            meant = explore(
+                load_spec(folder / module, larger, search_path=library), check_deadlock=False, keep_edges=True
+            )
+            return _compared(graded, exercise, meant, difference(meant, guard))
         except BadInputError as error:  # the template has none, so it is the guard's
             raise GuardError(str(error).replace(f"{module}:", f"{path}:", 1)) from error
+
+
+def _larger(cfg: str, lines: Sequence[str]) -> str:
+    """Return a cfg with these lines in place of those that begin with the same word."""
+    instead = {line.split()[0]: line for line in lines}
+    given = [line if not line.split() else instead.pop(line.split()[0], line) for line in cfg.splitlines()]
+    assert not instead, f"the cfg has no lines for {', '.join(instead)}"
+    return "\n".join(given) + "\n"
+
+
+def _with_rule(template: str, rule: str) -> str:
+    """Return the module of an exercise with the rule that is meant in its hole."""
+    lines = template.splitlines()
+    begin, end = _hole(lines, Path("the template"))
+    return "\n".join([*lines[: begin + 1], f"    {rule}", *lines[end:]]) + "\n"
+
+
+def _compared(graded: Graded, exercise: WriteGuard, meant: Exploration, found: Difference | None) -> Graded:
+    """Return the grade of a guard that breaks no property, by where it differs from the rule that is meant."""
+    if found is None:
+        said = f"it allows what the rule that is meant allows, in all {meant.distinct:,} states of a larger model"
+        return Graded(True, (*graded.lines, said))
+    who = "your guard allows it, and nothing should" if found.is_allowed_by_guard else "your guard forbids it"
+    return Graded(
+        False,
+        (
+            "every property holds in a small model, but in a larger one the guard is another rule.",
+            f"After {counted(len(found.path), 'step')}",
+            *(f"  {number:3d}  {step}" for number, step in enumerate(found.path, start=1)),
+            f"the next one is {found.step}: {who}, in the state where",
+            *(f"    {name} = {format_value(value)}" for name, value in found.state.as_dict().items() if name == "node"),
+            f"    {exercise.hint if found.is_allowed_by_guard else exercise.too_strict}",
+        ),
+    )
 
 
 def _graded(spec: Spec, exercise: WriteGuard, found: Exploration) -> Graded:
@@ -63,12 +109,7 @@ def _graded(spec: Spec, exercise: WriteGuard, found: Exploration) -> Graded:
 
 def _steps(violation: Violation) -> Iterator[str]:
     for number, step in enumerate(violation.trace[1:], start=1):
-        args = ", ".join(f"{name} = {format_value(value)}" for name, value in step.args.items() if _is_short(value))
-        yield f"  {number:3d}  {step.action}({args})"
-
-
-def _is_short(value: object) -> bool:
-    return len(format_value(value)) < 40
+        yield f"  {number:3d}  {printed(step.action or '', step.args)}"
 
 
 def _with_hole_filled(template: str, path: Path) -> str:
