@@ -176,13 +176,17 @@ def _role(world: World, line: RoleLine) -> None:
         if getattr(line, name) not in (None, value):
             raise world.problem(line, name, f"{getattr(line, name)}: the lines before lead to {value}")
     args: dict[str, Any] = {}
+    action = line.op[0].upper() + line.op[1:]
     if line.op == "nextTerm":
         args["term"] = line.term
+    elif line.op == "setCurrVoteFor" and _voted_so_before(world, node, line):
+        action = OBSERVE
     elif line.op == "setCurrVoteFor":
         args["candidate"] = _named(world, line, "votedFor")
     elif line.op == "changeToFollower":
         args["leader"] = _named(world, line, "leaderId")
-    step = world.step(line, node, line.op[0].upper() + line.op[1:], thread="MemberState", **args)
+    node.vote = (line.term, line.votedFor)
+    step = world.step(line, node, action, thread="MemberState", **args)
     step.shows = {
         "role": line.role,
         "currTerm": line.term,
@@ -192,6 +196,8 @@ def _role(world: World, line: RoleLine) -> None:
     }
     if line.endIndex != -1:
         step.shows["ledgerEndTerm"] = line.endTerm
+    if action == OBSERVE:
+        return
     step.changes = set(OF_ROLE)
     if line.op == "setCurrVoteFor":
         _reads_of_a_vote(world, node, line, step)
@@ -209,6 +215,17 @@ def _named(world: World, line: RoleLine, name: str) -> str:
     if value not in world.nodes:
         raise world.problem(line, name, f"{value!r} is not in the header")
     return str(value)
+
+
+def _voted_so_before(world: World, node: Node, line: RoleLine) -> bool:
+    """Tell whether a vote is repeated for one who was no candidate any more when the voter's role or term last changed.
+
+    A process that was stopped reads its vote requests late. In the spec a vote reaches a candidate: this one cannot be
+    moved to where there was one, and it changes nothing.
+    """
+    candidate, term = _named(world, line, "votedFor"), line.term
+    ceased = world.nodes[candidate].role.last_held(lambda now: now == RoleNow("CANDIDATE", term))
+    return node.vote == (term, candidate) and ceased < node.role.since
 
 
 def _reads_of_a_vote(world: World, node: Node, line: RoleLine, step: PlacedStep) -> None:
@@ -304,6 +321,7 @@ def _recovered(world: World, line: Recovered) -> None:
     else:
         step = world.step(line, node, OBSERVE)
     step.shows = shown_of_node(line.st) | {"currVoteFor": line.votedFor, "log": _log(line.log)}
+    node.vote = (line.currTerm, line.votedFor)
     if not restarts:
         return
     step.changes = OF_ROLE | OF_LOG | {"committedIndex"}

@@ -74,6 +74,12 @@ class History(Generic[Value]):
         """The value at the line that is being read."""
         return self._values[-1]
 
+    @property
+    def since(self) -> int:
+        """The line of the last write; -1 if there was none."""
+        writer = self._writers[-1]
+        return -1 if writer is None else writer.line
+
     def write(self, step: PlacedStep, value: Value) -> None:
         """Record that `step` gave `value`."""
         self._values.append(value)

@@ -94,6 +94,7 @@ class Node:
         self.peers = tuple(peer for peer in nodes if peer != name)
         self.no_marks = dict.fromkeys(nodes, -1)
         self.role = History(RoleNow("CANDIDATE", 0))
+        self.vote: tuple[int, str | None] = (0, None)
         self.committed = History(-1)
         self.end = History(-1)
         self.marks = History(MarksNow(0, self.no_marks))
