@@ -47,8 +47,8 @@ Take(channel, m) ==
 \* The message m, one that may be delivered next, will be delivered once more.
 Twice(channel, m) == IF Fifo THEN <<m>> \o channel ELSE [channel EXCEPT ![m] = @ + 1]
 
-\* A bag has a message once at least.
-IsCounted(channel, m) == ~Fifo => channel[m] \in Nat \ {0}
+\* A bag has each of its messages once at least.
+AreCounted(channel) == ~Fifo => channel \in [DOMAIN channel -> Nat \ {0}]
 
 \* How many messages are in it, copies included; of one message no more than `most` are counted.
 Size(channel, most) ==

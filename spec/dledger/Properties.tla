@@ -19,7 +19,7 @@ TypeOK ==
          /\ m \in RequestMessage \cup BatchMessage \cup CommitMessage
                   \cup ResponseMessage \cup BatchResponseMessage \cup ElectionMessage
          /\ m.src = n /\ m.dst = p
-         /\ IsCounted(network[n][p], m)
+    /\ \A n \in Node : \A p \in Peers(n) : AreCounted(network[n][p])
     /\ \A e \in elected : e \in [term: Nat, leader: Node]
     /\ \A n \in Node : received[n] \in Queues
     /\ \A c \in committed : c \in [term: Nat, index: Nat, entry: LogEntry \cup {Hole}]

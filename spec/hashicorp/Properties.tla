@@ -18,7 +18,8 @@ TypeOK ==
     /\ \A n \in Node : IsFiniteSet(DOMAIN node[n].log)
     /\ \A n \in Node : \A i \in DOMAIN node[n].log : i \in Nat \ {0} /\ node[n].log[i] \in Entry
     /\ \A n \in Node : \A p \in Peers(n) : \A m \in MessagesIn(network[n][p]) :
-         IsMessage(m) /\ m.src = n /\ m.dst = p /\ IsCounted(network[n][p], m)
+         IsMessage(m) /\ m.src = n /\ m.dst = p
+    /\ \A n \in Node : \A p \in Peers(n) : AreCounted(network[n][p])
     /\ \A e \in elected : e \in [term: Nat, leader: Node]
     /\ \A c \in committed : c \in [term: Nat, index: Nat, entry: Entry]
     /\ \A v \in verified : v \in [term: Nat, leader: Node, superseded: BOOLEAN]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from operator import is_
 from typing import Any, cast
 
@@ -79,6 +79,17 @@ def _all_members(pairs: Iterable[tuple[Value, Value]]) -> bool:
     return all(member(value, container) for value, container in pairs)
 
 
+def _are_members(values: Collection[Value], container: Value) -> bool:
+    """Tell whether many values are all elements of a set; False may mean that only asking in order tells.
+
+    To sort many values takes longer than to look at them, and if all are elements their order does not matter.
+    """
+    try:
+        return len(values) >= LONG and all(member(value, container) for value in values)
+    except TlaError:
+        return False
+
+
 class SeqSet(LazySet):
     """``Seq(base)``: all finite sequences over a set."""
 
@@ -148,6 +159,8 @@ class PowerSet(LazySet):
         """Tell whether ``value`` is an element."""
         if not is_set(value):
             raise wrong("membership of SUBSET S", "a set", value)
+        if type(value) is frozenset and _are_members(value, self.base):
+            return True
         return all(member(element, self.base) for element in in_order(value))
 
     def compared(self, other: PowerSet) -> bool | None:
@@ -206,8 +219,11 @@ class FcnSet(LazySet):
             return _foreign(self, "a function", value)
         if not eq(domain_of(function), self.domain_set):
             return False
-        elements = function if type(function) is tuple else [function.d[key] for key in ordered(function.d)]
-        return all(member(element, self.codomain) for element in elements)
+        if type(function) is tuple:
+            return all(member(element, self.codomain) for element in function)
+        if _are_members(function.d.values(), self.codomain):
+            return True
+        return all(member(function.d[key], self.codomain) for key in ordered(function.d))
 
     def compared(self, other: FcnSet) -> bool | None:
         """Decide whether another such set is equal, as TLC does: by domain and range."""

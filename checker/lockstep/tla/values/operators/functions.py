@@ -57,14 +57,17 @@ def apply(function: Value, argument: Value) -> Value:
 
 
 def in_domain(value: Value, function: Value) -> bool:
-    """Decide ``value \\in DOMAIN function``; its domain is made only where a glance does not tell."""
+    """Decide ``value \\in DOMAIN function``.
+
+    The domain of a table is not made: to ask about each of its arguments would take quadratic time.
+    """
     kind = type(value)
     if kind is int and type(function) is tuple:
         return bool(0 < value <= len(function))
-    if type(function) is Fcn and (kind is str or kind is ModelValue) and value in function.d:
-        return True
-    if type(function) is Fcn and kind is int and type(next(iter(function.d))) is int:
-        return value in function.d
+    if type(function) is Fcn:
+        if (kind is str or kind is ModelValue) and value in function.d:
+            return True
+        return lookup(function.d, value) is not None
     return member(value, domain_of(function))
 
 
