@@ -277,6 +277,7 @@ def _checkpoint(world: World, line: Checkpoint) -> None:
     """PersistCheckPoint: placed where the committed index was the one that was written."""
     node = world.node(line)
     step = world.step(line, node, "PersistCheckPoint", thread="checkpoint")
+    node.check_point = line.committedIndex
     step.shows = {"checkPoint": line.committedIndex}
     step.changes = {"checkPoint"}
     node.committed.read(step, lambda committed: committed == line.committedIndex)
@@ -315,6 +316,7 @@ def _recovered(world: World, line: Recovered) -> None:
         raise world.problem(line, "currTerm", f"the node is in term {line.st.term}")
     restarts = node.role.now.role == "DOWN"
     if restarts:
+        _lose_check_point(node, line)
         resurrected = max(0, line.st.end - node.end.now)
         step = world.step(line, node, "Restart", resurrected=resurrected)
         node.barrier = step
@@ -330,6 +332,14 @@ def _recovered(world: World, line: Recovered) -> None:
     node.end.write(step, line.st.end)
     for history in (node.role, node.committed, node.end):
         history.forget()
+
+
+def _lose_check_point(node: Node, line: Recovered) -> None:
+    """CrashInPersistCheckPoint: a node that had a checkpoint, and has a log, comes back with nothing committed."""
+    died = node.barrier
+    if died and node.check_point != -1 and line.st.committed == -1 != line.st.end:
+        died.action = "CrashInPersistCheckPoint"
+        node.check_point = -1
 
 
 def _log(entries: tuple[tuple[int, int, str], ...]) -> list[dict[str, Any]]:

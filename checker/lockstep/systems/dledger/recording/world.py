@@ -95,6 +95,7 @@ class Node:
         self.no_marks = dict.fromkeys(nodes, -1)
         self.role = History(RoleNow("CANDIDATE", 0))
         self.vote: tuple[int, str | None] = (0, None)
+        self.check_point = -1
         self.committed = History(-1)
         self.end = History(-1)
         self.marks = History(MarksNow(0, self.no_marks))
