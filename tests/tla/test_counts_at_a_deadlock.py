@@ -23,12 +23,21 @@ Next == \\/ x < 3 /\\ x' = x + 1 /\\ d' = [d EXCEPT ![x + 1] = TRUE]
         \\/ (\\E f \\in 1..3 : d[f]) /\\ (\\A f \\in 1..2 : d[f] \\/ x > 0) /\\ x' = 3 /\\ d' = d /\\ x < 3
         \\/ IF d[1] \\/ d[2] THEN x' = 3 /\\ d' = d /\\ x < 3 ELSE FALSE"""
 
+ARGUMENTS = """VARIABLE x
+Once(p) == p /\\ x < 4
+Twice(p) == IF p THEN p ELSE x = 2
+Init == x = 0
+Next == \\/ Once(x = 0 \\/ x < 2) /\\ x' = x + 1
+        \\/ Once(Once(\\E y \\in 0..3 : x < y)) /\\ x' = x + 2 /\\ x' < 5
+        \\/ x < 2 /\\ Twice(x = 0 \\/ x < 2) /\\ x' = x + 1"""
+
 DEADLOCKS = {
     "in an initial state": ("VARIABLE x\nInit == x \\in 0..2\nNext == x > 5 /\\ x' = x", ()),
     "in a repeated initial state": ("VARIABLE x\nInit == x = 0 \\/ x = 0 \\/ x = 1\nNext == x > 5 /\\ x' = x", ()),
     "behind several actions": (BRANCHES, ()),
     "within a CONSTRAINT": (BRANCHES, ("CONSTRAINT Few",)),
     "within an ACTION_CONSTRAINT": (BRANCHES, ("ACTION_CONSTRAINT FewNext",)),
+    "behind guards that are arguments": (ARGUMENTS, ()),
     "behind guards with several witnesses": (WITNESSES, ()),
 }
 

@@ -50,11 +50,24 @@ def _may_branch(program: Program, expr: Expr, scope: Context) -> bool:
 
 
 def _passes_on(program: Program, expr: Call) -> bool:
-    """Tell whether a definition is given what branches where it is used."""
+    """Tell whether a definition is given what branches where it is used.
+
+    TLC keeps the value of an argument that it has computed, and takes it apart no more: `IF p THEN p ELSE q` does not
+    branch on p. So an argument that branches itself is followed only if the definition uses it once.
+    """
     definition = program.definition(expr.op)
     if definition is None or definition.recursive or program.standard(definition) is not None:
         return False
-    return any(_branches_used(program, arg) for arg in expr.args)
+    return any(
+        _branches_used(program, arg) or (program.branches(arg) and uses_of(program, definition, param) == 1)
+        for param, arg in zip(definition.params, expr.args, strict=True)
+    )
+
+
+def uses_of(program: Program, definition: Definition, param: int) -> int:
+    """Count the places at which a definition uses a parameter."""
+    parts = walk(definition.body, program.tree)
+    return sum(isinstance(part, Call | OperatorArg) and part.op == param for part in parts)
 
 
 def _branches_used(program: Program, expr: Expr) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lockstep.tla.compile.actions.assigned import Assigned, Rest
 from lockstep.tla.compile.actions.compiler import Actions
-from lockstep.tla.compile.actions.conjuncts import may_branch, needs_inlining
+from lockstep.tla.compile.actions.conjuncts import may_branch, needs_inlining, uses_of
 from lockstep.tla.compile.actions.guards import guard
 from lockstep.tla.compile.analysis import Program
 from lockstep.tla.compile.emit import Block
@@ -14,7 +14,6 @@ from lockstep.tla.compile.expressions.arguments import arguments
 from lockstep.tla.compile.expressions.context import NOW, Context, InlineBinding, LetBinding
 from lockstep.tla.compile.expressions.in_context import may_be_soft, unstable
 from lockstep.tla.compile.program import CompileError
-from lockstep.tla.syntax.instances import walk
 from lockstep.tla.syntax.tree import Call, Definition, Expr, OperatorArg
 
 
@@ -109,12 +108,6 @@ def is_work(program: Program, expr: Expr, scope: Context) -> bool:
         is_kept = bool(binding.kept) or isinstance(binding.expr, OperatorArg)
         return not is_kept and is_work(program, binding.expr, binding.scope)
     return binding is None and not program.is_atomic(expr)
-
-
-def uses_of(program: Program, definition: Definition, param: int) -> int:
-    """Count the places at which a definition uses a parameter."""
-    parts = walk(definition.body, program.tree)
-    return sum(isinstance(part, Call | OperatorArg) and part.op == param for part in parts)
 
 
 def call_definition(actions: Actions, expr: Call, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
