@@ -31,6 +31,15 @@ Next == \\/ Once(x = 0 \\/ x < 2) /\\ x' = x + 1
         \\/ Once(Once(\\E y \\in 0..3 : x < y)) /\\ x' = x + 2 /\\ x' < 5
         \\/ x < 2 /\\ Twice(x = 0 \\/ x < 2) /\\ x' = x + 1"""
 
+CONSTANT_GUARD = """VARIABLE x
+Limit == 3
+Allowed == Limit > 1 \\/ Limit > 0
+Either == Allowed \\/ x = 1
+Init == Allowed /\\ x = 0
+Next == \\/ Allowed /\\ x < 2 /\\ x' = x + 1
+        \\/ Either /\\ x < 2 /\\ x' = x + 2
+        \\/ (Limit > 1 \\/ Limit > 0) /\\ x < 2 /\\ x' = 3"""
+
 DEADLOCKS = {
     "in an initial state": ("VARIABLE x\nInit == x \\in 0..2\nNext == x > 5 /\\ x' = x", ()),
     "in a repeated initial state": ("VARIABLE x\nInit == x = 0 \\/ x = 0 \\/ x = 1\nNext == x > 5 /\\ x' = x", ()),
@@ -38,6 +47,7 @@ DEADLOCKS = {
     "within a CONSTRAINT": (BRANCHES, ("CONSTRAINT Few",)),
     "within an ACTION_CONSTRAINT": (BRANCHES, ("ACTION_CONSTRAINT FewNext",)),
     "behind guards that are arguments": (ARGUMENTS, ()),
+    "behind a guard without variables": (CONSTANT_GUARD, ()),
     "behind guards with several witnesses": (WITNESSES, ()),
 }
 

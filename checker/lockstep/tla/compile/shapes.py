@@ -174,8 +174,20 @@ class Shapes(Evaluation):
             definition = self.definition(expr.op)
             if definition is None or self.standard(definition) is not None:
                 return False
-            return self.facts[definition.uid].branches
+            return self.facts[definition.uid].branches and not self._is_kept_constant(definition)
         return False
+
+    def _is_kept_constant(self, definition: Definition) -> bool:
+        """Tell whether TLC evaluates a definition before the search, so that its use is a value without ways.
+
+        (SpecProcessor.processConstantDefns) Only definitions of modules that are not instantiated are looked at.
+        """
+        if definition.params or not self.is_pure or definition.uid in self.replaced:
+            return False
+        if definition.uid not in self.top.values() or self.tree.origins:
+            return False
+        facts = self.facts[definition.uid]
+        return not (facts.reads_now or facts.reads_next)
 
     def branches_applied(self, expr: Expr) -> bool:
         """Tell whether TLC may take the application of a function in several ways, if it takes its body apart."""
