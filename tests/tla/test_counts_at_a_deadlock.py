@@ -56,7 +56,7 @@ DEADLOCKS = {
 def test_a_deadlock_is_found_after_as_many_states_as_tlc_generates(name: str, tmp_path: Path) -> None:
     text, cfg = DEADLOCKS[name]
     module, config = tmp_path / "M.tla", tmp_path / "M.cfg"
-    module.write_text(f"---- MODULE M ----\nEXTENDS Naturals\n{text}\n====\n")
+    module.write_text(f"---- MODULE M ----\nEXTENDS Naturals, FiniteSets\n{text}\n====\n")
     config.write_text("\n".join(["INIT Init", "NEXT Next", *cfg, ""]))
     ours, tables, theirs = (each(module, config) for each in (explore_literally, explore_with_tables, explore_with_tlc))
     assert theirs.property == "deadlock"

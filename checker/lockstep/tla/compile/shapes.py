@@ -184,7 +184,8 @@ class Shapes(Evaluation):
         """
         if definition.params or not self.is_pure or definition.uid in self.replaced:
             return False
-        if definition.uid not in self.top.values() or self.tree.origins:
+        instantiated = {self.tree.definitions[each].loc.module for each in self.tree.origins.values()}
+        if definition.uid not in self.top.values() or definition.loc.module in instantiated:
             return False
         facts = self.facts[definition.uid]
         return not (facts.reads_now or facts.reads_next)
