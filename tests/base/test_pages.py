@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -60,6 +61,23 @@ def test_every_link_leads_to_a_file_and_a_heading_that_are_there(page: Path) -> 
         for _, target, file, anchor in links(page)
         if not file.exists() or (anchor and anchor not in anchors(file))
     ]
+    assert broken == []
+
+
+NOTEBOOKS = sorted(DOCS.rglob("*.ipynb"))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=name)
+def test_every_link_of_a_notebook_leads_to_a_file_and_a_heading_that_are_there(notebook: Path) -> None:
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    text = "".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "markdown")
+    targets = [target for _, target in _LINK.findall(text) if not target.startswith(("http://", "https://"))]
+    assert targets
+    broken = []
+    for target in targets:
+        file, _, anchor = target.partition("#")
+        path = (notebook.parent / file).resolve()
+        broken += [target] if not path.exists() or (anchor and anchor not in anchors(path)) else []
     assert broken == []
 
 

@@ -156,19 +156,34 @@ def test_other_steps_have_another_solution(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
-        ("end_of_n1", '"2"', r'answer.toml:4: field `end_of_n1`: "2" is not of the kind that is asked for'),
-        ("end_of_n1", "1.5", r"answer.toml:4: field `end_of_n1`: no integer, string"),
-        ("end_of_n1", "99999999999", r"answer.toml:4: field `end_of_n1`: no integer, string"),
         ("end_of_n1", "", r"answer.toml:4: no TOML: "),
         ("end_of_n1", "9" * 5000, r"answer.toml:\d+: no TOML: "),
         ("end_of_n1", "[" * 9000, r"answer.toml:\d+: no TOML: "),
     ],
 )
-def test_an_answer_that_cannot_be_compared_is_malformed_with_file_line_and_field(
+def test_answers_that_are_no_toml_are_malformed_with_file_and_line(
     field: str, value: str, problem: str, tmp_path: Path
 ) -> None:
     with pytest.raises(AnswerError, match=problem):
         ran("course", "check", "1", answered("1", tmp_path, **{field: value}))
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "kind"),
+    [
+        ("end_of_n1", '"2"', "a number"),
+        ("end_of_n1", "1.5", "a number"),
+        ("end_of_n1", "99999999999", "a number"),
+        ("log_of_n1", "1", "a log, such as"),
+    ],
+)
+def test_an_answer_of_another_kind_is_named_and_the_others_are_graded(
+    question: str, value: str, kind: str, tmp_path: Path
+) -> None:
+    code, printed = ran("course", "check", "1", answered("1", tmp_path, **{question: value}))
+    assert code == 1
+    assert re.search(rf"{question}: .* is not of the kind that is asked for, {kind}.*answer.toml:\d+\)", printed)
+    assert "4 of 5 right" in printed
 
 
 def test_a_field_that_is_unknown_or_missing_is_named(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ class Answers:
 def read_answers(path: Path, names: Sequence[str]) -> Answers:
     """Read the answers to questions of these names.
 
-    Raises AnswerError where the file is no TOML, or has other fields, or lacks one, or a value is of no kind that a
-    spec has; NotUtf8Error and OSError where it cannot be read.
+    Raises AnswerError where the file is no TOML, or has other fields, or lacks one; NotUtf8Error and OSError where it
+    cannot be read.
     """
     text = text_of(path)
     try:
@@ -50,12 +50,10 @@ def read_answers(path: Path, names: Sequence[str]) -> Answers:
         line = int(at[1]) if at else len(text.splitlines()) or 1
         raise AnswerError(f"{path}:{line}: no TOML: {_AT.sub('', str(error))}") from error
     answers = Answers(path, values, {name: _line_of(name, text) for name in values})
-    for name, value in values.items():
+    for name in values:
         if name not in names:
             near = did_you_mean(name, names) or f"; there are {', '.join(names)}"
             raise answers.malformed(name, f"the exercise asks for no such thing{near}")
-        if not _is_plain(value):
-            raise answers.malformed(name, "no integer, string, true, false, array or table")
     for name in names:
         if name not in values:
             raise answers.malformed(name, 'missing; "?" says that you do not know yet')
@@ -67,9 +65,10 @@ def _line_of(name: str, text: str) -> int:
     return next((number for number, line in enumerate(text.splitlines(), 1) if key.match(line)), 1)
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Return whether a value is of a kind that specs have: integers of 32 bits, texts, true and false, nested."""
     if isinstance(value, list):
-        return all(map(_is_plain, value))
+        return all(map(is_plain, value))
     if isinstance(value, dict):
-        return all(map(_is_plain, value.values()))
+        return all(map(is_plain, value.values()))
     return isinstance(value, bool | str) or (isinstance(value, int) and abs(value) < 2**31)

@@ -11,13 +11,13 @@ from lockstep.conformance.incremental import Incremental
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
 from lockstep.conformance.shown.compare import Compared, ObservationError, compare
-from lockstep.jobs.play.course.answers import OPEN, Answers
+from lockstep.jobs.play.course.answers import OPEN, Answers, is_plain
 from lockstep.jobs.play.course.exercise import TRACE, Predict, Question
 from lockstep.jobs.play.course.graded import UNANSWERED, Graded
 from lockstep.systems.specs import compiled, system_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.kinds import format_value
+from lockstep.tla.values.kinds import ModelValue, Value, format_value
 from lockstep.trace.format import Event, TraceError, read_trace
 
 #: What an answer says where no step violates the property, and where there is no such node.
@@ -84,7 +84,7 @@ def grade_predictions(name: str, exercise: Predict, answers: Answers, show_solut
     """Grade the predictions of a student.
 
     Arguments: `show_solution`, whether what the spec says is told of wrong answers, too.
-    Raises AnswerError where an answer cannot be compared with what the spec says.
+    An answer that cannot be compared with what the spec says is wrong; the others are graded all the same.
     """
     taken = take_steps(name)
     lines: list[str] = []
@@ -105,15 +105,41 @@ def _graded(
     if answer == OPEN:
         solution = _solution(taken, question) if show_solution else ""
         return False, iter([f"{question.name}: {UNANSWERED}{solution}"])
+    if not is_plain(answer):
+        return False, iter([_other_kind(taken, question, answer, answers)])
     try:
         compared = taken.right(question, answer)
-    except ObservationError as error:
+    except ObservationError:
         if any(_same(each.answer, answer) for each in question.mistakes):
             return False, _told(taken, question, answer, show_solution)
-        raise answers.malformed(question.name, f"{_toml(answer)} is not of the kind that is asked for") from error
+        return False, iter([_other_kind(taken, question, answer, answers)])
     if compared.equal:
         return True, iter([f"{question.name}: {_toml(answer)} is right"])
     return False, _told(taken, question, answer, show_solution)
+
+
+def _other_kind(taken: Taken, question: Question, answer: Any, answers: Answers) -> str:
+    """Say of an answer that cannot be compared with what the spec says what is asked for."""
+    place = f"{answers.path}:{answers.lines.get(question.name, 1)}"
+    return f"{question.name}: {_toml(answer)} is not of the kind that is asked for, {_kind(taken, question)} ({place})"
+
+
+def _kind(taken: Taken, question: Question) -> str:
+    """Name the kind of an answer, with an example that says nothing of the right one."""
+    if question.property:
+        return f'the number of an event, or "{NEVER}"'
+    if question.action:
+        return "true or false"
+    value = _value(taken, question)
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int):
+        return "a number"
+    if isinstance(value, str | ModelValue):
+        return f'a text, such as "n1", or "{NONE}"'
+    if question.field.rpartition(".")[2] == "log":
+        return 'a log, such as [{ term = 7, value = "z" }], or []'
+    return "an array or a table"
 
 
 def _told(taken: Taken, question: Question, answer: Any, show_solution: bool) -> Iterator[str]:
@@ -135,12 +161,17 @@ def expected(taken: Taken, question: Question) -> str:
     """Say what the spec says to a question, as TLA+ writes it."""
     if question.property or question.action:
         return format_value(taken.right(question, NEVER).expected)
+    return format_value(_value(taken, question))
+
+
+def _value(taken: Taken, question: Question) -> Value:
+    """Return what the spec says of the field that a question asks about."""
     state = taken.states[question.after]
     node = taken.interface.words.strings.get(question.node, question.node)
     value = taken.spec.evaluate(taken.interface.observe, state, node)
     for part in question.field.split("."):
         value = value.d[taken.interface.words.strings.get(part, part)]
-    return format_value(value)
+    return value
 
 
 def _plain(name: str, answer: Any, expected: str | int | bool) -> Compared:
