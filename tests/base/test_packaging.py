@@ -2,6 +2,10 @@
 
 import subprocess
 import sys
+import sysconfig
+import tarfile
+import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -12,12 +16,18 @@ from places import ROOT
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    built = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert built.returncode == 0, built.stdout + built.stderr
-    (found,) = folder.glob("*.whl")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source distribution, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (found,) = built.glob("*.whl")
     return found
 
 
@@ -101,4 +111,57 @@ def test_imported_from_the_wheel_the_spec_is_found_inside_it(unpacked: Path, tmp
         home / "raftref" / "__init__.py",
         home / "lockstep" / "_spec",
         home / "lockstep" / "_course",
+    ]
+
+
+# ---- Installed ----
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a new environment with the wheel in it; the packages that it needs are those of the tests."""
+    place = tmp_path_factory.mktemp("installed")
+    venv.create(place, with_pip=False)
+    python = place / "bin" / "python"
+    (site,) = place.glob("lib/python3*/site-packages")
+    # A path in a .pth file is added without the .pth files that lie there: the checkout itself cannot be imported.
+    (site / "needed.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return place / "bin"
+
+
+def run(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed `lockstep` in a folder that is not the checkout."""
+    command = [str(installed / "lockstep"), *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def test_an_installed_wheel_reports_the_version_of_the_project(installed: Path, tmp_path: Path) -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert run(installed, tmp_path, "--version").stdout.split()[-1] == version
+
+
+def test_an_installed_wheel_simulates_a_cluster_and_checks_its_trace(installed: Path, tmp_path: Path) -> None:
+    written = run(installed, tmp_path, "simulate", "--seed", "7", "-o", "out")
+    assert written.returncode == 0, written.stderr
+    checked = run(installed, tmp_path, "check", written.stdout.strip())
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "holds" in checked.stdout
+
+
+def test_an_installed_wheel_explores_a_model_with_tlc(installed: Path, tmp_path: Path) -> None:
+    explored = run(installed, tmp_path, "model", "ordered")
+    assert explored.returncode == 0, explored.stdout + explored.stderr
+    assert "683" in explored.stdout
+
+
+def test_the_source_distribution_holds_the_tests_and_no_results_of_builds(built: Path) -> None:
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        names = {name.partition("/")[2] for name in opened.getnames()}
+    assert {"tests/conftest.py", "spec/common/Quorum.tla", "Makefile", "requirements.lock", "LICENSE"} <= names
+    assert not [
+        name for name in names if name.startswith((".venv", ".cache", "build/", "dist/")) or "__pycache__" in name
     ]
