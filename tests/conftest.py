@@ -13,6 +13,14 @@ import pytest
 import lockstep.models.search
 from browsers import CHROMIUM, NO_CHROMIUM
 from lockstep.tlc import TlcOptions
+from nightly_sample import (  # noqa: F401 - pytest takes a conftest's names for hooks
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_runtest_protocol,
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+)
 
 # Spark's Java works for seconds in a test, and compiling what it does as for hours took half of its time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")

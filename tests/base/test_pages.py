@@ -16,7 +16,7 @@ from places import ROOT
 DOCS = ROOT / "docs"
 GLOSSARY = DOCS / "glossary.md"
 PAGES = [
-    ROOT / "README.md",
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted(DOCS.rglob("*.md")),
     *sorted((ROOT / "spec").rglob("*.md")),
     *sorted((ROOT / "traces").rglob("*.md")),
