@@ -50,10 +50,13 @@ depth = 10
 
 
 def written(folder: Path, text: str) -> Path:
-    """A manifest in a folder which holds the specs as well, and the cfgs of its models."""
-    named = re.findall(r'^name = "(\w+)"', text, re.M)
-    for source in (*MODULES.glob("*.tla"), *(MODULES / f"{name}.cfg" for name in named)):
-        (folder / source.name).write_bytes(source.read_bytes())
+    """A manifest in a folder which holds the specs as well, and below it the cfgs of its models."""
+    for module in MODULES.glob("*.tla"):
+        (folder / module.name).write_bytes(module.read_bytes())
+    for name in re.findall(r'^name = "(\w+)"$', text, re.M):
+        below = folder / ("witnesses" if name == "LassoStuttering" else "green")
+        below.mkdir(exist_ok=True)
+        (below / f"{name}.cfg").write_bytes((MODULES / f"{name}.cfg").read_bytes())
     path = folder / "manifest.toml"
     path.write_text(text)
     return path
@@ -166,7 +169,7 @@ def test_a_cfg_without_an_entry_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, HOLDS + BROKEN)
     assert len(load_manifest(path).models) == 2
     path.write_text(HOLDS)
-    with pytest.raises(ManifestError, match=r"LassoStuttering\.cfg: a cfg without an entry"):
+    with pytest.raises(ManifestError, match=r"witnesses/LassoStuttering\.cfg: a cfg without an entry"):
         load_manifest(path)
 
 

@@ -559,7 +559,9 @@ def test_a_rule_taken_out_breaks_a_named_property(mutant: Mutant, tmp_path: Path
 def test_tlc_agrees_that_a_rule_taken_out_breaks_a_named_property(mutant: Mutant, tmp_path: Path) -> None:
     copy = mutated(mutant, tmp_path)
     alone = checking(copy, mutant.model, mutant.violates)
-    result = run_model(copy, msgspec.structs.replace(copy.model(mutant.model), cfg=alone.name))
+    result = run_model(
+        copy, msgspec.structs.replace(copy.model(mutant.model), cfg=str(alone.relative_to(copy.path.parent)))
+    )
     assert result.verdict is (TlcVerdict.VIOLATED if mutant.reached else TlcVerdict.HOLDS), result.reason
     assert not mutant.reached or (result.violation is not None and result.violation.label == mutant.violates)
 

@@ -31,11 +31,19 @@ def header_of(name: str) -> str:
 
 
 def cfg_text(name: str) -> str:
-    return (MODELS / f"{name}.cfg").read_text(encoding="utf-8")
+    return manifest().files(manifest().model(name))[1].read_text(encoding="utf-8")
 
 
 def test_every_cfg_is_a_model_of_the_manifest_and_every_model_has_its_cfg() -> None:
-    assert {path.stem for path in MODELS.glob("*.cfg")} == {entry.name for entry in manifest().models}
+    assert {path.stem for path in MODELS.rglob("*.cfg")} == {entry.name for entry in manifest().models}
+
+
+@pytest.mark.parametrize(("folder", "least"), [("green", 40), ("bugs", 10), ("witnesses", 60)])
+def test_a_cfg_lies_in_the_folder_of_what_its_model_must_find(folder: str, least: int) -> None:
+    names = {path.stem for path in (MODELS / folder).glob("*.cfg")}
+    assert len(names) >= least
+    for entry in (each for each in manifest().models if each.name in names):
+        assert (entry.result == "holds", entry.witness) == (folder == "green", folder == "witnesses"), entry.name
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in manifest().models])

@@ -58,7 +58,8 @@ def witnesses(tmp_path: Path) -> Write:
         for name, value in most.items():
             word, depth = PINS.get(name, ("INVARIANTS", 10))
             cfg = f"\\* Witness of {name}.\nCONSTANT Most = {value}\nINIT Init\nNEXT Next\n{word}\n  {name}\n{lists}"
-            (tmp_path / f"{name}.cfg").write_text(cfg, encoding="utf-8")
+            (tmp_path / "witnesses").mkdir(exist_ok=True)
+            (tmp_path / "witnesses" / f"{name}.cfg").write_text(cfg, encoding="utf-8")
             tables.append(
                 f'[[model]]\nname = "{name}"\nmodule = "Counter"\nmode = "check"\ntier = "quick"\nresult = "violated"\n'
                 f'property = "{name}"\ndepth = {depth}\nwitness = true\nbudget_seconds = 60\n'
@@ -110,7 +111,7 @@ def test_a_step_that_leaves_the_subscript_as_it_is_reaches_no_witness(
 @pytest.mark.parametrize("lists", ["\n  NeverThree", "\n\n  NeverThree", "  NeverThree\nPROPERTIES"])
 def test_a_witness_beside_another_property_is_run_by_itself(lists: str, witnesses: Write, tmp_path: Path) -> None:
     pinned = witnesses({"NeverTwo": 4, "NeverThree": 4})
-    cfg = tmp_path / "NeverTwo.cfg"
+    cfg = tmp_path / "witnesses" / "NeverTwo.cfg"
     cfg.write_text(cfg.read_text().replace("INVARIANTS\n", f"INVARIANTS{lists}\n"))
     assert groups(pinned) == [["NeverTwo"], ["NeverThree"]]
 

@@ -324,7 +324,7 @@ def _load() -> None:
 
 
 def manifest(name: str, content: str, file: str = "models.toml", more: Sequence[str] = ()) -> Case:
-    files = {file: content.encode(), "M.tla": b"", "m.cfg": b"", **dict.fromkeys(more, b"")}
+    files = {file: content.encode(), "M.tla": b"", "green/m.cfg": b"", **dict.fromkeys(more, b"")}
     return Case("Manifests", name, files, (file,), entry=_load)
 
 

@@ -4,7 +4,7 @@
 Then one `[[model]]` table for each model:
 
     [[model]]
-    name = "small"              # unique; the cfg is <name>.cfg unless `cfg` says otherwise
+    name = "small"              # unique; the cfg is FOLDER/<name>.cfg unless `cfg` names another
     module = "MCQueue"          # MCQueue.tla beside the manifest
     mode = "check"              # or "simulate", with a table [model.simulation]
     tier = "quick"              # or "deep"
@@ -21,6 +21,8 @@ Then one `[[model]]` table for each model:
     switch = "EarlyAnswer"      # of a violated model: the flaw that is published here and
     twin = "answers"            # repaired in this model, which holds and differs in nothing else
     note = ""
+
+FOLDER is `witnesses` for a witness, `bugs` for another model that is violated, and `green` for the rest.
 """
 
 from __future__ import annotations
@@ -90,8 +92,9 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def cfg_name(self) -> str:
-        """The name of the cfg's file."""
-        return self.cfg if self.cfg is not None else f"{self.name}.cfg"
+        """The cfg's file, from the manifest's folder."""
+        folder = "witnesses" if self.witness else "bugs" if self.result == "violated" else "green"
+        return self.cfg if self.cfg is not None else f"{folder}/{self.name}.cfg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +124,11 @@ class Manifest:
 def load_manifest(path: Path) -> Manifest:
     """Read and validate a manifest.
 
-    Arguments: `path`, of the TOML file; the modules and cfgs it names lie beside it.
+    Arguments: `path`, of the TOML file; the modules it names lie beside it, the cfgs in the folders below it.
     Returns its models.
     Raises ManifestError, which names the file, the model and the field, when the file is missing or not TOML,
     on an unknown or missing field, a wrong type, a pin that the result forbids or needs, a missing module or
-    cfg, a cfg beside the manifest that no model uses, and when `symmetry` is not what the cfg says.
+    cfg, a cfg beside or below the manifest that no model uses, and when `symmetry` is not what the cfg says.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -152,7 +155,8 @@ def load_manifest(path: Path) -> Manifest:
         if entry.twin is not None and not any(each.name == entry.twin and each.result == "holds" for each in entries):
             raise ManifestError(path, f"no model {entry.twin!r} that holds", model=entry.name, field="twin")
     # A model that nobody runs proves nothing, and nobody would notice that its entry is gone.
-    unused = {file.name for file in path.parent.glob("*.cfg")} - {entry.cfg_name for entry in entries}
+    there = {file.relative_to(path.parent).as_posix() for file in path.parent.rglob("*.cfg")}
+    unused = there - {entry.cfg_name for entry in entries}
     if unused:
         raise ManifestError(path, f"{', '.join(sorted(unused))}: a cfg without an entry", field="model")
     return manifest
@@ -210,7 +214,8 @@ def _validate(manifest: Manifest, entry: ModelEntry) -> None:
     module, cfg = manifest.files(entry)
     for field, file in (("module", module), ("cfg", cfg)):
         if not file.is_file():
-            raise ManifestError(manifest.path, f"{file.name} does not exist", model=entry.name, field=field)
+            missing = file.relative_to(manifest.path.parent).as_posix()
+            raise ManifestError(manifest.path, f"{missing} does not exist", model=entry.name, field=field)
     uses_symmetry = bool(cfg_section(cfg.read_text(encoding="utf-8"), "SYMMETRY"))
     if uses_symmetry != entry.symmetry:
         problem = f"{cfg.name} {'uses' if uses_symmetry else 'does not use'} SYMMETRY"

@@ -16,8 +16,9 @@ from simulated_traces import header
 
 def test_the_guide_runs_tlc_on_the_module_that_goes_with_the_cfg() -> None:
     guide = (common_dir().parent / "README.md").read_text(encoding="utf-8")
-    ((cfg, module),) = re.findall(r"-config (\w+)\.cfg (\w+)\.tla$", guide, re.MULTILINE)
-    assert manifest().model(cfg).module == module
+    ((folder, name, module),) = re.findall(r"-config (\w+)/(\w+)\.cfg (\w+)\.tla$", guide, re.MULTILINE)
+    entry = manifest().model(name)
+    assert (entry.module, entry.cfg_name) == (module, f"{folder}/{name}.cfg")
 
 
 @pytest.mark.parametrize(("name", "names"), [("Features", "FeatureNames"), ("Published", "FlawNames")])
