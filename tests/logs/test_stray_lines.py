@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.logs.reading.strays import without_anchors
 from lockstep_command import lockstep
 from logger_lines import ELECTED, written
 
@@ -142,3 +143,70 @@ def test_where_the_first_lines_were_rotated_away_the_message_names_what_helps(tm
     assert lockstep("import", "d.log", "d.log.1", "-o", "t.ndjson", cwd=tmp_path).returncode == 0
     (tmp_path / "whole.log").write_text("".join(lines))
     assert lockstep("import", "whole.log", "-o", "t.ndjson", cwd=tmp_path).returncode == 0
+
+
+# ---- Mapped logs ----
+
+STEPS = """---- MODULE Steps ----
+EXTENDS Naturals
+VARIABLE x
+Init == x = 0
+Step == x < 2 /\\ x' = x + 1
+Next == Step
+====
+"""
+STAMPED = r"^(?P<ts>\d{4}-\d\d-\d\dT\S+) (?P<level>\w+) (?P<msg>.*)$"
+
+
+def checked(folder: Path, log: str, pattern: str = STAMPED, match: str = "^stepped$") -> tuple[int, str]:
+    """Check a log of at most two steps by a mapping of text."""
+    (folder / "Steps.tla").write_text(STEPS, encoding="utf-8")
+    (folder / "Steps.cfg").write_text("INIT Init\nNEXT Next\n", encoding="utf-8")
+    text = f"[[text]]\nformat = 'regex'\npattern = '{pattern}'\n"
+    mapping = f"{text}[lines.step]\naction = 'Step'\nmatch = {{ msg = '{match}' }}\n"
+    (folder / "m.toml").write_text(mapping, encoding="utf-8")
+    (folder / "s.log").write_text(log, encoding="utf-8")
+    done = lockstep("check", "--spec", "Steps.tla", "--mapping", "m.toml", "s.log", cwd=folder)
+    return done.returncode, done.stdout
+
+
+TWO = "2024-01-02T10:00:00Z INFO stepped\n2024-01-02T10:00:01Z INFO stepped\n"
+
+
+@pytest.mark.parametrize("damaged", ["#02T10:00:02Z INFO stepped\n", "GC 3 ms stepped\n"])
+def test_a_line_that_says_what_a_rule_looks_for_is_damaged_though_the_rule_is_anchored(
+    damaged: str, tmp_path: Path
+) -> None:
+    assert checked(tmp_path, TWO)[0] == 0
+    code, said = checked(tmp_path, TWO + damaged)
+    assert (code, "s.log:3: LS301 malformed: the line is not of the form of the log" in said) == (2, True)
+
+
+@pytest.mark.parametrize("above", [10, 1_000, 3_000])
+def test_a_damaged_line_above_the_log_is_found_however_many_banner_lines_there_are(above: int, tmp_path: Path) -> None:
+    banner = "".join(f"== banner {chr(97 + number % 26) * (number % 7 + 1)}\n" for number in range(above))
+    assert checked(tmp_path, banner + TWO)[0] == 0
+    code, said = checked(tmp_path, f"{banner}2024-01-02T10:00:00Z step\n{TWO}")
+    assert (code, f"s.log:{above + 1}: LS301" in said) == (2, True)
+
+
+def test_an_empty_line_that_fits_the_form_is_read_as_any_other(tmp_path: Path) -> None:
+    code, said = checked(tmp_path, "stepped\n\nstepped\n", pattern="^(?P<msg>.*)$")
+    assert "internal error" not in said
+    assert (code, "s.log:2: LS301" in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "anywhere"),
+    [
+        ("^a$", "a"),
+        (r"\Aa\Z", "a"),
+        (r"a\^b\$", r"a\^b\$"),
+        ("[^a]$", "[^a]"),
+        ("[]^$]^", "[]^$]"),
+        ("^(a|b$)[$^]", "(a|b)[$^]"),
+        (r"^\[a\]$", r"\[a\]"),
+    ],
+)
+def test_anchors_are_taken_out_of_a_regular_expression_and_nothing_else(given: str, anywhere: str) -> None:
+    assert without_anchors(given) == anywhere

@@ -18,6 +18,8 @@ _DIGITS = re.compile(r"\d+", re.ASCII)
 _JSON = re.compile(r'\s*\{|.*"\s*:')
 #: How many forms of a first word are remembered at most; the log's lines begin in few ways.
 MAX_FORMS = 1000
+#: Lines above the first one of the log that are kept until it is known how the log's lines begin.
+MAX_LINES_ABOVE = 100_000
 #: A word with at least this many numbers in it is a stamp, which is looked for within a line, too.
 _STAMP_NUMBERS = 3
 #: How much of a line a message shows.
@@ -40,12 +42,18 @@ class Strays:
     _lines: int = 0
     _forms: set[str] = field(default_factory=set)
     _undecided: list[tuple[str, int, str]] = field(default_factory=list)
+    _anywhere: list[re.Pattern[str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Prepare to find what the log's lines say anywhere in a line."""
+        found = [re.compile(without_anchors(each.pattern), each.flags) for each in self.texts]
+        self._anywhere = [each for each in found if not each.match("")]
 
     def know(self, text: str) -> None:
         """Learn from a line of the log how its lines begin."""
         self._lines += 1
-        if len(self._forms) < MAX_FORMS:
-            self._forms.add(_form(text.split(maxsplit=1)[0]))
+        if len(self._forms) < MAX_FORMS and (words := text.split(maxsplit=1)):
+            self._forms.add(_form(words[0]))
 
     def add(self, source: str, number: int, text: str, *, strict: bool) -> None:
         """Count a line that is not of the form of the log.
@@ -60,12 +68,14 @@ class Strays:
             self.first = source, number, text
         if not strict:
             return
-        if _JSON.match(text) or any(expression.search(text) for expression in self.texts):
+        if _JSON.match(text) or any(expression.search(text) for expression in self._anywhere):
             raise _damaged(source, number, text)
         if self._lines:
             self._refuse_damaged(source, number, text)
-        elif len(self._undecided) < MAX_FORMS:  # how the log's lines begin is known once there is one
+        elif len(self._undecided) < MAX_LINES_ABOVE:  # how the log's lines begin is known once there is one
             self._undecided.append((source, number, text))
+        else:
+            raise TraceError(source, number, f"the first {number:,} lines are not of the form of the log: {self.form}")
 
     def end(self, *, strict: bool) -> None:
         """Judge the lines above those of the log; raises TraceError where one is damaged.
@@ -96,6 +106,31 @@ class Strays:
         is_start = first in self._forms or (first == form.strip() and any(f.startswith(first) for f in self._forms))
         if is_start or any(f.count("0") >= _STAMP_NUMBERS and f in form for f in self._forms):
             raise _damaged(source, number, text)
+
+
+def without_anchors(pattern: str) -> str:
+    """Return a regular expression that finds in the middle of a text what the given one finds at its ends."""
+    kept, at, in_set = "", 0, False
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "\\":
+            escape = pattern[at : at + 2]
+            kept += "" if escape in (r"\A", r"\Z") and not in_set else escape
+            at += 2
+            continue
+        if in_set:
+            in_set = sign != "]"
+        elif sign == "[":
+            # A bracket at the beginning of a set, negated or not, is one of its characters.
+            end = at + 1 + pattern.startswith("^", at + 1)
+            end += pattern.startswith("]", end)
+            kept, at, in_set = kept + pattern[at:end], end, True
+            continue
+        elif sign in "^$":
+            at += 1
+            continue
+        kept, at = kept + sign, at + 1
+    return kept
 
 
 def _form(text: str) -> str:
