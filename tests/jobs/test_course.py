@@ -312,6 +312,12 @@ def test_a_guard_that_keeps_the_promise_and_lets_things_happen_is_right() -> Non
         ("2-guard", r"candidate = CHOOSE x \in Node : TRUE", 1, "your guard forbids it, in the state where"),
         ("2-guard", r"node[n].currVoteFor = NoNode /\ node[n].currTerm = 1", 1, "your guard forbids it"),
         ("2-guard", r"n # candidate /\ node[n].currVoteFor = NoNode", 1, "your guard forbids it"),
+        (
+            "2-guard",
+            r"node[n].currVoteFor = NoNode /\ (Cardinality(Node) = 3 => n # CHOOSE m \in Node : TRUE)",
+            1,
+            "your guard forbids it",
+        ),
         ("5-guard", "TRUE", 1, "LeaderCompleteness is violated, 10 steps from the beginning:"),
         ("5-guard", "FALSE", 1, "the guard forbids too much\n    A leader must be able to commit an entry"),
         ("5-guard", r"\E i \in 0..index : TermAt(state.log, i) = state.currTerm", 0, "solved"),

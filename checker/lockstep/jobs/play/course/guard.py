@@ -38,29 +38,35 @@ def grade_guard(name: str, exercise: WriteGuard, path: Path) -> Graded:
     evaluated; NotUtf8Error and OSError where the file cannot be read.
     """
     given, module = course_dir() / name, f"{exercise.module}.tla"
-    text = _with_hole_filled(text_of(given / module), path)
-    with scratch("guard-") as folder:
-        (folder / module).write_text(text, encoding="utf-8")
-        library = [spec_dir() / exercise.library / "models", spec_dir() / exercise.library]
-        larger = folder / "larger.cfg"
-        larger.write_text(_larger(text_of(given / f"{exercise.module}.cfg"), exercise.larger), encoding="utf-8")
-        try:
-            spec = load_spec(folder / module, given / f"{exercise.module}.cfg", search_path=library)
-            found = explore(spec, check_deadlock=False, max_states=MOST_STATES)
-            graded = _graded(spec, exercise, found)
-            if not graded.solved:
-                return graded
-            guard = load_spec(folder / module, larger, search_path=library)
-            (folder / module).write_text(_with_rule(text_of(given / module), exercise.rule), encoding="utf-8")
-            meant = explore(
-                load_spec(folder / module, larger, search_path=library), check_deadlock=False, keep_edges=True
-            )
-            return _compared(graded, exercise, meant, difference(meant, guard))
-        except BadInputError as error:  # the template has none, so it is the guard's
-            raise GuardError(str(error).replace(f"{module}:", f"{path}:", 1)) from error
+    template, cfg = text_of(given / module), text_of(given / f"{exercise.module}.cfg")
+    text = _with_hole_filled(template, path)
+    library = [spec_dir() / exercise.library / "models", spec_dir() / exercise.library]
+
+    def loaded(module_text: str, changed: Sequence[str] = ()) -> Spec:
+        with scratch("guard-") as folder:
+            (folder / module).write_text(module_text, encoding="utf-8")
+            (folder / "model.cfg").write_text(_changed(cfg, changed), encoding="utf-8")
+            return load_spec(folder / module, folder / "model.cfg", search_path=library)
+
+    try:
+        spec = loaded(text)
+        graded = _graded(spec, exercise, explore(spec, check_deadlock=False, max_states=MOST_STATES))
+        rule, distinct = _with_rule(template, exercise.rule), 0
+        for changed in ((), exercise.other_model) if graded.solved else ():
+            meant = explore(loaded(rule, changed), check_deadlock=False, keep_edges=True)
+            assert meant.complete, "the rule that is meant violates nothing"
+            distinct += meant.distinct
+            if (found := difference(meant, loaded(text, changed))) is not None:
+                return _told_apart(exercise, found)
+        if not graded.solved:
+            return graded
+        said = f"it allows what the rule that is meant allows, in {distinct:,} states of two models"
+        return Graded(True, (*graded.lines, said))
+    except BadInputError as error:  # the template has none, so it is the guard's
+        raise GuardError(str(error).replace(f"{module}:", f"{path}:", 1)) from error
 
 
-def _larger(cfg: str, lines: Sequence[str]) -> str:
+def _changed(cfg: str, lines: Sequence[str]) -> str:
     """Return a cfg with these lines in place of those that begin with the same word."""
     instead = {line.split()[0]: line for line in lines}
     given = [line if not line.split() else instead.pop(line.split()[0], line) for line in cfg.splitlines()]
@@ -75,16 +81,13 @@ def _with_rule(template: str, rule: str) -> str:
     return "\n".join([*lines[: begin + 1], f"    {rule}", *lines[end:]]) + "\n"
 
 
-def _compared(graded: Graded, exercise: WriteGuard, meant: Exploration, found: Difference | None) -> Graded:
-    """Return the grade of a guard that breaks no property, by where it differs from the rule that is meant."""
-    if found is None:
-        said = f"it allows what the rule that is meant allows, in all {meant.distinct:,} states of a larger model"
-        return Graded(True, (*graded.lines, said))
+def _told_apart(exercise: WriteGuard, found: Difference) -> Graded:
+    """Return the grade of a guard that breaks no property, and is another rule than the one that is meant."""
     who = "your guard allows it, and nothing should" if found.is_allowed_by_guard else "your guard forbids it"
     return Graded(
         False,
         (
-            "every property holds in a small model, but in a larger one the guard is another rule.",
+            "every property holds, but the guard is another rule than the one that is meant.",
             f"After {counted(len(found.path), 'step')}",
             *(f"  {number:3d}  {step}" for number, step in enumerate(found.path, start=1)),
             f"the next one is {found.step}: {who}, in the state where",

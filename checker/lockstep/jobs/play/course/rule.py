@@ -1,8 +1,8 @@
 """Comparing a guard with the rule that is meant: in which state do they allow different steps?
 
 A guard that breaks no property of a small model may still be another rule: one that no term stands in, or that lets one
-node win and no other. So both are asked in every state that the rule reaches in a larger model. They are the same where
-they allow the same steps, however they are written; a step that changes nothing does not count.
+node win and no other. So both are asked in every state that the rule reaches, in that model and in another one. They
+are the same where they allow the same steps, however they are written; a step that changes nothing does not count.
 """
 
 from __future__ import annotations
