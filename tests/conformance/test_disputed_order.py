@@ -131,7 +131,24 @@ def test_an_annotation_warns_of_the_finding(disputed: TraceVerdict) -> None:
     assert [each.partition(" ")[0] for each in commands([disputed])] == ["::warning", "::error"]
 
 
-@pytest.mark.parametrize("words", [("check",), ("view", "-o", "page.html"), ("minimise", "-o", "less.ndjson")])
+def test_a_trace_that_is_disputed_before_its_forced_step_or_cut_there_does_not_hold() -> None:
+    """A prefix of a recording: the ring begins before the step that no order explains."""
+    found = check(trace(None, disputed=7))
+    assert (found.verdict, found.findings, found.forced) == (Verdict.INCONCLUSIVE, [], [])
+    assert found.reason == (
+        "a behaviour of the spec, but from line 9 on the recording contradicts the order of its steps"
+    )
+
+
+def test_a_page_shows_what_is_wrong_in_a_disputed_order(tmp_path: Path) -> None:
+    write_trace(tmp_path / "t.trace.ndjson", simulated()[0], trace(forced=7))
+    done = lockstep("view", "t.trace.ndjson", "-o", "page.html", cwd=tmp_path)
+    assert (done.returncode, "inconclusive: not a behaviour of the spec from line 42 on" in done.stdout) == (0, True)
+    assert "currTerm" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert lockstep("export", "t.trace.ndjson", "--to", "svg", "-o", "d.svg", cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("words", [("check",), ("minimise", "-o", "less.ndjson")])
 def test_each_command_exits_as_for_what_is_inconclusive(words: tuple[str, ...], tmp_path: Path) -> None:
     write_trace(tmp_path / "t.trace.ndjson", simulated()[0], trace(forced=7))
     done = lockstep(words[0], "t.trace.ndjson", *words[1:], cwd=tmp_path)

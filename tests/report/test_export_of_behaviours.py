@@ -70,3 +70,37 @@ def test_a_behaviour_is_no_test_and_no_second_itf_file(folder: Path) -> None:
     for form, said in (("pytest", "lines name the actions"), ("itf", "it is a file of ITF already")):
         done = lockstep("export", "known.itf.json", "--to", form, cwd=folder)
         assert (done.returncode, said in done.stderr) == (2, True)
+
+
+COUNTER = """---- MODULE Counter ----
+EXTENDS Naturals
+CONSTANT m1
+VARIABLE x, s
+Init == x = 0 /\\ s = m1
+Step == x < 3 /\\ x' = x + 1 /\\ s' = SAID
+Next == Step
+Bounded == x < 2
+====
+"""
+
+
+def exported(folder: Path, said: str, steps: int) -> subprocess.CompletedProcess[str]:
+    """Export a log of some steps, of which the second violates Bounded and the fourth is not allowed."""
+    (folder / "Counter.tla").write_text(COUNTER.replace("SAID", said), encoding="utf-8")
+    cfg = "CONSTANT m1 = m1\nINIT Init\nNEXT Next\nINVARIANT Bounded\n"
+    (folder / "Counter.cfg").write_text(cfg, encoding="utf-8")
+    (folder / "m.toml").write_text('kind = "k"\n[lines.step]\naction = "Step"\n', encoding="utf-8")
+    (folder / "s.log").write_text('{"k": "step"}\n' * steps, encoding="utf-8")
+    words = ("--spec", "Counter.tla", "--mapping", "m.toml", "s.log", "--to", "itf", "-o", "s.itf.json")
+    return lockstep("export", *words, cwd=folder)
+
+
+def test_a_log_that_leaves_the_spec_behind_a_violation_is_no_itf_file(tmp_path: Path) -> None:
+    assert exported(tmp_path, "s", 3).returncode == 0
+    done = exported(tmp_path, "s", 4)
+    assert (done.returncode, "as ITF, which holds states alone, it would hold" in done.stderr) == (2, True)
+
+
+def test_a_string_that_reads_like_a_model_value_is_refused_of_logs_too(tmp_path: Path) -> None:
+    done = exported(tmp_path, '"m1"', 2)
+    assert (done.returncode, "a string that is called like a model value" in done.stderr) == (2, True)

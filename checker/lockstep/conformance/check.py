@@ -256,6 +256,9 @@ def conclude(result: TraceVerdict) -> None:
         result.verdict, result.reason = Verdict.INCONCLUSIVE, _disputed_reason(result)
     elif result.steps == 0:
         result.verdict, result.reason = Verdict.INCONCLUSIVE, "the trace is empty: it takes no step"
+    elif result.disputed is not None and not result.forced:
+        result.verdict = Verdict.INCONCLUSIVE
+        result.reason = f"a behaviour of the spec, but from line {result.disputed} on {_CONTRADICTS}"
     elif result.forced:
         result.verdict = Verdict.INCONCLUSIVE
         result.reason = (

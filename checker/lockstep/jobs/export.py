@@ -11,13 +11,12 @@ import msgspec
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
+from lockstep.conformance.interface import Interface
 from lockstep.jobs.view.known import (
-    NothingToViewError,
-    NoVerdictError,
     counterexample,
     of_model,
+    refuse_no_verdict,
     replayed,
     subject_of,
 )
@@ -92,9 +91,7 @@ def checked(path: Path, switches: Switches, own: Own | None) -> Exported:
             raise TraceError(trace.source, 1, "field `constants`: those of the reader's own spec come from the cfg")
         spec = load_own_spec(system, own.library, own.jar)
     verdict = check_trace(trace, spec, system.interface(spec))
-    if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
-        why = NothingToViewError if verdict.verdict is Verdict.MALFORMED else NoVerdictError
-        raise why(verdict_text(verdict).splitlines()[0])
+    refuse_no_verdict(verdict)
     return Exported(path, system, spec, verdict, own is not None)
 
 
@@ -159,11 +156,11 @@ def itf_of_trace(found: Exported, switches: Switches) -> bytes:
     header = msgspec.structs.replace(trace.header, constants={**trace.header.constants, **chosen})
     further = {} if found.is_own else {HEADER: msgspec.to_builtins(header)}
     behaviour = Behaviour(tuple(_taken(trace, found)))
-    _refuse_confused(behaviour, found)
+    _refuse_confused(behaviour, str(found.path), found.system.interface(found.spec))
     return _written(behaviour, found.system, ", ".join(found.verdict.violations) or None, further)
 
 
-def itf_of_shown(shown: Shown, system: System) -> bytes:
+def itf_of_shown(shown: Shown, system: System, spec: Spec) -> bytes:
     """Return a behaviour that a page shows as a file of ITF.
 
     Raises NotExportedError where a part of it is left out, and where it leaves the spec, as in itf_of_trace.
@@ -171,10 +168,12 @@ def itf_of_shown(shown: Shown, system: System) -> bytes:
     if len(shown.steps) <= shown.count:
         raise NotExportedError(f"{shown.title}: of {shown.count + 1:,} states only {len(shown.steps):,} are kept")
     failed = [name for step in shown.steps for name in sorted(step.failed)]
-    if shown.verdict == str(Verdict.VIOLATED) and not failed:
+    if shown.deviates or any(step.is_refused for step in shown.steps):
         raise NotExportedError(f"{shown.title}: {shown.reason}: as ITF, which holds states alone, it would hold")
     taken = (Taken(step.action, step.args, "", step.state) for step in shown.steps)
-    return _written(Behaviour(tuple(taken)), system, ", ".join(dict.fromkeys(failed)) or None, {})
+    behaviour = Behaviour(tuple(taken))
+    _refuse_confused(behaviour, shown.title, system.interface(spec))
+    return _written(behaviour, system, ", ".join(dict.fromkeys(failed)) or None, {})
 
 
 def _taken(trace: Trace, found: Exported) -> Iterator[Taken]:
@@ -190,16 +189,15 @@ def _taken(trace: Trace, found: Exported) -> Iterator[Taken]:
             state = after
 
 
-def _refuse_confused(behaviour: Behaviour, found: Exported) -> None:
+def _refuse_confused(behaviour: Behaviour, source: str, interface: Interface) -> None:
     """Raise NotExportedError where a string of the trace reads like a model value: in ITF the two are one."""
-    interface = found.system.interface(found.spec)
     null = interface.words.null
     names = frozenset(interface.words.strings) | ({null.name} if isinstance(null, ModelValue) else set())
     for number, step in enumerate(behaviour.steps):
         for name, value in step.state.items():
             if from_itf(to_itf(value), names) != value:
                 raise NotExportedError(
-                    f"{found.path}: {name} of state {number} has a string that is called like a model value, "
+                    f"{source}: {name} of state {number} has a string that is called like a model value, "
                     f"one of {', '.join(sorted(names))}; ITF cannot tell them apart"
                 )
 

@@ -165,7 +165,7 @@ def _of_explained(
         shown, subject = of_own_logs(paths, held, own.library, progress)
         if form == "itf":
             said = f"{shown.title}: {shown.verdict}: {shown.reason}"
-            return itf_of_shown(shown, held.system), said, ()
+            return itf_of_shown(shown, held.system, held.spec), said, ()
     said = f"{shown.title}: {shown.verdict}: {shown.reason}"
     return _as(form, drawn_shown(shown, subject, last), said)
 

@@ -58,8 +58,12 @@ def of_trace(path: Path, switches: Switches, say: Say = silent) -> tuple[Shown, 
 
 
 def refuse_no_verdict(verdict: TraceVerdict) -> None:
-    """Raise NothingToViewError where a trace is malformed, NoVerdictError where its check gave up."""
-    if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
+    """Raise NothingToViewError where a trace is malformed, NoVerdictError where its check gave up.
+
+    A trace that goes wrong in a disputed order has no verdict, but something to show.
+    """
+    is_disputed = any(finding.disputed for finding in verdict.findings)
+    if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED) and not is_disputed:
         error = NothingToViewError if verdict.verdict is Verdict.MALFORMED else NoVerdictError
         raise error(verdict_text(verdict).splitlines()[0])
 
@@ -78,6 +82,7 @@ def shown_trace(title: str, verdict: TraceVerdict, window: Window, subject: Subj
         count=window.count,
         properties=properties_of(subject.spec),
         said=tuple(said_of(verdict, steps, subject)),
+        deviates=verdict.deviation is not None,
     )
 
 

@@ -127,6 +127,7 @@ def _of_states(title: str, trace: ItfTrace, interface: Interface, subject: Subje
         count=steps[-1].number,
         properties=properties_of(subject.spec),
         said=tuple(said_of(verdict, shown, subject)),
+        deviates=verdict.deviation is not None,
         back_to=trace.loop if len(taken) == len(trace.states) else None,
     )
 
@@ -147,6 +148,7 @@ def _of_runs(title: str, verdict: TraceVerdict, runs: Sequence[Run], subject: Su
         count=steps[-1].number,
         properties=properties_of(subject.spec),
         said=tuple(said_of(verdict, whole, subject)),
+        deviates=verdict.deviation is not None,
     )
 
 

@@ -57,7 +57,8 @@ class Shown:
     """A behaviour, or the part of it around what is wrong, with what is said of it.
 
     `count` is the number of the last step of the whole. `properties` names what was evaluated in each state and step.
-    `back_to` is the number of the step to which a behaviour without end goes back.
+    `back_to` is the number of the step to which a behaviour without end goes back. `deviates`: what it is of leaves the
+    spec behind the last step.
     """
 
     title: str
@@ -68,3 +69,4 @@ class Shown:
     properties: tuple[str, ...]
     said: tuple[Said, ...] = ()
     back_to: int | None = None
+    deviates: bool = False
