@@ -93,6 +93,14 @@ def test_what_was_hidden_in_a_name_is_seen(folder: Path) -> None:
     assert r"n\u001b[31mEVIL\u001b]0;title\u0007\u000d\u009b2J\u202eabc\u2028\u200b" in said
 
 
+def test_the_name_of_a_file_makes_no_line_of_its_own(folder: Path) -> None:
+    forged = "a\nx.ndjson: holds: a behaviour of the spec; every property holds (9 events).ndjson"
+    (folder / forged).write_bytes(FIGURE8.read_bytes())
+    said = lockstep("check", forged, cwd=folder).stdout
+    assert not [line for line in said.splitlines() if line.startswith("x.ndjson: holds")]
+    assert said.startswith(r"a\nx.ndjson: holds:")
+
+
 def test_json_has_the_very_name(folder: Path) -> None:
     said = lockstep("check", "--format", "json", "--switch", "repaired", "node.trace.ndjson", cwd=folder).stdout
     assert json.loads(said)[0]["findings"][0]["node"] == HOSTILE
@@ -135,6 +143,13 @@ def test_on_a_terminal_lines_break_between_words_and_go_on_further_to_the_right(
     assert lines[place + 1].startswith("    ")
     text = " ".join(word for line in lines[place : place + 6] for word in line.split())
     assert text.startswith(f"{FIGURE8}:30: LS202 after QuorumAckChecker the trace shows something else than")
+
+
+def test_colour_takes_no_column_of_a_line(folder: Path) -> None:
+    (folder / "t.ndjson").write_bytes(FIGURE8.read_bytes())
+    lines = on_a_terminal(folder, "check", "t.ndjson").replace("\r\n", "\n").split("\n")
+    first = re.sub(r".*\r\x1b\[K", "", lines[0])
+    assert first == "t.ndjson: \x1b[31;1mviolated\x1b[0m: a behaviour of the spec that violates"
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["beginning", "counted", "visible"]
+__all__ = ["beginning", "counted", "one_line", "visible"]
 
 _JOINER = "\u200d"
 
@@ -25,6 +25,11 @@ def counted(count: int, one: str, many: str = "") -> str:
 def visible(text: str) -> str:
     """Return a text in which each character that would be obeyed is an escape: U+202E is ``\\u202e``."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    """Return a text, such as the name of a file, in which the end of a line is shown, too."""
+    return visible(text).replace("\n", "\\n")
 
 
 def beginning(text: str, most: int) -> str:

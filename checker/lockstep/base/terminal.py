@@ -30,6 +30,8 @@ MIN_WIDTH = 40
 #: The beginning and the end of what `styled` marks: no file knows them.
 _MARK = secrets.token_hex(8)
 _STYLED = re.compile(f"{_MARK}<([0-9;]*)>")
+#: What stands for a mark while lines are broken: Unicode has no character there.
+_NO_WIDTH = "\ufdd0"
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 
 
@@ -88,7 +90,18 @@ def fitted(text: str, stream: TextIO) -> str:
     if not stream.isatty():
         return text
     width = max(shutil.get_terminal_size().columns, MIN_WIDTH)
-    return "\n".join(_broken(line, width) for line in text.split("\n"))
+    marks: list[str] = []
+
+    def short(found: re.Match[str]) -> str:
+        marks.append(found[0])
+        return _NO_WIDTH
+
+    # The marks of styled text are not printed, and must not count as columns.
+    bare = _STYLED.sub(short, text) if _NO_WIDTH not in text else text
+    lines = "\n".join(_broken(line, width) for line in bare.split("\n"))
+    for mark in marks:
+        lines = lines.replace(_NO_WIDTH, mark, 1)
+    return lines
 
 
 def _broken(line: str, width: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lockstep.base.characters import one_line
 from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
 from lockstep.base.terminal import styled
 from lockstep.base.verdict import Verdict
@@ -81,7 +82,7 @@ def finding_text(source: str, finding: Finding) -> str:
     of_node = f" of {finding.node}" if finding.node else ""
     event = "before any event" if finding.action == INIT else f"event {finding.seq}{of_node}{recorded}"
     place = "" if _is_its_line(finding) else f" ({event})"
-    lines = [f"{finding.source or source}:{finding.line}: {finding.code} {what}{place}"]
+    lines = [f"{one_line(finding.source or source)}:{finding.line}: {finding.code} {what}{place}"]
     lines += [f"    {detail}" for detail in finding.details]
     if finding.spec_line:
         lines.append(f"    spec       {finding.spec_line}")
@@ -109,7 +110,7 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
         of_spec = INCOMPLETE_STEP if f" {INCOMPLETE_STEP} " in reason else NO_VALUE
         word = f"{of_spec if is_of_spec else code} {word}"
     said = f" ({counts})" if code is None or verdict.events else ""
-    head = f"{place}: {word}: {reason}{said}"
+    head = f"{one_line(place)}: {word}: {reason}{said}"
     return "\n".join([head, *verdict.notes, *(finding_text(verdict.source, each) for each in verdict.findings)])
 
 

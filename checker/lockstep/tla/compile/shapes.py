@@ -184,11 +184,19 @@ class Shapes(Evaluation):
         """
         if definition.params or not self.is_pure or definition.uid in self.replaced:
             return False
-        instantiated = {self.tree.definitions[each].loc.module for each in self.tree.origins.values()}
-        if definition.uid not in self.top.values() or definition.loc.module in instantiated:
+        if definition.uid not in self._on_top or definition.loc.module in self._instantiated:
             return False
         facts = self.facts[definition.uid]
         return not (facts.reads_now or facts.reads_next)
+
+    @cached_property
+    def _on_top(self) -> frozenset[int]:
+        return frozenset(self.top.values())
+
+    @cached_property
+    def _instantiated(self) -> frozenset[str]:
+        """The modules that are instantiated somewhere."""
+        return frozenset(self.tree.definitions[each].loc.module for each in self.tree.origins.values())
 
     def branches_applied(self, expr: Expr) -> bool:
         """Tell whether TLC may take the application of a function in several ways, if it takes its body apart."""
