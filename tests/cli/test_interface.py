@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import subprocess
 import sys
@@ -25,6 +23,7 @@ from lockstep.trace.format import write_trace
 from lockstep.trace.paths import Missing, trace_paths
 from lockstep_command import lockstep
 from simulated_traces import simulated
+from terminals import on_a_terminal
 
 FEW = 12
 
@@ -242,27 +241,11 @@ def test_hostile_text_leaves_junit_well_formed() -> None:
 # ---- Terminals ----
 
 
-def on_a_terminal(folder: Path, *words: str, **environ: str) -> str:
-    """What the command prints to a terminal."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "lockstep", *(words or ("check", "good.ndjson"))]
-    env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm"} | environ
-    with subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
-        os.close(theirs)
-        said = b""
-        while True:
-            try:
-                part = os.read(ours, 4096)
-            except OSError:  # the other end is closed
-                break
-            said += part
-        assert process.wait(timeout=120) == 0
-    os.close(ours)
-    return said.decode()
-
-
 def test_a_terminal_sees_progress_and_colours_and_no_color_keeps_the_colours_away(folder: Path) -> None:
-    plain, coloured = on_a_terminal(folder, NO_COLOR="1"), on_a_terminal(folder)
+    plain, coloured = (
+        on_a_terminal(folder, "check", "good.ndjson", NO_COLOR="1"),
+        on_a_terminal(folder, "check", "good.ndjson"),
+    )
     assert "good.ndjson: event 0 of 12 ..." in coloured
     assert "\x1b[32;1m" in coloured
     assert "\x1b[32" not in plain

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct
 
+from lockstep.base.characters import visible
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceVerdict, malformed
 from lockstep.report.explain import rule
@@ -248,7 +249,7 @@ def test_no_report_overwrites_a_trace(folder: Path) -> None:
 
 def test_hostile_text_leaves_a_log_well_formed() -> None:
     run = read(sarif([hostile(), malformed(HOSTILE, HOSTILE)]))
-    assert HOSTILE in run.results[0].message.text
+    assert visible(HOSTILE) in run.results[0].message.text
     assert len(run.results) == 2
 
 

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
-__all__ = ["beginning", "counted", "one_line", "visible"]
+__all__ = ["beginning", "counted", "visible", "visible_line", "visible_tree"]
 
 _JOINER = "\u200d"
 
+#: An emoji, and what joins emoji, letters of scripts that need it, or a digit and its key to one character.
+_EMOJI = "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+_JOINED = (
+    "\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f"
+    f"|{_EMOJI}[\ufe0e\ufe0f]?(?:{_JOINER}{_EMOJI}[\ufe0e\ufe0f]?)*"
+    "|[0-9#*]\ufe0f\u20e3"
+    "|(?<=[\u0620-\u109f])[\u200c\u200d](?=[\u0620-\u109f])"
+)
+
 #: What is shown as an escape: controls but for tab and newline, separators of lines, halves of surrogate pairs, and
-#: what orders or hides text without a shape of its own. Joiners and tags, which are parts of emoji, stay.
+#: what orders or hides text without a shape of its own (Unicode's Default_Ignorable_Code_Point, but for what joins).
 _OBEYED = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff]"
+    f"(?P<joined>{_JOINED})|"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 
 
@@ -24,12 +36,28 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 def visible(text: str) -> str:
     """Return a text in which each character that would be obeyed is an escape: U+202E is ``\\u202e``."""
-    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text if text.isascii() and text.isprintable() else _OBEYED.sub(_escape, text)
 
 
-def one_line(text: str) -> str:
-    """Return a text, such as the name of a file, in which the end of a line is shown, too."""
-    return visible(text).replace("\n", "\\n")
+def visible_line(text: str) -> str:
+    """Return the same in one line: a newline is ``\\n``, and a tab ``\\t``."""
+    return visible(text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def visible_tree(tree: Any) -> Any:
+    """Return a tree of JSON in which each text is visible."""
+    if isinstance(tree, str):
+        return visible(tree)
+    if isinstance(tree, dict):
+        return {visible(name): visible_tree(value) for name, value in tree.items()}
+    return [visible_tree(each) for each in tree] if isinstance(tree, list) else tree
+
+
+def _escape(found: re.Match[str]) -> str:
+    if found["joined"]:
+        return found[0]
+    code = ord(found[0])
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def beginning(text: str, most: int) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lockstep.base.characters import one_line
+from lockstep.base.characters import visible_line
 from lockstep.base.terminal import fitted
 from lockstep.cli.options import (
     FILE,
@@ -170,7 +170,7 @@ def command(
     if form == "text" and any(verdict.findings for verdict in verdicts):
         options = _own_words(own, cfg, library, mapping) if own is not None else _switch_words(switches)
         with_tlc = ["--engine tlc"] if tlc is not None else []
-        click.echo("\nreplay: " + one_line(" ".join(["lockstep check", *with_tlc, *options, *traces])))
+        click.echo("\nreplay: " + visible_line(" ".join(["lockstep check", *with_tlc, *options, *traces])))
     return worst([verdict.verdict for verdict in verdicts]).exit_code
 
 

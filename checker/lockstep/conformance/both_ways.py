@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from lockstep.base.characters import counted
+from lockstep.base.characters import counted, visible_line
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Events, Finding, TraceCheck, failure, finding
 from lockstep.conformance.interface import Interface
@@ -72,7 +72,7 @@ def check_both_ways(
     try:
         state = asking.check.initial()
         for number, (event, trial) in enumerate(run, start=1):
-            place = f"step {number} ({event.action} of {event.node})"
+            place = f"step {number} ({event.action} of {visible_line(event.node)})"
             after = asking.follow(state, event)
             if after is None or len(found.findings) >= most:
                 break

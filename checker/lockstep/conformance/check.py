@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from lockstep.base.characters import counted
+from lockstep.base.characters import counted, visible_line
 from lockstep.base.errors import EnvironmentFailedError, GaveUpError, too_deep
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.codes import REFUSED, SENT, SHOWS, STEP
@@ -285,7 +285,9 @@ def _disputed_reason(result: TraceVerdict) -> str:
 
 def place_of_event(line: int, event: Event) -> str:
     """Say how far a check has come: the line, its action, and the node if it has one."""
-    return f"line {line} ({event.action} of {event.node})" if event.node else f"line {line} ({event.action})"
+    return (
+        f"line {line} ({event.action} of {visible_line(event.node)})" if event.node else f"line {line} ({event.action})"
+    )
 
 
 def place_of_property(spec: Spec, name: str) -> str:
@@ -424,7 +426,7 @@ class TraceCheck:
             raise self.reading.malformed(line, f"args.{error.name}", str(error)) from error
         if after is None:
             branches = self.spec.explain(state, event.action, args).branches
-            details = [text for branch in branches for text in str(branch).splitlines()]
+            details = [text for branch in branches for text in str(branch).split("\n")]
             self._found("step", event.action, line, event, details, str(branches[0].failed.loc) if branches else "")
         return after
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from lockstep.base.characters import visible_line
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.shown.compare import Compared, ObservationError, compare, like, to_value
 from lockstep.tla.spec import ActionInfo
@@ -100,7 +101,9 @@ class Reading:
         for index, tree in enumerate(event.sent or ()):
             message = self.message(tree, line, f"sent[{index}]")
             if not self._is_among(message, outbox, line, f"sent[{index}]"):
-                details.append(f"not under way from {event.node} after this step: {format_value(message)}")
+                details.append(
+                    f"not under way from {visible_line(event.node)} after this step: {format_value(message)}"
+                )
             claimed[message] += 1
         details += _told("under way, but not sent by this step", (claimed - added).keys() & set(outbox))
         return details + _told("sent by this step, and not in the trace", added - claimed)

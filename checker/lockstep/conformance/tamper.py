@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from lockstep.base.characters import visible_line
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceCheck
 from lockstep.conformance.interface import Interface
@@ -133,7 +134,7 @@ class Tampered:
             after = check.advance(self._states[-1], index, event)
             if after is None:
                 found = check.result.findings[0]
-                where = f"{source}: event {event.seq} ({found.action} of {found.node}) is not the spec's"
+                where = f"{source}: event {event.seq} ({found.action} of {visible_line(found.node)}) is not the spec's"
                 raise NotConformingError(f"{where}; only a conforming trace can be tampered with")
             self._states.append(after)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from lockstep.base.characters import visible_line
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
@@ -106,7 +107,7 @@ def drawn_trace(found: Exported, last: int | None) -> Drawn:
     wrong = {}
     for finding in reversed(found.verdict.findings):
         wrong[finding.line] = finding_text("", finding).splitlines()[0].partition(": ")[2]
-    said = found.said.removeprefix(f"{found.verdict.source}: ")  # the title names the file
+    said = found.said.removeprefix(f"{visible_line(found.verdict.source)}: ")  # the title names the file
     return drawn(found.path.name, said, _last(steps, wrong, last), subject, trace.header.nodes, wrong)
 
 

@@ -12,7 +12,7 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 
-from lockstep.base.characters import visible
+from lockstep.base.characters import visible, visible_line
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.report.place import relative
@@ -24,12 +24,12 @@ def commands(verdicts: Sequence[TraceVerdict]) -> Iterator[str]:
     for verdict in verdicts:
         for finding in verdict.findings:
             source = finding.source or verdict.source
-            text = finding_text(source, finding).removeprefix(f"{source}:{finding.line}: ")
+            text = finding_text(source, finding).removeprefix(f"{visible_line(source)}:{finding.line}: ")
             kind = "warning" if finding.disputed else "error"
             yield _command(kind, source, finding.line, text.partition("\n")[0], text)
         if verdict.verdict not in (Verdict.HOLDS, Verdict.VIOLATED):
             told = verdict_text(verdict).splitlines()[0]
-            line = re.match(rf"{re.escape(verdict.source)}:(\d+):", told)
+            line = re.match(rf"{re.escape(visible_line(verdict.source))}:(\d+):", told)
             title = (
                 f"{verdict.verdict}: no verdict" if verdict.verdict is Verdict.INCONCLUSIVE else str(verdict.verdict)
             )
@@ -43,7 +43,7 @@ def _command(kind: str, file: str, line: int, title: str, message: str) -> str:
 
 def _data(text: str) -> str:
     """Escape the message of a command: after that no line ends in it."""
-    return visible(text).replace("%", "%25").replace("\t", " ").replace("\n", "%0A")
+    return visible(text.replace("%", "%25")).replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
@@ -89,5 +89,5 @@ def _code(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """Escape what is syntax of HTML, of Markdown or of a table of it."""
-    plain = html.escape(visible(text.replace("\t", " ").replace("\n", " ")))
+    plain = html.escape(visible(text).replace("\n", " "))
     return re.sub(r"[|`*_\[\]\\~@#!$:()]", lambda sign: f"&#{ord(sign[0])};", plain)

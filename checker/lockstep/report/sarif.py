@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from lockstep.base.characters import visible_line, visible_tree
 from lockstep.base.errors import BadInputError
 from lockstep.base.paths import common_dir
 from lockstep.base.verdict import Verdict
@@ -48,7 +49,7 @@ def sarif(verdicts: Sequence[TraceVerdict], own: Path | None = None, library: Se
 
     A trace without a verdict is a result of its own, too: malformed input an error, what is inconclusive one that is
     `open`; with either the run was not successful. So is a finding where the recording contradicts the order. What
-    holds has no result.
+    holds has no result. Its texts are visible: what a reader would obey in them is an escape.
     Arguments: `own`, the module of the reader's own spec, and `library`, further folders with modules.
     """
     run = _Run([] if own is None else [own.parent, *library])
@@ -75,7 +76,7 @@ def sarif(verdicts: Sequence[TraceVerdict], own: Path | None = None, library: Se
             }
         ],
     }
-    return json.dumps(tree, indent=2)
+    return json.dumps(visible_tree(tree), indent=2)
 
 
 def _invocation(verdicts: Sequence[TraceVerdict]) -> _Tree:
@@ -114,7 +115,7 @@ class _Run:
 
     def _of_finding(self, verdict: TraceVerdict, finding: Finding) -> _Tree:
         source = finding.source or verdict.source
-        text = finding_text(source, finding).removeprefix(f"{source}:{finding.line}: {finding.code} ")
+        text = finding_text(source, finding).removeprefix(f"{visible_line(source)}:{finding.line}: {finding.code} ")
         spec, steps = _told(source, finding)
         related = [(finding.spec_line, "the spec"), (finding.reference_line, "the reference")]
         result = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lockstep.base.characters import one_line
+from lockstep.base.characters import visible, visible_line
 from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
 from lockstep.base.terminal import styled
 from lockstep.base.verdict import Verdict
@@ -79,16 +79,16 @@ def finding_text(source: str, finding: Finding) -> str:
         "state": "no step leads to this state" if finding.seq else "this is no initial state of the spec",
     }[finding.kind]
     recorded = f", recorded line {finding.recorded_line}" if finding.recorded_line is not None else ""
-    of_node = f" of {finding.node}" if finding.node else ""
+    of_node = f" of {visible_line(finding.node)}" if finding.node else ""
     event = "before any event" if finding.action == INIT else f"event {finding.seq}{of_node}{recorded}"
     place = "" if _is_its_line(finding) else f" ({event})"
-    lines = [f"{one_line(finding.source or source)}:{finding.line}: {finding.code} {what}{place}"]
+    lines = [f"{visible_line(finding.source or source)}:{finding.line}: {finding.code} {what}{place}"]
     lines += [f"    {detail}" for detail in finding.details]
     if finding.spec_line:
         lines.append(f"    spec       {finding.spec_line}")
     if finding.reference_line:
         lines.append(f"    reference  {finding.reference_line}")
-    return "\n".join(lines)
+    return visible("\n".join(lines))
 
 
 def _is_its_line(finding: Finding) -> bool:
@@ -110,8 +110,9 @@ def verdict_text(verdict: TraceVerdict, *, colour: bool = False) -> str:
         of_spec = INCOMPLETE_STEP if f" {INCOMPLETE_STEP} " in reason else NO_VALUE
         word = f"{of_spec if is_of_spec else code} {word}"
     said = f" ({counts})" if code is None or verdict.events else ""
-    head = f"{one_line(place)}: {word}: {reason}{said}"
-    return "\n".join([head, *verdict.notes, *(finding_text(verdict.source, each) for each in verdict.findings)])
+    head = f"{visible_line(place)}: {word}: {reason}{said}"
+    findings = (finding_text(verdict.source, each) for each in verdict.findings)
+    return visible("\n".join([head, *verdict.notes, *findings]))
 
 
 def placed(verdict: TraceVerdict) -> tuple[str, str]:

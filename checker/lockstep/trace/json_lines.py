@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from lockstep.base.characters import visible_line
 from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -38,6 +39,7 @@ class TraceError(BadInputError):
 
     def __init__(self, source: str, line: int, problem: str) -> None:
         """Name the file, the line (1 is the first) and the problem."""
+        problem = visible_line(problem)  # a field may be called as it likes
         super().__init__(f"{source}:{line}: {problem}")
         self.source, self.line, self.problem = source, line, problem
 

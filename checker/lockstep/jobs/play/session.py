@@ -242,7 +242,7 @@ class Session:
             raise StepRefusedError(f"{action} has no value with these arguments", [str(error)]) from error
         if not afters:
             branches = self.spec.explain(state, action, args).branches
-            lines = [line for branch in branches for line in str(branch).splitlines()]
+            lines = [line for branch in branches for line in str(branch).split("\n")]
             raise StepRefusedError(f"{action} is not enabled with these arguments", lines)
         if not 0 <= choice < len(afters):
             raise StepRefusedError(f"{action} leads to {len(afters)} states with these arguments, not {choice + 1}")

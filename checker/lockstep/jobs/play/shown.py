@@ -165,7 +165,7 @@ def explanation_tree(game: Game, action: str, asked: Sequence[Explanation], more
                 "label": label,
                 "args": {name: format_value(value) for name, value in each.args.items()},
                 "enabled": each.enabled,
-                "branches": [str(branch).splitlines() for branch in each.branches],
+                "branches": [str(branch).split("\n") for branch in each.branches],
             }
             for label, each in zip(_labels(game, [each.args for each in asked]), asked, strict=True)
         ],

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.base.characters import visible
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
@@ -59,7 +60,7 @@ class TraceItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Name the trace."""
-        return self.path, 0, self.path.name
+        return self.path, 0, visible(self.path.name)
 
 
 def _check_of(config: pytest.Config) -> _Check:
@@ -81,7 +82,7 @@ def _made(config: pytest.Config) -> _Check:
             raise BadInputError("switches are for traces of a system that lockstep knows, not of a spec of your own")
         return _Check(judge_own(spec, cfg or spec.with_suffix(".cfg"), None), own_words(spec, cfg, None))
     except BadInputError as error:
-        pytest.fail(f"lockstep: {error}", pytrace=False)
+        pytest.fail(visible(f"lockstep: {error}"), pytrace=False)
 
 
 def _file(config: pytest.Config, name: str) -> Path | None:

@@ -197,7 +197,7 @@ def _false_parts(spec: Spec, name: str, before: State | None, after: State) -> I
     except TlaError:
         return
     for part in parts:
-        yield from (f"{'' if place else 'false: '}{line}" for place, line in enumerate(str(part).splitlines()))
+        yield from (f"{'' if place else 'false: '}{line}" for place, line in enumerate(str(part).split("\n")))
 
 
 def false_for(spec: Spec, name: str, before: State, after: State) -> Iterator[tuple[Value, ...]]:

@@ -30,6 +30,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from lockstep.base.characters import visible_line
 from lockstep.base.errors import BadInputError
 from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.logs.reading.misfit import misfit
@@ -248,7 +249,8 @@ def read_mapping(path: Path) -> Mapping:
 def mapping_error(path: Path, text: str, field: str, problem: str) -> MappingError:
     """Make the error of a field, with the line of the file where it stands."""
     line = line_of(text, field)
-    return MappingError(f"{path}{f':{line}' if line else ''}: field `{field}`: {problem}")
+    said = visible_line(f"field `{field}`: {problem}")  # a key may be called as it likes
+    return MappingError(f"{path}{f':{line}' if line else ''}: {said}")
 
 
 def _no_toml(path: Path, text: str, problem: str) -> MappingError:

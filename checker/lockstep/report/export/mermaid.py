@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from lockstep.base.characters import visible
 from lockstep.report.export.drawn import Drawn, Message, Move
 from lockstep.report.page.messages import LOST, UNDER_WAY
 
@@ -70,5 +71,5 @@ def _note(move: Move, called: dict[str, str]) -> str:
 
 def _plain(text: str) -> str:
     """Return text that Mermaid shows as it is: what is not plain as entity codes."""
-    coded = _NOT_PLAIN.sub(lambda found: f"#{ord(found[0])};", text)
+    coded = _NOT_PLAIN.sub(lambda found: f"#{ord(found[0])};", visible(text))
     return _END.sub(lambda found: f"#{ord(found[0][0])};{found[0][1:]}", coded)

@@ -11,13 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from lockstep.base.characters import visible
+from lockstep.base.characters import visible_line
 from lockstep.report.export.drawn import Drawn
 from lockstep.report.page.messages import RECEIVED
 
 #: What ShiViz reads an event with: the first line names host and clock, the second one says what happens.
 EXPRESSION = r"(?<host>\S*) (?<clock>{.*})\n(?<event>.*)"
-
 
 #: The host of steps that none of the nodes takes; no node is called so, for `%` is escaped.
 NO_NODE = "no%node"
@@ -58,4 +57,4 @@ def _events(drawn: Drawn) -> Iterator[tuple[str, _Clock, str]]:
         clock[host] = clock.get(host, 0) + 1
         clocks[host] = by_number[move.number] = clock
         text = f"{move.number} {move.text}" + (f" - {move.wrong}" if move.wrong else "")
-        yield host, clock, visible(text.replace("\n", " "))
+        yield host, clock, visible_line(text)

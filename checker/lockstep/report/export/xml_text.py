@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-#: What XML 1.0 cannot hold, escaped or not.
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from lockstep.base.characters import visible
+
+#: What XML 1.0 cannot hold, escaped or not, though no reader would obey it.
+_NO_XML = re.compile("[\ufffe\uffff]")
 
 
 def xml_text(text: str) -> str:
-    """Return text in which what XML cannot hold, escaped or not, is a replacement character."""
-    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    """Return visible text in which what XML cannot hold even so is a replacement character."""
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", visible(text))

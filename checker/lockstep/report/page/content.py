@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from operator import is_
 from typing import Any, TypeAlias
 
-from lockstep.base.characters import beginning, visible
+from lockstep.base.characters import beginning, visible_tree
 from lockstep.base.errors import BadInputError
 from lockstep.report.page.behaviour import Said, Shown, Step
 from lockstep.report.page.messages import Flight, flights
@@ -307,15 +307,6 @@ def _message(flight: Flight, names: Sequence[str], picture: Picture, cut: Cut) -
         "copy": flight.is_copy,
         "fields": [[str(name), cut(value)] for name, value in flight.message.d.items()],
     }
-
-
-def visible_tree(tree: Any) -> Any:
-    """Return a tree in which each text is visible."""
-    if isinstance(tree, str):
-        return visible(tree)
-    if isinstance(tree, dict):
-        return {visible(name): visible_tree(value) for name, value in tree.items()}
-    return [visible_tree(each) for each in tree] if isinstance(tree, list) else tree
 
 
 def as_json(tree: Tree) -> str:

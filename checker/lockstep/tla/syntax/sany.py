@@ -18,13 +18,16 @@ from lockstep.tla.syntax.standard import STANDARD
 from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools
 from lockstep.tlc.later_modules import lacking_modules
-from lockstep.tlc.modules import project_files
+from lockstep.tlc.modules import ModuleFile, project_files
 from lockstep.tlc.process import Budget, How, killed_by, run_supervised
 from lockstep.tlc.unicode import rewritten
 from lockstep.tlc.verdict import sany_error
 
 __all__ = ["SanyError", "default_jar", "export", "standard_module"]
 
+
+#: What XML cannot hold.
+_NO_XML = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _MODULE = re.compile(rb"-{4,}[ \t]*MODULE[ \t]+\w+[ \t]*-{4,}")
 
@@ -102,7 +105,8 @@ def export(
     if not _MODULE.search(source.read_bytes()):
         raise SanyError(f"{NOT_PARSED} no TLA+ module: one begins with `---- MODULE Name ----`", str(path))
     directories = [source.parent, *[Path(d).resolve() for d in search_path]]
-    project = rewritten(project_files(source, directories))
+    files = project_files(source, directories)
+    project = rewritten(files)
     # SANY writes the standard modules it reads into the temporary folder, where another SANY would remove them.
     with scratch("sany") as folder:
         root = source
@@ -117,6 +121,8 @@ def export(
         flags = [flag for directory in directories for flag in ("-I", str(directory))]
         done = _run([*launch, "tla2sany.xml.XMLExporter", "-o", *flags, str(root)], root, folder, timeout)
         if done.status == 0 and "*** Errors" not in done.stderr and done.stdout.lstrip().startswith(b"<?xml"):
+            if _NO_XML.search(done.stdout):
+                raise _control(source, files.values())
             return done.stdout if project is None else project.xml(done.stdout)
         # The exporter drops SANY's message on a parse error, so SANY is asked again.
         again = _run([*launch, "tla2sany.SANY", str(root)], root, folder, timeout)
@@ -192,6 +198,18 @@ _OWN_PLACE = re.compile(
 
 #: The place of what something conflicts with, in what SANY says.
 _OTHER_PLACE = re.compile(r"the one at line (\d+), col (\d+) to line \d+, col \d+ of module (\w+)")
+
+
+def _control(source: Path, files: Iterable[ModuleFile]) -> SanyError:
+    """Name the first control character of a project: SANY takes one in a string, and its XML cannot hold it."""
+    cannot = "what SANY exports cannot hold it"
+    for file in files:
+        for number, line in enumerate(file.text.split("\n"), start=1):
+            if found := _NO_XML.search(line.encode()):
+                column = len(line.encode()[: found.start()].decode()) + 1
+                problem = f"{NOT_PARSED} the control character U+{found[0][0]:04X}: {cannot}"
+                return SanyError(problem, file.path.name, number, column)
+    return SanyError(f"{NOT_PARSED} a string has a control character, as \\f is: {cannot}", source.name)
 
 
 def _refusal(source: Path, done: _Done, again: _Done, restored: Callable[[str], str]) -> SanyError:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lockstep.base.characters import counted
+from lockstep.base.characters import counted, visible
 from lockstep.pipeline.stages.reporting.pictures import pictures
 from lockstep.pipeline.stages.reporting.reported import Report
 
@@ -92,11 +92,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[s
 
 def _plain(text: str) -> str:
     """Return a text that is one line, and begins no link and no element of HTML."""
-    return re.sub(r"([\\<\[\]`])", r"\\\1", " ".join(text.splitlines()))
+    return re.sub(r"([\\<\[\]`])", r"\\\1", " ".join(visible(text).splitlines()))
 
 
 def _code(text: str) -> str:
     """Return a text as code in a line: between more backticks than it has side by side."""
-    line = " ".join(text.splitlines())
+    line = " ".join(visible(text).splitlines())
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     return f"{fence}{line}{fence}" if len(fence) == 1 else f"{fence} {line} {fence}"
