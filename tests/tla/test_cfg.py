@@ -74,3 +74,8 @@ def test_what_is_unknown_is_refused_with_file_and_line(text: str, line: int, sai
     with pytest.raises(CfgError, match=rf"^model\.cfg:{line}:\d+: LS602 ") as caught:
         parse_cfg(text, "model.cfg")
     assert said in str(caught.value)
+
+
+def test_what_is_missing_between_the_elements_of_a_set_is_named() -> None:
+    with pytest.raises(CfgError, match=r"expected ',', found 'b'; commas stand between the elements of a set"):
+        parse_cfg("CONSTANT Client = {a b}\n", "My.cfg")

@@ -186,7 +186,8 @@ class _Parser:
         if token is None:
             raise self.fail(f"the file ends where {text or kind or 'more'} was expected", None)
         if (kind and token.kind != kind) or (text and token.text != text):
-            raise self.fail(f"expected {text or 'a ' + kind}, found {token.text!r}{near}", token)
+            wanted = repr(text) if text else f"a {kind}"
+            raise self.fail(f"expected {wanted}, found {token.text!r}{near}", token)
         self.index += 1
         return token
 
@@ -282,7 +283,7 @@ class _Parser:
         elements: list[Value] = []
         while (token := self.peek()) is not None and token.text != "}":
             if elements:
-                self.take(text=",")
+                self.take(text=",", near="; commas stand between the elements of a set")
             elements.append(self.value(depth + 1))
         self.take(text="}")
         try:
