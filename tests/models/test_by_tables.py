@@ -122,7 +122,8 @@ def test_a_budget_that_is_spent_and_a_cancelled_search_are_inconclusive() -> Non
 
 def test_a_model_outside_the_language_is_an_error_and_no_pass(tmp_path: Path) -> None:
     (tmp_path / "M.tla").write_text("---- MODULE M ----\nVARIABLE x\nInit == x = 0\nNext == x' = \n====\n")
-    (tmp_path / "m.cfg").write_text("INIT Init\nNEXT Next\n")
+    (tmp_path / "green").mkdir()
+    (tmp_path / "green" / "m.cfg").write_text("INIT Init\nNEXT Next\n")
     pinned = "mode='check'\ntier='quick'\nresult='holds'\ndistinct=1\ngenerated=1\ndepth=1\nbudget_seconds=60\n"
     (tmp_path / "manifest.toml").write_text(f"[[model]]\nname='m'\nmodule='M'\nengine='tables'\n{pinned}")
     broken = load_manifest(tmp_path / "manifest.toml")
@@ -133,7 +134,6 @@ def test_a_model_outside_the_language_is_an_error_and_no_pass(tmp_path: Path) ->
 @pytest.mark.parametrize(("more", "field"), [("mode='simulate'", "engine"), ("witness=true", "engine")])
 def test_what_tables_cannot_do_is_refused_in_the_manifest(tmp_path: Path, more: str, field: str) -> None:
     (tmp_path / "M.tla").write_text("---- MODULE M ----\n====\n")
-    (tmp_path / "m.cfg").write_text("")
     told = {"mode": "'check'", "result": "'violated'", "property": "'P'"}
     told |= dict([tuple(more.split("="))])
     lines = "\n".join(f"{name}={value}" for name, value in told.items())
