@@ -16,7 +16,7 @@ from lockstep.cli.options import EVENTS, FORMAT, LOCAL_MASTER, PARALLEL, TLA_TOO
     "--tier",
     type=click.Choice(["quick", "deep"]),
     default="quick",
-    help="Which models to check; the deep ones take up to two hours.",
+    help="Which models to check; the deep ones take about an hour.",
 )
 @click.option(
     "--engine",

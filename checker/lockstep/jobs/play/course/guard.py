@@ -87,7 +87,7 @@ def _told_apart(exercise: WriteGuard, found: Difference) -> Graded:
     return Graded(
         False,
         (
-            "every property holds, but the guard is another rule than the one that is meant.",
+            "every property holds, but your guard is not the intended rule.",
             f"After {counted(len(found.path), 'step')}",
             *(f"  {number:3d}  {step}" for number, step in enumerate(found.path, start=1)),
             f"the next one is {found.step}: {who}, in the state where",
