@@ -99,7 +99,8 @@ class WriteGuard(_Described, frozen=True, tag="guard", kw_only=True):
     `module` names the file, and its cfg beside it; what is below `library`, a folder of spec/, may be extended. In some
     state `witness` must be true: of a guard that forbids too much `too_strict` is said; `hint` of one that forbids too
     little. `rule` is the guard that is meant. Both are compared in all states of this model, and of another one whose
-    cfg has the lines of `other_model` in place of those that begin with the same word.
+    cfg has the lines of `other_model` in place of those that begin with the same word. Where they differ, `shows` names
+    the fields of each node that are printed.
     """
 
     module: str
@@ -109,6 +110,7 @@ class WriteGuard(_Described, frozen=True, tag="guard", kw_only=True):
     too_strict: str
     rule: str
     other_model: tuple[str, ...]
+    shows: tuple[str, ...]
 
     @property
     def file(self) -> str:

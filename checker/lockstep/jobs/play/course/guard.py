@@ -16,7 +16,7 @@ from lockstep.jobs.play.course.rule import Difference, difference, printed
 from lockstep.tla.explore import Exploration, Violation, explore
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.kinds import format_value
+from lockstep.tla.values.kinds import Value, format_value
 
 #: The lines between which the guard stands.
 BEGINS, ENDS = r"\* -- your guard begins", r"\* -- your guard ends"
@@ -91,10 +91,16 @@ def _told_apart(exercise: WriteGuard, found: Difference) -> Graded:
             f"After {counted(len(found.path), 'step')}",
             *(f"  {number:3d}  {step}" for number, step in enumerate(found.path, start=1)),
             f"the next one is {found.step}: {who}, in the state where",
-            *(f"    {name} = {format_value(value)}" for name, value in found.state.as_dict().items() if name == "node"),
+            *_nodes(found.state.as_dict()["node"], exercise.shows),
             f"    {exercise.hint if found.is_allowed_by_guard else exercise.too_strict}",
         ),
     )
+
+
+def _nodes(nodes: Value, shows: Sequence[str]) -> Iterator[str]:
+    """Yield a line for each node with some of its fields."""
+    for name, node in sorted(nodes.d.items(), key=lambda each: format_value(each[0])):
+        yield f"    {format_value(name)}: {', '.join(f'{field} = {format_value(node.d[field])}' for field in shows)}"
 
 
 def _graded(spec: Spec, exercise: WriteGuard, found: Exploration) -> Graded:
