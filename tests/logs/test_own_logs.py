@@ -224,9 +224,10 @@ def test_the_examples_of_text_on_the_page_are_read_as_it_says(tmp_path: Path) ->
     mapping = read_mapping(tmp_path / "mapping.toml")
     (shown,) = re.findall(r"`(2026-01-02 03:04:05,678 [^`]*)`", page)
     (tmp_path / "a.log").write_text(f"{shown}\n")
-    (record,) = records(logs_of([tmp_path / "a.log"])[0], mapping, str, Strays("a.log", mapping.form()))
+    rules, strays = Rules(mapping), Strays("a.log", mapping.form())
+    (record,) = records(logs_of([tmp_path / "a.log"])[0], mapping, str, strays, rules.is_appended)
     assert nanoseconds(record.at("time"), mapping.stamps()[0]) % 10**9 == 678 * 10**6
-    known = Rules(mapping).of(record)
+    known = rules.of(record)
     assert known is not None
     rule, told = known
     assert (told.at("worker"), told.at("job"), rule.delay, len(rule.either)) == ("3", "17", "1 s", 2)

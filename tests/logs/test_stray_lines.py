@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from lockstep.logs.reading.strays import without_anchors
+from lockstep.systems.dledger.log.lines import read_logs
+from lockstep.trace.json_lines import TraceError
 from lockstep_command import lockstep
 from logger_lines import ELECTED, written
 
@@ -210,3 +212,107 @@ def test_an_empty_line_that_fits_the_form_is_read_as_any_other(tmp_path: Path) -
 )
 def test_anchors_are_taken_out_of_a_regular_expression_and_nothing_else(given: str, anywhere: str) -> None:
     assert without_anchors(given) == anywhere
+
+
+# ---- Two lines in one ----
+
+LATER = (
+    "[n0] [n0] [ChangeRoleToFollower] from term: 2 leaderId: null and currTerm: 1",
+    "[n0] n0_[INCREASE_TERM] from 2 to 3",
+)
+CLOCKS = {
+    "18:16:20,001": "18:16:{:02d},001 {}",
+    "2026-11-21 18:16:20.1": "2026-11-21 18:16:{:02d}.1 {}",
+    "1764000000123": "17640000{:02d}123 {}",
+    "3.0 seq<3": "{0}.0 seq<{0} {1}",
+}
+
+
+def with_clock(form: str, *said: str) -> list[str]:
+    """Write lines from second 10 on, with another stamp than the usual one."""
+    return [
+        form.format(number, line.split(" ", 2)[2]) + "\n" for number, line in enumerate(written(*said).splitlines(), 10)
+    ]
+
+
+@pytest.mark.parametrize("form", CLOCKS.values(), ids=CLOCKS)
+def test_a_line_that_a_kill_cut_and_the_next_process_went_on_with_is_refused(form: str, tmp_path: Path) -> None:
+    """The log reads as one line there, and the step that one of the two tells would be lost."""
+    *above, cut, last = with_clock(form, *ELECTED, *LATER)
+    stamp = len(form.format(10, ""))
+    for at in range(stamp, len(cut)):
+        (tmp_path / "d.log").write_text("".join([*above, cut[:at], last]))
+        with pytest.raises(TraceError) as refused:
+            read_logs([tmp_path / "d.log"], str)
+        where = f"d.log:6: two lines in one: another line of the log begins at column {at + 1}, '{last[:20]}"
+        assert where in str(refused.value)
+    code, said = imported(tmp_path, "".join([*above, cut[:-20], last]))
+    assert (code, "d.log:6: two lines in one: another line of the log begins at column" in said) == (2, True)
+    assert imported(tmp_path, "".join([*above, cut, last]))[0] == 0
+
+
+def test_a_stamp_that_has_grown_by_a_digit_begins_no_second_line(tmp_path: Path) -> None:
+    lines = with_clock("{}.0 {}", *ELECTED)
+    lines = [line.replace(f"{number}.0", f"{number - 10 + 97}.0", 1) for number, line in enumerate(lines, 10)]
+    assert [line.split()[0] for line in lines[2:4]] == ["99.0", "100.0"]
+    assert imported(tmp_path, "".join(lines))[0] == 0
+    code, said = imported(tmp_path, "".join([*lines[:3], lines[3][:30], lines[4]]))
+    assert (code, "d.log:4: two lines in one: another line of the log begins at column 31" in said) == (2, True)
+
+
+def test_two_lines_in_one_are_refused_in_the_first_line_and_below_one(tmp_path: Path) -> None:
+    one, two, *others = with_clock(CLOCKS["18:16:20,001"], *ELECTED)
+    code, said = imported(tmp_path, "".join([one[:40], two, *others]))
+    assert (code, "d.log:1: two lines in one: " in said) == (2, True), said
+    trace = f"{one}java.lang.IllegalStateException: x\n\tat io.openmess"
+    assert imported(tmp_path, "".join([trace, "aging.X(X.java:7)\n", two, *others]))[0] == 0
+    code, said = imported(tmp_path, "".join([trace, two, *others]))
+    assert (code, "d.log:3: two lines in one: " in said) == (2, True), said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the lease of 18:16:09,001 - has ended",
+        "the snapshot of 18:16:09,001 [n1/1] INFO - is taken, elected by 18:16:10,001",
+        "18:16:09,001",
+    ],
+)
+def test_a_time_in_the_text_of_a_line_makes_it_no_two_lines(text: str, tmp_path: Path) -> None:
+    code, said = imported(tmp_path, "".join(with_clock(CLOCKS["18:16:20,001"], *ELECTED, f"[n0] {text}")))
+    assert code == 0, said
+    assert "1 noise" in said.splitlines()[0]
+
+
+@pytest.mark.parametrize(("cut", "match"), [(26, "^stepped$"), (28, "^stepped$"), (28, "stepped"), (33, "stepped")])
+def test_two_lines_in_one_are_refused_in_a_mapped_log(cut: int, match: str, tmp_path: Path) -> None:
+    one, two = TWO.splitlines()
+    code, said = checked(tmp_path, f"{one[:cut]}{two}\n", match=match)
+    looks = f"s.log:1: LS301 malformed: two lines in one: another line of the log begins at column {cut + 1}, '{two}'"
+    assert (code, f"{looks}; break it there" in said) == (2, True), said
+
+
+LOOSE = r"^(?P<ts>\d{4}-\d\d-\d\dT\S+) (?P<msg>.*)$"
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "match"),
+    [
+        ("INFO stepped at 2024-01-02T10:00:00Z", STAMPED, "stepped"),
+        ("INFO at 2024-01-02T10:00:00Z n1 stepped", STAMPED, "stepped"),
+        ("until 2024-01-02T10:00:00Z n1 stepped", LOOSE, "stepped"),
+        ("until (2024-01-02T10:00:00Z) n1 stepped", LOOSE, "n1 stepped$"),
+        ('INFO stepped said="2024-01-02T10:00:00Z INFO stepped"', STAMPED, "stepped"),
+        ('INFO stepped said="\\"a\\" of 2024-01-02T10:00:00Z INFO stepped" n=1', STAMPED, "stepped"),
+    ],
+)
+def test_a_time_in_the_text_of_a_mapped_line_makes_it_no_two_lines(
+    text: str, pattern: str, match: str, tmp_path: Path
+) -> None:
+    code, said = checked(tmp_path, f"2024-01-02T10:00:00Z {text}\n" * 2, pattern, match)
+    assert (code, "(2 events, 2 steps" in said) == (0, True), said
+
+
+def test_a_rule_that_fits_any_line_finds_no_line_within_another(tmp_path: Path) -> None:
+    code, said = checked(tmp_path, "2024-01-02T10:00:00Z INFO until 2024-01-02T10:00:09Z n1 x\n", match="")
+    assert code == 0, said

@@ -374,6 +374,10 @@ def said(before: bytes, after: bytes) -> bytes:
 
 LOGS = [
     log("a line of a log that is cut", LOG[: LOG.index(b"\n") + 1] + b"981.002 seq<28 [n2/1] IN\n"),
+    log(
+        "a line that was cut as its process was killed, and that the next one went on with",
+        said(b"VoteResponse@357f43fb\n", b"VoteRes"),
+    ),
     log("a time that is none", said(b"980.786 seq<27 [n2/1]", b"2026-02-30 10:00:00 [n2/1]")),
     log("a log of two nodes that does not tell them apart", re.sub(rb"\[n\d/\d\] ", b"", LOG)),
     log("a log that is not UTF-8", said(b"[INCREASE_TERM]", b"[INCREASE\xff]")),

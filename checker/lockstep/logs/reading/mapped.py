@@ -42,10 +42,9 @@ class Rules:
 
         Raises TraceError where no rule fits, and the mapping does not ignore that.
         """
-        for rule, matching in self._candidates(record):
-            fitting = _fitting(rule, matching, record)
-            if fitting is not None:
-                return None if rule.ignore else (rule, fitting)
+        found = self._first(record)
+        if found is not None:
+            return None if found[0].ignore else found
         if self.mapping.otherwise == "ignore":
             return None
         raise record.error(self._unknown(record))
@@ -56,17 +55,38 @@ class Rules:
             each for listed in self._rules.values() for rule, found in listed if not rule.ignore for _, each in found
         ]
 
+    def is_appended(self, whole: Record | None, rest: Record, stamp: str) -> bool:
+        """Tell whether what begins within a line, with a stamp, is another line: it is one of which there is a rule.
+
+        It is none where the stamp begins a word, and all that the line's own rule looks for stands behind it: so it may
+        in a text that contains a time.
+        """
+        of_rest = self._first(rest)
+        if of_rest is None or (self.mapping.kind is None and _fits_any(of_rest[0])):
+            return False
+        of_whole = None if whole is None else self._first(whole)
+        if whole is None or of_whole is None or of_whole[0] is not of_rest[0] or not of_rest[0].match:
+            return True
+        is_cut_word = whole.text.removesuffix(rest.text)[-1:].isalnum()
+        return is_cut_word or not _is_found_behind(stamp, rest.text, of_whole[0], whole)
+
+    def _first(self, record: Record) -> tuple[Rule, Record] | None:
+        """Return the first rule that fits a line, and the line with what the rule's expressions found."""
+        matches = ((rule, _fitting(rule, matching, record)) for rule, matching in self._candidates(record))
+        return next(((rule, fitting) for rule, fitting in matches if fitting is not None), None)
+
     def _candidates(self, record: Record) -> Sequence[tuple[Rule, list[tuple[str, re.Pattern[str]]]]]:
         paths = self.mapping.kinds()
         if not paths:
             return self._rules.get("", ())
         path = record.first_of(paths)
-        if path is None and self.mapping.otherwise == "error":
-            raise record.error(record.lacks(paths))
         return () if path is None else self._rules.get(_name_of(record.at(path)), ())
 
     def _unknown(self, record: Record) -> str:
-        path = record.first_of(self.mapping.kinds())
+        paths = self.mapping.kinds()
+        path = record.first_of(paths)
+        if path is None and paths:
+            return record.lacks(paths)
         if path is None:
             return f"no rule of the mapping fits the line: {record.text[:80]!r}"
         kind = record.at(path)
@@ -97,6 +117,23 @@ def _fitting(rule: Rule, matching: list[tuple[str, re.Pattern[str]]], record: Re
     return replace(record, fields=record.fields | groups) if groups else record
 
 
+def _fits_any(rule: Rule) -> bool:
+    """Tell whether a rule of no kind looks for nothing."""
+    return not rule.when and all(re.search(expression, "") for expression in rule.match.values())
+
+
+def _is_found_behind(stamp: str, rest: str, rule: Rule, whole: Record) -> bool:
+    """Tell whether a rule finds all that it looks for in a line behind a stamp, with which the rest of it begins."""
+    for path, expression in rule.match.items():
+        text = whole.at(path)
+        places = (found.start() for found in re.finditer(re.escape(stamp), text))
+        at = next((place for place in places if rest.startswith(text[place:])), None)
+        said = re.search(expression, text)
+        if at is None or said is None or said.start() < at + len(stamp):
+            return False
+    return True
+
+
 def _listed(wanted: Any) -> list[Any]:
     return wanted if isinstance(wanted, list) else [wanted]
 
@@ -125,7 +162,9 @@ class MappedTrace:
     def __iter__(self) -> Iterator[tuple[int, Event]]:
         """Yield (line number, event)."""
         strays = Strays(self.source, self.mapping.form(), self._rules.texts())
-        for record in records(Log(self.source, (self.path,)), self.mapping, self._note, strays):
+        for record in records(
+            Log(self.source, (self.path,)), self.mapping, self._note, strays, self._rules.is_appended
+        ):
             known = self._rules.of(record)
             if known is not None and known[0].action is not None:
                 rule, line = known
@@ -198,7 +237,7 @@ def read_logs(
         if missing := missing_of(log):
             notes.append(f"note: {missing}")
         strays = Strays(log.name, mapping.form(), reader.rules.texts())
-        for record in records(log, mapping, torn.append, strays, tell):
+        for record in records(log, mapping, torn.append, strays, reader.rules.is_appended, tell):
             line, node = reader.line(record)
             if line is not None:
                 threads.setdefault((log.name, node), []).append(line)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
 from lockstep.base.errors import OUT_OF_RESOURCES
 from lockstep.base.near import did_you_mean
 from lockstep.conformance.shown.compare import Has, Size
+from lockstep.logs.reading.beginnings import Beginnings
 from lockstep.logs.reading.mapping import Field, Source
 from lockstep.logs.reading.mapping import Mapping as LogMapping
 from lockstep.logs.reading.rotation import Log
@@ -214,24 +215,62 @@ def cut(text: str) -> str:
     return text if len(text) <= _LONG else f"{text[:_LONG]}..."
 
 
+#: Tells whether another line is appended to one: the line as it was read, or None where it is one below a line of
+#: the log; what begins within it, as a line of its own; and the stamp there.
+IsAppended: TypeAlias = Callable[[Record | None, Record, str], bool]
+
+
 def records(
     log: Log,
     mapping: LogMapping,
     torn: Callable[[str], None],
     strays: Strays,
+    is_appended: IsAppended,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record]:
     """Yield the lines of a log with their fields.
 
     Arguments: `torn`, told of a last line that does not end, which is left out; `strays`, which counts the lines that
-    are none of the log; `tell`, told how many lines were read.
+    are none of the log; `is_appended`, which judges what reads as a line of its own within a line; `tell`, told how
+    many lines were read.
     Raises TraceError where a line is malformed, or none is of the log; UnreadableError where a file cannot be read.
     """
     splits, strict = [splitting(text) for text in mapping.texts()], mapping.otherwise == "error"
+    appended = _Appended(splits, is_appended)
     for path in log.paths:
         whole = _whole_lines(path, log, torn, tell)
-        yield from _texts(whole, splits, strays, strict) if splits else _objects(whole, strays)
+        yield from _texts(whole, splits, strays, appended, strict) if splits else _objects(whole, strays)
     strays.end(strict=strict or not splits)
+
+
+@dataclass(slots=True)
+class _Appended:
+    """Finds the lines that begin within another: it was cut, and a new process wrote on behind it."""
+
+    splits: Sequence[Split]
+    is_appended: IsAppended
+    beginnings: Beginnings = field(default_factory=Beginnings)
+
+    def refuse(self, whole: Record | None, text: str, line: _Raw) -> None:
+        """Raise TraceError where another line begins within a line.
+
+        Arguments: `whole`, the line as it was read, None where it stands below a line of the log.
+        """
+        source, number, _ = line
+        behind = 0 if whole is None else self.beginnings.know(text)
+        for at, stamp in self.beginnings.within(text, behind):
+            rest = text[at:]
+            if _ends_in_quotes(rest):
+                continue
+            fields = _fields(rest, self.splits)
+            if fields is not None and self.is_appended(whole, Record(source, number, rest, fields), stamp):
+                where = f"another line of the log begins at column {at + 1}"
+                raise TraceError(source, number, f"two lines in one: {where}, {cut(rest)!r}; break it there")
+
+
+def _ends_in_quotes(rest: str) -> bool:
+    """Tell whether the end of a text is closed by a quote that the text does not open: so it is quoted, and whole."""
+    return (rest.count('"') - rest.count('\\"')) % 2 == 1
 
 
 #: A line as it stands: its file's name, its number and its bytes.
@@ -266,7 +305,9 @@ def _is_array(raw: bytes) -> bool:
     return True
 
 
-def _texts(lines: Iterable[_Raw], splits: Sequence[Split], strays: Strays, strict: bool) -> Iterator[Record]:
+def _texts(
+    lines: Iterable[_Raw], splits: Sequence[Split], strays: Strays, appended: _Appended, strict: bool
+) -> Iterator[Record]:
     """Yield the lines of a form, each with those below it, and the JSON objects between them."""
     above: Record | None = None
     below: list[str] = []
@@ -277,7 +318,9 @@ def _texts(lines: Iterable[_Raw], splits: Sequence[Split], strays: Strays, stric
                 yield _with(above, below)
             above, below = record, []
             strays.know(text)
+            appended.refuse(record, text, line)
         elif above is not None and _BELOW.match(text):
+            appended.refuse(None, text, line)
             below.append(text)
         else:
             strays.add(line[0], line[1], text, strict=strict)
@@ -293,11 +336,15 @@ def _of_form(line: _Raw, splits: Sequence[Split]) -> tuple[Record | None, str]:
     text = _shown(raw)
     if _is_object(raw):
         return _object(line), text
-    fields = next((found for split in splits if (found := split(text)) is not None), None)
+    fields = _fields(text, splits)
     if fields is None:
         return None, text
     _refuse_no_utf8(raw, source, number)
     return Record(source, number, text, fields), text
+
+
+def _fields(text: str, splits: Sequence[Split]) -> dict[str, Any] | None:
+    return next((found for split in splits if (found := split(text)) is not None), None)
 
 
 def _with(above: Record, below: list[str]) -> Record:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lockstep.logs.reading.beginnings import STAMP_NUMBERS
 from lockstep.trace.json_lines import TraceError
 
 _DIGITS = re.compile(r"\d+", re.ASCII)
@@ -20,8 +21,6 @@ _JSON = re.compile(r'\s*\{|.*"\s*:')
 MAX_FORMS = 1000
 #: Lines above the first one of the log that are kept until it is known how the log's lines begin.
 MAX_LINES_ABOVE = 100_000
-#: A word with at least this many numbers in it is a stamp, which is looked for within a line, too.
-_STAMP_NUMBERS = 3
 #: How much of a line a message shows.
 _SHOWN = 80
 
@@ -104,7 +103,7 @@ class Strays:
         form = _form(text)
         first = form.split(maxsplit=1)[0]
         is_start = first in self._forms or (first == form.strip() and any(f.startswith(first) for f in self._forms))
-        if is_start or any(f.count("0") >= _STAMP_NUMBERS and f in form for f in self._forms):
+        if is_start or any(f.count("0") >= STAMP_NUMBERS and f in form for f in self._forms):
             raise _damaged(source, number, text)
 
 

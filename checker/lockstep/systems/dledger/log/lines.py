@@ -114,13 +114,18 @@ def read_logs(paths: Sequence[Path], note: Callable[[str], None]) -> tuple[list[
     found, count = [], 0
     for log in logs_of(paths):
         strays = Strays(log.name, _FORM, tuple(_PATTERNS.values()))
-        found.append([_line(record) for record in records(log, _HEAD, note, strays)])
+        found.append([_line(record) for record in records(log, _HEAD, note, strays, _is_appended)])
         count += strays.count
         if noise := strays.note():
             note(noise)
         if not found[-1]:
             raise TraceError(log.name, 1, "the log is empty")
     return found, count
+
+
+def _is_appended(_whole: Record | None, rest: Record, _stamp: str) -> bool:
+    """Tell whether what begins within a line with a stamp is another line: none of DLedger's texts has a stamp."""
+    return bool(_said(rest)[0])
 
 
 def _line(record: Record) -> LogLine:
