@@ -277,6 +277,91 @@ def test_logs_that_begin_later_than_the_servers_are_explained_from_the_middle(
     assert judges(False, False, start="Middle").all(files).verdict is Verdict.VIOLATED
 
 
+#: What Go writes of a panic. Source: runtime/panic.go, printpanics; runtime/traceback.go, goroutineheader, traceback.
+PANIC = """\
+panic: log not found
+[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x4a5b2f]
+
+goroutine 1 [running]:
+main.main()
+\t/src/main.go:5 +0x1d
+goroutine 18 [chan receive, 5 minutes]:
+github.com/hashicorp/raft.(*Raft).run(0xc0001a2000)
+\t/go/pkg/mod/github.com/hashicorp/raft@v1.7.3/raft.go:151 +0x3c
+created by github.com/hashicorp/raft.NewRaft in goroutine 1
+\t/go/pkg/mod/github.com/hashicorp/raft@v1.7.3/api.go:608 +0x19c5
+exit status 2
+"""
+#: What an agent prints before its first line.
+BANNER = "==> Starting agent...\n           Version: '1.20.0'\n\n==> Log data will now stream in:\n\n"
+HEAD = "2026-01-02T03:04:06.184Z [INFO]  agent.server.raft: "
+
+
+def with_lines(folder: Path, at: int, text: str) -> list[Path]:
+    """Write the logs of the recording `quiet`, and a text behind so many lines of the first."""
+    files = hclog_lines(recording("quiet"), folder)
+    lines = files[0].read_text().splitlines(keepends=True)
+    assert len(lines) > 4
+    files[0].write_text("".join([*lines[:at], text, *lines[at:]]))
+    return files
+
+
+@pytest.mark.parametrize("at", [0, 3, 99])
+@pytest.mark.parametrize(("text", "first"), [("started\n", "started"), (BANNER, "==> Sta"), (PANIC, "panic: log not")])
+def test_what_other_programs_write_into_a_server_s_log_is_noise(
+    text: str, first: str, at: int, judges: Callable[..., OwnLogs], tmp_path: Path
+) -> None:
+    files = with_lines(tmp_path, at, text)
+    found = judges(True, False).all(files)
+    line = files[0].read_text().splitlines().index(text.splitlines()[0]) + 1
+    assert (found.verdict, found.findings, found.events) == (Verdict.HOLDS, [], 11), found.reason
+    (note,) = (each for each in found.notes if "noise" in each)
+    assert f"n1.log:{line}: '{first}" in note
+    # Lines that are empty or begin with white space belong to the line of the log above them.
+    unindented = sum(not re.match(r"\s|$", each) for each in text.splitlines())
+    not_empty = sum(bool(each) for each in text.splitlines())
+    number = unindented if at else not_empty
+    assert f"note: {number} line{' is' if number == 1 else 's are'} not of the form" in note
+
+
+@pytest.mark.parametrize("at", [0, 3, 99])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        f"{HEAD[:30]}\n",
+        f"{HEAD[:24]}\n",
+        "[INFO]  agent.server.raft: election won: term=4 tally=2\n",
+        "raft: entering leader state: leader=n1\n",
+        f"panic: {HEAD}election won: term=4 tally=2\n",
+    ],
+)
+def test_a_torn_line_of_hclog_is_refused(damaged: str, at: int, judges: Callable[..., OwnLogs], tmp_path: Path) -> None:
+    files = with_lines(tmp_path, at, damaged)
+    line = files[0].read_text().splitlines().index(damaged.strip()) + 1
+    found = judges(True, False).all(files)
+    assert (found.verdict, found.events) == (Verdict.MALFORMED, 0)
+    assert f"n1.log:{line}: the line is not of the form of the log, and looks like" in (found.reason or "")
+
+
+@pytest.mark.parametrize("cut", ["election won: term=4 tal", "entering leader state: leader=n", "entering candi"])
+def test_a_line_that_a_kill_cut_and_the_next_life_of_a_server_went_on_with_is_refused(
+    cut: str, judges: Callable[..., OwnLogs], tmp_path: Path
+) -> None:
+    files = with_lines(tmp_path, 0, f"{HEAD}{cut}")
+    found = judges(True, False).all(files)
+    assert found.verdict is Verdict.MALFORMED
+    column = len(HEAD + cut) + 1
+    assert f"n1.log:1: two lines in one: another line of the log begins at column {column}, " in (found.reason or "")
+
+
+def test_a_time_and_a_quoted_line_in_a_line_of_hclog_make_it_no_two_lines(
+    judges: Callable[..., OwnLogs], tmp_path: Path
+) -> None:
+    quoted = f'{HEAD}failed to contact: server-id=n2 time=2026-01-02T03:04:06.184Z error="{HEAD}election won: term=4"\n'
+    found = judges(True, False).all(with_lines(tmp_path, 3, quoted))
+    assert (found.verdict, found.events) == (Verdict.HOLDS, 11), found.reason
+
+
 def test_a_message_that_the_mapping_does_not_know_is_malformed(judges: Callable[..., OwnLogs], tmp_path: Path) -> None:
     files = hclog_lines(recording("quiet"), tmp_path)
     line = files[0].read_text().splitlines()[0].replace("initial configuration", "initial configuratoin")

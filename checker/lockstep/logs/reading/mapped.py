@@ -50,10 +50,18 @@ class Rules:
         raise record.error(self._unknown(record))
 
     def texts(self) -> list[re.Pattern[str]]:
-        """Return the expressions of what lines say, of those rules that do not ignore them."""
-        return [
-            each for listed in self._rules.values() for rule, found in listed if not rule.ignore for _, each in found
+        """Return the expressions of what lines say, of those rules that do not ignore them.
+
+        In logs of text, a kind of several words is such an expression, too.
+        """
+        telling = [
+            (kind, [each for _, each in found])
+            for kind, listed in self._rules.items()
+            for rule, found in listed
+            if not rule.ignore
         ]
+        kinds = [re.compile(re.escape(kind)) for kind, _ in telling if self.mapping.texts() and " " in kind.strip()]
+        return [*kinds, *(each for _, found in telling for each in found)]
 
     def is_appended(self, whole: Record | None, rest: Record, stamp: str) -> bool:
         """Tell whether what begins within a line, with a stamp, is another line: it is one of which there is a rule.
