@@ -160,11 +160,13 @@ Next == Step
 STAMPED = r"^(?P<ts>\d{4}-\d\d-\d\dT\S+) (?P<level>\w+) (?P<msg>.*)$"
 
 
-def checked(folder: Path, log: str, pattern: str = STAMPED, match: str = "^stepped$") -> tuple[int, str]:
+def checked(
+    folder: Path, log: str, pattern: str = STAMPED, match: str = "^stepped$", otherwise: str = "error"
+) -> tuple[int, str]:
     """Check a log of at most two steps by a mapping of text."""
     (folder / "Steps.tla").write_text(STEPS, encoding="utf-8")
     (folder / "Steps.cfg").write_text("INIT Init\nNEXT Next\n", encoding="utf-8")
-    text = f"[[text]]\nformat = 'regex'\npattern = '{pattern}'\n"
+    text = f"otherwise = '{otherwise}'\n[[text]]\nformat = 'regex'\npattern = '{pattern}'\n"
     mapping = f"{text}[lines.step]\naction = 'Step'\nmatch = {{ msg = '{match}' }}\n"
     (folder / "m.toml").write_text(mapping, encoding="utf-8")
     (folder / "s.log").write_text(log, encoding="utf-8")
@@ -290,6 +292,27 @@ def test_two_lines_in_one_are_refused_in_a_mapped_log(cut: int, match: str, tmp_
     code, said = checked(tmp_path, f"{one[:cut]}{two}\n", match=match)
     looks = f"s.log:1: LS301 malformed: two lines in one: another line of the log begins at column {cut + 1}, '{two}'"
     assert (code, f"{looks}; break it there" in said) == (2, True), said
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_line_behind_one_of_another_program_is_refused_though_what_no_rule_fits_is_ignored(
+    at: int, tmp_path: Path
+) -> None:
+    lines = TWO.splitlines(keepends=True)
+    cut = [f"2024-01-02T10:00:0{lines[1]}"] if at else []  # before the first stamp none is known
+    assert checked(tmp_path, "".join([*lines[:at], "started\n", *lines[at:]]), otherwise="ignore")[0] == 0
+    for between in (f"started {lines[1]}", *cut):
+        code, said = checked(tmp_path, "".join([*lines[:at], between, *lines[at:]]), otherwise="ignore")
+        assert (code, f"s.log:{at + 1}: LS301 malformed: two lines in one: " in said) == (2, True), said
+
+
+@pytest.mark.parametrize("inner", ["2024-01-02T09:59:59Z ", ""])
+def test_a_log_whose_lines_have_two_stamps_each_is_read(inner: str, tmp_path: Path) -> None:
+    """A collector writes its own stamp before the log's."""
+    lines = "".join(f"2024-01-02T10:00:0{second}Z {inner}INFO stepped\n" for second in range(2))
+    pattern = r"^(?:\S+ )?(?P<ts>\d{4}-\d\d-\d\dT\S+) (?P<level>\w+) (?P<msg>.*)$"
+    code, said = checked(tmp_path, lines, pattern)
+    assert (code, "(2 events, 2 steps" in said) == (0, True), said
 
 
 LOOSE = r"^(?P<ts>\d{4}-\d\d-\d\dT\S+) (?P<msg>.*)$"

@@ -30,7 +30,7 @@ class Beginnings:
     _anywhere: re.Pattern[str] | None = None
 
     def know(self, text: str) -> int:
-        """Learn how a line begins, and return where its beginning ends, 0 if its first words have no stamp."""
+        """Learn how a line begins, and return behind which place in it another line may begin."""
         at = len(text) - len(text.lstrip())
         if self._anywhere is not None and (known := self._anywhere.match(text, at)):
             return known.end()
@@ -39,13 +39,15 @@ class Beginnings:
             return 0
         if len(self._seen) < MAX_BEGINNINGS:
             self._seen.add(_expression(beginning))
-            self._anywhere = re.compile("|".join(sorted(self._seen)))
-        return at + len(beginning)
+            self._anywhere = re.compile("|".join(sorted(self._seen, key=len, reverse=True)))
+        # This one may have been cut within its stamp. Its first number may only have more digits than others have.
+        first = _DIGITS.search(beginning)
+        return at + (first.end() if first else 0)
 
     def within(self, text: str, behind: int) -> Iterator[tuple[int, str]]:
         """Yield each place in a text where a line may begin, and the beginning that stands there.
 
-        Arguments: `behind`, where the beginning of the text itself ends, 0 if it is no line of the log.
+        Arguments: `behind`, where the search begins, as returned by `know` for a line of the log.
         """
         if self._anywhere is not None:
             for found in islice(self._anywhere.finditer(text, behind), MAX_PLACES):
@@ -53,11 +55,19 @@ class Beginnings:
 
 
 def _beginning(text: str) -> str | None:
+    """Return the first words of a text up to its stamp; to the last of several, as where a collector adds its own."""
+    end = 0
     for word in islice(_WORD.finditer(text), _FIRST_WORDS):
-        numbers = _DIGITS.findall(text, 0, word.end())
-        if len(numbers) >= STAMP_NUMBERS or any(len(number) >= _STAMP_DIGITS for number in numbers):
-            return text[: word.end()]
-    return None
+        if end and not _has_stamp(word[0]):
+            break
+        if end or _has_stamp(text[: word.end()]):
+            end = word.end()
+    return text[:end] or None
+
+
+def _has_stamp(text: str) -> bool:
+    numbers = _DIGITS.findall(text)
+    return len(numbers) >= STAMP_NUMBERS or any(len(number) >= _STAMP_DIGITS for number in numbers)
 
 
 def _expression(beginning: str) -> str:

@@ -18,7 +18,7 @@ from lockstep.logs.reading.beginnings import Beginnings
 from lockstep.logs.reading.mapping import Field, Source
 from lockstep.logs.reading.mapping import Mapping as LogMapping
 from lockstep.logs.reading.rotation import Log
-from lockstep.logs.reading.strays import Strays
+from lockstep.logs.reading.strays import MAX_LINES_ABOVE, Strays
 from lockstep.logs.reading.texts import Split, splitting
 from lockstep.trace.json_lines import (
     STDIN,
@@ -215,8 +215,10 @@ def cut(text: str) -> str:
     return text if len(text) <= _LONG else f"{text[:_LONG]}..."
 
 
-#: Tells whether another line is appended to one: the line as it was read, or None where it is one below a line of
-#: the log; what begins within it, as a line of its own; and the stamp there.
+#: A line as it stands: its file's name, its number and its bytes.
+_Raw = tuple[str, int, bytes]
+#: Tells whether another line is appended to one: the line as it was read, or None where it is no line of the
+#: log; what begins within it, as a line of its own; and the stamp there.
 IsAppended: TypeAlias = Callable[[Record | None, Record, str], bool]
 
 
@@ -250,14 +252,30 @@ class _Appended:
     splits: Sequence[Split]
     is_appended: IsAppended
     beginnings: Beginnings = field(default_factory=Beginnings)
+    is_begun: bool = False
+    undecided: list[tuple[str, _Raw]] = field(default_factory=list)
 
     def refuse(self, whole: Record | None, text: str, line: _Raw) -> None:
         """Raise TraceError where another line begins within a line.
 
-        Arguments: `whole`, the line as it was read, None where it stands below a line of the log.
+        Lines above the first one of the log are judged with that one, for it is known then how lines begin.
+
+        Arguments: `whole`, the line as it was read, None where it is no line of the log.
         """
-        source, number, _ = line
+        if whole is None and not self.is_begun:
+            if len(self.undecided) < MAX_LINES_ABOVE:
+                self.undecided.append((text, line))
+            return
         behind = 0 if whole is None else self.beginnings.know(text)
+        if not self.is_begun:
+            self.is_begun = True
+            for above in self.undecided:
+                self._refuse(None, *above, 0)
+            self.undecided.clear()
+        self._refuse(whole, text, line, behind)
+
+    def _refuse(self, whole: Record | None, text: str, line: _Raw, behind: int) -> None:
+        source, number, _ = line
         for at, stamp in self.beginnings.within(text, behind):
             rest = text[at:]
             if _ends_in_quotes(rest):
@@ -271,10 +289,6 @@ class _Appended:
 def _ends_in_quotes(rest: str) -> bool:
     """Tell whether the end of a text is closed by a quote that the text does not open: so it is quoted, and whole."""
     return (rest.count('"') - rest.count('\\"')) % 2 == 1
-
-
-#: A line as it stands: its file's name, its number and its bytes.
-_Raw = tuple[str, int, bytes]
 
 
 def _object(line: _Raw) -> Record:
@@ -323,6 +337,8 @@ def _texts(
             appended.refuse(None, text, line)
             below.append(text)
         else:
+            if not strict:  # else it is refused if it looks damaged in any way
+                appended.refuse(None, text, line)
             strays.add(line[0], line[1], text, strict=strict)
     if above is not None:
         yield _with(above, below)
