@@ -24,6 +24,7 @@ from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.logs import clocks
+from lockstep.logs.lines import Line, Thread
 from lockstep.logs.order import Order
 from lockstep.logs.reading.mapped import Rules
 from lockstep.logs.reading.mapping import Mapping, MappingError, Text, line_of, read_mapping
@@ -86,15 +87,53 @@ def test_a_thousand_runs_raise_no_false_alarm(primary_backup: OwnLogs, tmp_path:
         assert found.verdict is Verdict.HOLDS, (seed, found.reason)
 
 
+def with_a_fast_clock(folder: Path, milliseconds: int) -> None:
+    """Make the clock of b1 as much faster."""
+    lines = [json.loads(line) for line in (folder / "b1.log").read_text().splitlines()]
+    fast = "".join(json.dumps(line | {"ts": line["ts"] + milliseconds}) + "\n" for line in lines)
+    (folder / "b1.log").write_text(fast)
+
+
+@pytest.mark.parametrize("milliseconds", [60, 1000, 3_600_000])
 def test_clocks_that_differ_by_more_than_is_declared_are_named_as_the_reason(
-    primary_backup: OwnLogs, tmp_path: Path
+    milliseconds: int, primary_backup: OwnLogs, tmp_path: Path
 ) -> None:
+    """The difference that is named is a little more than the least one; an hour is that of a wrong time zone."""
     logs = service(tmp_path, 1)
-    late = [json.loads(line) for line in (tmp_path / "b1.log").read_text().splitlines()]
-    (tmp_path / "b1.log").write_text("".join(json.dumps(line | {"ts": line["ts"] + 60}) + "\n" for line in late))
+    with_a_fast_clock(tmp_path, milliseconds)
     found = primary_backup.all(logs)
     assert found.verdict is Verdict.VIOLATED
-    assert "note: if the clocks differ by 64 ms, a behaviour explains these lines; the mapping says 4 ms" in found.notes
+    (note,) = (each for each in found.notes if "clocks" in each)
+    named = re.fullmatch(
+        r"note: if the clocks differ by ([\d,]+) ms, a behaviour explains these lines; the mapping says 4 ms", note
+    )
+    assert named is not None, note
+    enough = int(named[1].replace(",", ""))
+    assert milliseconds * 0.8 < enough < milliseconds * 1.2
+    text = (EXAMPLE / "mapping.toml").read_text()
+    assert text.count('skew = "4 ms"') == 1
+    for skew, verdict in ((enough, Verdict.HOLDS), (enough * 2 // 3, Verdict.VIOLATED)):
+        (tmp_path / "mapping.toml").write_text(text.replace('skew = "4 ms"', f'skew = "{skew} ms"'))
+        judge = judge_own(EXAMPLE / "PrimaryBackup.tla", EXAMPLE / "PrimaryBackup.cfg", tmp_path / "mapping.toml")
+        assert judge.all(logs).verdict is verdict, skew
+
+
+def test_no_difference_of_clocks_is_tried_beyond_that_of_all_stamps() -> None:
+    def thread(*times: int) -> Thread:
+        return Thread("a.log", [Line(1, "", (), time=time * clocks.MILLISECOND) for time in times])
+
+    tried: list[int] = []
+
+    def explains(skew: int) -> bool:
+        tried.append(skew // clocks.MILLISECOND)
+        return False
+
+    assert clocks.least(explains, [thread(0, 5), thread(100)], 4 * clocks.MILLISECOND) is None
+    assert tried == [8, 16, 32, 64, 100]
+    tried.clear()
+    for threads, declared in (([thread(0, 100)], 4), ([thread(0), thread(100)], 100), ([thread(), thread()], 0)):
+        assert clocks.least(explains, threads, declared * clocks.MILLISECOND) is None
+    assert not tried
 
 
 def test_the_note_on_clocks_costs_no_more_than_a_bound_whatever_the_logs_are(

@@ -112,7 +112,7 @@ def _explained(spec: Spec, group: Group, threads: Sequence[Thread], skew: int, t
     except NoOrderError as error:
         problem = str(error)
     deadline = Deadline(SKEW_SECONDS)
-    enough = clocks.least(explains, skew, tell) if len(threads) > 1 else None
+    enough = clocks.least(explains, threads, skew, tell)
     raise UnexplainedError(problem + _way_on(enough, skew, len(threads)))
 
 
