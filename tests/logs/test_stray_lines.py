@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lockstep.logs.reading.beginnings import MAX_BEGINNINGS
 from lockstep.logs.reading.strays import without_anchors
 from lockstep.systems.dledger.log.lines import read_logs
 from lockstep.trace.json_lines import TraceError
@@ -313,6 +314,14 @@ def test_a_log_whose_lines_have_two_stamps_each_is_read(inner: str, tmp_path: Pa
     pattern = r"^(?:\S+ )?(?P<ts>\d{4}-\d\d-\d\dT\S+) (?P<level>\w+) (?P<msg>.*)$"
     code, said = checked(tmp_path, lines, pattern)
     assert (code, "(2 events, 2 steps" in said) == (0, True), said
+
+
+def test_two_lines_in_one_are_found_below_whatever_json_stands_between_the_lines(tmp_path: Path) -> None:
+    between = "".join(f'{{"{"k" * length}":"2024-01-02T10:00:00Z"}}\n' for length in range(1, 2 * MAX_BEGINNINGS))
+    one, two = TWO.splitlines(keepends=True)
+    assert checked(tmp_path, between + TWO, otherwise="ignore")[0] == 0
+    code, said = checked(tmp_path, between + one + one[:-5] + two, otherwise="ignore")
+    assert (code, f"s.log:{2 * MAX_BEGINNINGS + 1}: LS301 malformed: two lines in one: " in said) == (2, True), said
 
 
 LOOSE = r"^(?P<ts>\d{4}-\d\d-\d\dT\S+) (?P<msg>.*)$"

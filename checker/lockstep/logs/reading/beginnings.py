@@ -16,8 +16,8 @@ _WORD = re.compile(r"\S+")
 STAMP_NUMBERS, _STAMP_DIGITS = 3, 10
 #: How many of the first words are searched for the stamp.
 _FIRST_WORDS = 4
-#: How many different beginnings are remembered at most; a log's lines have few.
-MAX_BEGINNINGS = 100
+#: How many different beginnings are remembered at most, and of how many characters; a log's lines have few.
+MAX_BEGINNINGS, _MAX_LENGTH = 100, 200
 #: How many places within one line are looked at.
 MAX_PLACES = 100
 
@@ -35,7 +35,7 @@ class Beginnings:
         if self._anywhere is not None and (known := self._anywhere.match(text, at)):
             return known.end()
         beginning = _beginning(text[at:])
-        if beginning is None:
+        if beginning is None or len(beginning) > _MAX_LENGTH:
             return 0
         if len(self._seen) < MAX_BEGINNINGS:
             self._seen.add(_expression(beginning))
@@ -55,7 +55,7 @@ class Beginnings:
 
 
 def _beginning(text: str) -> str | None:
-    """Return the first words of a text up to its stamp; to the last of several, as where a collector adds its own."""
+    """Return the first words of a text up to its stamp, the last one where a collector writes its own before that."""
     end = 0
     for word in islice(_WORD.finditer(text), _FIRST_WORDS):
         if end and not _has_stamp(word[0]):

@@ -278,7 +278,7 @@ class _Appended:
         source, number, _ = line
         for at, stamp in self.beginnings.within(text, behind):
             rest = text[at:]
-            if _ends_in_quotes(rest):
+            if _is_open(text[:at]) and _is_open(rest):  # it stands within a quoted text
                 continue
             fields = _fields(rest, self.splits)
             if fields is not None and self.is_appended(whole, Record(source, number, rest, fields), stamp):
@@ -286,9 +286,9 @@ class _Appended:
                 raise TraceError(source, number, f"two lines in one: {where}, {cut(rest)!r}; break it there")
 
 
-def _ends_in_quotes(rest: str) -> bool:
-    """Tell whether the end of a text is closed by a quote that the text does not open: so it is quoted, and whole."""
-    return (rest.count('"') - rest.count('\\"')) % 2 == 1
+def _is_open(text: str) -> bool:
+    """Tell whether a text has one quote more or less than it needs."""
+    return (text.count('"') - text.count('\\"')) % 2 == 1
 
 
 def _object(line: _Raw) -> Record:
@@ -332,7 +332,8 @@ def _texts(
                 yield _with(above, below)
             above, below = record, []
             strays.know(text)
-            appended.refuse(record, text, line)
+            if not _is_object(line[2]):
+                appended.refuse(record, text, line)
         elif above is not None and _BELOW.match(text):
             appended.refuse(None, text, line)
             below.append(text)
