@@ -321,7 +321,7 @@ def test_what_other_programs_write_into_a_server_s_log_is_noise(
     unindented = sum(not re.match(r"\s|$", each) for each in text.splitlines())
     not_empty = sum(bool(each) for each in text.splitlines())
     number = unindented if at else not_empty
-    assert f"note: {number} line{' is' if number == 1 else 's are'} not of the form" in note
+    assert f"{number} line{' was' if number == 1 else 's were'} skipped as noise, not in the log's form" in note
 
 
 @pytest.mark.parametrize("at", [0, 3, 99])

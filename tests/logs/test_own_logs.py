@@ -507,7 +507,10 @@ shows = {{ done = {{ field = "done", as = "integer" }} }}
     assert queue(strict, written).verdict is Verdict.HOLDS
     stray = queue(strict, f"hello there\n{written}")
     assert stray.verdict is Verdict.HOLDS
-    assert any("1 line is not of the form of" in note and "q0.log:1: 'hello there'" in note for note in stray.notes)
+    assert any(
+        "1 line was skipped as noise, not in the log's form" in note and "q0.log:1: 'hello there'" in note
+        for note in stray.notes
+    )
     assert queue(strict, "hello there\n").verdict is Verdict.MALFORMED
 
 

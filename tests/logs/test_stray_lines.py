@@ -38,6 +38,8 @@ def inserted(at: int, stray: bytes) -> bytes:
         (b"caf\xe9\n", 1),
         (b"12:00:00 WARN other: a line of another logger\n", 1),
         (b":: Banner ::\n|__|\n\n", 2),
+        (b'{"banner": 1}\n', 1),
+        (b'{"banner": 1, "message": "x", "time": 3}\n', 1),
     ],
 )
 def test_a_line_of_another_program_is_noise_wherever_it_stands(
@@ -48,7 +50,8 @@ def test_a_line_of_another_program_is_noise_wherever_it_stands(
     assert code == 0
     expected = re.sub(r"from (\d+) lines", lambda found: f"from {int(found[1]) + count} lines", whole)
     assert said.splitlines()[0] == expected.strip().replace("0 noise", f"{count} noise")
-    assert f"{count} line{'s are' if count > 1 else ' is'} not of the form of d.log" in said
+    lines = f"{count} line{'s were' if count > 1 else ' was'}"
+    assert f"d.log: {lines} skipped as noise, not in the log's form; the first is d.log:{at + 1}: " in said
     assert f"d.log:{at + 1}: " in said
 
 
@@ -94,7 +97,7 @@ def test_a_line_that_is_no_part_of_json_is_noise_in_a_log_of_json(tmp_path: Path
     one, two = '{"k":"up","x":1}\n', '{"k":"up","x":2}\n'
     code, said = checked(f"started\n{one}# again\n{two}")
     assert code == 0
-    assert "2 lines are not of the form of a.ndjson, and noise; the first is a.ndjson:1: 'started'" in said
+    assert "a.ndjson: 2 lines were skipped as noise, not in the log's form; the first is a.ndjson:1: 'started'" in said
     assert checked(f"{one}started\n{two.replace('2', '3')}")[0] == 1
     for cut in (two[:9] + "\n", two[5:], two[6:]):
         code, said = checked(one + cut)
@@ -146,6 +149,11 @@ def test_where_the_first_lines_were_rotated_away_the_message_names_what_helps(tm
     assert lockstep("import", "d.log", "d.log.1", "-o", "t.ndjson", cwd=tmp_path).returncode == 0
     (tmp_path / "whole.log").write_text("".join(lines))
     assert lockstep("import", "whole.log", "-o", "t.ndjson", cwd=tmp_path).returncode == 0
+
+
+def test_a_log_of_json_alone_is_none_of_dledger(tmp_path: Path) -> None:
+    code, said = imported(tmp_path, '{"event": "put", "message": "x"}\n{"event": "put"}\n')
+    assert (code, "d.log:1: the line is not of the form of the log, nor is any other" in said) == (2, True)
 
 
 # ---- Mapped logs ----

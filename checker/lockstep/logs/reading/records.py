@@ -241,7 +241,9 @@ def records(
     appended = _Appended(splits, is_appended)
     for path in log.paths:
         whole = _whole_lines(path, log, torn, tell)
-        yield from _texts(whole, splits, strays, appended, strict) if splits else _objects(whole, strays)
+        # A JSON object tells of something only if there are rules, which find it by its fields.
+        told = whole if mapping.lines else _without_objects(whole, strays)
+        yield from _texts(told, splits, strays, appended, strict) if splits else _objects(whole, strays)
     strays.end(strict=strict or not splits)
 
 
@@ -306,6 +308,15 @@ def _objects(lines: Iterable[_Raw], strays: Strays) -> Iterator[Record]:
             yield _object(line)
         else:
             strays.add(source, number, _shown(raw), strict=True)
+
+
+def _without_objects(lines: Iterable[_Raw], strays: Strays) -> Iterator[_Raw]:
+    """Yield the lines of a text that are no JSON objects; another program wrote those."""
+    for line in lines:
+        if _is_object(line[2]):
+            strays.add(line[0], line[1], _shown(line[2]), strict=False)
+        else:
+            yield line
 
 
 def _is_array(raw: bytes) -> bool:

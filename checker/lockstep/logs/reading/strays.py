@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lockstep.base.characters import counted
 from lockstep.logs.reading.beginnings import STAMP_NUMBERS
 from lockstep.trace.json_lines import TraceError
 
@@ -96,8 +97,8 @@ class Strays:
         if self.first is None:
             return None
         source, number, text = self.first
-        lines = "1 line is" if self.count == 1 else f"{self.count:,} lines are"
-        return f"{lines} not of the form of {self.log}, and noise; the first is {source}:{number}: {text[:_SHOWN]!r}"
+        skipped = f"{counted(self.count, 'line')} {'was' if self.count == 1 else 'were'} skipped as noise"
+        return f"{self.log}: {skipped}, not in the log's form; the first is {source}:{number}: {text[:_SHOWN]!r}"
 
     def _refuse_damaged(self, source: str, number: int, text: str) -> None:
         form = _form(text)
