@@ -31,6 +31,56 @@ Next == \\/ Once(x = 0 \\/ x < 2) /\\ x' = x + 1
         \\/ Once(Once(\\E y \\in 0..3 : x < y)) /\\ x' = x + 2 /\\ x' < 5
         \\/ x < 2 /\\ Twice(x = 0 \\/ x < 2) /\\ x' = x + 1"""
 
+ONE_BRANCH = """VARIABLE x
+ByIf(p) == IF x = 0 THEN p ELSE p
+ByCase(p) == CASE x = 0 -> p [] x > 0 -> p
+Init == x = 0
+Next == \\/ ByIf(\\E i \\in {1, 2} : i > x - 5) /\\ x < 5 /\\ x' = 6
+        \\/ ByCase(\\E i \\in {1, 2, 3} : i > x - 5) /\\ x < 5 /\\ x' = 7"""
+
+# An argument is followed each time that it stands as a conjunct, until something has computed its value
+# (tlc2.tool.Tool.getNextStatesAppl, of a LazyValue).
+AS_CONJUNCTS = """VARIABLE x
+Init == x = 0
+Twice(p) == p /\\ p
+Named(p) == LET q == p IN q /\\ q
+Taking(p) == LET q(j) == p IN q(1) /\\ q(2)
+PassedTwice(p) == Named(p) \\/ Taking(p)
+Next == \\/ Twice(\\E i \\in {1, 2} : i > x - 5) /\\ x < 5 /\\ x' = 6
+        \\/ PassedTwice(\\E i \\in {1, 2, 3} : i > x - 5) /\\ x < 5 /\\ x' = 7"""
+
+COMPUTED_BEFORE = """VARIABLE x
+Init == x = 0
+Tested(p) == IF p THEN p ELSE x = 9
+First(p) == ~~p \\/ p
+InADomain(p) == \\E j \\in IF p THEN {1, 2} ELSE {} : p
+InALoop(p) == \\E j \\in {1, 2} : p /\\ ~~p
+PassedOn(p) == Tested(p) \\/ p
+ByLet(p) == LET r == IF p THEN 1 ELSE 2 IN r < 9 /\\ p
+Before(p) == p /\\ LET r == IF p THEN 1 ELSE 2 IN r < 9
+Next == \\/ First(\\E i \\in {1, 2} : i > x - 5) /\\ x < 5 /\\ x' = 6
+        \\/ InADomain(\\E i \\in {1, 2} : i > x - 5) /\\ x < 5 /\\ x' = 7
+        \\/ InALoop(\\E i \\in {1, 2, 3} : i > x - 5) /\\ x < 5 /\\ x' = 8
+        \\/ PassedOn(\\E i \\in {1, 2} : i > x - 5) /\\ x < 5 /\\ x' = 9
+        \\/ ByLet(\\E i \\in {1, 2} : i > x - 5) /\\ x < 5 /\\ x' = 10
+        \\/ Before(\\E i \\in {1, 2, 3, 4} : i > x - 5) /\\ x < 5 /\\ x' = 11"""
+
+WHOLE_ACTION = """VARIABLE x
+Init == x = 0
+Step == x < 5 /\\ x' = 6
+Loop(p) == \\E j \\in {1, 2, 3} : p /\\ ~~p /\\ Step
+Parts(p) == (p /\\ Step) \\/ (~~p /\\ Step) \\/ (p /\\ Step)
+Next == Loop(\\E i \\in {1, 2} : i > x - 5) \\/ Parts(\\E i \\in {1, 2, 3} : i > x - 5)"""
+
+IN_THE_FIRST_STATE = """VARIABLE x
+Twice(p) == p /\\ p
+Tested(p) == IF p THEN p ELSE FALSE
+Before(p) == ~~p \\/ p
+Init == \\/ Twice(\\E i \\in {1, 2} : i > 0) /\\ x = 0
+        \\/ Tested(\\E i \\in {1, 2} : i > 0) /\\ x = 0
+        \\/ Before(\\E i \\in {1, 2} : i > 0) /\\ x = 0
+Next == x < 1 /\\ x' = x + 1"""
+
 CONSTANT_GUARD = """VARIABLE x
 Limit == 3
 Allowed == Limit > 1 \\/ Limit > 0
@@ -47,6 +97,11 @@ DEADLOCKS = {
     "within a CONSTRAINT": (BRANCHES, ("CONSTRAINT Few",)),
     "within an ACTION_CONSTRAINT": (BRANCHES, ("ACTION_CONSTRAINT FewNext",)),
     "behind guards that are arguments": (ARGUMENTS, ()),
+    "behind arguments of which one branch is evaluated": (ONE_BRANCH, ()),
+    "behind arguments that are conjuncts twice": (AS_CONJUNCTS, ()),
+    "behind arguments that are computed before": (COMPUTED_BEFORE, ()),
+    "behind arguments of whole actions": (WHOLE_ACTION, ()),
+    "behind arguments of the initial predicate": (IN_THE_FIRST_STATE, ()),
     "behind a guard without variables": (CONSTANT_GUARD, ()),
     "behind guards with several witnesses": (WITNESSES, ()),
 }

@@ -44,24 +44,20 @@ def _may_branch(program: Program, expr: Expr, scope: Context) -> bool:
             _may_branch(program, binding.expr, binding.scope) or _branches_used(program, binding.expr)
         ):
             return True
-        if isinstance(part, Call) and _passes_on(program, part):
+        if isinstance(binding, LetBinding) and not binding.definition.recursive:
+            if _may_branch(program, binding.definition.body, binding.scope):
+                return True
+        elif isinstance(part, Call) and _passes_on(program, part):
             return True
     return False
 
 
 def _passes_on(program: Program, expr: Call) -> bool:
-    """Tell whether a definition is given what branches where it is used.
-
-    TLC keeps the value of an argument that it has computed, and takes it apart no more: `IF p THEN p ELSE q` does not
-    branch on p. So an argument that branches itself is followed only if the definition uses it once.
-    """
+    """Tell whether a definition is given what branches: it may use that as a conjunct."""
     definition = program.definition(expr.op)
     if definition is None or definition.recursive or program.standard(definition) is not None:
         return False
-    return any(
-        _branches_used(program, arg) or (program.branches(arg) and uses_of(program, definition, param) == 1)
-        for param, arg in zip(definition.params, expr.args, strict=True)
-    )
+    return any(_branches_used(program, arg) or program.branches(arg) for arg in expr.args)
 
 
 def uses_of(program: Program, definition: Definition, param: int) -> int:

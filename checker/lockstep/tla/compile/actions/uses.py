@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockstep.tla.compile.actions.assigned import Assigned, Rest
+from lockstep.tla.compile.actions.assigned import Assigned, Rest, recording
 from lockstep.tla.compile.actions.compiler import Actions
+from lockstep.tla.compile.actions.conjunctions import loop_over
 from lockstep.tla.compile.actions.conjuncts import may_branch, needs_inlining, uses_of
 from lockstep.tla.compile.actions.guards import guard
 from lockstep.tla.compile.analysis import Program
@@ -37,7 +38,10 @@ def inline_argument(
     """Write an argument, itself an action, in place of the parameter."""
     outer = binding.scope.of_states(scope)
     if not isinstance(binding.expr, OperatorArg):
-        actions.write(binding.expr, outer, block, assigned, _back(actions, scope, rest))
+        if binding.kept and may_branch(actions, binding.expr, outer):
+            _follow_unless_computed(actions, expr, binding, scope, block, assigned, rest)
+        else:
+            actions.write(binding.expr, outer, block, assigned, _back(actions, scope, rest))
         return
     definition = actions.program.definition(binding.expr.op)
     local = outer.env.get(binding.expr.op)
@@ -47,6 +51,24 @@ def inline_argument(
         raise CompileError("this operator cannot be used as an action", expr.loc)
     else:
         inline(actions, definition, expr, outer, scope, block, assigned, rest)
+
+
+def _follow_unless_computed(
+    actions: Actions, expr: Call, binding: InlineBinding, scope: Context, block: Block, assigned: Assigned, rest: Rest
+) -> None:
+    """Write an argument that may hold in several ways, each of which is taken unless its value is there already.
+
+    TLC takes the expression of a LazyValue apart at every use as a conjunct, until an evaluation has computed its
+    value; from then on that is tested (Tool.getNextStatesAppl). So ``IF p THEN p ELSE q`` does not branch on p;
+    ``p /\\ p`` does, twice.
+    """
+    ends: list[Assigned] = []
+    local, known, followed = Block(), Block(), Block()
+    guard(actions, expr, scope, known, assigned, recording(ends))
+    actions.write(binding.expr, binding.scope.of_states(scope), followed, assigned, recording(ends))
+    local.nest(f"if {binding.kept}.is_computed:", known)
+    local.nest("else:", followed)
+    loop_over(actions, local, ends, scope, block, rest)
 
 
 def _back(actions: Actions, scope: Context, rest: Rest) -> Rest:
@@ -80,17 +102,17 @@ def inline(
 
 
 def kept(actions: Actions, definition: Definition, param: int, arg: Expr, scope: Context, block: Block) -> str:
-    """Write the computation of an argument of the state before the step that is asked for more than once.
+    """Write the computation of an argument of the state before the step that is asked for more than once, or branches.
 
     Returns the name to call for it; an empty one where it is computed wherever it is used: if it is a name or may be
     one to assign, is an action, or may be a function whose body TLC keeps, or if it matters when it is evaluated.
     """
     program = actions.program
-    if actions.mode not in ("next", "step") or not program.is_pure or isinstance(arg, OperatorArg):
+    if actions.mode not in ("next", "step", "init") or not program.is_pure or isinstance(arg, OperatorArg):
         return ""
     if not is_work(program, arg, scope) or unstable(program, arg, scope) or may_be_soft(program, arg, scope):
         return ""
-    if may_branch(actions, arg, scope) or uses_of(program, definition, param) < _SEVERAL:
+    if not may_branch(actions, arg, scope) and uses_of(program, definition, param) < _SEVERAL:
         return ""
     name = scope.names.fresh("_kept")
     block.emit(f"# {arg.loc}")

@@ -130,6 +130,26 @@ def reads_unfinished(program: Program, expr: Expr, scope: Context) -> bool:
     )
 
 
+def asks_for_kept(program: Program, expr: Expr, scope: Context, within: frozenset[int] = frozenset()) -> bool:
+    """Tell whether an expression uses an argument whose value is computed once, itself or by a LET definition.
+
+    Arguments: `within`, the LET definitions that are looked at already.
+    """
+    for part in walk(expr, program.tree):
+        binding = scope.env.get(part.op) if isinstance(part, (Call, OperatorArg)) else None
+        if isinstance(binding, InlineBinding):
+            found = bool(binding.kept) or asks_for_kept(program, binding.expr, binding.scope, within)
+        else:
+            found = (
+                isinstance(binding, LetBinding)
+                and (uid := binding.definition.uid) not in within
+                and asks_for_kept(program, binding.definition.body, binding.scope, within | {uid})
+            )
+        if found:
+            return True
+    return False
+
+
 def is_computed(program: Program, expr: Expr, scope: Context) -> bool:
     """Tell whether an expression names a value that is there already, so that it cannot fail."""
     binding = scope.env.get(expr.op) if isinstance(expr, Call) else None

@@ -17,6 +17,7 @@ from lockstep.tla.compile.expressions.context import (
     ThunkBinding,
 )
 from lockstep.tla.compile.expressions.in_context import (
+    asks_for_kept,
     is_given_soft,
     is_integer,
     is_small,
@@ -186,6 +187,8 @@ def let(compiler: Compiler, expr: Let, scope: Context, block: Block) -> Context:
         eager = uid in needed and not definition.params and not definition.recursive
         # What stands first may be an action, which assigns what its value would be asked of.
         eager = eager and not reads_unfinished(compiler.program, definition.body, inner)
+        # Nor may an argument be computed before TLC does: until then it may hold in several ways.
+        eager = eager and not asks_for_kept(compiler.program, definition.body, inner)
         called = not eager and not definition.params
         soft = uid in compiler.program.applied and compiler.program.facts[uid].makes_function
         env[uid] = LetBinding(name, called, definition, inner, soft)

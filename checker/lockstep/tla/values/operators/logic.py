@@ -23,6 +23,11 @@ class Lazy:
         self._compute: Callable[[], Value] | None = compute
         self._value: Value = None
 
+    @property
+    def is_computed(self) -> bool:
+        """Whether the value is there already."""
+        return self._compute is None
+
     def __call__(self) -> Value:
         """Answer the value, computing it the first time."""
         compute = self._compute
