@@ -11,6 +11,7 @@ import pytest
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn
+from lockstep.tlc import TlcOptions, run_tlc
 
 BODY = r"""
 EXTENDS Naturals
@@ -102,15 +103,22 @@ def test_what_reads_the_next_state_is_computed_where_that_is_known(
     assert list(map(tuple, spec.steps(state, action, {}))) == found
 
 
-def test_what_prints_is_computed_as_often_as_it_is_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("action", "times"), [("OfOne", 1), ("LetOfOne", 1), ("LetOfArgument", 2)])
+def test_what_prints_is_computed_as_often_as_tlc_computes_it(
+    action: str, times: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """An argument once, and a LET of an action at each of its two uses."""
     body = BODY.replace("EXTENDS Naturals", "EXTENDS Naturals, TLC").replace(
         "[a |-> v + 1", '[a |-> IF PrintT("told") THEN v + 1 ELSE 0'
     )
-    printing = load(tmp_path, body)
-    printing.step(printing.state({"x": 3, "y": 0}), "OfOne", {"k": 1})
-    assert capsys.readouterr().err.count("told") == 2
+    alone = f"{body}Few == x = 0\nAlone == \\E k \\in {{1}} : {action}{'(k)' if 'One' in action else ''}\n"
+    printing = load(tmp_path, alone, "INIT Init\nNEXT Alone\nCONSTRAINT Few\n")
+    files = tmp_path / "Once.tla", tmp_path / "Once.cfg"
+    by_tlc = run_tlc(*files, TlcOptions(is_short=True, deadlock_check=False))
+    assert [line for line in by_tlc.user_output if "told" in line] == ['"told"'] * times
+    capsys.readouterr()
+    list(printing.successors(printing.state({"x": 0, "y": 0})))
+    assert capsys.readouterr().err.count("told") == times
 
 
 MESSAGES = r"""

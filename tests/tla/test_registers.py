@@ -61,6 +61,54 @@ Inv == \\A s \\in {"c", "a", "b"} : TLCSet(1, TLCGet(1) + 1) /\\ PrintT(<<s, TLC
         "INVARIANT Inv\n",
     ),
 }
+HELD = r"""ASSUME TLCSet(1, 0)
+Init == x = 0
+Got == TLCGet(1)
+"""
+
+#: Where a name stands for TLCGet(1). TLC computes a LET of an action anew at each use, an argument once for all uses,
+#: and a LET of a value when it is first asked for.
+NAMES = {
+    "a LET of an action": ("", r"LET old == TLCGet(1) IN TLCSet(1, old + 1) /\ x' = old /\ TLCGet(1) < 6", 6),
+    "a LET of a LET": ("", r"LET old == Got n == old + 1 IN TLCSet(1, n) /\ x' = n /\ TLCGet(1) < 6", 6),
+    "a LET with a quantifier within": (
+        "",
+        r"LET old == TLCGet(1) IN \E i \in {old, old + 1} : TLCSet(1, i + 1) /\ x' = old /\ Got < 6",
+        6,
+    ),
+    "a LET that is a function": (
+        "",
+        r"LET f == [i \in {0, 1} |-> Got] IN TLCSet(1, f[0] + 1) /\ x' = f[0] /\ TLCGet(1) < 6",
+        6,
+    ),
+    "a LET of several actions": (
+        "A(n) == n < 6 /\\ TLCSet(1, n + 1) /\\ x' = n\nB(n) == x' = n /\\ x < n",
+        r"LET old == TLCGet(1) IN A(old) \/ B(old)",
+        7,
+    ),
+    "a LET of a value": (
+        "",
+        r"(LET old == TLCGet(1) IN TLCSet(1, old + 1) /\ Got = old + 1 /\ old < 6) = TRUE /\ x' = Got",
+        7,
+    ),
+    "a LET of a value, asked for late": (
+        "",
+        r"(LET old == TLCGet(1) IN TLCSet(1, Got + 1) /\ old = Got /\ old < 6) = TRUE /\ x' = Got",
+        6,
+    ),
+    "an argument": ("After(n) == TLCSet(1, n + 1) /\\ x' = n /\\ TLCGet(1) < 6", "After(TLCGet(1))", 1),
+    "an argument that is a LET": (
+        "After(n) == TLCSet(1, n + 1) /\\ x' = n /\\ TLCGet(1) < 6",
+        "LET old == Got IN After(old)",
+        1,
+    ),
+    "an argument, asked for late": ("After(n) == TLCSet(1, Got + 1) /\\ x' = n /\\ n < 6", "After(Got)", 6),
+    "an argument of an argument": (
+        "Set(n) == LET q == n IN TLCSet(1, q + 1) /\\ x' = q /\\ Got < 6\nAfter(n) == Set(n)",
+        "After(TLCGet(1))",
+        1,
+    ),
+}
 FEW = "Few == x < 6\n"
 #: What counts; the others at night.
 SAMPLE = ("counters, wherever something is evaluated",)
@@ -88,6 +136,17 @@ def test_a_search_prints_what_tlc_prints(name: str, tmp_path: Path, capfd: pytes
     again = explore(spec, check_deadlock=False)
     assert capfd.readouterr().err.splitlines() == printed
     assert again.states == found.states
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_a_register_is_computed_when_tlc_computes_it(name: str, tmp_path: Path) -> None:
+    definitions, successors, distinct = NAMES[name]
+    files = write(tmp_path, f"{HELD}{definitions}\nNext == {successors}", "")
+    by_tlc = run_tlc(*files, TlcOptions(is_short=True, deadlock_check=False))
+    found = explore(load_spec(*files, cache_dir=tmp_path / "cache"), check_deadlock=False)
+    counts = by_tlc.distinct, by_tlc.generated, by_tlc.depth
+    assert (found.distinct, found.generated, found.depth) == counts
+    assert found.distinct == distinct
 
 
 def test_a_register_has_no_meaning_outside_a_search(tmp_path: Path) -> None:

@@ -80,6 +80,37 @@ class Evaluation(Configured):
         """Whether it makes no difference how often something is evaluated: nothing is printed, nor in registers."""
         return not any(self._uses(REGISTERS | PRINTING, definition) for definition in self.tree.definitions.values())
 
+    def matters_when(self, expr: Expr) -> bool:
+        """Tell whether an expression reads or writes registers or prints, itself or by a definition it uses."""
+        return not self.is_pure and any(
+            isinstance(part, (Call, OperatorArg)) and self._is_impure(part.op) for part in walk(expr, self.tree)
+        )
+
+    def _is_impure(self, uid: int) -> bool:
+        definition = self.definition(uid)
+        if definition is None:
+            return False
+        known = self.standard(definition)
+        return definition.uid in self._impure if known is None else known in REGISTERS | PRINTING
+
+    @cached_property
+    def _impure(self) -> frozenset[int]:
+        """The definitions whose value depends on when, or how often, it is computed."""
+        found: set[int] = set()
+        own = [each for each in self.tree.definitions.values() if self.standard(each) is None]
+        pending = [each for each in own if self._uses(REGISTERS | PRINTING, each)]
+        users: dict[int, list[Definition]] = {}
+        for each in own:
+            for part in walk(each.body, self.tree):
+                if isinstance(part, (Call, OperatorArg)) and (used := self.definition(part.op)) is not None:
+                    users.setdefault(used.uid, []).append(each)
+        while pending:
+            each = pending.pop()
+            if each.uid not in found:
+                found.add(each.uid)
+                pending += users.get(each.uid, ())
+        return frozenset(found)
+
     def _uses(self, operators: frozenset[tuple[str, str]], definition: Definition) -> bool:
         """Tell whether a definition of the project mentions one of some operators of standard modules."""
         return self.standard(definition) is None and any(

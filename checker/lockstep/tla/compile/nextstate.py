@@ -130,7 +130,8 @@ def _split_use(program: Program, expr: Call, state: _State, home: str) -> list[A
     if definition is None or any(program.tree.params[uid].arity for uid in definition.params):
         return None
     descends = state.tlc_descends and all(map(program.is_constant, expr.args))
-    if any(program.branches(arg) and not program.reads(arg)[1] for arg in expr.args):
+    stays = (arg for arg in expr.args if not program.reads(arg)[1])
+    if any(program.branches(arg) or program.matters_when(arg) for arg in stays):
         # Where TLC computes such an argument matters to all that uses it: this stays together.
         whole = ActionPart(definition.name, _label(program, expr, state), state.frames, expr, definition.loc)
         return [whole] if state.name is None else None

@@ -42,7 +42,7 @@ def write_application(
 
 def write_let(actions: Actions, expr: Let, scope: Context, block: Block) -> Context:
     """Write the definitions of a LET, and a generator for each function that TLC takes apart."""
-    inside = let(actions.values, expr, scope, block)
+    inside = let(actions.values, expr, scope, block, anew=True)
     taken = []
     for uid in actions.program.used(expr):
         binding = inside.env[uid]

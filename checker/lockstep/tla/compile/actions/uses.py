@@ -102,17 +102,20 @@ def inline(
 
 
 def kept(actions: Actions, definition: Definition, param: int, arg: Expr, scope: Context, block: Block) -> str:
-    """Write the computation of an argument of the state before the step that is asked for more than once, or branches.
+    """Write the computation of an argument that is asked for more than once, branches, or depends on its moment.
 
     Returns the name to call for it; an empty one where it is computed wherever it is used: if it is a name or may be
-    one to assign, is an action, or may be a function whose body TLC keeps, or if it matters when it is evaluated.
+    one to assign, is an action, reads the state under construction, or may be a function whose body TLC keeps.
     """
     program = actions.program
-    if actions.mode not in ("next", "step", "init") or not program.is_pure or isinstance(arg, OperatorArg):
+    if actions.mode not in ("next", "step", "init") or isinstance(arg, OperatorArg):
         return ""
-    if not is_work(program, arg, scope) or unstable(program, arg, scope) or may_be_soft(program, arg, scope):
+    matters = program.matters_when(arg)
+    if not (matters or is_work(program, arg, scope)) or unstable(program, arg, scope):
         return ""
-    if not may_branch(actions, arg, scope) and uses_of(program, definition, param) < _SEVERAL:
+    if may_be_soft(program, arg, scope):
+        return ""
+    if not (matters or may_branch(actions, arg, scope)) and uses_of(program, definition, param) < _SEVERAL:
         return ""
     name = scope.names.fresh("_kept")
     block.emit(f"# {arg.loc}")

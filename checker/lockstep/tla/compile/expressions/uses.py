@@ -171,8 +171,13 @@ def inline(
         return write(definition.body, inside.bind(bindings), block)
 
 
-def let(compiler: Compiler, expr: Let, scope: Context, block: Block) -> Context:
-    """Compile the definitions of a LET that it uses into a block; answer the context of its body."""
+def let(compiler: Compiler, expr: Let, scope: Context, block: Block, *, anew: bool = False) -> Context:
+    """Compile the definitions of a LET that it uses into a block; answer the context of its body.
+
+    Where the LET is a formula or a value, TLC computes each once, when it is first asked for. Where it is taken apart
+    as an action TLC evaluates `anew` at each use (Tool.getNextStates binds none of a LetInNode), which shows if
+    registers are read or something is printed.
+    """
     needed = compiler.program.strict(expr.body)
     used = compiler.program.used(expr)
     for uid in reversed(used):
@@ -189,17 +194,27 @@ def let(compiler: Compiler, expr: Let, scope: Context, block: Block) -> Context:
         eager = eager and not reads_unfinished(compiler.program, definition.body, inner)
         # Nor may an argument be computed before TLC does: until then it may hold in several ways.
         eager = eager and not asks_for_kept(compiler.program, definition.body, inner)
+        again = anew and compiler.program.matters_when(definition.body)
+        eager = eager and not again
         called = not eager and not definition.params
         soft = uid in compiler.program.applied and compiler.program.facts[uid].makes_function
         env[uid] = LetBinding(name, called, definition, inner, soft)
         if scope.next is None and compiler.program.reads(definition.body)[1]:
             continue  # an action, which only ENABLED can ask for: it is written there
-        let_definition(compiler, definition, name, eager, soft, inner, block)
+        let_definition(compiler, definition, name, eager, soft, inner, block, anew=again)
     return inner
 
 
 def let_definition(
-    compiler: Compiler, definition: Definition, name: str, eager: bool, soft: bool, scope: Context, block: Block
+    compiler: Compiler,
+    definition: Definition,
+    name: str,
+    eager: bool,
+    soft: bool,
+    scope: Context,
+    block: Block,
+    *,
+    anew: bool = False,
 ) -> None:
     """Write one LET definition."""
     write = compiler.lazily if soft else compiler.expr
@@ -210,6 +225,8 @@ def let_definition(
         block.nest(f"def {name}({', '.join(params)}):", body)
     elif eager:
         block.emit(f"{name} = {write(definition.body, scope, block)}")
+    elif anew:
+        block.emit(f"{name} = {compiler.delayed(definition.body, scope, block, write=write)}")
     else:
         block.emit(f"{name} = {thunk(compiler, definition.body, scope, block, write)}")
 

@@ -74,7 +74,7 @@ def _within(module: Module, passed: tuple[Frame, ...], block: Block) -> tuple[Co
     scope, given = module.modes["next"].scope(), []
     for frame in passed:
         if frame.let is not None:
-            scope = let(module.values, frame.let, scope, block)
+            scope = let(module.values, frame.let, scope, block, anew=True)
         elif frame.use is not None:
             scope = replace(scope, env=inlined(frame, scope))
         elif frame.bound is not None:

@@ -174,7 +174,7 @@ def _descend(
             _descend(module, actions, group, [*bound, *more], given, names, inside, inner)
 
     if frame.let is not None:
-        go_on(block, let(module.values, frame.let, scope, block))
+        go_on(block, let(module.values, frame.let, scope, block, anew=True))
     elif frame.use is not None and frame.definition is not None:
         go_on(block, replace(scope, env=inlined(frame, scope)))
     elif frame.bound is not None and actions.mode in ("next", "bound"):
