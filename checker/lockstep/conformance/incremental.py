@@ -8,7 +8,7 @@ rests on the footprints, and tests compare the two ways on tampered traces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from lockstep.conformance.concern import Change, Concern, Footprints, States, at_elements
 from lockstep.tla.compile.module.parts import PropertyPart
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import State
+from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 
 __all__ = ["Branching", "Evaluation", "Incremental", "Literal", "Standing", "changes"]
@@ -217,7 +217,8 @@ class Branching:
         self._footprints = Footprints(each.footprint for each in self._instances)
         self._affected: dict[Change, _Affected] = {}
         self._reads = {name: self._read_by(name, spec.variables) for name in spec.invariants}
-        self._holding: dict[tuple[str, tuple[Value, ...]], bool] | None = None if one_behaviour else {}
+        self._holding: dict[tuple[str, Hashable], bool] | None = None if one_behaviour else {}
+        self._keys = KeysApart()
 
     def _read_by(self, name: str, variables: Sequence[str]) -> tuple[int, ...]:
         """Return the numbers of the variables that an invariant reads."""
@@ -229,6 +230,7 @@ class Branching:
         """Forget of which values of what they read the invariants are true."""
         if self._holding is not None:
             self._holding.clear()
+            self._keys.clear()
 
     def standing(self, state: State) -> Standing:
         """Return what stands of a state that none is known before."""
@@ -266,7 +268,7 @@ class Branching:
         """Tell whether an invariant is true after a step; where it was before, look at what was changed alone."""
         if self._holding is None:
             return self._holds_after(name, affected, known, step)
-        key = name, tuple([step.after[number] for number in self._reads[name]])
+        key = name, self._keys.of(tuple([step.after[number] for number in self._reads[name]]))
         holds = self._holding.get(key)
         if holds is None:
             holds = self._holding[key] = self._holds_after(name, affected, known, step)

@@ -23,7 +23,7 @@ from lockstep.base.progress import EVERY
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
 from lockstep.logs.steps import NONE, Begin, Path, Reached, Step, add_least
-from lockstep.tla.state import State
+from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import Value
 
 #: How many states are carried at most after a line.
@@ -243,7 +243,9 @@ class _Search:
             if not after:
                 return self._explained((), tuple(self._blocked(carried)))
             carried = self._within_budget(after)
-            self.spread.count({alike[0].state for runs in carried.values() for alike in runs.values()})
+            keys = KeysApart()
+            states = (alike[0].state for runs in carried.values() for alike in runs.values())
+            self.spread.count({keys.of(state): state for state in states}.values())
         return self._explained(tuple(run for runs in carried.values() for each in runs.values() for run in each), ())
 
     def _explained(self, runs: tuple[Run, ...], blocked: tuple[Blocked, ...]) -> Explained:

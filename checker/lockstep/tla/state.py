@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -12,7 +12,7 @@ from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.html import table
 from lockstep.tla.values.kinds import Value, format_value
 
-__all__ = ["State", "bytes_of", "same_in_kind", "state_class"]
+__all__ = ["KeysApart", "State", "bytes_of", "same_in_kind", "state_class"]
 
 
 class State(tuple[Value, ...]):
@@ -118,3 +118,33 @@ def bytes_of(state: State) -> bytes:
         TlaError: if a value in it cannot be listed.
     """
     return encoded(tuple(state))
+
+
+class KeysApart:
+    """Keys of states, or of some of their values, that are equal where these are equal in TLA+.
+
+    Python holds 1 and TRUE equal. Of the tuples that it holds equal the first is its own key, and so are those like it
+    in kind; the others have their bytes. So the keys are worth something only among those of one object, until that is
+    cleared.
+    """
+
+    __slots__ = ("_first",)
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._first: dict[tuple[Value, ...], tuple[Value, ...]] = {}
+
+    def of(self, values: tuple[Value, ...]) -> Hashable:
+        """Return the key of a state, or of a tuple of values.
+
+        Raises:
+            TlaError: if a value that differs in kind from what Python holds equal cannot be listed.
+        """
+        first = self._first.setdefault(values, values)
+        if first is values or all(map(same_kind, first, values)):
+            return first
+        return encoded(tuple(values))
+
+    def clear(self) -> None:
+        """Forget all keys: those returned from now on are not to be compared with those before."""
+        self._first.clear()

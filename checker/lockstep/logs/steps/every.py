@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import BadInputError
@@ -15,7 +14,7 @@ from lockstep.logs.steps.hidden import HiddenSteps
 from lockstep.logs.steps.path import Begin, Move, Moves, Path, Reached, Step, add_least
 from lockstep.logs.steps.sight import seen, unknown_node, what_is_read
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import State
+from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import ArgumentError, ForeignWordError, TlaError, Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
 
@@ -50,15 +49,18 @@ class Steps:
         self.left_out: dict[str, None] = {}
         self._failing = Failing(spec)
         self._unseen = HiddenSteps(spec, hidden, most, self._failing, self.left_out, deadline)
-        self._sights: dict[tuple[int, Any], bool] = {}
+        self._sights: dict[tuple[int, Hashable], bool] = {}
         self._read = what_is_read(spec, interface.observe)
         self._moves = {name: Moves(spec, name) for name in spec.actions}
-        self._told: dict[tuple[int, Any], list[Move]] = {}
-        self._explained: dict[tuple[State, Line], list[Path]] = {}
+        self._told: dict[tuple[int, Hashable], list[Move]] = {}
+        self._explained: dict[tuple[Hashable, Line], list[Path]] = {}
+        self._keys = KeysApart()
 
     def starts(self) -> list[Path]:
         """Return the initial states that the spec allows, each once, with the properties that fail there."""
-        return [Path(state, self._failing.at_first(state)) for state in dict.fromkeys(self.spec.initial_states())]
+        keys = KeysApart()
+        states = {keys.of(state): state for state in self.spec.initial_states()}
+        return [Path(state, self._failing.at_first(state)) for state in states.values()]
 
     def from_the_middle(self, state: State) -> Path:
         """Return where a log begins in the middle of a behaviour: what fails there fails, and no first state is."""
@@ -71,6 +73,7 @@ class Steps:
         self._sights.clear()
         self._told.clear()
         self._explained.clear()
+        self._keys.clear()
 
     def hidden_from(self, state: State) -> list[Path]:
         """Return the ways from a state by hidden steps, as many as may come between two lines, and by none."""
@@ -80,22 +83,23 @@ class Steps:
         """Return the states that hidden steps lead to from any of some states."""
         return self._unseen.reached(begins)
 
-    def essence(self, state: State) -> State:
-        """Return the state: all of it may matter to the lines to come."""
-        return state
+    def essence(self, state: State) -> Hashable:
+        """Return the key of the state, until the next line: all of it may matter to the lines to come."""
+        return self._keys.of(state)
 
     def explaining(self, state: State, line: Line, _positions: tuple[int, ...] = ()) -> list[Path]:
         """Return the ways to go on from a state by what a line tells of, with no hidden steps before it.
 
         Of those that end in the same state there are only such that no other one does for.
         """
-        known = self._explained.get((state, line))
+        key = self._keys.of(state), line
+        known = self._explained.get(key)
         if known is None:
-            found: dict[State, list[Path]] = {}
+            found: dict[Hashable, list[Path]] = {}
             for claims in line.readings:
                 for path in self._understood(Path(state), claims):
-                    add_least(found.setdefault(path.state, []), path)
-            known = self._explained[state, line] = [path for alike in found.values() for path in alike]
+                    add_least(found.setdefault(self._keys.of(path.state), []), path)
+            known = self._explained[key] = [path for alike in found.values() for path in alike]
         return known
 
     def _understood(self, before: Path, claims: Iterable[Claim]) -> list[Path]:
@@ -134,7 +138,7 @@ class Steps:
         yield from found
         for _ in range(claim.repeat - 1):
             again = (after for each in found for after in self._again(each))
-            found = list({(each.state, each.failed): each for each in again}.values())
+            found = list({(self._keys.of(each.state), each.failed): each for each in again}.values())
             yield from found
 
     def _again(self, path: Path) -> Iterator[Path]:
@@ -150,7 +154,7 @@ class Steps:
         """Tell whether a state shows what a line says."""
         if not claim.shows:
             return True
-        key = id(claim), self._read(state)
+        key = id(claim), self._keys.of(self._read(state))
         known = self._sights.get(key)
         if known is None:
             count = equal_count(claim.shows, self.seen(state, claim), self.interface.words)
@@ -188,13 +192,15 @@ class Steps:
     def _taken(self, state: State, claim: Claim) -> Iterator[tuple[Mapping[str, Value], State]]:
         """Yield the arguments, and the state after it, of each step that a line may tell of."""
         moves = self._moves[claim.action]
-        key = id(claim), moves.of(state)
+        key = id(claim), self._keys.of(moves.of(state))
         known = self._told.get(key)
         if known is None:
-            found: dict[tuple[tuple[Value, ...], State], Move] = {}
+            found: dict[tuple[Hashable, Hashable], Move] = {}
+            keys = KeysApart()
             for args in self._arguments(state, claim):
+                given = self._keys.of(tuple(args.values()))
                 for after in self.spec.steps(state, claim.action, args):
-                    found.setdefault((tuple(args.values()), after), moves.move(args, after))
+                    found.setdefault((given, keys.of(after)), moves.move(args, after))
             known = self._told[key] = list(found.values())
         return ((move[0], moves.after(state, move)) for move in known)
 

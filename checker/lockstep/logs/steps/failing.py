@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from lockstep.conformance.incremental import Branching, Standing
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import State
+from lockstep.tla.state import KeysApart, State
 
 
 class Failing:
@@ -17,8 +19,8 @@ class Failing:
         """Take the properties of a spec."""
         self._first = spec.initial_properties
         self._properties = Branching(spec)
-        self._known: dict[State, Standing] = {}
-        self._known_before: dict[State, Standing] = {}
+        self._known, self._keys = dict[Hashable, Standing](), KeysApart()
+        self._known_before, self._keys_before = dict[Hashable, Standing](), KeysApart()
 
     def at(self, state: State) -> frozenset[str]:
         """Return the properties that fail in a state."""
@@ -30,17 +32,19 @@ class Failing:
 
     def by(self, state: State, after: State) -> frozenset[str]:
         """Return the properties that fail by a step, or after it."""
-        failed, self._known[after] = self._properties.step(state, self._stands(state), after)
+        failed, self._known[self._keys.of(after)] = self._properties.step(state, self._stands(state), after)
         return failed
 
     def forget(self) -> None:
         """Forget what stands of the states before the line before: they seldom come again."""
         self._known_before, self._known = self._known, {}
+        self._keys_before, self._keys = self._keys, KeysApart()
         self._properties.forget()
 
     def _stands(self, state: State) -> Standing:
-        known = self._known.get(state)
+        key = self._keys.of(state)
+        known = self._known.get(key)
         if known is None:
-            known = self._known_before.get(state) or self._properties.standing(state)
-            self._known[state] = known
+            known = self._known_before.get(self._keys_before.of(state)) or self._properties.standing(state)
+            self._known[key] = known
         return known

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from lockstep.base.deadline import Deadline
 from lockstep.base.progress import EVERY
 from lockstep.logs.steps.failing import Failing
 from lockstep.logs.steps.path import Begin, HiddenStep, Move, Moves, Reached, add_least
 from lockstep.tla.spec import Spec
-from lockstep.tla.state import State
+from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import TlaError, Value
 from lockstep.tla.values.operators.bounds import Matching
 
 #: Of so many states the hidden steps are remembered.
 _MOST_KNOWN = 20_000
 
-#: Hidden steps, each with its action and the state after it, and the arguments.
-_Listed = dict[tuple[str, State], Mapping[str, Value]]
+#: Hidden steps, each with its action, the state after it, and the arguments.
+_Listed = list[tuple[str, State, Mapping[str, Value]]]
 
 
 class HiddenSteps:
@@ -50,8 +49,10 @@ class HiddenSteps:
         self._left_out, self._deadline, self._tried = left_out, deadline, 0
         self._names = tuple(self._bounds)
         self._moves = {name: Moves(spec, name) for name in self._names}
-        self._unseen: dict[tuple[str, Any], list[Move]] = {}
-        self._next: dict[State, list[HiddenStep]] = {}
+        self._unseen: dict[tuple[str, Hashable], list[Move]] = {}
+        self._read = KeysApart()
+        self._next: dict[Hashable, list[HiddenStep]] = {}
+        self._states = KeysApart()
         self._can_list = True
 
     def forget(self) -> None:
@@ -64,10 +65,11 @@ class HiddenSteps:
         They are searched for from all of these at once. Of the ways to a state those are left out that another does
         for; of two that used some hidden action more often, and none less, one is enough to go on from.
         """
-        found: dict[State, list[Reached]] = {}
+        keys = KeysApart()
+        found: dict[Hashable, list[Reached]] = {}
         nothing = (0,) * len(self._names)
         for number, begin in enumerate(begins):
-            found.setdefault(begin.state, []).append(Reached(begin.state, begin.failed, nothing, number))
+            found.setdefault(keys.of(begin.state), []).append(Reached(begin.state, begin.failed, nothing, number))
         pending = [each for alike in found.values() for each in alike] if self._names else []
         while pending:
             further: list[Reached] = []
@@ -75,7 +77,7 @@ class HiddenSteps:
                 for after in self._from(each):
                     if self._is_too_much():
                         return _least(found)
-                    if _add_reached(found.setdefault(after.state, []), after):
+                    if _add_reached(found.setdefault(keys.of(after.state), []), after):
                         further.append(after)
             pending = further
         return _least(found)
@@ -101,21 +103,30 @@ class HiddenSteps:
     # ---- The steps from one state ----
 
     def _steps(self, state: State) -> list[HiddenStep]:
-        known = self._next.get(state)
+        key = self._states.of(state)
+        known = self._next.get(key)
         if known is None:
             if len(self._next) >= _MOST_KNOWN:
                 self._next.clear()
-            known = self._next[state] = list(self._find(state))
+                self._states.clear()
+                key = self._states.of(state)
+            known = self._next[key] = list(self._find(state))
         return known
 
     def _find(self, state: State) -> Iterator[HiddenStep]:
-        keys = [(name, self._moves[name].of(state)) for name in self._names]
+        keys = self._keys_of_moves(state)
         if not all(key in self._unseen for key in keys):
             if len(self._unseen) >= _MOST_KNOWN:
                 self._unseen.clear()
+                self._read.clear()
+                keys = self._keys_of_moves(state)
             self._unseen.update(zip(keys, self._listed(state), strict=True))
         for kind, key in enumerate(keys):
             yield from self._of_action(kind, state, self._unseen[key])
+
+    def _keys_of_moves(self, state: State) -> list[tuple[str, Hashable]]:
+        """Return what the moves of each hidden action from a state are remembered by: what the action reads of it."""
+        return [(name, self._read.of(self._moves[name].of(state))) for name in self._names]
 
     def _of_action(self, kind: int, state: State, moves: Iterable[Move]) -> Iterator[HiddenStep]:
         name = self._names[kind]
@@ -130,30 +141,35 @@ class HiddenSteps:
         """Return the steps of each hidden action."""
         by_name: dict[str, list[Move]] = {name: [] for name in self._names}
         found = self._all_at_once(state)
-        for (name, after), args in (self._one_by_one(state) if found is None else found).items():
-            by_name[name].append(self._moves[name].move(args, after))
+        keys = {name: KeysApart() for name in self._names}
+        listed: set[tuple[str, Hashable]] = set()
+        for name, after, args in self._one_by_one(state) if found is None else found:
+            key = name, keys[name].of(after)
+            if key not in listed:
+                listed.add(key)
+                by_name[name].append(self._moves[name].move(args, after))
         return list(by_name.values())
 
     def _all_at_once(self, state: State) -> _Listed | None:
         """Return the hidden steps among all successors, None where some successor has no value."""
-        found: _Listed = {}
+        found: _Listed = []
         try:
             for name, args, after in self._spec.successors(state) if self._can_list else ():
                 if name in self._bounds:
-                    found.setdefault((name, after), args)
+                    found.append((name, after, args))
         except TlaError:  # perhaps of an action that is not hidden, as one that takes any number
             self._can_list = False
         return found if self._can_list else None
 
     def _one_by_one(self, state: State) -> _Listed:
         """Return the hidden steps of each action with each of its arguments."""
-        found: _Listed = {}
+        found: _Listed = []
         for name in self._names:
             told = {param: Matching(param) for param in self._spec.actions[name].params}
             try:
                 for args in self._spec.arguments(state, name, told):
                     for after in self._spec.steps(state, name, args):
-                        found.setdefault((name, after), args)
+                        found.append((name, after, args))
             except TlaError as error:
                 self._leave_out(name, error)
         return found
@@ -172,7 +188,7 @@ def _add_reached(alike: list[Reached], new: Reached) -> bool:
     return True
 
 
-def _least(found: Mapping[State, Sequence[Reached]]) -> list[Reached]:
+def _least(found: Mapping[Hashable, Sequence[Reached]]) -> list[Reached]:
     """Return the ways to each state that no other one does for."""
     kept: list[Reached] = []
     for alike in found.values():

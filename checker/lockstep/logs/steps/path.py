@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter, le
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -113,6 +113,14 @@ def add_least(alike: list[_Begin], new: _Begin) -> None:
 Move: TypeAlias = tuple[Mapping[str, Value], tuple[Value, ...]]
 
 
+def values_at(numbers: Sequence[int]) -> Callable[[State], tuple[Value, ...]]:
+    """Return what takes the values of some variables, by their numbers, from a state."""
+    if len(numbers) == 1:
+        (number,) = numbers
+        return lambda state: (tuple.__getitem__(state, number),)
+    return itemgetter(*numbers) if numbers else lambda _: ()
+
+
 class Moves:
     """What an action reads of a state: of states alike in that, the steps are the same, whatever else they are."""
 
@@ -120,7 +128,7 @@ class Moves:
         """Take an action of a spec."""
         read = spec.actions[action].reads
         self._numbers = [number for number, name in enumerate(spec.variables) if name in read]
-        self.of: Callable[[State], Any] = itemgetter(*self._numbers) if self._numbers else lambda _: ()
+        self.of = values_at(self._numbers)
 
     def move(self, args: Mapping[str, Value], after: State) -> Move:
         """Return a step by what it changes."""

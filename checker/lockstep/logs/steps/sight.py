@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import itemgetter
-from typing import Any
 
 from lockstep.logs.lines import Claim
+from lockstep.logs.steps.path import values_at
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, TlaError, Value, format_value
@@ -33,11 +32,10 @@ def unknown_node(spec: Spec, observe: str, claim: Claim) -> str | None:
     return None
 
 
-def what_is_read(spec: Spec, observe: str) -> Callable[[State], Any]:
+def what_is_read(spec: Spec, observe: str) -> Callable[[State], tuple[Value, ...]]:
     """Return what takes from a state the variables that an observation reads, all where that is not known."""
     try:
         read = {path[0] for path in spec.footprint(observe)}
     except KeyError:
         return lambda state: state
-    numbers = [number for number, name in enumerate(spec.variables) if name in read]
-    return itemgetter(*numbers) if numbers else lambda _: ()
+    return values_at([number for number, name in enumerate(spec.variables) if name in read])
