@@ -52,7 +52,7 @@ ShutdownOnRemove     == "ShutdownOnRemove" \in Features
 (* Flaws.  Each definition is true where the flaw is there.                *)
 
 InV173 == {"TornVote", "ConflictAtSnapshot", "CommitUnverified", "DeleteThenStore", "SnapshotRegress",
-           "StaleInstall", "HeartbeatRace", "VerifyCountsNonvoters", "VerifyCountsOldAcks",
+           "StaleInstall", "ReapedInstall", "HeartbeatRace", "VerifyCountsNonvoters", "VerifyCountsOldAcks",
            "TransferFlagLeft"}
 InOlder  == {"TruncateWithoutConflict", "EvenQuorum", "LastLogNotLowered", "LongerLogOlderTerm",
              "KnownLeaderRejected"}
@@ -76,6 +76,9 @@ SavesOlderSnapshot  == "SnapshotRegress" \in Flaws
 
 \* A snapshot of what was applied long ago is installed, too.
 InstallsStale       == "StaleInstall" \in Flaws
+
+\* A snapshot that the store removes as it is saved cannot be installed; repaired, it is answered.
+FailsToOpenReaped   == "ReapedInstall" \in Flaws
 
 \* Heartbeats are handled even while the main loop goes from one role to another.
 HeartbeatsRace      == "HeartbeatRace" \in Flaws

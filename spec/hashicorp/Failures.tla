@@ -36,7 +36,7 @@ Crash(n) ==
 
 \* restoreSnapshot: the FSM begins with the newest snapshot, which counts as applied and committed.
 FromSnapshot(before) ==
-    IF before.snapshots = {} THEN before
+    IF before.snapshots = << >> THEN before
     ELSE [Restored(before, Newest(before.snapshots)) EXCEPT !.fsm.index = 0, !.fsm.term = 0]
 
 \* The sketch applies the rest of the log, too.  The library leaves that to whoever leads: nothing says that
@@ -55,7 +55,7 @@ Started(before) ==
 
 \* The log behind the snapshot has no gap: else NewRaft panics, again and again.
 CanStart(before) ==
-    LET from == IF before.snapshots = {} THEN 1 ELSE Newest(before.snapshots).index + 1
+    LET from == IF before.snapshots = << >> THEN 1 ELSE Newest(before.snapshots).index + 1
     IN  HasRange(before, from, EndOf(before.log).index)
 
 \* ACTION Restart: a server is started on what is durable.

@@ -80,7 +80,7 @@ Observe(n) ==
      lastApplied    |-> state.lastApplied,
      fsm            |-> state.fsm,
      fsmQueue       |-> state.fsmQueue,
-     snapshots      |-> {PlaceOf(s) : s \in state.snapshots},
+     snapshots      |-> [k \in DOMAIN state.snapshots |-> PlaceOf(state.snapshots[k])],
      configurations |-> state.configurations,
      campaign       |-> state.campaign,
      leaderState    |-> state.leaderState,

@@ -12,9 +12,15 @@ EXTENDS Messages
 -----------------------------------------------------------------------------
 (* Invariants.                                                             *)
 
+\* The newest first, and no more than the store keeps.
+AreRetained(snapshots) ==
+    /\ Len(snapshots) <= RetainSnapshots
+    /\ \A k \in 2..Len(snapshots) : ~Newer(snapshots[k], snapshots[k - 1])
+
 \* INV TypeOK: every variable has its type.
 TypeOK ==
     /\ \A n \in Node : WithoutLog(node[n]) \in NodeState
+    /\ \A n \in Node : AreRetained(node[n].snapshots)
     /\ \A n \in Node : IsFiniteSet(DOMAIN node[n].log)
     /\ \A n \in Node : \A i \in DOMAIN node[n].log : i \in Nat \ {0} /\ node[n].log[i] \in Entry
     /\ \A n \in Node : \A p \in Peers(n) : \A m \in MessagesIn(network[n][p]) :
@@ -44,7 +50,7 @@ LogMatching ==
 \* The server has the entry, or a snapshot in its place.
 Holds(state, c) ==
     \/ HasEntry(state, c.index) /\ state.log[c.index] = c.entry
-    \/ \E s \in state.snapshots : c.index <= s.index
+    \/ \E k \in DOMAIN state.snapshots : c.index <= state.snapshots[k].index
 
 \* INV LeaderCompleteness: a leader holds every entry that was committed in an earlier term, or in its own.
 \* Source: Raft, Figure 3.

@@ -69,7 +69,7 @@ ReplicateTo(n) ==
     /\ Act(n, Replicated(n, node[n], peer, count))
 
 \* An entry that should be sent is gone, and there is a snapshot.
-MustSendSnapshot(state, next) == ~CanAppend(state, next, Most(state, next)) /\ state.snapshots # {}
+MustSendSnapshot(state, next) == ~CanAppend(state, next, Most(state, next)) /\ state.snapshots # << >>
 
 SnapshotSent(n, before, peer) ==
     LET snapshot == Newest(before.snapshots)

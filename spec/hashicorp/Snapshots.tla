@@ -13,16 +13,30 @@
 (* A server that installs a snapshot goes back to it, whatever it has      *)
 (* applied (StaleInstall), and leaves its log as it is, whatever that has  *)
 (* at the snapshot's index (ConflictAtSnapshot).                           *)
+(*                                                                         *)
+(* The store keeps the RetainSnapshots newest, two of one place among      *)
+(* them.  A snapshot that is older than all of these is removed as it is   *)
+(* saved, and the FSM cannot open it: the leader gets an error, and sends  *)
+(* it again (ReapedInstall).                                               *)
 (***************************************************************************)
 EXTENDS Replication
 
-\* The store keeps the newest; one with the same index and term takes the other's place.
-Kept(snapshots) ==
-    {s \in snapshots : Cardinality({t \in snapshots : t # s /\ Newer(t, s)}) < RetainSnapshots}
-Saved(snapshots, s) ==
-    Kept({t \in snapshots : ~(t.index = s.index /\ t.term = s.term)} \cup {s})
+-----------------------------------------------------------------------------
+(* The store: FileSnapshotStore, Close and ReapSnapshots.                  *)
 
-PlaceOf(s) == [index |-> s.index, term |-> s.term]
+\* How many of the snapshots are newer than s.
+NewerThan(snapshots, s) == Cardinality({k \in DOMAIN snapshots : Newer(snapshots[k], s)})
+
+\* Example: two are kept at most, and there are two of index 7.  Another of index 7 comes before them, and the
+\* last of the three goes; so it is with one of index 9.  One of index 5 goes itself.
+Saved(snapshots, s) ==
+    LET newer(t)    == Newer(t, s)
+        notNewer(t) == ~Newer(t, s)
+        all         == SelectSeq(snapshots, newer) \o <<s>> \o SelectSeq(snapshots, notNewer)
+    IN  [k \in 1..Min({RetainSnapshots, Len(snapshots) + 1}) |-> all[k]]
+
+\* ReapSnapshots removes s as soon as it is saved.
+IsReaped(snapshots, s) == NewerThan(snapshots, s) >= RetainSnapshots
 
 -----------------------------------------------------------------------------
 (* Compacting: compactLogs.                                                *)
@@ -111,8 +125,8 @@ Reconciled(before, s, agrees) ==
 \* Repaired: a snapshot of what was applied already is there in effect.
 IsStale(state, s) == ~InstallsStale /\ s.index <= state.lastApplied
 
-\* A snapshot older than all that the store keeps is removed when it is saved, and cannot be restored: an
-\* error, and no answer.
+\* One that is reaped as it is saved cannot be opened: an error, no answer, and all stays as it was.
+\* Repaired: what the server has is newer, and it says so.
 SnapshotHandled(before, m) ==
     LET s         == m.snapshot
         rises     == m.term > before.currentTerm
@@ -124,11 +138,13 @@ SnapshotHandled(before, m) ==
         entering  == IF rises THEN <<TermWrite(before, at)>> ELSE << >>
         saving    == <<Write(saved, Quietly(known))>>
         success   == InstallSnapshotResponse(m, at.currentTerm, TRUE)
+        reaped    == IF FailsToOpenReaped THEN {} ELSE success
         deleting  == IF after.log = restored.log THEN << >> ELSE <<Write(after, Says(restored, success))>>
     IN  IF m.term < before.currentTerm
         THEN Says(before, InstallSnapshotResponse(m, before.currentTerm, FALSE))
         ELSE IF IsStale(known, s) THEN [node |-> known, out |-> success, writes |-> entering]
-        ELSE IF s \notin saved.snapshots THEN [node |-> saved, out |-> {}, writes |-> entering \o saving]
+        ELSE IF IsReaped(known.snapshots, s)
+        THEN [node |-> known, out |-> reaped, writes |-> entering \o saving]
         ELSE [node |-> after, out |-> success, writes |-> entering \o saving \o deleting]
 
 \* ACTION InstallSnapshot: n takes the snapshot of its leader for its own.

@@ -91,7 +91,7 @@ NodeState ==
     [currentTerm: Nat,                      \* durable, a key of its own, as the two that follow
      lastVoteTerm: Nat,
      lastVoteCand: Node \cup {NoNode},
-     snapshots: SUBSET Snapshot,            \* durable
+     snapshots: Seq(Snapshot),              \* durable, the newest first
      role: Role,
      loop: Loop,
      leader: Node \cup {NoNode},            \* the known leader
@@ -132,9 +132,11 @@ LastIndex(state)   == LastEntry(state).index
 IsVoter(state, n)  == n \in state.configurations.latest.voters
 Members(c)         == c.voters \cup c.nonvoters
 
-\* The newest snapshot, in the order of FileSnapshotStore.
-Newer(s, t)        == s.term > t.term \/ (s.term = t.term /\ s.index >= t.index)
-Newest(snapshots)  == CHOOSE s \in snapshots : \A t \in snapshots : Newer(s, t)
+\* The order of FileSnapshotStore: by term, then by index, then by the time in the name; of two of one place
+\* neither is newer here, and the one that was saved last comes first.
+PlaceOf(s)         == [index |-> s.index, term |-> s.term]
+Newer(s, t)        == s.term > t.term \/ (s.term = t.term /\ s.index > t.index)
+Newest(snapshots)  == Head(snapshots)
 
 -----------------------------------------------------------------------------
 (* A server at its start.                                                  *)
@@ -156,7 +158,7 @@ EmptyFsm       == [index |-> 0, term |-> 0, applied |-> << >>]
 
 \* A server that was started with nothing.
 EmptyNode ==
-    [currentTerm |-> 0, lastVoteTerm |-> 0, lastVoteCand |-> NoNode, log |-> << >>, snapshots |-> {},
+    [currentTerm |-> 0, lastVoteTerm |-> 0, lastVoteCand |-> NoNode, log |-> << >>, snapshots |-> << >>,
      role |-> "Follower", loop |-> "SELECT", leader |-> NoNode,
      lastLog |-> NoPlace, lastSnapshot |-> NoPlace, commitIndex |-> 0, lastApplied |-> 0,
      fsm |-> EmptyFsm, fsmQueue |-> << >>,

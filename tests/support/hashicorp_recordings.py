@@ -170,7 +170,7 @@ class Recorder:
             shown = {
                 "role": "Follower", "currentTerm": 1, "lastVoteTerm": 0, "lastVoteCand": None, "leader": None,
                 "log": {"#map": [[1, entry]]}, "lastLog": {"index": 1, "term": 1}, "lastIndex": 1, "commitIndex": 0,
-                "lastApplied": 0, "fsm": {"index": 0, "term": 0, "applied": []}, "snapshots": {"#set": []},
+                "lastApplied": 0, "fsm": {"index": 0, "term": 0, "applied": []}, "snapshots": [],
                 "lastSnapshot": {"index": 0, "term": 0}, "campaign": {"phase": "NONE", "granted": {"#set": []}},
             }  # fmt: skip
             self.shown[node], self.history[node] = shown, [(-9.0, shown)]
@@ -257,7 +257,7 @@ class Recorder:
         self.lives[node].append((at - 0.2, len(self.lives[node])))
         self._line(at - 0.2, "start", node, persisted=persisted(after), heartbeat_timeout_ms=100)
         self._line(at - 0.1, "stable_set", node, key="CurrentTerm", value=after["currentTerm"], by="NewRaft")
-        if after["snapshots"]["#set"]:
+        if after["snapshots"]:
             nothing = {"count": 0, "last_index": 0, "last_term": 0, "digest": 0}
             self._line(at - 0.05, "fsm_restore", node, state=fsm_state(after), before=nothing)
         self._line(at + 0.1, "started", node)
@@ -509,8 +509,10 @@ def persisted(shown: Tree) -> Tree:
     ends = {"first": log[0]["i"] if log else 0, "last": log[-1]["i"] if log else 0}
     keys = {"CurrentTerm": shown["currentTerm"], "LastVoteTerm": shown["lastVoteTerm"]}
     told = {**keys, "LastVoteCand": shown["lastVoteCand"] or "", **ends, "log": log}
-    newest = max(((each["term"], each["index"]) for each in shown["snapshots"]["#set"]), default=None)
-    return told if newest is None else {**told, "snapshot": {"last_index": newest[1], "last_term": newest[0]}}
+    if not shown["snapshots"]:
+        return told
+    newest = shown["snapshots"][0]
+    return {**told, "snapshot": {"last_index": newest["index"], "last_term": newest["term"]}}
 
 
 def fsm_state(shown: Tree) -> Tree:
@@ -521,7 +523,7 @@ def fsm_state(shown: Tree) -> Tree:
 
 def installed(m: Tree, after: Tree) -> bool:
     place = {name: m["snapshot"][name] for name in ("index", "term")}
-    return place in after["snapshots"]["#set"]
+    return place in after["snapshots"]
 
 
 def body(m: Tree) -> Tree:

@@ -104,9 +104,7 @@ SHOWN: Mapping[str, Callable[[Raft], Any]] = {
     "lastApplied": lambda node: node.last_applied,
     "fsm": lambda node: node.fsm_routine.record(),
     "fsmQueue": lambda node: [each.record() for each in node.fsm_routine.queue],
-    "snapshots": lambda node: {
-        "#set": [each.place.record() for each in sorted(node.stores.snapshots.all_snapshots(), key=lambda s: s.place)]
-    },
+    "snapshots": lambda node: [each.place.record() for each in node.stores.snapshots.all_snapshots()],
     "configurations": lambda node: node.configurations.record(),
     "campaign": lambda node: node.campaign.record(),
     "leaderState": lambda node: {

@@ -127,7 +127,7 @@ HasApplied(state, i) == Committed(state, [prevLogEntry |-> i, entries |-> << >>,
 
 \* Its last snapshot is of i, and its log begins behind that.
 HasCompacted(state, s) ==
-    [state EXCEPT !.snapshots = {s}, !.lastSnapshot = PlaceOf(s), !.log = Deleted(@, 1, s.index)]
+    [state EXCEPT !.snapshots = <<s>>, !.lastSnapshot = PlaceOf(s), !.log = Deleted(@, 1, s.index)]
 
 \* A leader that has appended these entries, and committed all; its snapshot is of i.
 Compacts(term, entries, i) ==
@@ -176,6 +176,19 @@ KeptBelowInit ==
                  [] n = Behind      -> HasVoted(Up(3, SubSeq(Three(2), 1, 2)), 3, Ahead)
                  [] n \notin Voters -> HasApplied(Up(3, SubSeq(entries, 1, 1)), 2)],
            {Leadership(Behind, 2), Leadership(Ahead, 3)}, entries)
+
+\* Behind has applied all but the last entry, but its answers were lost; so Ahead takes it to lack what it has
+\* but in its snapshot, which is of index 3.
+AnswersLost(behind) ==
+    LET entries == Append(Three(2), Command(2)) IN
+    Begins([n \in Node |->
+               CASE n = Ahead  -> [Compacts(2, entries, 3) EXCEPT !.replication[Behind].nextIndex = 3]
+                 [] n = Third  -> HasApplied(Up(2, entries), 5)
+                 [] n = Behind -> behind],
+           {Leadership(Ahead, 2)}, entries)
+
+UpToFour        == HasApplied(Up(2, Three(2)), 4)
+LostAnswersInit == AnswersLost(UpToFour)
 
 OnlyAheadCampaigns(n)   == n = Ahead /\ MCMayCampaign(n)
 OnlyBehindCampaigns(n)  == n = Behind /\ MCMayCampaign(n)

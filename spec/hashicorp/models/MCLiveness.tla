@@ -1,6 +1,6 @@
 ----------------------------- MODULE MCLiveness -----------------------------
 (***************************************************************************)
-(* Bounded models of what must happen.  The reader learns four ways in     *)
+(* Bounded models of what must happen.  The reader learns five ways in     *)
 (* which servers wait for ever though a majority runs, and under which     *)
 (* assumptions they get on without the flaw.                               *)
 (*                                                                         *)
@@ -83,6 +83,24 @@ LoopSpec ==
 
 \* LIVE CatchesUp: at some time Ahead knows that Behind has all it has.
 CatchesUp == <>(node[Ahead].leaderState.matchIndexes[Behind] = 5)
+
+-----------------------------------------------------------------------------
+(* A snapshot that is reaped (ReapedInstall).  Ahead's snapshot is of      *)
+(* index 3, and it sends Behind that, since it takes it to lack as much.   *)
+(* Behind has applied up to 4, and has taken two snapshots there; so its   *)
+(* store keeps none that is older.                                         *)
+
+ReapedInit ==
+    LET own == SnapshotAt(4, Three(2)) IN
+    AnswersLost([UpToFour EXCEPT !.snapshots = <<own, own>>, !.lastSnapshot = PlaceOf(own),
+                                 !.log = Deleted(@, 1, LastToDelete(UpToFour, 4))])
+
+\* A caller that gets an error, or no answer, tries again.
+ReapedSpec ==
+    /\ ReapedInit /\ [][Next]_vars
+    /\ WF_vars(ReplicateTo(Ahead)) /\ WF_vars(SendLatestSnapshot(Ahead)) /\ WF_vars(RPCError(Ahead))
+    /\ WF_vars(HandleAppendEntriesResponse(Ahead)) /\ WF_vars(HandleInstallSnapshotResponse(Ahead))
+    /\ WF_vars(AppendEntries(Behind)) /\ WF_vars(InstallSnapshot(Behind))
 
 -----------------------------------------------------------------------------
 (* A server that is alone (MatchWithoutRecalculate).                       *)

@@ -48,6 +48,11 @@ NoStartFromSnapshotProp ==
 NoneInstalledMeanwhile == \A n \in Node : node[n].snapshotting.phase = "TAKEN"
                              => node[n].lastSnapshot.index <= node[n].snapshotting.snapshot.index
 
+NoTwoOfOnePlace    == \A n \in Node : \A k \in 2..Len(node[n].snapshots) :
+                         PlaceOf(node[n].snapshots[k]) # PlaceOf(node[n].snapshots[k - 1])
+NothingToReap      == \A n \in Node : \A m \in Inbox(n) :
+                         IsRequest(m, "InstallSnapshot") => ~IsReaped(node[n].snapshots, m.snapshot)
+
 -----------------------------------------------------------------------------
 (* Members, transfers, questions.                                          *)
 

@@ -167,12 +167,30 @@ def test_a_snapshot_that_cannot_be_saved_is_not_answered() -> None:
     assert (node.last_snapshot.index, node.leader) == (0, "n2")
 
 
-def test_a_snapshot_older_than_all_that_are_kept_is_removed_as_it_is_saved_and_not_answered() -> None:
-    node = server(flaws=[Flaw.STALE_INSTALL])
-    for index in (7, 9):
-        node.install_snapshot(install(snapshot(index, 1), 1), DONE)
-    assert node.install_snapshot(install(snapshot(5, 1), 1), DONE).sent == []
-    assert (indexes(node), node.last_applied) == ([9, 7], 9)
+@pytest.mark.parametrize("kept", [(7, 9), (9, 9)])
+def test_as_in_1_7_3_a_snapshot_older_than_all_that_are_kept_is_not_answered(kept: tuple[int, int]) -> None:
+    """It is reaped as its sink is closed, and cannot be opened then: "no such file or directory"."""
+    for flaws, is_answered in (([Flaw.STALE_INSTALL, Flaw.REAPED_INSTALL], False), ([Flaw.STALE_INSTALL], True)):
+        node = server(flaws=flaws)
+        for index in kept:
+            node.install_snapshot(install(snapshot(index, 1), 1), DONE)
+        assert bool(node.install_snapshot(install(snapshot(5, 1), 1), DONE).sent) is is_answered
+        assert (indexes(node), node.last_applied, node.fsm_routine.last.index) == (sorted(kept, reverse=True), 9, 9)
+
+
+def test_a_snapshot_of_a_place_that_is_kept_is_installed_and_the_oldest_goes() -> None:
+    """As in raft-1.7.3-snapshot_loop.ndjson, where that of index 7 is installed eight times."""
+    node = server(flaws=[Flaw.STALE_INSTALL, Flaw.REAPED_INSTALL])
+    for index, kept in ((9, [9]), (7, [9, 7]), (7, [9, 7])):
+        assert only(node.install_snapshot(install(snapshot(index, 1), 1), DONE)).success
+        assert (indexes(node), node.last_applied) == (kept, index)
+
+
+def test_a_snapshot_that_is_taken_twice_fills_a_store_that_keeps_two() -> None:
+    node = applied(4)
+    for _ in range(2):
+        took(node).compact_logs(DONE)
+    assert indexes(node) == [4, 4]
 
 
 def test_a_compaction_that_fails_does_not_keep_a_snapshot_from_being_installed() -> None:

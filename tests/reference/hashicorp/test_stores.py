@@ -83,11 +83,20 @@ def test_the_newest_snapshots_are_kept_by_term_and_then_by_index(stores: Stores)
     assert [(each.index, each.term) for each in stores.snapshots.all_snapshots()] == [(5, 2), (3, 2)]
 
 
-def test_a_snapshot_takes_the_place_of_one_that_ends_where_it_does(stores: Stores) -> None:
-    stores.snapshots.save(snapshot(5, 2))
-    newer = snapshot(5, 2, *logs(2))
-    stores.snapshots.save(newer)
-    assert list(stores.snapshots.all_snapshots()) == [newer]
+def test_two_snapshots_of_one_place_count_twice_and_the_later_one_is_the_newer(stores: Stores) -> None:
+    """Seen with FileSnapshotStore of v1.7.3 and of v1.8.0, which retained two: their names differ in the time."""
+    first, second, third = (snapshot(5, 2, *logs(*range(2, 2 + count))) for count in range(3))
+    stores.snapshots.save(first)
+    stores.snapshots.save(second)
+    assert list(stores.snapshots.all_snapshots()) == [second, first]
+    stores.snapshots.save(third)
+    assert list(stores.snapshots.all_snapshots()) == [third, second]
+
+
+def test_a_snapshot_older_than_two_of_one_place_is_removed_as_it_is_saved(stores: Stores) -> None:
+    for index in (10, 10, 7):
+        stores.snapshots.save(snapshot(index, 2))
+    assert [each.index for each in stores.snapshots.all_snapshots()] == [10, 10]
 
 
 # ---- What is durable ----

@@ -1,7 +1,7 @@
 """One run of the reference of hashicorp/raft for each flaw of it, up to where the flaw shows.
 
-Each is told for a cluster with that flaw and no other. What can go from a run is taken out of it afterwards, on the
-spec (`counterexamples.tool`); so these say no more than in which order things happen.
+Each is told for a cluster with that flaw, and with no other unless it takes one. What can go from a run is taken out of
+it afterwards, on the spec (`counterexamples.tool`); so these say no more than in which order things happen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from raftref.hashicorp.core.outcome import DONE, Outcome, Result
 from raftref.hashicorp.core.state import Role
 from raftref.hashicorp.leader.membership import ChangeCommand
-from raftref.hashicorp.messages import Message, Response
+from raftref.hashicorp.messages import Message, Response, RpcType
 from raftref.hashicorp.raft import ACTIONS
 from raftref.hashicorp.simulation import Cluster, FaultPlan
 from raftref.hashicorp.simulation.cluster import Event
@@ -164,6 +164,30 @@ def stale_install(play: Play) -> None:
     play.deliver(A, B, "InstallSnapshot")
 
 
+def reaped_install(play: Play) -> None:
+    """B keeps two snapshots of index 4, and is sent one of index 3: its store reaps that, and A sends it again."""
+    play.elect(A, 2, C)
+    play.append(A, "x")
+    play.replicate(A, C, 2)
+    play.take(A, "ProcessLogs")
+    play.take(A, "TakeSnapshot")
+    play.take(A, "PersistSnapshot")
+    play.append(A, "y")
+    play.replicate(A, C, 1)
+    play.take(A, "ProcessLogs")
+    play.take(A, "ReplicateTo", B, 3)
+    play.deliver(A, B, "AppendEntries")
+    play.take(A, "RPCError", B, RpcType.APPEND_ENTRIES)
+    play.snapshot(B)
+    play.snapshot(B)
+    play.append(A, "z")
+    play.take(A, "CompactLogs")
+    for _ in range(2):
+        play.take(A, "SendLatestSnapshot", B)
+        play.deliver(A, B, "InstallSnapshot")
+        play.take(A, "RPCError", B, RpcType.INSTALL_SNAPSHOT)
+
+
 def snapshot_regress(play: Play) -> None:
     """B reads its FSM, is sent a newer snapshot, and then saves what it read."""
     play.elect(A, 2, B)
@@ -311,10 +335,11 @@ def snapshot_loop(play: Play) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a run is made: what happens, and for which plan, besides its flaw."""
+    """How a run is made: what happens, for which plan besides its flaw, and which other flaws it takes."""
 
     play: Callable[[Play], None]
     plan: Mapping[str, Any] = field(default_factory=dict)
+    others: tuple[Flaw, ...] = ()
 
 
 _SNAPSHOTS: Mapping[str, Any] = {"features": [Feature.SNAPSHOTS], "trailing_logs": 0}
@@ -324,6 +349,9 @@ WAYS: Mapping[Flaw, Way] = {
     Flaw.DELETE_THEN_STORE: Way(delete_then_store, {"voters": 5}),
     Flaw.CONFLICT_AT_SNAPSHOT: Way(conflict_at_snapshot, _SNAPSHOTS),
     Flaw.STALE_INSTALL: Way(stale_install, _SNAPSHOTS),
+    Flaw.REAPED_INSTALL: Way(
+        reaped_install, {"features": [Feature.SNAPSHOTS], "trailing_logs": 2}, others=(Flaw.STALE_INSTALL,)
+    ),
     Flaw.SNAPSHOT_REGRESS: Way(snapshot_regress, _SNAPSHOTS),
     Flaw.HEARTBEAT_RACE: Way(heartbeat_race, {"features": [Feature.HEARTBEATS]}),
     Flaw.VERIFY_COUNTS_NONVOTERS: Way(

@@ -112,6 +112,7 @@ CHOSEN = (
         "hashicorp/snapshots",
         ("ConflictAtSnapshot", "LogAgreesWithSnapshot", "conflict_at_snapshot_bug"),
         ("StaleInstall", "FsmNeverGoesBackProp", "stale_install_bug"),
+        ("ReapedInstall", None, "reaped_install_bug"),
         ("SnapshotRegress", "IndexOrder", "snapshot_regress_bug"),
     ),
     *_chosen(
@@ -201,7 +202,7 @@ def _dledger(switch: str) -> tuple[Header, list[Event]]:
 
 def _hashicorp(switch: str) -> tuple[Header, list[Event]]:
     way = hashicorp.WAYS[Flaw(switch)]
-    plan = HashicorpPlan.from_dict({"features": [], "flaws": [switch], **way.plan})
+    plan = HashicorpPlan.from_dict({"features": [], "flaws": [switch, *way.others], **way.plan})
     play = hashicorp.Play(plan)
     way.play(play)
     return _told(HASHICORP.header("", plan, 0), switch, way.play), [event_of(each) for each in play.events]

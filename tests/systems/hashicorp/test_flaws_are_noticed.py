@@ -18,7 +18,7 @@ from raftref.hashicorp.election.voter import Voter
 from raftref.hashicorp.follower.follower import Follower
 from raftref.hashicorp.leader.commitment import Commitment
 from raftref.hashicorp.leader.follower_replication import FollowerReplication
-from raftref.hashicorp.messages import Message
+from raftref.hashicorp.messages import Message, RpcType
 from raftref.hashicorp.raft import Raft
 from raftref.hashicorp.simulation import Cluster, FaultPlan
 from raftref.hashicorp.simulation.network import Network
@@ -48,7 +48,7 @@ def test_no_earlier_seed_shows_the_flaw(flaw: Flaw) -> None:
 
 
 def test_every_flaw_is_noticed() -> None:
-    assert FIRST.keys() | {Flaw.DELETE_THEN_STORE, Flaw.SNAPSHOT_REGRESS} == set(Flaw)
+    assert FIRST.keys() | {Flaw.DELETE_THEN_STORE, Flaw.SNAPSHOT_REGRESS, Flaw.REAPED_INSTALL} == set(Flaw)
 
 
 class Script:
@@ -85,6 +85,11 @@ class Script:
     def apply(self, node: str) -> None:
         while self.cluster.servers[node].fsm_routine.queue:
             self.take(node, "ApplyFsm")
+
+    def snapshot(self, node: str) -> None:
+        """Take a snapshot and save it; the log is not compacted yet."""
+        self.take(node, "TakeSnapshot")
+        self.take(node, "PersistSnapshot", DONE)
 
     def elect(self, node: str, voter: str) -> None:
         self.take(node, "HeartbeatTimeout")
@@ -134,8 +139,7 @@ def test_a_snapshot_that_is_saved_late_is_no_repaired_one() -> None:
     play.replicate("n1", "n3", 2)
     play.replicate("n1", "n3", 1)
     play.commit("n1")
-    play.take("n1", "TakeSnapshot")
-    play.take("n1", "PersistSnapshot", DONE)
+    play.snapshot("n1")
     play.take("n1", "CompactLogs", DONE)
     play.take("n1", "SendLatestSnapshot", "n2")
     play.deliver("n1", "n2", DONE)
@@ -147,6 +151,37 @@ def test_a_snapshot_that_is_saved_late_is_no_repaired_one() -> None:
     assert told_truly.violations.keys() == {"IndexOrder", "SnapshotsRiseProp"}
     lied = check(claiming_repaired(header, Flaw.SNAPSHOT_REGRESS), events)
     assert [(each.name, each.action) for each in lied.findings] == [("lastSnapshot.index", "PersistSnapshot")]
+
+
+def test_a_snapshot_that_is_reaped_is_no_repaired_one() -> None:
+    """n2 keeps two snapshots of index 4, and is sent one of 3; without StaleInstall it would save no such one."""
+    play = Script(Flaw.REAPED_INSTALL, Flaw.STALE_INSTALL)
+    play.elect("n1", "n3")
+    for value, count in (("a", 2), ("b", 1)):
+        play.take("n1", "DispatchLogs", (ClientLog(EntryType.COMMAND, value),), DONE)
+        play.replicate("n1", "n3", count)
+        play.commit("n1")
+        if value == "a":
+            play.snapshot("n1")
+    play.take("n1", "ReplicateTo", "n2", 3)
+    play.deliver("n1", "n2", Outcome(Result.DONE))  # the vote that was asked for
+    sent = next(m for m in play.cluster.network.channels["n1", "n2"] if m.type == "AppendEntries")
+    play.take("n2", "AppendEntries", sent, DONE)
+    play.take("n1", "RPCError", "n2", RpcType.APPEND_ENTRIES)
+    play.apply("n2")
+    for _ in range(2):
+        play.snapshot("n2")
+        play.take("n2", "CompactLogs", DONE)
+    play.take("n1", "DispatchLogs", (ClientLog(EntryType.COMMAND, "c"),), DONE)
+    play.take("n1", "CompactLogs", DONE)
+    play.take("n1", "SendLatestSnapshot", "n2")
+    play.deliver("n1", "n2", DONE)
+    events = [event_of(each) for each in play.events]
+    header = REFERENCE.header("script", play.plan, 0)
+    told_truly = check(header, events)
+    assert (told_truly.steps, told_truly.findings) == (len(events), [])
+    lied = check(claiming_repaired(header, Flaw.REAPED_INSTALL), events)
+    assert [(each.name, each.action) for each in lied.findings] == [("sent", "InstallSnapshot")]
 
 
 # ---- Mistakes planted by hand ----

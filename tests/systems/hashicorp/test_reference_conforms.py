@@ -137,7 +137,7 @@ def test_an_fsm_is_set_back_by_a_snapshot_but_not_by_the_end_of_its_process() ->
                 "lastVoteTerm": 2,
                 "commitIndex": 0,
                 "log": {"#map": []},
-                "snapshots": {"#set": []},
+                "snapshots": [],
             },
             **{"fsm": {"index": index}, "configurations": {"committedIndex": 1}, "verified": {"#set": []}},
         }

@@ -96,7 +96,7 @@ def _became(event: Event, before: Mapping[str, Any], after: Mapping[str, Any]) -
     runs = after["role"] != "Shutdown"  # of a process that died in it the FSM is gone, not set back
     if action == "InstallSnapshot" and runs and after["fsm"]["index"] < before["fsm"]["index"]:
         yield "FSM set back"
-    if action == "Restart" and after["snapshots"]["#set"]:
+    if action == "Restart" and after["snapshots"]:
         yield "start from a snapshot"
     committed = [each["configurations"]["committedIndex"] for each in (before, after)]
     if action == "ProcessLogs" and committed[1] > committed[0]:

@@ -129,7 +129,8 @@ class Snapshots(Member):
     def install_snapshot(self, m: InstallSnapshotRequest, outcome: Outcome) -> None:
         """Take the snapshot of the leader for its own.
 
-        One that cannot be saved, or is so old that it is removed as it is saved, is an error, and not answered.
+        One that cannot be saved is an error, and not answered. Nor is one that is older than those that the store
+        keeps, which is removed as it is saved (ReapedInstall): the state machine cannot open it, and keeps what it has.
 
         Args:
             m: The request.
@@ -151,9 +152,12 @@ class Snapshots(Member):
             self.stores.snapshots.save(m.snapshot)
         except StoreError:
             return
-        if m.snapshot in self.stores.snapshots.all_snapshots():
+        is_reaped = m.snapshot not in self.stores.snapshots.all_snapshots()
+        if is_reaped and self.has(Flaw.REAPED_INSTALL):
+            return
+        if not is_reaped:
             self._install(m.snapshot)
-            self._answer(m, success=True)
+        self._answer(m, success=True)
 
     def _answer(self, m: InstallSnapshotRequest, *, success: bool) -> None:
         self.respond(m, InstallSnapshotResponse(self.node_id, m.src, self.current_term, success))

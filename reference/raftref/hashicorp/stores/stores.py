@@ -65,9 +65,9 @@ class StableStore(Protocol):
 
 
 class SnapshotStore(Protocol):
-    """The newest snapshots, by term and index. One that ends where another does takes its place.
+    """The newest snapshots, by term, by index, and by when they were saved. Two of one place count as two.
 
-    Source: SnapshotStore. FileSnapshotStore keeps both of two that end in one place, as their names have the time.
+    Source: SnapshotStore; FileSnapshotStore, in which the name of a snapshot has its term, its index and the time.
     """
 
     def all_snapshots(self) -> Sequence[Snapshot]:
@@ -90,7 +90,6 @@ class Stores:
 
 
 def retained(snapshots: Sequence[Snapshot], new: Snapshot, retain: int) -> tuple[Snapshot, ...]:
-    """Return what is kept of some snapshots and a new one, the newest first. Source: ReapSnapshots, snapMetaSlice."""
-    others = [each for each in snapshots if each.place != new.place]
-    by_age = sorted([*others, new], key=lambda each: (each.term, each.index), reverse=True)
-    return tuple(by_age[:retain])
+    """Return what is kept of some snapshots, the newest first, and a new one. Source: ReapSnapshots, snapMetaSlice."""
+    newest_first = sorted([new, *snapshots], key=lambda each: (each.term, each.index), reverse=True)
+    return tuple(newest_first[:retain])  # of two of one place the new one stays first
