@@ -8,7 +8,7 @@ from lockstep.systems.hashicorp.recording.lines.messages import Body, Respond
 from lockstep.systems.hashicorp.recording.lines.server import FsmRestore, StableFail, StoreLogs
 from lockstep.systems.hashicorp.recording.replay import DONE, Replay
 from lockstep.systems.hashicorp.recording.servers import Server
-from lockstep.systems.hashicorp.recording.wire import Call, Calls, Tree, answer, entry, request
+from lockstep.systems.hashicorp.recording.wire import Call, Calls, Tree, answer, entry, request, snapshot_place
 
 #: The action that handles a request, by its type; each but the last two has an outcome.
 HANDLES = {
@@ -49,6 +49,8 @@ class Handlers:
         self.leaders.zombies_before(node, action, args)
         sent = self._answer(handler, call, awaited=m["awaited"])
         self.replay.take(node, action, args, self._shows(handler, server), sent)
+        if any(isinstance(part, FsmRestore) for part in handler.parts):
+            self.replay.require_snapshot(node, snapshot_place(handler.recv.body))
 
     def under_way(self, call: Call) -> Tree:
         """Return the request of a call as it is under way, as far as there is such a one."""
@@ -88,7 +90,7 @@ class Handlers:
                 shows |= entries_shown(part)
                 shows["log"] = {str(each.i): entry(server.log[each.i]) for each in part.entries}
             if isinstance(part, FsmRestore):
-                place = {"index": handler.recv.body.last_index, "term": handler.recv.body.last_term}
+                place = snapshot_place(handler.recv.body)
                 shows |= {"lastSnapshot": place, "fsm": place}
         return shows
 

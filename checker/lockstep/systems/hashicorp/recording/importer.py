@@ -24,7 +24,7 @@ from lockstep.systems.hashicorp.recording.lines.reading import parse_lines, read
 from lockstep.systems.hashicorp.recording.replay import DepartedError, Replay
 from lockstep.systems.hashicorp.recording.servers import Server, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recording.snapshots import Snapshots
-from lockstep.systems.hashicorp.recording.wire import Calls, Reply, answer
+from lockstep.systems.hashicorp.recording.wire import Calls, Reply, answer, snapshot_place
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
 from lockstep.trace import format as trace
@@ -266,12 +266,13 @@ class Reader:
         self.servers[node].start(line.persisted)
         shows = persisted_shown(line.persisted)
         if line.persisted.snapshot is not None:
-            place = {"index": line.persisted.snapshot.last_index, "term": line.persisted.snapshot.last_term}
-            shows["lastSnapshot"] = place
+            shows["lastSnapshot"] = snapshot_place(line.persisted.snapshot)
         if line.inc == 1:
             self.replay.observe(node, shows)
         else:
             self.replay.take(node, "Restart", shows=shows)
+        if "lastSnapshot" in shows:
+            self.replay.require_snapshot(node, shows["lastSnapshot"])
 
     def _stopped(self, line: e.Stopped) -> None:
         node = line.node

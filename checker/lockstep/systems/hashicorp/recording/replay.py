@@ -70,6 +70,14 @@ class Replay:
         log = by_index(fields(fields(state["node"])[node])["log"])
         return not isinstance(shown, dict) or "#map" in shown or all(int(index) in log for index in shown)
 
+    def require_snapshot(self, node: str, place: Tree) -> None:
+        """Raise DepartedError where a server has restored a snapshot, and the spec's last one is another.
+
+        The event that was told last shows the difference; what the FSM has applied from then on is not known.
+        """
+        if self.tree(self.server(node)["lastSnapshot"]) != place:
+            raise DepartedError
+
     def observe(self, node: str, shows: Mapping[str, Any]) -> None:
         """A node shows something."""
         self._tell(node, OBSERVE, {}, shows, None, None, False)

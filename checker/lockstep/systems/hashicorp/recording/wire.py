@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.systems.hashicorp.recording.lines.line import LogEntry
+from lockstep.systems.hashicorp.recording.lines.line import LogEntry, SnapshotPlace
 from lockstep.systems.hashicorp.recording.lines.messages import (
     AppendEntries,
     AppendEntriesAnswer,
@@ -43,6 +43,11 @@ def entry(recorded: LogEntry) -> Tree:
         "value": None if is_configuration else recorded.v,
         "configuration": configuration(recorded.v or "") if is_configuration else NO_CONFIGURATION,
     }
+
+
+def snapshot_place(recorded: InstallSnapshot | SnapshotPlace) -> Tree:
+    """Return where a snapshot ends as the spec has it."""
+    return {"index": recorded.last_index, "term": recorded.last_term}
 
 
 def type_of(msg: str, body: Body) -> str:
