@@ -45,9 +45,11 @@ Init == x = 0
 Twice(p) == p /\\ p
 Named(p) == LET q == p IN q /\\ q
 Taking(p) == LET q(j) == p IN q(1) /\\ q(2)
+Given(p) == LET q(r) == r IN q(p) /\\ q(\\E i \\in {1, 2} : i > x)
 PassedTwice(p) == Named(p) \\/ Taking(p)
 Next == \\/ Twice(\\E i \\in {1, 2} : i > x - 5) /\\ x < 5 /\\ x' = 6
-        \\/ PassedTwice(\\E i \\in {1, 2, 3} : i > x - 5) /\\ x < 5 /\\ x' = 7"""
+        \\/ PassedTwice(\\E i \\in {1, 2, 3} : i > x - 5) /\\ x < 5 /\\ x' = 7
+        \\/ Given(\\E i \\in {1, 2} : i > x - 5) /\\ x < 5 /\\ x' = 8"""
 
 COMPUTED_BEFORE = """VARIABLE x
 Init == x = 0

@@ -44,12 +44,16 @@ def _may_branch(program: Program, expr: Expr, scope: Context) -> bool:
             _may_branch(program, binding.expr, binding.scope) or _branches_used(program, binding.expr)
         ):
             return True
-        if isinstance(binding, LetBinding) and not binding.definition.recursive:
-            if _may_branch(program, binding.definition.body, binding.scope):
-                return True
-        elif isinstance(part, Call) and _passes_on(program, part):
+        if isinstance(binding, LetBinding) and _body_may_branch(program, binding):
+            return True
+        if isinstance(part, Call) and _passes_on(program, part):
             return True
     return False
+
+
+def _body_may_branch(program: Program, binding: LetBinding) -> bool:
+    definition = binding.definition
+    return not definition.recursive and _may_branch(program, definition.body, binding.scope)
 
 
 def _passes_on(program: Program, expr: Call) -> bool:
