@@ -73,7 +73,7 @@ def test_a_line_that_looks_like_a_damaged_one_of_the_log_is_refused(damaged: byt
     assert f"d.log:{at + 1}: the line is not of the form of the log, and looks like a part of one that is" in said
 
 
-@pytest.mark.parametrize("data", ["started n0\nbye\n", gzip.compress(b"started n0\n")])
+@pytest.mark.parametrize("data", ["started n0\nbye\n", gzip.compress(b"started n0\n")], ids=["plain", "compressed"])
 def test_a_file_without_a_line_of_a_log_is_no_log(data: str | bytes, tmp_path: Path) -> None:
     code, said = imported(tmp_path, data)
     assert code == 2
