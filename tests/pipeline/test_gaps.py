@@ -19,7 +19,6 @@ from lockstep.pipeline.against import AS_TOLD
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import _shortest, counterexamples
 from lockstep.pipeline.stages.coverage import cover
-from lockstep.pipeline.stages.facts.stage import facts
 from lockstep.pipeline.stages.gaps import gaps
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import report
@@ -57,7 +56,6 @@ def whole(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
         write(spark, store, "verdicts", batch.made_with("1"), verdict("a"), verdict("b"))
     events = {"trace": "a", "plan": "", "kind": "trace", "name": "events", "times": 1}
     write(spark, store, "reached", BATCH.made_with("1"), events)
-    write(spark, store, "facts", BATCH.made_with("1"), {"trace": "a", "fact": "events", "value": 1})
     assert list(gaps(spark, store, RUN)) == []
     return folder
 
@@ -67,7 +65,7 @@ def store(whole: Path, tmp_path: Path) -> Store:
     return Store.open(str(shutil.copytree(whole, tmp_path / "store")))
 
 
-@pytest.mark.parametrize("table", ["lines", "dead_letters", "reached", "facts", "verdicts"])
+@pytest.mark.parametrize("table", ["lines", "dead_letters", "reached", "verdicts"])
 def test_a_file_of_a_table_that_is_gone_or_shorter_is_told_and_its_batch_is_not_there(
     spark: SparkSession, store: Store, table: str
 ) -> None:
@@ -100,14 +98,11 @@ def test_a_batch_that_was_never_written_is_told(spark: SparkSession, store: Stor
     assert gap in list(gaps(spark, store, RUN))
 
 
-@pytest.mark.parametrize(("table", "what"), [("reached", "counted what they reach"), ("facts", "asked for facts")])
-def test_a_batch_that_others_are_counted_beside_is_told(
-    spark: SparkSession, store: Store, table: str, what: str
-) -> None:
+def test_a_batch_that_others_are_counted_beside_is_told(spark: SparkSession, store: Store) -> None:
     shutil.copytree(
         store.folder("lines", RUN, BATCH).path, store.folder("lines", RUN, Batch(BATCH.variant, "other")).path
     )
-    assert f"of 1 batch of lines it was not {what}" in list(gaps(spark, store, RUN))
+    assert "of 1 batch of lines it was not counted what they reach" in list(gaps(spark, store, RUN))
 
 
 def test_lines_of_a_variant_that_nothing_was_checked_of_are_told_beside_one_that_was(
@@ -115,19 +110,18 @@ def test_lines_of_a_variant_that_nothing_was_checked_of_are_told_beside_one_that
 ) -> None:
     other = Batch("published", "other")
     write(spark, store, "lines", other, {"trace": "c", "seq": 0, "bytes": b"{}", "source": "c"})
-    for table in ("verdicts", "reached", "facts"):
+    for table in ("verdicts", "reached"):
         for each in store.batches(table, RUN):
             store.remove(table, RUN, each)
-    for table in ("reached", "facts"):
-        for batch in (BATCH, other):
-            write(spark, store, table, batch.made_with("1"))
+    for batch in (BATCH, other):
+        write(spark, store, "reached", batch.made_with("1"))
     write(spark, store, "dead_letters", other)
     write(spark, store, "verdicts", other.made_with("1"), verdict("c"))
     unchecked = "1 batch of lines was checked against nothing: run `check` again"
     assert [gap for gap in gaps(spark, store, RUN) if "check" in gap] == [unchecked]
 
 
-@pytest.mark.parametrize(("table", "stage"), [("verdicts", "check"), ("reached", "coverage"), ("facts", "facts")])
+@pytest.mark.parametrize(("table", "stage"), [("verdicts", "check"), ("reached", "coverage")])
 def test_a_table_of_which_a_part_was_made_before_the_spec_changed_is_told(
     spark: SparkSession, store: Store, table: str, stage: str
 ) -> None:
@@ -175,26 +169,11 @@ def test_a_dead_file_of_a_log_does_not_stand_for_a_trace_that_is_missing(spark: 
     assert list(gaps(spark, store, RUN)) == ["1 of 4 files or clusters are missing from the lines"]
 
 
-def test_facts_of_no_event_are_no_pass(spark: SparkSession, store: Store) -> None:
-    for each in store.batches("lines", RUN):
-        store.remove("lines", RUN, each)
-    header = b'{"system":"raftref","spec":"DLedger"}'
-    lines = [{"trace": each, "seq": 0, "bytes": header, "source": each} for each in "ab"]
-    write(spark, store, "lines", BATCH, *lines)
-    assert report(spark, store, RUN).verdict is Verdict.HOLDS
-    write(spark, store, "facts", BATCH.made_with("1"))
-    found = report(spark, store, RUN)
-    assert (found.verdict, found.gaps) == (
-        Verdict.INCONCLUSIVE,
-        ["no event was found that facts could be asked of"],
-    )
-
-
 # ---- Stages ----
 
 
 @pytest.mark.parametrize(
-    "stage", [check, cover, facts, partial(windows, variant=AS_TOLD)], ids=["check", "coverage", "facts", "windows"]
+    "stage", [check, cover, partial(windows, variant=AS_TOLD)], ids=["check", "coverage", "windows"]
 )
 def test_a_stage_without_the_lines_that_a_run_is_to_have_ends_as_what_is_not_finished(
     spark: SparkSession, store: Store, stage: Callable[[SparkSession, Store, str], None]

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cut_traces import Cut, changed, of_events
 from lockstep.base.paths import traces_dir
-from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import check_trace
 from lockstep.jobs.spark.session import spark_session
 from lockstep.pipeline.against import AS_TOLD
@@ -22,16 +21,12 @@ from lockstep.pipeline.session import SETTINGS
 from lockstep.pipeline.stages import windows as windows_stage
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples, listed
-from lockstep.pipeline.stages.facts import stage
-from lockstep.pipeline.stages.facts.in_sql import EVENTS, LATENCY, MEASURED, TIME, TWO_LEADERS, rules_of
-from lockstep.pipeline.stages.facts.stage import agreement, facts
 from lockstep.pipeline.stages.windows import Passes, windows
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.work.derive import Derived
 from lockstep.pipeline.work.traces import Known
 from lockstep.systems.opening import opened
-from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import system_of, trace_spec
 from lockstep.systems.traces import write_cluster
 from simulated_traces import simulated
@@ -191,7 +186,7 @@ def test_lines_that_the_store_has_lost_or_twice_are_malformed_in_parts_too(spark
     assert parted == whole
 
 
-# ---- Facts ----
+# ---- Batches ----
 
 
 def clusters(folder: Path, *plans: tuple[str, int, int]) -> dict[str, list[bytes]]:
@@ -199,37 +194,6 @@ def clusters(folder: Path, *plans: tuple[str, int, int]) -> dict[str, list[bytes
         f"{plan}-{seed}": write_cluster(folder, plan, seed, events).read_bytes().splitlines(keepends=True)
         for plan, seed, events in plans
     }
-
-
-def facts_in(spark: SparkSession, folder: Path, traces: dict[str, list[bytes]]) -> Store:
-    store = stored(spark, folder, traces)
-    check(spark, store, RUN)
-    facts(spark, store, RUN)
-    return store
-
-
-def test_batches_that_are_under_way_at_once_have_the_facts_that_each_has_alone(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on a cluster of forty cores; and nothing of them is kept in memory afterwards."""
-    traces = clusters(tmp_path, ("published", 1, 400), ("raft_whole_published", 1, 400))
-    names = ("first", "second", "third")
-    store = Store.open(str(tmp_path / "store"), create=True)
-    batches = [Batch("told", name) for name in names]
-    store.put_inputs(RUN, "ingest", batches, {})
-    for batch in batches:
-        alone = stored(spark, tmp_path / batch.name, {f"{batch.name} {trace}": each for trace, each in traces.items()})
-        store.write(alone.read(spark, "lines", RUN, [BATCH]).drop("run", "variant", "batch"), "lines", RUN, batch)
-        facts(spark, alone, RUN)
-    before = in_memory(spark)  # other tests leave theirs until Python collects its garbage
-    under_way: list[int] = []
-    monkeypatch.setattr(stage, "at_once", lambda *_, **__: under_way.append(2) or 2)
-    facts(spark, store, RUN)
-    assert under_way == [2]
-    expected = [row for name in names for row in rows_of(spark, Store.open(str(tmp_path / name)), "facts")]
-    assert len(expected) > 100
-    assert sorted(map(repr, rows_of(spark, store, "facts"))) == sorted(map(repr, expected))
-    assert in_memory(spark) <= before
 
 
 def test_a_batch_under_way_does_not_wait_for_all_tasks_of_one_that_was_asked_for_before(
@@ -258,141 +222,8 @@ def test_a_batch_under_way_does_not_wait_for_all_tasks_of_one_that_was_asked_for
         spark.sparkContext.parallelize(range(tasks), tasks).foreach(task)
         ends.append(batch.of)
 
-    Derived(spark, store, RUN, "facts", "made").make("facts", work, most=2)
+    Derived(spark, store, RUN, "reached", "made").make("coverage", work)
     assert ends == ["one", "many"]
-
-
-def in_memory(spark: SparkSession) -> set[int]:
-    """Return the numbers of what Spark keeps in memory."""
-    return set(spark.sparkContext._jsc.getPersistentRDDs().keySet())
-
-
-def violated(lines: list[bytes]) -> dict[str, int]:
-    """The rules that the spec finds violated, by its property, and where."""
-    trace = opened(lines, "t")
-    spec, system = trace_spec(trace.header, "t"), system_of(trace.header, "t")
-    assert system.facts is not None
-    names = set(rules_of(system.facts).values())
-    found = check_trace(trace, spec, system.interface(spec)).violations
-    return {name: each.line for name, each in found.items() if name in names}
-
-
-def test_what_breaks_a_rule_violates_the_property_first_at_the_same_line(spark: SparkSession, tmp_path: Path) -> None:
-    """On all counterexamples, and on simulated clusters with every flaw."""
-    plans = [
-        (plan, seed, 1500)
-        for plan in ("published", "raft_snapshots_published", "raft_whole_published")
-        for seed in (1, 2)
-    ]
-    traces = {**COUNTEREXAMPLES, **clusters(tmp_path, *plans)}
-    store = facts_in(spark, tmp_path / "store", traces)
-    rows = rows_of(spark, store, "facts")
-    broken: dict[str, dict[str, int]] = {}
-    for row in rows:
-        if row["property"] is not None:
-            of = broken.setdefault(row["trace"], {})
-            of[row["property"]] = min(of.get(row["property"], row["seq"] + 1), row["seq"] + 1)
-    assert broken == {trace: found for trace, lines in traces.items() if (found := violated(lines))}
-    assert {name for each in broken.values() for name in each} == {
-        *("IndexOrder", "AppliedIsCommitted", "ElectionSafety", "CommittedMonotonicProp"),
-        *("FsmNeverGoesBackProp", "SnapshotsRiseProp"),
-    }
-    told = agreement(spark, store, RUN)
-    assert told.verdict is Verdict.HOLDS
-    assert told.compared > len(traces)
-    assert {row["trace"]: row["value"] for row in rows if row["fact"] == EVENTS} == {
-        trace: len(lines) - 2 for trace, lines in traces.items()
-    }
-
-
-#: Lies that break each rule: the spec of the system, what an event shows, in the place of what the rule asks for.
-LIES = {
-    "DLedger": {
-        "committed falls": {"committedIndex": -2},
-        "index order": {"lastQuorumIndex": 10**6},
-        "applied is committed": {"lastAppliedIndex": 10**6},
-    },
-    "HashicorpRaft": {
-        "commitIndex falls": {"commitIndex": -1},
-        "index order": {"commitIndex": 10**6},
-        "term falls": {"currentTerm": 0},
-        "FSM goes back": {"fsm": {"index": -1}},
-        "snapshot falls": {"lastSnapshot": {"index": -1}},
-    },
-}
-
-
-def test_every_rule_is_broken_by_a_lie_and_by_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
-    plan = {"DLedger": "ordered", "HashicorpRaft": "raft"}
-    honest = {spec: clusters(tmp_path, (plan[spec], 1, 300)).popitem()[1] for spec in LIES}
-    traces = dict(honest)
-    for spec, lies in LIES.items():
-        declared = SYSTEMS[spec].facts
-        assert declared is not None
-        assert lies.keys() == {rule.name for rule in declared.rules}
-        for rule, shows in lies.items():
-            lines = list(honest[spec])
-            tree = msgspec.json.decode(lines[200])
-            lines[200] = msgspec.json.encode({**tree, "shows": {**tree["shows"], **shows}}) + b"\n"
-            traces[f"{spec}: {rule}"] = lines
-    rows = rows_of(spark, facts_in(spark, tmp_path / "store", traces), "facts")
-    broken = {(row["trace"], row["fact"], row["seq"]) for row in rows if row["property"] is not None}
-    for spec, lies in LIES.items():
-        assert not [each for each in broken if each[0] == spec]
-        for rule in lies:
-            assert (f"{spec}: {rule}", rule, 200) in broken
-
-
-def test_a_difference_between_sql_and_the_spec_is_found(spark: SparkSession, tmp_path: Path) -> None:
-    """Planted: the facts of one counterexample are lost, and another trace has one that is none."""
-    traces = {name: COUNTEREXAMPLES[name] for name in ("vote_file", "figure8", "stale_install")}
-    store = facts_in(spark, tmp_path / "store", traces)
-    assert agreement(spark, store, RUN).differing == []
-    (batch,) = store.batches("facts", RUN)
-    kept = store.read(spark, "facts", RUN, [batch]).drop("run", "variant", "batch").localCheckpoint()
-    wrong = spark.createDataFrame([("figure8", "index order", "IndexOrder", "n1", 9, None, None)], ddl(TABLES["facts"]))
-    store.write(kept.where(f"fact <> '{TWO_LEADERS}'").unionByName(wrong), "facts", RUN, batch)
-    told = agreement(spark, store, RUN)
-    assert told.verdict is Verdict.INTERNAL
-    assert told.differing == [
-        "figure8: IndexOrder: SQL finds it broken at line 10, the spec at nowhere",
-        "vote_file: ElectionSafety: SQL finds it broken at nowhere, the spec at line 9",
-    ]
-
-
-def test_measures_are_those_that_are_counted_by_hand(spark: SparkSession, tmp_path: Path) -> None:
-    """Of one leader: its entry 0 is appended by event 3 and committed by event 5; then it leads for two events more."""
-
-    def event(seq: int, action: str, **shows: object) -> bytes:
-        tree = {"kind": "event", "seq": seq, "node": "n1", "action": action, "args": {}, "shows": shows}
-        return msgspec.json.encode(tree) + b"\n"
-
-    state = {"n2": {"type": "COMPARE"}}, {"n2": {"type": "APPEND"}}
-    lines = [
-        holding().lines[0],
-        event(0, "NextTerm", role="CANDIDATE", currTerm=1, ledgerEndIndex=-1, committedIndex=-1),
-        event(1, "ChangeToLeader", role="LEADER", dispatchers=state[0]),
-        event(2, "AppendAsLeader", ledgerEndIndex=0),
-        event(3, "DoCompare", dispatchers=state[1]),
-        event(4, "QuorumAckChecker", committedIndex=0),
-        event(5, "AppendAsLeader", ledgerEndIndex=1),
-        event(6, "Crash", role="DOWN", ledgerEndIndex=0),
-        b"what is this\n",
-        b'{"kind":"end","events":8}\n',
-    ]
-    rows = rows_of(spark, facts_in(spark, tmp_path / "store", {"t": lines}), "facts")
-    told = {(row["fact"], row["name"], row["seq"], row["value"]) for row in rows}
-    assert told == {
-        ("events", "DLedger", None, 7),
-        ("unread lines", None, None, 1),
-        ("election", "1", 2, 1),
-        (LATENCY, "0", 3, 2),
-        (LATENCY, "1", 6, None),
-        (TIME, "COMPARE", None, 2),
-        (TIME, "APPEND", None, 3),
-        ("cut entries", "Crash", 7, 1),
-    }
-    assert {row["fact"] for row in rows} == set(MEASURED)
 
 
 # ---- Counterexamples ----

@@ -315,15 +315,8 @@ def test_a_report_is_json_markdown_and_pictures_in_the_store(spark: SparkSession
     assert json.loads((folder / "report.json").read_text())["exit_code"] == found.verdict.exit_code
     text = (folder / "report.md").read_text()
     assert f"# Run told: {found.verdict}" in text
-    for name in ("verdicts", "latency", "actions"):
+    for name in ("verdicts", "actions"):
         assert f"]({name}.svg)" in text
         assert ElementTree.parse(folder / f"{name}.svg").getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert sum(each["traces"] for each in found.plans) == found.traces == 4
     assert {each["plan"] for each in found.plans} == {"published", "ordered"}
-    (counted,) = [each for each in found.facts if each["fact"] == "commit latency"]
-    assert sum(each["entries"] for each in found.latencies) == counted["rows"] > 0
-    known = [each for each in found.latencies if each["least"] is not None]
-    assert known
-    values = store.read(spark, "facts", "told", store.batches("facts", "told")).where("fact = 'commit latency'")
-    for each in known:
-        assert values.where(f"value between {each['least']} and {each['most']}").count() == each["entries"]

@@ -33,11 +33,6 @@ def report() -> Report:
         {"plan": "figure8", "variant": "told", "verdict": "holds", "traces": 10},
         {"plan": "", "variant": "told", "verdict": "inconclusive", "traces": 1},
     ]
-    latencies = [
-        {"least": 1, "most": 1, "entries": 5},
-        {"least": 1024, "most": 2047, "entries": 20},
-        {"least": None, "most": None, "entries": 2},
-    ]
     coverage = [
         {"plan": plan, "kind": kind, "name": name, "traces": 1, "times": times, "least": 1}
         for plan, kind, name, times in [
@@ -48,21 +43,18 @@ def report() -> Report:
             ("figure8", "role", "Follower -> Leader", 3),
         ]
     ]
-    return Report("night", Verdict.VIOLATED, plans=plans, latencies=latencies, coverage=coverage)
+    return Report("night", Verdict.VIOLATED, plans=plans, coverage=coverage)
 
 
-def test_a_report_has_pictures_of_verdicts_latencies_and_outcomes_and_links_them() -> None:
+def test_a_report_has_pictures_of_verdicts_and_outcomes_and_links_them() -> None:
     found = {name: svg for name, _, svg in pictures(report())}
     verdicts = widths(found["verdicts.svg"])
     assert verdicts.keys() == {"figure8 (told): 30 violated", "figure8 (told): 10 holds", "told: 1 inconclusive"}
     assert verdicts["figure8 (told): 30 violated"] == pytest.approx(3 * verdicts["figure8 (told): 10 holds"])
-    latency = widths(found["latency.svg"])
-    assert list(latency) == ["1: 5 entries", "1,024 to 2,047: 20 entries", "never: 2 entries"]
-    assert latency["1,024 to 2,047: 20 entries"] == pytest.approx(4 * latency["1: 5 entries"])
     actions = ["Crash: 50 fault", "ElectSelf: 8 CRASH", "ElectSelf: 32 action"]
     assert list(widths(found["actions.svg"])) == actions
     linked = re.findall(r"^!\[.+\]\((.+)\)$", as_markdown(report()), re.MULTILINE)
-    assert linked == list(found) == ["verdicts.svg", "latency.svg", "actions.svg"]
+    assert linked == list(found) == ["verdicts.svg", "actions.svg"]
 
 
 def test_a_report_without_traces_has_no_picture() -> None:
@@ -94,7 +86,7 @@ def test_hostile_words_stay_words_in_the_markdown() -> None:
     found = report()
     row = {"variant": "told", "verdict": "violated", "judged": "violated"}
     found.failures = [{**row, "trace": HOSTILE, "reason": HOSTILE, "replay": HOSTILE}]
-    found.gaps = found.never_taken = found.differing = [HOSTILE]
+    found.gaps = found.never_taken = [HOSTILE]
     found.dead_letters = {"count": 1, "first": [{"source": HOSTILE, "line": 1, "reason": HOSTILE}]}
     found.properties = [{"variant": "told", "property": HOSTILE, "traces": 1}]
     text = as_markdown(found)

@@ -9,7 +9,6 @@ from lockstep.pipeline.against import Against, Variant
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples
 from lockstep.pipeline.stages.coverage import cover
-from lockstep.pipeline.stages.facts.stage import facts
 from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import report
@@ -40,7 +39,6 @@ def run_all(
     check(spark, store, run, against, say, passes, seconds)
     cover(spark, store, run, say)
     if isinstance(against, Variant):
-        facts(spark, store, run, say)
         counterexamples(spark, store, run, against, say=say)
     say("report")
     return report(spark, store, run)

@@ -13,7 +13,6 @@ from lockstep.cli.options import EXIT_CODES
 COMMANDS = {
     "counterexample": ("found:counterexample_command", "Write one counterexample of a run into a file."),
     "counterexamples": ("found:counterexamples_command", "Minimise a trace of each kind of violation."),
-    "facts": ("found:facts_command", "Find facts of traces in SQL, and hold them against the verdicts."),
     "windows": ("found:windows_command", "Find states to cut long traces at."),
     "check": ("stages:check_command", "Check the traces of a run."),
     "coverage": ("stages:coverage_command", "Count what the traces of a run reach."),

@@ -1,9 +1,8 @@
-"""lockstep pipeline windows, facts, counterexamples, counterexample: what is found in the traces of a run besides."""
+"""lockstep pipeline windows, counterexamples, counterexample: what is found in the traces of a run besides."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,33 +73,6 @@ def windows_command(
             "--every N cuts every trace of more events"
         )
     return 0
-
-
-@click.command("facts")
-@STORE
-@RUN
-@FORMAT
-@spark_options
-def facts_command(store: str, run: str | None, form: str, master: str | None, settings: dict[str, str]) -> int:
-    """Find facts of the traces of a run in SQL: what must never be, and what is measured.
-
-    Among them: whether committed indexes ever fall, the order of indexes, how many events an append takes until it is
-    committed, how long leaders are in which state towards their peers, elections, entries that are cut. Each rule says
-    the same as a property of the spec; where traces of the run were checked, the two are held against each other, and
-    a difference is an internal error: one of the two is wrong.
-    """
-    there = opened(store)
-    name = chosen_run(there, run)
-    from lockstep.pipeline.stages.facts.stage import agreement, as_text, facts
-
-    with session(master, settings) as spark:
-        facts(spark, there, name, say)
-        found = agreement(spark, there, name)
-    if form == "json":
-        click.echo(json.dumps({**asdict(found), "run": name, "verdict": str(found.verdict)}, indent=2))
-    else:
-        click.echo("\n".join(as_text(found)))
-    return found.verdict.exit_code
 
 
 @click.command("counterexamples")

@@ -41,7 +41,7 @@ def _batches(store: Store, run: str, lines: Sequence[Batch], checked: Sequence[B
         yield "no trace was checked"
     elif unchecked := {each.name for each in lines} - {each.of for each in checked}:
         yield f"{batches_of_lines(len(unchecked), 'was')} checked against nothing: run `check` again"
-    for table, stage in (("verdicts", "check"), ("reached", "coverage"), ("facts", "facts")):
+    for table, stage in (("verdicts", "check"), ("reached", "coverage")):
         yield from _of_several_times(store.batches(table, run), table, stage)
     for variant in sorted({each.variant for each in checked}):
         of = {each.of for each in checked if each.variant == variant}
@@ -53,10 +53,9 @@ def _batches(store: Store, run: str, lines: Sequence[Batch], checked: Sequence[B
     if unread := read - {each.name for each in store.batches("dead_letters", run)}:
         yield f"of {batches_of_lines(len(unread))} it is not known what was no line: run `ingest` again"
     simulated = any(noted["stage"] == "generate" for noted in inputs)
-    for table, asked, what in (("reached", simulated, "counted what they reach"), ("facts", False, "asked for facts")):
-        of = {each.of for each in store.batches(table, run)}
-        if (of or asked) and (uncounted := {each.name for each in lines} - of):
-            yield f"of {batches_of_lines(len(uncounted))} it was not {what}"
+    counted = {each.of for each in store.batches("reached", run)}
+    if (counted or simulated) and (uncounted := {each.name for each in lines} - counted):
+        yield f"of {batches_of_lines(len(uncounted))} it was not counted what they reach"
 
 
 def _of_several_times(batches: Sequence[Batch], table: str, stage: str) -> Iterator[str]:

@@ -14,8 +14,6 @@ from pyspark.sql import functions as sql
 from lockstep.base.verdict import Verdict, worst
 from lockstep.pipeline.stages.counterexamples import listed
 from lockstep.pipeline.stages.coverage import EVENTS, NOT_COUNTED
-from lockstep.pipeline.stages.facts.in_sql import of_reference
-from lockstep.pipeline.stages.facts.stage import agreement, latencies
 from lockstep.pipeline.stages.floors import floor_record, judged, never_taken, summed
 from lockstep.pipeline.stages.gaps import gaps
 from lockstep.pipeline.stages.reporting.markdown import as_markdown
@@ -37,13 +35,6 @@ def report(spark: SparkSession, store: Store, run: str) -> Report:
     found.gaps = list(gaps(spark, store, run))
     _count_dead_letters(found, spark, store)
     _cover(found, spark, store, verdicts)
-    if store.batches("facts", run):
-        told = agreement(spark, store, run)
-        found.facts, found.differing = told.counts, told.differing
-        lines = store.read(spark, "lines", run, store.batches("lines", run))
-        if told.verdict is Verdict.INCONCLUSIVE and not of_reference(lines).isEmpty():
-            found.gaps.append("no event was found that facts could be asked of")
-        found.latencies = latencies(spark, store, run)
     if store.batches("counterexamples", run):
         found.counterexamples = listed(spark, store, run)
     found.verdict = _verdict(found)
@@ -122,8 +113,6 @@ def _verdict(found: Report) -> Verdict:
     parts += [Verdict(each["verdict"]) for each in found.floors]
     if found.gaps or not all(each["is_minimal"] for each in found.counterexamples):
         parts.append(Verdict.INCONCLUSIVE)
-    if found.differing:
-        parts.append(Verdict.INTERNAL)
     if found.dead_letters["count"]:
         parts.append(Verdict.MALFORMED)
     return worst(parts)

@@ -35,7 +35,7 @@ _VERDICTS = pa.schema(
 #: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
 #: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
 #: cluster of a plan with flaws may violate properties; `states` one a state at which a long trace is cut, the one after
-#: the line `seq`, packed by zlib; `facts` one a thing that SQL finds in a trace; `counterexamples` one a
+#: the line `seq`, packed by zlib; `counterexamples` one a
 #: signature of violations, with the lines of a short trace that has it; `reached` one a thing that a trace reaches,
 #: `plan` that of a simulated cluster, with its variant if that is not the plan's own.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
@@ -54,17 +54,6 @@ TABLES: Mapping[str, pa.Schema] = MappingProxyType(
         ),
         "verdicts": _VERDICTS,
         "states": pa.schema([("trace", pa.string()), ("seq", pa.int64()), ("state", pa.binary())]),
-        "facts": pa.schema(
-            [
-                ("trace", pa.string()),
-                ("fact", pa.string()),
-                ("property", pa.string()),
-                ("node", pa.string()),
-                ("seq", pa.int64()),
-                ("name", pa.string()),
-                ("value", pa.int64()),
-            ]
-        ),
         "counterexamples": pa.schema(
             [
                 ("signature", pa.string()),

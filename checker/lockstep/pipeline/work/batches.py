@@ -31,9 +31,9 @@ def batches_of_lines(count: int, verb: str = "") -> str:
     return counted(count, f"batch of lines {verb}".strip(), f"batches of lines {plural}".strip())
 
 
-def at_once(spark: SparkSession, least: int = AT_ONCE) -> int:
-    """Return how many batches are to be under way at once, so that all cores have tasks; `least` on a few cores."""
-    return max(least, slots(spark) // _SLOTS_PER_BATCH)
+def at_once(spark: SparkSession) -> int:
+    """Return how many batches are to be under way at once, so that all cores have tasks."""
+    return max(AT_ONCE, slots(spark) // _SLOTS_PER_BATCH)
 
 
 def take_turns(spark: SparkSession) -> None:

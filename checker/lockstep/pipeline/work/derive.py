@@ -37,13 +37,11 @@ class Derived:
         name: str,
         work: Callable[[Batch, DataFrame, Mapping[str, Known]], None],
         say: Say = silent,
-        most: int | None = None,
     ) -> None:
         """Make the batches that are not there, of the largest first.
 
         What was made of the same lines with something else goes just before its place is taken.
-        Arguments: `name`, of the stage; `work`, which writes a batch, given its lines and the traces in them;
-        `most`, how many batches are under way at once, None: as many as keep all cores busy.
+        Arguments: `name`, of the stage; `work`, which writes a batch, given its lines and the traces in them.
         Raises StageFailed where a batch cannot be finished, or, once all others are, where lines are missing.
         """
         before = self.before()
@@ -58,7 +56,7 @@ class Derived:
             work(batch, lines, known)
             return Done(len(known), sum(each.lines for each in known.values()))
 
-        Stage(name, len(made), len(made) - len(todo), say).run(todo, done, most or at_once(self.spark))
+        Stage(name, len(made), len(made) - len(todo), say).run(todo, done, at_once(self.spark))
         if missing := self.store.missing(self.run):
             raise StageFailed(
                 f"{name}: {batches_of_lines(missing, 'is')} missing: run the stage that writes them again"

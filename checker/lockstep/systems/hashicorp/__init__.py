@@ -10,7 +10,6 @@ from lockstep.base.progress import Say
 from lockstep.conformance.interface import Outbox
 from lockstep.systems.hashicorp.codes import CODES
 from lockstep.systems.hashicorp.constants import CONSTANTS
-from lockstep.systems.hashicorp.facts import FACTS
 from lockstep.systems.hashicorp.picture import FAULTS, PICTURE
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.hashicorp.reached import reached
@@ -63,6 +62,5 @@ HASHICORP = System(
         }
     ),
     picture=PICTURE,
-    facts=FACTS,
     faults=FAULTS,
 )

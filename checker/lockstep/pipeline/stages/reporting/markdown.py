@@ -41,11 +41,6 @@ def _lines(found: Report) -> Iterator[str]:
     yield from _tabled("Properties that fail", ("variant", "property", "traces"), failed)
     yield from _section("Traces that do not hold", [_failure(each) for each in found.failures])
     yield from _section("Counterexamples", [_counterexample(each) for each in found.counterexamples])
-    yield from _section("SQL and the spec differ", [f"- {_plain(each)}" for each in found.differing])
-    facts = [
-        (each["fact"], each["property"] or "-", f"{each['rows']:,}", f"{each['traces']:,}") for each in found.facts
-    ]
-    yield from _tabled("Facts", ("fact", "property", "rows", "traces"), facts)
     yield from _reached(found)
 
 

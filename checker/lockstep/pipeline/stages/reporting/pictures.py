@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from lockstep.base.verdict import Verdict
 from lockstep.pipeline.stages.reporting.reported import Report
@@ -29,8 +28,6 @@ def pictures(found: Report) -> Iterator[tuple[str, str, str]]:
         of = verdicts.setdefault(f"{each['plan']} ({each['variant']})" if each["plan"] else each["variant"], {})
         of[each["verdict"]] = of.get(each["verdict"], 0) + each["traces"]
     yield from _picture("verdicts", "Verdicts, in traces", verdicts, _COLOURS)
-    latencies = {_span(each): {"entries": each["entries"]} for each in found.latencies}
-    yield from _picture("latency", "Events from append to commit, in entries", latencies)
     yield from _picture("actions", "How often actions are taken, by outcome", _taken(found))
 
 
@@ -41,12 +38,6 @@ def _picture(
         most = list(rows.items())[:_MOST_ROWS]
         told = title if len(most) == len(rows) else f"{title}: {len(most)} of {len(rows):,}"
         yield f"{name}.svg", told, bars(told, most, colours)
-
-
-def _span(each: Mapping[str, Any]) -> str:
-    if each["least"] is None:
-        return "never"
-    return f"{each['least']:,}" if each["least"] == each["most"] else f"{each['least']:,} to {each['most']:,}"
 
 
 def _taken(found: Report) -> dict[str, dict[str, int]]:

@@ -18,9 +18,7 @@ class Report:
     how many traces; `plans` how many traces of each plan (empty: of none) and variant got each verdict; `failures` the
     first of the traces that do not hold, with the command that replays each; `gaps` what is not there and should be;
     `dead_letters` how many there are, and the first; `coverage` what the traces reach, by plan, `floors` whether it is
-    enough, and `never_taken` the actions of the specs that no trace takes; `facts` how many of each there are,
-    `latencies` how many entries took from `least` to `most` events until they were committed (null: never), and
-    `differing` the traces of which SQL and the spec say different things; `counterexamples` one of each signature of
+    enough, and `never_taken` the actions of the specs that no trace takes; `counterexamples` one of each signature of
     violations, without its lines.
     """
 
@@ -34,9 +32,6 @@ class Report:
     coverage: list[dict[str, Any]] = field(default_factory=list)
     floors: list[dict[str, Any]] = field(default_factory=list)
     never_taken: list[str] = field(default_factory=list)
-    facts: list[dict[str, Any]] = field(default_factory=list)
-    latencies: list[dict[str, Any]] = field(default_factory=list)
-    differing: list[str] = field(default_factory=list)
     counterexamples: list[dict[str, Any]] = field(default_factory=list)
     dead_letters: dict[str, Any] = field(default_factory=lambda: {"count": 0, "first": []})
 
