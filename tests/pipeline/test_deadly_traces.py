@@ -19,7 +19,6 @@ from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples
 from lockstep.pipeline.stages.coverage import EVENTS, NOT_COUNTED, cover
 from lockstep.pipeline.stages.ingest import Files, ingest
-from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Store
 from lockstep.pipeline.work.batches import StageFailed
 from poison import poison
@@ -41,15 +40,15 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_only_the_traces_that_workers_die_of_or_never_end_are_inconclusive_cut_or_whole(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("lockstep.pipeline.stages.windows.MIN_PART_EVENTS", 25)
     lines = of_events(simulated()[0], simulated()[1][:60]).lines
     names = [*DEADLY, *(f"first_{each}" for each in DEADLY), *(f"good-{each}" for each in range(4))]
     store = stored(spark, tmp_path / "store", dict.fromkeys(names, lines))
-    windows(spark, store, RUN, AS_TOLD, every=25, seconds=SECONDS)
+    check(spark, store, RUN, seconds=SECONDS)
     cut = {row["trace"] for row in rows_of(spark, store, "states")}
     assert cut == set(names) - {f"first_{each}" for each in DEADLY}
-    check(spark, store, RUN, seconds=SECONDS)
     died = {
         "exits": "died, as often as it was tried (exit code 7)",
         "is_killed": "died, as often as it was tried (SIGKILL)",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from lockstep.pipeline.stages.coverage import cover
 from lockstep.pipeline.stages.gaps import gaps
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import report
-from lockstep.pipeline.stages.windows import windows
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.systems.traces import write_cluster
 from stores import BATCH, RUN, verdict, write
@@ -172,9 +170,7 @@ def test_a_dead_file_of_a_log_does_not_stand_for_a_trace_that_is_missing(spark: 
 # ---- Stages ----
 
 
-@pytest.mark.parametrize(
-    "stage", [check, cover, partial(windows, variant=AS_TOLD)], ids=["check", "coverage", "windows"]
-)
+@pytest.mark.parametrize("stage", [check, cover])
 def test_a_stage_without_the_lines_that_a_run_is_to_have_ends_as_what_is_not_finished(
     spark: SparkSession, store: Store, stage: Callable[[SparkSession, Store, str], None]
 ) -> None:

@@ -21,7 +21,6 @@ from lockstep.pipeline.session import SETTINGS
 from lockstep.pipeline.stages import windows as windows_stage
 from lockstep.pipeline.stages.check import check
 from lockstep.pipeline.stages.counterexamples import counterexamples, listed
-from lockstep.pipeline.stages.windows import Passes, windows
 from lockstep.pipeline.store.schema import TABLES, ddl
 from lockstep.pipeline.store.store import Batch, Store
 from lockstep.pipeline.work.derive import Derived
@@ -34,6 +33,9 @@ from stores import BATCH, RUN, rows_of, stored, verdicts
 
 #: The parts themselves are tested without Spark in every run: test_windows.py.
 pytestmark = pytest.mark.nightly
+
+#: A limit of time that no check reaches.
+SECONDS = 600
 
 COUNTEREXAMPLES = {
     path.name.partition(".")[0]: path.read_bytes().splitlines(keepends=True)
@@ -79,15 +81,29 @@ def states_in(spark: SparkSession, store: Store) -> list[tuple[str, int]]:
     return sorted((row["trace"], row["seq"]) for row in rows_of(spark, store, "states"))
 
 
-@pytest.mark.parametrize("ahead", [True, False])
-def test_traces_that_are_cut_get_the_verdicts_of_whole_ones(spark: SparkSession, tmp_path: Path, ahead: bool) -> None:
-    """The pass that finds where to cut is a stage of its own, or a part of the check, as when all stages are run."""
+@pytest.fixture
+def parts_of_20(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows_stage, "MIN_PART_EVENTS", 20)
+
+
+def check_in_parts(spark: SparkSession, store: Store) -> None:
+    """Check every trace of more events than a part has in parts, as with a limit of time."""
+    check(spark, store, RUN, seconds=SECONDS)
+
+
+def check_again(spark: SparkSession, store: Store) -> None:
+    """Check once more, in parts where a trace is cut already."""
+    for batch in store.batches("verdicts", RUN):
+        store.remove("verdicts", RUN, batch)
+    check(spark, store, RUN, seconds=SECONDS if store.batches("states", RUN) else None)
+
+
+@pytest.mark.usefixtures("parts_of_20")
+def test_traces_that_are_cut_get_the_verdicts_of_whole_ones(spark: SparkSession, tmp_path: Path) -> None:
     traces = of_all_kinds()
     whole, parted = (stored(spark, tmp_path / name, traces) for name in ("store", "parted"))
     check(spark, whole, RUN)
-    if ahead:
-        windows(spark, parted, RUN, AS_TOLD, every=20)
-    check(spark, parted, RUN, passes=None if ahead else Passes(spark, parted, RUN, AS_TOLD, every=20))
+    check_in_parts(spark, parted)
     cuts = states_in(spark, parted)
     assert [seq for trace, seq in cuts if trace == "holds"] == [20, 40, 60, 80, 100, 120]
     assert {trace for trace, _ in cuts} == {"holds", "violates", "leaves", "malformed", "cut"}
@@ -106,44 +122,42 @@ def test_a_trace_is_cut_where_one_core_would_be_busy_with_it_longer_than_all_wit
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is cut into few parts: what a part does before its first event grows with history."""
-    monkeypatch.setattr(windows_stage, "_LEAST", 10)
+    monkeypatch.setattr(windows_stage, "MIN_PART_EVENTS", 10)
     lines = holding().lines
     short = [*lines[:16], b'{"kind":"end","events":15}\n']
     store = stored(spark, tmp_path / "store", {"long": lines, "short": short})
     frame = stored(spark, tmp_path / "more", dict.fromkeys("abcdefgh", lines)).read(spark, "lines", RUN, [BATCH])
     others = Batch(BATCH.variant, "others")
     store.write(frame.drop("run", "variant", "batch"), "lines", RUN, others)
-    check(spark, store, RUN, passes=Passes(spark, store, RUN, AS_TOLD))
+    check(spark, store, RUN)
     assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
     assert states_in(spark, store) == []  # the others keep the other core busy
     for made in store.batches("verdicts", RUN):
         if made.of == BATCH.name:
             store.remove("verdicts", RUN, made)
-    check(spark, store, RUN, passes=Passes(spark, store, RUN, AS_TOLD))
+    check(spark, store, RUN)
     assert {row["verdict"] for row in verdicts(spark, store).values()} == {"holds"}
     assert states_in(spark, store) == [("long", seq) for seq in (15, 30, 45, 60, 75, 90, 105, 120)]
 
 
-def test_with_a_limit_of_time_every_long_trace_is_cut_and_what_windows_found_is_used(
+def test_with_a_limit_of_time_every_long_trace_is_cut(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else whether a trace is checked in time would depend on what other traces there are, and on the cores."""
-    monkeypatch.setattr(windows_stage, "_LEAST", 10)
-    timed, asked = (stored(spark, tmp_path / name, dict.fromkeys("abc", holding().lines)) for name in ("t", "w"))
-    check(spark, timed, RUN, passes=Passes(spark, timed, RUN, AS_TOLD, seconds=60), seconds=60)
+    monkeypatch.setattr(windows_stage, "MIN_PART_EVENTS", 10)
+    timed = stored(spark, tmp_path / "store", dict.fromkeys("abc", holding().lines))
+    check_in_parts(spark, timed)
     assert states_in(spark, timed) == [(trace, seq) for trace in "abc" for seq in range(10, 121, 10)]
-    windows(spark, asked, RUN, AS_TOLD, every=60)
-    check(spark, asked, RUN, passes=Passes(spark, asked, RUN, AS_TOLD))
-    assert states_in(spark, asked) == [(trace, seq) for trace in "abc" for seq in (60, 120)]
 
 
+@pytest.mark.usefixtures("parts_of_20")
 def test_states_in_the_store_that_are_not_those_of_the_trace_are_never_a_pass(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     """Planted: each state is that of the next cut; one is no state; of one trace the states are another trace's."""
     lines = holding().lines
     store = stored(spark, tmp_path / "store", dict.fromkeys(("shifted", "broken", "missing"), lines))
-    windows(spark, store, RUN, AS_TOLD, every=20)
+    check_in_parts(spark, store)
     (batch,) = store.batches("states", RUN)
     rows = rows_of(spark, store, "states")
     by_seq = {row["seq"]: row for row in rows if row["trace"] == "shifted"}
@@ -157,7 +171,7 @@ def test_states_in_the_store_that_are_not_those_of_the_trace_are_never_a_pass(
     frame = spark.createDataFrame([tuple(row[name] for name in columns) for row in kept], ddl(TABLES["states"]))
     frame = frame.localCheckpoint()
     store.write(frame, "states", RUN, batch)
-    check(spark, store, RUN)
+    check_again(spark, store)
     found = verdicts(spark, store)
     assert {trace: row["verdict"] for trace, row in found.items()} == {
         "shifted": "inconclusive",
@@ -168,15 +182,16 @@ def test_states_in_the_store_that_are_not_those_of_the_trace_are_never_a_pass(
     assert "is not there" in found["broken"]["reason"]
 
 
+@pytest.mark.usefixtures("parts_of_20")
 def test_lines_that_the_store_has_lost_or_twice_are_malformed_in_parts_too(spark: SparkSession, tmp_path: Path) -> None:
     lines = holding().lines
     stores = [stored(spark, tmp_path / name, dict.fromkeys("abc", lines)) for name in ("whole", "parted")]
-    windows(spark, stores[1], RUN, AS_TOLD, every=20)
+    check_in_parts(spark, stores[1])
     for store in stores:
         frame = store.read(spark, "lines", RUN, [BATCH]).drop("run", "variant", "batch").localCheckpoint()
         lost = frame.where("not (trace = 'a' and seq = 40 or trace = 'b' and seq = 41)")
         store.write(lost.unionByName(frame.where("trace = 'c' and seq = 61")), "lines", RUN, BATCH)
-        check(spark, store, RUN)
+        check_again(spark, store)
     whole, parted = (
         {trace: (row["verdict"], row["reason"], row["events"]) for trace, row in verdicts(spark, each).items()}
         for each in stores

@@ -15,12 +15,9 @@ import pytest
 import cut_traces
 from broken_spec import broken_spec
 from cut_traces import Cut, changed, of_events, of_file, said
-from lockstep.base.paths import spec_dir, traces_dir
+from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.shown.words import Words
 from lockstep.pipeline.stages.windows import pays
-from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
 from lockstep.pipeline.windows.state_bytes import (
@@ -34,16 +31,12 @@ from lockstep.pipeline.windows.state_bytes import (
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.specs import trace_spec
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, Value
-from lockstep.trace.format import FORMAT as TRACE_FORMAT
-from lockstep.trace.format import Event, Header, TracePart, trace_lines
+from lockstep.trace.format import TracePart
 from raftref.dledger.simulation import simulate
 from sampling import sampled
 from simulated_traces import as_event, header, simulated
 
-LOCK_SERVICE = spec_dir().parent / "docs" / "lock_service"
 COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjson"))
 
 #: So many events has the trace that is cut everywhere.
@@ -344,47 +337,3 @@ def test_the_bytes_of_another_format_or_spec_are_refused() -> None:
     other_spec = of_file(named({"stale_install"})[0]).spec
     with pytest.raises(StateBytesError, match="of other variables than HashicorpRaft has"):
         state_of_bytes(other_spec, text)
-
-
-# ---- Events that show every variable ----
-
-
-def lock_service(shows: Callable[[State], dict[str, Any]]) -> Cut:
-    """Clients take a lock and hand it over; what each event shows of the state is given."""
-    spec = load_spec(LOCK_SERVICE / "LockService.tla", LOCK_SERVICE / "LockService.cfg")
-    head = Header(TRACE_FORMAT, "locks", "1", "LockService", ("a", "b", "c"), {})
-    state, events = next(spec.initial_states()), []
-    for seq in range(24):
-        client = "abc"[seq * seq % 3]
-        action = "Leave" if spec.model_values[client] in state["queue"] else "Lock"
-        after = spec.step(state, action, {"c": spec.model_values[client]})
-        assert after is not None
-        state = after
-        events.append(Event(seq, client, action, shows=shows(state)))
-    words = Words(strings=spec.model_values)
-    return Cut(list(trace_lines(head, events)), spec, Interface(observe="", words=words))
-
-
-def in_full(state: State) -> dict[str, Any]:
-    return {"queue": [client.name for client in state["queue"]], "token": state["token"]}
-
-
-def test_states_that_events_show_in_full_need_no_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    partly, fully = lock_service(lambda state: {"token": state["token"]}), lock_service(in_full)
-    assert len(set(partly.states.values())) > 10
-    assert fully.states == partly.states
-    told = list(enumerate(fully.lines, 1))[1:]
-    monkeypatch.delattr("lockstep.tla.spec.Spec.step")
-    again = list(checkpoints(told, "t", fully.spec, fully.interface, every=5))
-    assert [each.line for each in again] == [6, 11, 16, 21]
-    assert [each.state for each in again] == [fully.states[each.line] for each in again]
-
-
-def test_a_trace_that_shows_states_in_full_is_what_it_is_wherever_it_is_cut() -> None:
-    cut = lock_service(in_full)
-    assert cut.whole["verdict"] is Verdict.HOLDS
-    equal_at_every_cut(cut)
-    lying = changed(cut, 12, lambda line: line.replace(b'"token":', b'"token":9'))
-    assert lying.states[12] != cut.states[12]
-    assert lying.whole["verdict"] is Verdict.VIOLATED
-    equal_at_every_cut(lying)

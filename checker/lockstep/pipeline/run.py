@@ -13,7 +13,6 @@ from lockstep.pipeline.stages.generate import Clusters, generate
 from lockstep.pipeline.stages.ingest import Files, ingest
 from lockstep.pipeline.stages.report import report
 from lockstep.pipeline.stages.reporting.reported import Report
-from lockstep.pipeline.stages.windows import Passes
 from lockstep.pipeline.store.store import Store
 
 
@@ -35,8 +34,7 @@ def run_all(
         generate(spark, store, run, of, say)
     else:
         ingest(spark, store, run, of, say)
-    passes = Passes(spark, store, run, against, seconds=seconds) if isinstance(against, Variant) else None
-    check(spark, store, run, against, say, passes, seconds)
+    check(spark, store, run, against, say, seconds)
     cover(spark, store, run, say)
     if isinstance(against, Variant):
         counterexamples(spark, store, run, against, say=say)

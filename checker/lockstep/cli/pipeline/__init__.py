@@ -13,7 +13,6 @@ from lockstep.cli.options import EXIT_CODES
 COMMANDS = {
     "counterexample": ("found:counterexample_command", "Write one counterexample of a run into a file."),
     "counterexamples": ("found:counterexamples_command", "Minimise a trace of each kind of violation."),
-    "windows": ("found:windows_command", "Find states to cut long traces at."),
     "check": ("stages:check_command", "Check the traces of a run."),
     "coverage": ("stages:coverage_command", "Count what the traces of a run reach."),
     "generate": ("stages:generate_command", "Simulate clusters into a run."),

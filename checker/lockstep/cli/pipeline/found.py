@@ -1,4 +1,4 @@
-"""lockstep pipeline windows, counterexamples, counterexample: what is found in the traces of a run besides."""
+"""lockstep pipeline counterexamples, counterexample."""
 
 from __future__ import annotations
 
@@ -22,57 +22,6 @@ def _variant(words: tuple[str, ...]) -> Variant:
     chosen = against(words, None, None, (), None, strict=False)
     assert isinstance(chosen, Variant)
     return chosen
-
-
-@click.command("windows")
-@STORE
-@RUN
-@SWITCHES
-@click.option(
-    "--every",
-    type=click.IntRange(min=1),
-    help="Cut every trace of more events than this into parts of so many (default: cut a trace where one core would be "
-    "busy with it longer than all cores with all traces, into parts of at least 20,000).",
-)
-@click.option(
-    "--timeout",
-    "seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help="How long the pass over one trace may take; then it is not cut (default: as long as it takes). With it every "
-    "trace of more than 20,000 events is cut.",
-)
-@spark_options
-def windows_command(
-    store: str,
-    run: str | None,
-    words: tuple[str, ...],
-    every: int | None,
-    seconds: float | None,
-    master: str | None,
-    settings: dict[str, str],
-) -> int:
-    """Find states to cut long traces at, so that `check` checks the parts of one trace on all cores.
-
-    One pass over each long trace takes its steps on the compiled spec, compares nothing and evaluates no property. The
-    check then begins in all of these states at once. The state that each part comes to must be the one in which the
-    next part begins, the network and what is remembered of history included: else the trace is inconclusive. Verdict,
-    findings and counts are those of a check of the whole trace.
-    """
-    there = opened(store)
-    name, chosen = chosen_run(there, run), _variant(words)
-    from lockstep.pipeline.stages.windows import found_states, windows
-
-    with session(master, settings) as spark:
-        windows(spark, there, name, chosen, every, say, seconds)
-        traces, states = found_states(spark, there, name)
-    click.echo(f"run {name}: {states:,} states at which {traces:,} traces can be cut")
-    if not traces and every is None and seconds is None:
-        click.echo(
-            "no trace of more than 20,000 events keeps one core busy longer than all cores are with all; "
-            "--every N cuts every trace of more events"
-        )
-    return 0
 
 
 @click.command("counterexamples")

@@ -1,6 +1,6 @@
 """The stage that checks traces: each whole and in order in one task, against a compiled spec that is shipped once.
 
-A trace of which the stage windows has found states is cut there, and its parts are checked in tasks of their own.
+A long trace is cut, and its parts are checked in tasks of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.apart import Care, DiedError, with_care
 from lockstep.jobs.spark.check import died, verdict_row
-from lockstep.pipeline.against import AS_TOLD, Against, HeaderJudge, TaskJudge
+from lockstep.pipeline.against import AS_TOLD, Against, HeaderJudge, TaskJudge, Variant
 from lockstep.pipeline.replay import replay_command, simulated
 from lockstep.pipeline.sources import TOGETHER
 from lockstep.pipeline.stages.ingest import refuse_other_logs
@@ -37,20 +37,22 @@ def check(
     run: str,
     against: Against = AS_TOLD,
     say: Say = silent,
-    passes: Passes | None = None,
     seconds: float | None = None,
+    *,
+    is_cut: bool = True,
 ) -> None:
     """Check the traces of a run, and write the verdicts; batches that were checked so already are not again.
 
-    Arguments: `passes`, by which long traces are cut that are not yet: the pass over one batch goes on beside the check
-    of others; `seconds`, which the check of a trace may take, or of one that is cut that of a part, None: as long as it
-    does.
+    Arguments: `seconds`, which the check of a trace may take, or of one that is cut that of a part, None: as long as it
+    does; `is_cut`, whether long traces of a known system are cut: the pass over one batch goes on beside the check of
+    others.
     Raises BadInputError where a spec of the reader's own cannot be used, or was not what the lines were ingested for,
     StageFailed where a batch cannot be finished.
     """
     refuse_other_logs(store, run, against.logs)
     table = Derived(spark, store, run, "verdicts", against.hash(), against.name)
     court = against.court(spark)
+    passes = Passes(spark, store, run, against, seconds) if is_cut and isinstance(against, Variant) else None
     if passes is not None:
         before = table.before()
         passes.of(lines for lines in store.batches("lines", run) if not before.has(table.batch_of(lines)))

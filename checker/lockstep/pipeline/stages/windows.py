@@ -1,6 +1,9 @@
-"""The stage that finds states to cut long traces at, in one pass over each that takes the steps and compares nothing.
+"""Where long traces are cut: the states there come from one pass over a trace that takes its steps, compares nothing.
 
-The check of the traces then begins at all of these states at once, and finds out whether they are right.
+The check of the trace then begins in all of these states at once, and finds out whether they are right. A trace is cut
+where one core needs longer for it than all cores for all traces once it, and each as long, is cut. A part has 20,000
+events, or more where a trace would have more than four parts for each task that can run at once. Where a limit of time
+holds for each part, or for a trace that is not cut, all traces of more events are cut, into parts of 20,000.
 """
 
 from __future__ import annotations
@@ -10,9 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
 
-from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.apart import Care, with_care
 from lockstep.pipeline.against import Variant
 from lockstep.pipeline.specs import Shipping
@@ -23,8 +24,8 @@ from lockstep.pipeline.work.derive import Derived
 from lockstep.pipeline.work.traces import Known, slots, whole_traces
 from lockstep.systems.specs import switches_of
 
-#: So many events has a part at least: checking them takes some seconds, and reading a state a fraction of one.
-_LEAST = 20_000
+#: Events of a part, at least: checking them takes some seconds, and reading a state a fraction of one.
+MIN_PART_EVENTS = 20_000
 
 #: So many parts has a trace at most, for each task that can run at once. What a part does before its first event grows
 #: with the history that its state remembers, so more parts than keep all cores busy make the check of a trace slower.
@@ -32,28 +33,6 @@ _PARTS_PER_SLOT = 4
 
 #: About so many times as long does the check of a trace take in parts, the pass included; the longer, the more.
 _COST = 7 / 4
-
-
-def windows(
-    spark: SparkSession,
-    store: Store,
-    run: str,
-    variant: Variant,
-    every: int | None = None,
-    say: Say = silent,
-    seconds: float | None = None,
-) -> None:
-    """Write the states at which traces are cut.
-
-    Arguments: `every`, after how many events there is one, in each trace of more events; None: only in traces that take
-    one core longer than all traces take all cores once it, and each as long, is cut. There a part has 20,000 events, or
-    more where a trace would have more than four parts for each task that can run at once. If there is a limit of time,
-    which holds for each part or for a trace that is not cut, all traces of more than 20,000 events are cut so.
-    What was passed over so already is not again. A trace that takes more than `seconds` has none, nor has one that
-    workers die of. Raises StageFailed where a batch cannot be finished.
-    """
-    passes = Passes(spark, store, run, variant, every, seconds)
-    passes.table.make("windows", passes.over, say)
 
 
 class Passes:
@@ -65,14 +44,12 @@ class Passes:
         store: Store,
         run: str,
         variant: Variant,
-        every: int | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Prepare passes that find a state after every so many events; arguments as of `windows`."""
-        self._every, self._seconds, self._slots = every, seconds, slots(spark)
-        how = every or ("timed" if seconds else f"fit{self._slots}")
-        self._hash = variant.hash()
-        self.table = Derived(spark, store, run, "states", f"{self._hash}-{how}", variant.name)
+        """Prepare passes; a trace that takes more than `seconds` has no states, nor has one that workers die of."""
+        self._seconds, self._slots = seconds, slots(spark)
+        how = "timed" if seconds else f"fit{self._slots}"
+        self.table = Derived(spark, store, run, "states", f"{variant.hash()}-{how}", variant.name)
         self.of(store.batches("lines", run))
         self._shipping = Shipping(spark, switches_of(variant.words))
         self._before = self.table.before()
@@ -83,30 +60,17 @@ class Passes:
         for each in lines:
             self._sizes[each.name] += each.bytes  # checking takes time roughly in proportion
 
-    def over(self, batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
-        """Write the batch of states of some lines, which `known` are the traces of."""
-        every = self._cut_after(batch, known)
-        with_care(lambda care: self.table.write(self._found(lines, known, every, care), batch), self._seconds)
-
     def before_check(self, checked: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
         """Write the states of the lines that a batch of verdicts is of, unless they are there, or no trace is long."""
         batch = self.table.batch_of(checked)
-        if self._has(batch):
+        if self._before.has(batch):
             return
         self._before.clear(batch)  # what is there is of other cores, or of another spec
-        if self._cut_after(batch, known):
-            self.over(batch, lines, known)
-
-    def _has(self, batch: Batch) -> bool:
-        """Tell whether there are the states that are wanted: if no number of events is, those after any do."""
-        there = self._before.batches.get((batch.variant, batch.of), ())
-        asked = (each.made.removeprefix(f"{self._hash}-").isdecimal() for each in there)
-        return self._before.has(batch) or (self._every is None and any(asked))
+        if every := self._cut_after(batch, known):
+            with_care(lambda care: self.table.write(self._found(lines, known, every, care), batch), self._seconds)
 
     def _found(self, rows: DataFrame, known: Mapping[str, Known], every: Mapping[str, int], care: Care) -> DataFrame:
         spark, columns = self.table.spark, ddl(TABLES["states"])
-        if not every:
-            return spark.createDataFrame([], columns)
         long = {trace: known[trace] for trace in every}
         shipped = self._shipping.of((trace, each.header) for trace, each in long.items())
         return whole_traces(spark, rows, long).mapInArrow(pass_over(shipped, every, care), columns)
@@ -119,9 +83,8 @@ class Passes:
         found = {}
         for trace, each in known.items():
             events = each.lines - 2
-            every = self._every or max(_LEAST, math.ceil(events / self._most_parts()))
-            is_asked = bool(self._every or self._seconds)
-            if events > every and (is_asked or pays(sizes[trace], [*sizes.values(), *others], self._slots)):
+            every = max(MIN_PART_EVENTS, math.ceil(events / self._most_parts()))
+            if events > every and (self._seconds or pays(sizes[trace], [*sizes.values(), *others], self._slots)):
                 found[trace] = every
         return found
 
@@ -137,11 +100,3 @@ def pays(size: float, sizes: Sequence[float], cores: int) -> bool:
     """
     dearer = sum(each for each in sizes if each >= size)
     return size * cores > sum(sizes) + (_COST - 1) * dearer
-
-
-def found_states(spark: SparkSession, store: Store, run: str) -> tuple[int, int]:
-    """Count the traces of a run that can be cut, and the states at which they can."""
-    states = store.read(spark, "states", run, store.batches("states", run))
-    traces = sql.countDistinct("trace").alias("traces")
-    (row,) = states.agg(traces, sql.count(sql.lit(1)).alias("states")).collect()
-    return row["traces"], row["states"]

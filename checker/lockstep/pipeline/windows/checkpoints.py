@@ -1,7 +1,7 @@
 """States of a trace, every so many events, found in one pass that takes the steps and does nothing else.
 
 Nothing that is shown or sent is compared, and no property is evaluated: the parts do that, and they find out whether
-the states are right. Where the events show every variable of the spec, no step has to be taken either.
+the states are right.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import msgspec
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.interface import Interface
-from lockstep.conformance.shown.compare import to_value
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import Event
@@ -39,14 +38,7 @@ class _Told(msgspec.Struct, tag="event", tag_field="kind"):
     args: dict[str, Any] = {}
 
 
-class _Shown(msgspec.Struct, tag="event", tag_field="kind"):
-    """What an event shows."""
-
-    shows: dict[str, Any] = {}
-
-
 _told = msgspec.json.Decoder(_Told)
-_shown = msgspec.json.Decoder(_Shown)
 
 #: What ends the pass: no spec, and no reader, can do anything with such a line.
 _NO_STEP = (BadInputError, msgspec.MsgspecError, ValueError, RecursionError)
@@ -61,25 +53,6 @@ def checkpoints(
     `interface`, of the trace; `every`, the number of events.
     A line that is malformed, or no step of the spec, ends the pass: the check of the part that it is in will say so.
     """
-    rest = iter(lines)
-    first = next(rest, None)
-    if first is None:
-        return
-    told = _chained(first, rest)
-    if _state_shown(first[1], spec, interface) is not None:
-        yield from _by_showing(told, spec, interface, every)
-    else:
-        yield from _by_stepping(told, source, spec, interface, every)
-
-
-def _chained(first: tuple[int, bytes], rest: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    yield first
-    yield from rest
-
-
-def _by_stepping(
-    lines: Iterable[tuple[int, bytes]], source: str, spec: Spec, interface: Interface, every: int
-) -> Iterator[Checkpoint]:
     check = TraceCheck(_Nothing(source), spec, interface)
     try:
         state: State | None = check.initial()
@@ -95,32 +68,6 @@ def _by_stepping(
                 yield Checkpoint(line, state)
     except _NO_STEP:
         return
-
-
-def _by_showing(
-    lines: Iterable[tuple[int, bytes]], spec: Spec, interface: Interface, every: int
-) -> Iterator[Checkpoint]:
-    due = every
-    for line, text in lines:
-        if line - 1 < due:
-            continue
-        state = _state_shown(text, spec, interface)
-        if state is not None:
-            yield Checkpoint(line, state)
-            due = line - 1 + every
-
-
-def _state_shown(text: bytes, spec: Spec, interface: Interface) -> State | None:
-    """Return the state that an event shows in full, None where it does not."""
-    if interface.observe in spec.definitions:
-        return None  # it shows what a definition says of a node, not the variables
-    try:
-        shows = _shown.decode(text).shows
-        if shows.keys() != set(spec.variables):
-            return None
-        return spec.state({name: to_value(tree, interface.words) for name, tree in shows.items()})
-    except _NO_STEP:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
