@@ -31,12 +31,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from lockstep.jobs.spark.check import check_lines
-from lockstep.pipeline.session import pipeline_session
-from lockstep.pipeline.stages.check import check
-from lockstep.pipeline.stages.generate import Clusters, generate
-from lockstep.pipeline.store.store import Store
-from lockstep.pipeline.work.traces import in_order, told
+from lockstep.jobs.spark.spark_check import check_lines
+from lockstep.pipeline.check_stage import check
+from lockstep.pipeline.generate_stage import Clusters, generate
+from lockstep.pipeline.pipeline_session import pipeline_session
+from lockstep.pipeline.task_traces import in_order, told
+from lockstep.pipeline.trace_store import Store
 from lockstep.report.text import table
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, trace_spec

@@ -19,11 +19,10 @@ from pyspark.errors.exceptions.captured import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from lockstep.base.verdict import Verdict
-from lockstep.jobs.spark.check import check_with_spark
-from lockstep.jobs.spark.session import SparkStartError, _for_java, death, never_connected, spark_session
-from lockstep.pipeline.watch.run import Options, Watch
-from lockstep.pipeline.watch.table import Store
-from lockstep.pipeline.watch.told import Told
+from lockstep.jobs.spark.spark_check import check_with_spark
+from lockstep.jobs.spark.spark_session import SparkStartError, _for_java, death, never_connected, spark_session
+from lockstep.pipeline.watch.verdict_table import Store, Told
+from lockstep.pipeline.watch.watch_stream import Options, Watch
 from lockstep.systems.judge import check
 from lockstep.systems.traces import write_cluster
 
@@ -103,7 +102,7 @@ def test_java_that_ran_out_of_memory_is_told_apart_from_java_that_died(
     monkeypatch: pytest.MonkeyPatch, code: int, said: str
 ) -> None:
     """A task that finds no memory ends Java with 52 (Spark's SparkExitCode.OOM); jobs end just before Java has."""
-    monkeypatch.setattr("lockstep.jobs.spark.session._stopped", threading.Event())
+    monkeypatch.setattr("lockstep.jobs.spark.spark_session._stopped", threading.Event())
     with subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(0.5); raise SystemExit({code})"]) as java:
         monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=java))
         assert death(Py4JError("Job 5 cancelled because SparkContext was shut down")) == said

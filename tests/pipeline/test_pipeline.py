@@ -19,27 +19,27 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-import lockstep.pipeline.stages.generate as generating
+import lockstep.pipeline.generate_stage as generating
 from backup_service import EXAMPLE, service
 from lockstep.base.errors import BadInputError
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
-from lockstep.jobs.spark.check import check_with_spark, verdict_of
-from lockstep.pipeline.against import AS_TOLD, Against, OwnSpec, TaskJudge, Variant
-from lockstep.pipeline.replay import stored_lines
-from lockstep.pipeline.run import run_all
-from lockstep.pipeline.session import pipeline_session
-from lockstep.pipeline.sources import TOGETHER
-from lockstep.pipeline.stages.check import check
-from lockstep.pipeline.stages.generate import Clusters, generate
-from lockstep.pipeline.stages.ingest import Files, ingest
-from lockstep.pipeline.stages.report import report
-from lockstep.pipeline.store.store import Store
-from lockstep.pipeline.watch.reading.files import SUFFIX
-from lockstep.pipeline.work.batches import StageFailed
-from lockstep.pipeline.work.traces import TraceLines
+from lockstep.jobs.spark.spark_check import check_with_spark, verdict_of
+from lockstep.pipeline.all_stages import run_all
+from lockstep.pipeline.check_stage import check
+from lockstep.pipeline.generate_stage import Clusters, generate
+from lockstep.pipeline.ingest_stage import Files, ingest
+from lockstep.pipeline.pipeline_session import pipeline_session
+from lockstep.pipeline.report_stage import report
+from lockstep.pipeline.source_files import TOGETHER
+from lockstep.pipeline.spec_choice import AS_TOLD, Against, OwnSpec, TaskJudge, Variant
+from lockstep.pipeline.stage_batches import StageFailed
+from lockstep.pipeline.stored_traces import stored_lines
+from lockstep.pipeline.task_traces import TraceLines
+from lockstep.pipeline.trace_store import Store
+from lockstep.pipeline.watch.growing_files import SUFFIX
 from lockstep.systems.judge import judge_known, judge_own
 from lockstep.systems.specs import switches_of
 from lockstep.systems.traces import import_trace, write_cluster

@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict, worst
-from lockstep.pipeline.against import AS_TOLD
-from lockstep.pipeline.run import run_all
-from lockstep.pipeline.session import pipeline_session
-from lockstep.pipeline.stages.coverage import NOT_COUNTED
-from lockstep.pipeline.stages.ingest import Files
-from lockstep.pipeline.stages.reporting.reported import Report
-from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.all_stages import run_all
+from lockstep.pipeline.coverage_stage import NOT_COUNTED
+from lockstep.pipeline.ingest_stage import Files
+from lockstep.pipeline.pipeline_session import pipeline_session
+from lockstep.pipeline.run_report import Report
+from lockstep.pipeline.spec_choice import AS_TOLD
+from lockstep.pipeline.trace_store import Store
 from lockstep.systems.judge import judge_known
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import switches_of, system_of

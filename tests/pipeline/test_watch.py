@@ -19,8 +19,7 @@ import pytest
 from growing_files import Pieces
 from hook_service import Service
 from lockstep.base.paths import traces_dir
-from lockstep.pipeline.watch.table import Store
-from lockstep.pipeline.watch.told import Told
+from lockstep.pipeline.watch.verdict_table import Store, Told
 from lockstep.systems.judge import check
 from lockstep.systems.traces import import_trace, write_cluster
 from poison import poisoned, slow_at_first

@@ -13,10 +13,8 @@ import pytest
 
 from growing_files import NAME, Reader, Writer, event, header
 from lockstep.base.errors import BadInputError
-from lockstep.pipeline.watch.reading import files
-from lockstep.pipeline.watch.reading.files import seen_files
-from lockstep.pipeline.watch.reading.offset import Offset
-from lockstep.pipeline.watch.reading.plan import PIECE_BYTES
+from lockstep.pipeline.watch import growing_files as files
+from lockstep.pipeline.watch.growing_files import PIECE_BYTES, Offset, seen_files
 from lockstep.trace.json_lines import MAX_LINE_BYTES
 
 
@@ -47,10 +45,11 @@ def test_a_look_at_many_files_opens_those_alone_that_have_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
+    between, parts = files.bytes_between, files.chunks
 
     def noting(path: Path, packed: bool, *rest: int) -> Any:
         opened.append(path.name)
-        return files.bytes_between(path, packed, *rest) if rest[1:] else files.chunks(path, packed, *rest)
+        return between(path, packed, *rest) if rest[1:] else parts(path, packed, *rest)
 
     names = [f"{number}.trace.ndjson" for number in range(40)]
     for number, name in enumerate(names):
@@ -62,8 +61,8 @@ def test_a_look_at_many_files_opens_those_alone_that_have_changed(
     for number, name in list(enumerate(names))[10:]:  # before copytruncate truncates them
         (tmp_path / f"{name}.1").write_bytes((tmp_path / name).read_bytes()[: -9 if number % 2 else None])
     reader.all()
-    monkeypatch.setattr("lockstep.pipeline.watch.reading.plan.bytes_between", noting)
-    monkeypatch.setattr("lockstep.pipeline.watch.reading.plan.chunks", noting)
+    monkeypatch.setattr("lockstep.pipeline.watch.growing_files.bytes_between", noting)
+    monkeypatch.setattr("lockstep.pipeline.watch.growing_files.chunks", noting)
     torn = len(reader.planner.torn)
     assert not reader.step()
     assert opened == []

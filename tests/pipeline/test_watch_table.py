@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.errors import GaveUpError
-from lockstep.pipeline.watch.table import Store
-from lockstep.pipeline.watch.told import Told
+from lockstep.pipeline.watch.verdict_table import Store, Told
 
 ROW = Told("a.trace.ndjson", "dir/a.trace.ndjson", "", "holds", "", 1, 1, 1, 0.5, "[]", "[]", True)
 

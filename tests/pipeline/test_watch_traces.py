@@ -18,10 +18,10 @@ import pytest
 from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.spark.apart import TIMES_APART
-from lockstep.pipeline.watch import specs as watch_specs
-from lockstep.pipeline.watch.specs import NoSpecError, Specs
-from lockstep.pipeline.watch.under_way import Limits, Row, UnderWay
+from lockstep.jobs.spark.isolated_work import TIMES_APART
+from lockstep.pipeline.watch import spec_cache
+from lockstep.pipeline.watch.resumed_check import Limits, Row, UnderWay
+from lockstep.pipeline.watch.spec_cache import NoSpecError, Specs
 from lockstep.systems.judge import check
 from lockstep.systems.opening import opened
 from lockstep.systems.traces import import_trace, write_cluster
@@ -207,7 +207,7 @@ def test_a_gap_that_does_not_close_is_inconclusive_and_never_a_pass(cluster: Pat
 def now(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The second that the clock shows."""
     now = [1_000]
-    monkeypatch.setattr("lockstep.pipeline.watch.under_way._now", lambda: now[0] * 1000)
+    monkeypatch.setattr("lockstep.pipeline.watch.resumed_check._now", lambda: now[0] * 1000)
     return now
 
 
@@ -339,13 +339,13 @@ def test_the_modules_and_the_compiled_spec_are_read_once_for_all_traces(
     calls: Counter[str] = Counter()
 
     def noting(name: str) -> None:
-        whole = getattr(watch_specs, name)
+        whole = getattr(spec_cache, name)
 
         def noted(*arguments: Any, **named: Any) -> Any:
             calls[name] += 1
             return whole(*arguments, **named)
 
-        monkeypatch.setattr(watch_specs, name, noted)
+        monkeypatch.setattr(spec_cache, name, noted)
 
     for name in ("spec_hash", "apart"):  # a spec is compiled in a process of its own
         noting(name)
@@ -372,7 +372,7 @@ def test_a_spec_is_compiled_once_and_a_failure_is_tried_again(
         raise OSError("no room")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lockstep.pipeline.watch.specs.trace_spec", failing)
+        patched.setattr("lockstep.pipeline.watch.spec_cache.trace_spec", failing)
         watched = Watched(cluster, tmp_path)
         watched.take(lines_of(cluster)[:5])
     assert [row.verdict for row in watched.told] == ["internal error"]
@@ -401,7 +401,7 @@ def test_a_spec_that_compiling_dies_of_makes_the_traces_that_need_it_inconclusiv
             file.write("x")
         die()
 
-    monkeypatch.setattr("lockstep.pipeline.watch.specs.trace_spec", dying)
+    monkeypatch.setattr("lockstep.pipeline.watch.spec_cache.trace_spec", dying)
     specs = Specs(tmp_path, {}, 0.5)
     header, *_ = lines_of(cluster)
     specs.compile(header, "one")

@@ -11,9 +11,9 @@ from typing import Any
 
 from lockstep.conformance.check import TraceVerdict, check_trace
 from lockstep.conformance.interface import Interface
-from lockstep.pipeline.windows.checkpoints import checkpoints
-from lockstep.pipeline.windows.combine import combined
-from lockstep.pipeline.windows.part import PartVerdict, check_part
+from lockstep.pipeline.part_check import PartVerdict, check_part
+from lockstep.pipeline.part_verdicts import combined
+from lockstep.pipeline.trace_cutting import checkpoints
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import system_of, trace_spec
 from lockstep.tla.spec import Spec

@@ -9,9 +9,8 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockstep.pipeline.watch.reading.offset import Offset
-from lockstep.pipeline.watch.reading.plan import Planner
-from lockstep.pipeline.watch.reading.source import LINES, blocks
+from lockstep.pipeline.watch.growing_files import Offset, Planner
+from lockstep.pipeline.watch.growing_source import LINES, blocks
 
 NAME = "a.trace.ndjson"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow.dataset as ds
 
-from lockstep.pipeline.store.schema import TABLES
-from lockstep.pipeline.store.store import Store
+from lockstep.pipeline.store_tables import TABLES
+from lockstep.pipeline.trace_store import Store
 from processes import kill
 from standalone import processes
 
@@ -21,7 +21,7 @@ from standalone import processes
 SMALL_BATCHES = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
-import lockstep.pipeline.stages.generate as generating
+import lockstep.pipeline.generate_stage as generating
 generating.BATCH_CLUSTERS = 8
 from lockstep.cli import main
 main()

@@ -8,8 +8,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lockstep.pipeline.store.schema import TABLES, ddl
-from lockstep.pipeline.store.store import Batch, Store
+from lockstep.pipeline.store_tables import TABLES, ddl
+from lockstep.pipeline.trace_store import Batch, Store
 
 RUN = "r"
 BATCH = Batch("told", "b")

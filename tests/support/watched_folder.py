@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from lockstep.conformance.check import Finding, TraceVerdict
-from lockstep.pipeline.against import Variant
-from lockstep.pipeline.watch.table import Store
+from lockstep.pipeline.spec_choice import Variant
+from lockstep.pipeline.watch.verdict_table import Store
 
 
 def watched_once(folder: Path, variant: Variant) -> dict[str, TraceVerdict]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.conformance.check import TraceVerdict
-from lockstep.pipeline.watch.specs import Specs
-from lockstep.pipeline.watch.task import specs_of, stepped
-from lockstep.pipeline.watch.told import Told
-from lockstep.pipeline.watch.under_way import Limits, Row, Step, UnderWay
+from lockstep.pipeline.watch.resumed_check import Limits, Row, Step, UnderWay
+from lockstep.pipeline.watch.spec_cache import Specs
+from lockstep.pipeline.watch.verdict_table import Told
+from lockstep.pipeline.watch.watch_task import specs_of, stepped
 
 
 @dataclass

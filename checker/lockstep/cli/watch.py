@@ -14,11 +14,11 @@ import click
 
 from lockstep.base.terminal import fitted
 from lockstep.cli.options import EXIT_CODES, progress, progress_end
-from lockstep.cli.pipeline.options import SWITCHES, spark_options
+from lockstep.cli.pipeline.pipeline_options import SWITCHES, spark_options
 
 if TYPE_CHECKING:
-    from lockstep.pipeline.watch.run import Watch
-    from lockstep.pipeline.watch.told import Told
+    from lockstep.pipeline.watch.verdict_table import Told
+    from lockstep.pipeline.watch.watch_stream import Watch
 
 #: At its end a watch waits so long for a webhook to take what it was sent.
 _WEBHOOK_SECONDS = 10.0
@@ -130,12 +130,12 @@ def command(
         raise click.UsageError("--once and --until-idle say different things")
     from lockstep.base.extras import extra
     from lockstep.base.verdict import Verdict
-    from lockstep.cli.pipeline.options import against
+    from lockstep.cli.pipeline.pipeline_options import against
 
     with extra("spark"):
-        from lockstep.pipeline.watch.run import Options, Watch
-        from lockstep.pipeline.watch.table import Store
-        from lockstep.pipeline.watch.under_way import Limits
+        from lockstep.pipeline.watch.resumed_check import Limits
+        from lockstep.pipeline.watch.verdict_table import Store
+        from lockstep.pipeline.watch.watch_stream import Options, Watch
         from lockstep.pipeline.watch.webhook import Webhook, checked_url
     from lockstep.systems.specs import switches_of
 
