@@ -92,8 +92,8 @@ def test_a_folder_that_is_no_store_or_one_of_another_version_is_refused(tmp_path
         Store.open(str(tmp_path))
     Store.open(str(tmp_path / "new"), create=True)
     assert Store.open(str(tmp_path / "new")).runs() == []
-    (tmp_path / "new" / "_lockstep.json").write_text('{"format": "lockstep-store/1"}')
-    with pytest.raises(BadInputError, match="the store is 'lockstep-store/1'; this program reads 'lockstep-store/2'"):
+    (tmp_path / "new" / "_lockstep.json").write_text('{"format": "lockstep-store/7"}')
+    with pytest.raises(BadInputError, match="the store is 'lockstep-store/7'; this program reads 'lockstep-store/1'"):
         Store.open(str(tmp_path / "new"), create=True)
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("hello\n")

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cut_traces import Cut, changed, of_events
 from lockstep.base.paths import traces_dir
 from lockstep.conformance.check import check_trace
+from lockstep.jobs.spark.record_tables import ddl
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.pipeline import trace_cutting
 from lockstep.pipeline.check_stage import check
@@ -21,7 +22,7 @@ from lockstep.pipeline.counterexample_stage import counterexamples, listed
 from lockstep.pipeline.derived_table import Derived
 from lockstep.pipeline.pipeline_session import SETTINGS
 from lockstep.pipeline.spec_choice import AS_TOLD
-from lockstep.pipeline.store_tables import TABLES, ddl
+from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import stored_counterexample
 from lockstep.pipeline.task_traces import Known
 from lockstep.pipeline.trace_store import Batch, Store

@@ -8,7 +8,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lockstep.pipeline.store_tables import TABLES, ddl
+from lockstep.jobs.spark.record_tables import ddl
+from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.trace_store import Batch, Store
 
 RUN = "r"

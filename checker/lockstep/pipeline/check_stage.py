@@ -18,13 +18,14 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
-from lockstep.jobs.spark.spark_check import died, verdict_row
+from lockstep.jobs.spark.record_tables import ddl, extended, row_of
+from lockstep.jobs.spark.spark_check import died
 from lockstep.pipeline.derived_table import Derived
 from lockstep.pipeline.ingest_stage import refuse_other_logs
 from lockstep.pipeline.part_tasks import verdicts_in_parts
 from lockstep.pipeline.source_files import TOGETHER
 from lockstep.pipeline.spec_choice import AS_TOLD, Against, HeaderJudge, TaskJudge, Variant
-from lockstep.pipeline.store_tables import TABLES, ddl
+from lockstep.pipeline.store_tables import TABLES, StoredVerdict
 from lockstep.pipeline.stored_traces import replay_command, simulated
 from lockstep.pipeline.task_traces import Known, traces_of, whole_traces
 from lockstep.pipeline.trace_cutting import Passes, cuts_of, states_for
@@ -108,11 +109,11 @@ class _Checker:
 
     def row(self, found: TraceVerdict, source: str, digest: str) -> dict[str, Any]:
         """Return the row of a verdict; `source` is where the trace came from, `digest` the hash of its spec."""
-        row = verdict_row(found)
-        row["spec"], row["judged"] = digest, str(_judged(source, found))
-        words = (self.uri, self.run, found.source, source, self.options)
-        row["replay"] = replay_command(*words, together=self.together)
-        return row
+        trace = found.source
+        replay = replay_command(self.uri, self.run, trace, source, self.options, together=self.together)
+        judged = _judged(source, found)
+        more = {"source": source, "trace": trace, "spec": digest, "judged": judged, "replay": replay}
+        return row_of(extended(StoredVerdict, found, **more))
 
 
 def _judged(source: str, found: TraceVerdict) -> Verdict:

@@ -20,12 +20,14 @@ from lockstep.base.characters import counted
 from lockstep.base.deadline import Deadline
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
+from lockstep.conformance.check import Finding
 from lockstep.jobs.minimise import minimise
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
+from lockstep.jobs.spark.record_tables import ddl, list_ddl
 from lockstep.pipeline.shipped_specs import Shipped, Shipping
 from lockstep.pipeline.spec_choice import Variant
 from lockstep.pipeline.stage_batches import Done, Stage, StageFailed, batches_of_lines
-from lockstep.pipeline.store_tables import TABLES, ddl
+from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import counterexample_command
 from lockstep.pipeline.task_traces import in_order, survey
 from lockstep.pipeline.trace_store import Batch, Store, hash_of
@@ -36,7 +38,8 @@ from lockstep.trace.format import end_line, trace_lines
 #: So many seconds one minimisation may take.
 SECONDS = 60.0
 
-_FINDING = "array<struct<kind: string, code: string, name: string, line: bigint, action: string>>"
+#: The type of the column `findings`, once it is read.
+FINDINGS = list_ddl(Finding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def counterexamples(
 def _shortest(verdicts: DataFrame) -> list[_Chosen]:
     """Return of each signature the trace that has it soonest; there are as many as properties and actions, at most."""
     each = verdicts.where("verdict = 'violated'").select(
-        "trace", "batch", sql.posexplode(sql.from_json("findings", _FINDING)).alias("at", "found")
+        "trace", "batch", sql.posexplode(sql.from_json("findings", FINDINGS)).alias("at", "found")
     )
     is_property = sql.col("found.kind") == "property"
     of_each = each.select(

@@ -17,8 +17,9 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.floors import FloorVerdict, judge_reached
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
+from lockstep.jobs.spark.record_tables import ddl
 from lockstep.pipeline.derived_table import Derived
-from lockstep.pipeline.store_tables import TABLES, ddl
+from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import simulated
 from lockstep.pipeline.task_traces import Known, TraceLines, traces_of, whole_traces
 from lockstep.pipeline.trace_store import Batch, Store, hash_of

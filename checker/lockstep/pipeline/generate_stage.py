@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
+from lockstep.jobs.spark.record_tables import ddl
 from lockstep.pipeline.stage_batches import Done, Stage, at_once, take_turns
-from lockstep.pipeline.store_tables import TABLES, ddl
+from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import simulate_command
 from lockstep.pipeline.task_traces import chunks, slots
 from lockstep.pipeline.trace_store import Batch, Store, hash_of

@@ -21,12 +21,13 @@ from pyspark.sql import functions as sql
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.isolated_work import Care, with_care
+from lockstep.jobs.spark.record_tables import ddl
 from lockstep.logs.reading.rotation import is_log, logs_of
 from lockstep.pipeline.file_locations import place, refuse_not_utf8
 from lockstep.pipeline.generate_stage import TOLD
 from lockstep.pipeline.source_files import EACH, PACKED_SUFFIXES, TOGETHER, SourceFile, unpacked
 from lockstep.pipeline.stage_batches import Done, Stage, StageFailed, at_once, take_turns
-from lockstep.pipeline.store_tables import READ, ddl
+from lockstep.pipeline.store_tables import READ
 from lockstep.pipeline.task_traces import chunks, partitions, slots
 from lockstep.pipeline.trace_store import Batch, Store, hash_of
 

@@ -19,11 +19,12 @@ from pyspark.sql import functions as sql
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, failure
 from lockstep.jobs.spark.isolated_work import Care, DiedError
+from lockstep.jobs.spark.record_tables import ddl
 from lockstep.pipeline.part_check import Broken, Counts, PartVerdict, check_part
 from lockstep.pipeline.part_verdicts import combined
 from lockstep.pipeline.shipped_specs import Shipped
 from lockstep.pipeline.state_bytes import StateBytesError, unpacked
-from lockstep.pipeline.store_tables import TABLES, ddl
+from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.task_traces import in_order, lacking, partitions, slots, told
 from lockstep.pipeline.trace_cutting import Cut
 from lockstep.systems.opening import opened

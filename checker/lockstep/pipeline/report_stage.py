@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict, worst
-from lockstep.pipeline.counterexample_stage import listed
+from lockstep.pipeline.counterexample_stage import FINDINGS, listed
 from lockstep.pipeline.coverage_stage import EVENTS, NOT_COUNTED, floor_record, judged, never_taken, summed
 from lockstep.pipeline.missing_data import gaps
 from lockstep.pipeline.run_report import Report, as_markdown, pictures
@@ -20,8 +20,6 @@ from lockstep.pipeline.trace_store import Store
 
 #: So many of what is not as it should be are told one by one.
 _FEW = 50
-
-_FINDING = "array<struct<kind: string, name: string, line: bigint, disputed: boolean>>"
 
 
 def report(spark: SparkSession, store: Store, run: str) -> Report:
@@ -49,7 +47,7 @@ def _sum_up(found: Report, verdicts: DataFrame) -> None:
         verdicts.groupBy("variant", "verdict", "judged").agg(sql.count(sql.lit(1)).alias("traces"), *sums).collect()
     ):
         _add(found, row.asDict())
-    findings = verdicts.select("variant", sql.explode(sql.from_json("findings", _FINDING)).alias("finding"))
+    findings = verdicts.select("variant", sql.explode(sql.from_json("findings", FINDINGS)).alias("finding"))
     certain = findings.where("finding.kind = 'property' and not coalesce(finding.disputed, false)")
     failed = certain.groupBy("variant", sql.col("finding.name").alias("property"))
     found.properties = [

@@ -19,7 +19,7 @@ from lockstep.base.errors import OUT_OF_RESOURCES, BadInputError, GaveUpError
 from lockstep.base.scratch import scratch
 from lockstep.jobs.spark.isolated_work import Care, DiedError
 from lockstep.pipeline.file_locations import place
-from lockstep.pipeline.store_tables import DEAD_LETTER_BYTES
+from lockstep.pipeline.store_tables import MAX_DEAD_LETTER_BYTES
 from lockstep.systems.registry import raw_formats
 from lockstep.systems.system import BEGINNING_BYTES, Untold
 from lockstep.systems.traces import imported_trace
@@ -152,7 +152,7 @@ def _is_of_file(error: OSError) -> bool:
 
 def dead(line: int, reason: str, text: bytes = b"") -> Row:
     """Return the row of what is no line of a trace."""
-    return Row(-1, text[:DEAD_LETTER_BYTES], line, reason)
+    return Row(-1, text[:MAX_DEAD_LETTER_BYTES], line, reason)
 
 
 def _of_trace(lines: Iterator[bytes], source: str) -> Iterator[Row]:

@@ -227,6 +227,5 @@ def _renamed(found: TraceVerdict, names: Mapping[str, str], trace: str) -> Trace
     findings = [
         replace(each, details=tuple(map(told, each.details)), source=told(each.source)) for each in found.findings
     ]
-    return replace(
-        found, source=trace, reason=told(found.reason), findings=findings, notes=list(map(told, found.notes))
-    )
+    notes, sources = list(map(told, found.notes)), list(map(told, found.sources))
+    return replace(found, source=trace, reason=told(found.reason), findings=findings, notes=notes, sources=sources)

@@ -1,92 +1,111 @@
-"""The columns of every table. The folder of a batch tells `run`, `variant` and `batch`, so no file has these."""
+"""The tables of a store, by what a row is; the folder of a batch names `run`, `variant` and `batch`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import pyarrow as pa
 
+from lockstep.base.verdict import Verdict
+from lockstep.conformance.check import TraceVerdict
+from lockstep.jobs.spark.record_tables import schema_of
+
 #: What STORE/_lockstep.json says; a store with other tables, or other columns, has another number.
-STORE_FORMAT = "lockstep-store/2"
+STORE_FORMAT = "lockstep-store/1"
 
-#: The keys of a batch, as its folder tells them.
-KEYS = ("run", "variant", "batch")
+#: Bytes that are kept of what is no line of a trace.
+MAX_DEAD_LETTER_BYTES = 4096
 
-#: Of what is no line of a trace so many bytes are kept.
-DEAD_LETTER_BYTES = 4096
 
-_VERDICTS = pa.schema(
-    [
-        ("trace", pa.string()),
-        ("spec", pa.string()),
-        ("verdict", pa.string()),
-        ("judged", pa.string()),
-        ("reason", pa.string()),
-        ("events", pa.int64()),
-        ("steps", pa.int64()),
-        ("observed", pa.int64()),
-        ("seconds", pa.float64()),
-        ("findings", pa.string()),
-        ("replay", pa.string()),
-    ]
-)
+@dataclass(frozen=True, slots=True)
+class LineRow:
+    """A line of a trace: `seq` is 0 for the header, `source` the file that it came from, `line` its number there."""
 
-#: The tables by name. `lines` has a row a line, `seq` 0 the header; `dead_letters` a row for what is no line of a
-#: trace; `verdicts` one a trace, `spec` the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated
-#: cluster of a plan with flaws may violate properties; `states` one a state at which a long trace is cut, the one after
-#: the line `seq`, packed by zlib; `counterexamples` one a
-#: signature of violations, with the lines of a short trace that has it; `reached` one a thing that a trace reaches,
-#: `plan` that of a simulated cluster, with its variant if that is not the plan's own.
+    trace: str
+    seq: int
+    bytes: bytes
+    source: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """What is no line of a trace; line 0 is the whole file."""
+
+    source: str
+    line: int
+    reason: str
+    bytes: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class StoredVerdict(TraceVerdict):
+    """The verdict on a trace; `source` is where the trace came from.
+
+    `spec` is the SHA-256 of the compiled spec, `judged` the verdict that counts: a simulated cluster of a plan with
+    flaws may violate properties. `replay` is the command that checks the trace alone.
+    """
+
+    trace: str
+    spec: str
+    judged: Verdict
+    replay: str
+
+
+@dataclass(frozen=True, slots=True)
+class CutState:
+    """A state at which a long trace is cut, the one after the line `seq`, packed by zlib."""
+
+    trace: str
+    seq: int
+    state: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A signature of violations: a property, or a code of how traces leave the spec, and an action.
+
+    `traces` have it; `trace` is the one in which it comes first, at `line`. `lines` are those of the short trace that
+    has it, None where `reason` says why there is none.
+    """
+
+    signature: str
+    name: str
+    action: str
+    traces: int
+    trace: str
+    line: int
+    events: int
+    is_minimal: bool
+    reason: str
+    lines: bytes | None
+    replay: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedRow:
+    """Something that a trace reaches; `plan` is that of a simulated cluster, with its variant if it is not its own."""
+
+    trace: str
+    plan: str
+    kind: str
+    name: str
+    times: int
+
+
+#: The tables by name.
 TABLES: Mapping[str, pa.Schema] = MappingProxyType(
     {
-        "lines": pa.schema(
-            [
-                ("trace", pa.string()),
-                ("seq", pa.int64()),
-                ("bytes", pa.binary()),
-                ("source", pa.string()),
-                ("line", pa.int64()),
-            ]
-        ),
-        "dead_letters": pa.schema(
-            [("source", pa.string()), ("line", pa.int64()), ("reason", pa.string()), ("bytes", pa.binary())]
-        ),
-        "verdicts": _VERDICTS,
-        "states": pa.schema([("trace", pa.string()), ("seq", pa.int64()), ("state", pa.binary())]),
-        "counterexamples": pa.schema(
-            [
-                ("signature", pa.string()),
-                ("name", pa.string()),
-                ("action", pa.string()),
-                ("traces", pa.int64()),
-                ("trace", pa.string()),
-                ("line", pa.int64()),
-                ("events", pa.int64()),
-                ("is_minimal", pa.bool_()),
-                ("reason", pa.string()),
-                ("lines", pa.binary()),
-                ("replay", pa.string()),
-            ]
-        ),
-        "reached": pa.schema(
-            [
-                ("trace", pa.string()),
-                ("plan", pa.string()),
-                ("kind", pa.string()),
-                ("name", pa.string()),
-                ("times", pa.int64()),
-            ]
-        ),
+        "lines": schema_of(LineRow),
+        "dead_letters": schema_of(DeadLetter),
+        "verdicts": schema_of(StoredVerdict),
+        "states": schema_of(CutState),
+        "counterexamples": schema_of(Counterexample),
+        "reached": schema_of(ReachedRow),
     }
 )
 
 #: What ingesting reads out of files: rows of `lines`, and with a `reason` those of `dead_letters`.
 READ = TABLES["lines"].append(pa.field("reason", pa.string()))
-
-_WORDS = {"string": "string", "int64": "bigint", "double": "double", "binary": "binary", "bool": "boolean"}
-
-
-def ddl(schema: pa.Schema) -> str:
-    """Return the columns of a schema as Spark writes them: `name type, ...`."""
-    return ", ".join(f"`{field.name}` {_WORDS[str(field.type)]}" for field in schema)

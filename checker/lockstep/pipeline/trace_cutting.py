@@ -24,11 +24,12 @@ from lockstep.base.errors import BadInputError
 from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.interface import Interface
 from lockstep.jobs.spark.isolated_work import Care, DiedError, killed_after, with_care
+from lockstep.jobs.spark.record_tables import ddl
 from lockstep.pipeline.derived_table import Derived
 from lockstep.pipeline.shipped_specs import Shipped, Shipping
 from lockstep.pipeline.spec_choice import Variant
 from lockstep.pipeline.state_bytes import packed, state_bytes
-from lockstep.pipeline.store_tables import TABLES, ddl
+from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.task_traces import Known, TraceLines, slots, traces_of, whole_traces
 from lockstep.pipeline.trace_store import Batch, Store
 from lockstep.systems.opening import opened

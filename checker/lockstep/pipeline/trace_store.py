@@ -17,8 +17,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.errors import BadInputError
+from lockstep.jobs.spark.record_tables import ddl
 from lockstep.pipeline.file_locations import Place, literal, place
-from lockstep.pipeline.store_tables import STORE_FORMAT, TABLES, ddl
+from lockstep.pipeline.store_tables import STORE_FORMAT, TABLES
 
 _VERSION_FILE = "_lockstep.json"
 _DONE = "_SUCCESS"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,9 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict, check_trace, failure
+from lockstep.conformance.check import TraceVerdict, check_trace, failure
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
+from lockstep.jobs.spark.record_tables import ddl, record_of, row_of, schema_of
 from lockstep.jobs.spark.spark_session import DEATHS, death
 from lockstep.systems.opening import open_trace, opened
 from lockstep.systems.specs import Switches, spec_key, system_of, trace_spec
@@ -26,22 +25,8 @@ from lockstep.tla.spec import Spec
 from lockstep.trace.format import MAX_LINE_BYTES, Header, TraceError
 from lockstep.trace.json_lines import UnreadableError
 
-VERDICTS = pa.schema(
-    [
-        ("trace", pa.string()),
-        ("verdict", pa.string()),
-        ("reason", pa.string()),
-        ("events", pa.int64()),
-        ("steps", pa.int64()),
-        ("observed", pa.int64()),
-        ("seconds", pa.float64()),
-        ("findings", pa.string()),
-    ]
-)
-_DDL = (
-    "trace string, verdict string, reason string, events bigint, steps bigint, observed bigint, seconds double, "
-    "findings string"
-)
+#: The columns of verdicts.
+VERDICTS = schema_of(TraceVerdict)
 
 #: The compiled specs by spec_key, as source.
 Texts = dict[tuple[object, ...], str]
@@ -112,7 +97,7 @@ def _check_part(
             write_corpus(traces, corpus)
             lines = spark.read.parquet(str(corpus)).coalesce(1).sortWithinPartitions("trace", "line")
             rows = with_care(
-                lambda care: lines.mapInArrow(_checker(texts, dict(switches), care), _DDL).collect(), seconds
+                lambda care: lines.mapInArrow(_checker(texts, dict(switches), care), ddl(VERDICTS)).collect(), seconds
             )
     except UnreadableError as error:  # it was readable before
         rest = [trace for trace in traces if str(trace) != error.source]
@@ -120,7 +105,7 @@ def _check_part(
         return others | {error.source: failure(error, error.source)}
     except DEATHS as error:
         return {str(trace): TraceVerdict(str(trace), Verdict.INCONCLUSIVE, death(error)) for trace in traces}
-    return {row["trace"]: verdict_of(row.asDict()) for row in rows}
+    return {row["source"]: record_of(TraceVerdict, row.asDict()) for row in rows}
 
 
 def _missing(trace: Path) -> TraceVerdict:
@@ -176,7 +161,7 @@ def _checker(
                 verdict = care.of(partial(check_lines, lines, source, spec_of, switches))
             except DiedError as error:
                 verdict = died(error, source)
-            yield pa.RecordBatch.from_pylist([verdict_row(verdict)], schema=VERDICTS)
+            yield pa.RecordBatch.from_pylist([row_of(verdict)], schema=VERDICTS)
 
     return check_partition
 
@@ -201,27 +186,6 @@ def check_lines(
 def died(error: DiedError, source: str) -> TraceVerdict:
     """Return the verdict on a trace whose check killed its process, or took too long."""
     return TraceVerdict(source, Verdict.INCONCLUSIVE, f"the check of this trace {error}")
-
-
-def verdict_row(verdict: TraceVerdict) -> dict[str, Any]:
-    """Return the row of VERDICTS that tells a verdict."""
-    return {
-        "trace": verdict.source,
-        "verdict": str(verdict.verdict),
-        "reason": verdict.reason,
-        "events": verdict.events,
-        "steps": verdict.steps,
-        "observed": verdict.observed,
-        "seconds": verdict.seconds,
-        "findings": json.dumps([asdict(finding) for finding in verdict.findings]),
-    }
-
-
-def verdict_of(row: dict[str, Any]) -> TraceVerdict:
-    """Return the verdict that a row of VERDICTS tells."""
-    findings = [Finding(**{**each, "details": tuple(each["details"])}) for each in json.loads(row.pop("findings"))]
-    source, verdict = row.pop("trace"), Verdict(row.pop("verdict"))
-    return TraceVerdict(source, verdict, findings=findings, **row)
 
 
 SCHEMA = pa.schema(
