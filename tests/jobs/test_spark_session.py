@@ -21,10 +21,11 @@ from pyspark.sql import SparkSession
 from lockstep.base.verdict import Verdict
 from lockstep.jobs.spark.spark_check import check_with_spark
 from lockstep.jobs.spark.spark_session import SparkStartError, _for_java, death, never_connected, spark_session
-from lockstep.pipeline.watch.verdict_table import Store, Told
-from lockstep.pipeline.watch.watch_stream import Options, Watch
+from lockstep.pipeline.watch.verdict_table import WatchStore, WatchVerdict
+from lockstep.pipeline.watch.watch_stream import Watch, WatchOptions
 from lockstep.systems.judge import check
 from lockstep.systems.traces import write_cluster
+from watched_traces import verdict_of
 
 
 def test_spark_runs_this_interpreter_on_loopback_and_leaves_nothing_behind(
@@ -131,13 +132,13 @@ def test_a_watch_puts_the_verdicts_of_check_into_its_table(tmp_path: Path) -> No
     bad = tmp_path / "bad.trace.ndjson"
     bad.write_bytes(good.read_bytes().replace(b'"ledgerEndIndex":0', b'"ledgerEndIndex":7', 1))
     (tmp_path / "cut.trace.ndjson").write_bytes(good.read_bytes()[:-1])
-    store = Store(tmp_path / ".lockstep", "told")
-    told: list[Told] = []
-    options = Options(tmp_path, {}, every=0.1, idle_seconds=0.0, master="local[2]")
+    store = WatchStore(tmp_path / ".lockstep", "told")
+    told: list[WatchVerdict] = []
+    options = WatchOptions(tmp_path, {}, every=0.1, idle_seconds=0.0, master="local[2]")
     with store.opened({}):
-        watch = Watch(options, store, told.append, "lockstep check {}".format)
+        watch = Watch(options, store, told.append)
         assert watch.run() is Verdict.MALFORMED
-    kept = {row.trace: replace(row.result, seconds=0.0) for row in store.rows()}
+    kept = {row.trace: replace(verdict_of([row]), seconds=0.0) for row in store.rows()}
     assert kept == {path.name: replace(check(path), seconds=0.0) for path in (good, bad)}
     assert {(row.trace, row.verdict) for row in told} - {(each, str(kept[each].verdict)) for each in kept} == {
         ("cut.trace.ndjson", "malformed")

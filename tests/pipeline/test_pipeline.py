@@ -26,8 +26,7 @@ from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
-from lockstep.jobs.spark.record_tables import record_of
-from lockstep.jobs.spark.spark_check import check_with_spark
+from lockstep.jobs.spark.spark_check import VERDICTS, check_with_spark
 from lockstep.pipeline.all_stages import run_all
 from lockstep.pipeline.check_stage import check
 from lockstep.pipeline.generate_stage import Clusters, generate
@@ -70,7 +69,7 @@ def store(tmp_path: Path) -> Store:
 def verdicts(spark: SparkSession, store: Store, run: str, variant: str | None = None) -> dict[str, TraceVerdict]:
     """The verdicts of a run by trace, without the time that they took."""
     rows = store.read(spark, "verdicts", run, store.batches("verdicts", run, variant))
-    found = [(row["trace"], record_of(TraceVerdict, row.asDict())) for row in rows.collect()]
+    found = [(row["trace"], VERDICTS.record(row.asDict())) for row in rows.collect()]
     assert len({trace for trace, _ in found}) == len(found)
     return {trace: as_told(each, trace) for trace, each in found}
 

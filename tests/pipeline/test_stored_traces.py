@@ -16,7 +16,7 @@ from lockstep.pipeline.source_files import EACH, TOGETHER
 from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import stored_counterexample, stored_lines
 from lockstep.pipeline.trace_store import Batch, Store
-from lockstep.pipeline.watch.verdict_table import Store as Watched
+from lockstep.pipeline.watch.verdict_table import WatchStore
 
 BATCH = Batch("told", "b")
 
@@ -27,7 +27,7 @@ def written(store: Store, table: str, *rows: dict[str, object]) -> Path:
     folder.mkdir(parents=True)
     (folder / "_SUCCESS").touch()
     file = folder / "part-0.parquet"
-    table_of = pa.Table.from_pylist(list(rows), schema=TABLES[table])
+    table_of = pa.Table.from_pylist(list(rows), schema=TABLES[table].schema)
     pq.write_table(table_of, file, write_page_checksum=True, compression="none", use_dictionary=False)
     (folder / f"_files-1-{file.stat().st_size}").touch()
     return file
@@ -96,6 +96,6 @@ def test_a_watch_takes_no_store_of_the_pipeline(tmp_path: Path) -> None:
     Store.open(str(tmp_path / "store"), create=True)
     with (
         pytest.raises(BadInputError, match="this store was begun with"),
-        Watched(tmp_path / "store", "told").opened({}),
+        WatchStore(tmp_path / "store", "told").opened({}),
     ):
         pass

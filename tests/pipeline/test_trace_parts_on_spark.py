@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from cut_traces import Cut, changed, of_events
 from lockstep.base.paths import traces_dir
 from lockstep.conformance.check import check_trace
-from lockstep.jobs.spark.record_tables import ddl
 from lockstep.jobs.spark.spark_session import spark_session
 from lockstep.pipeline import trace_cutting
 from lockstep.pipeline.check_stage import check
@@ -168,8 +167,8 @@ def test_states_in_the_store_that_are_not_those_of_the_trace_are_never_a_pass(
         if row["trace"] == "broken" and row["seq"] == 60:
             row["state"] = row["state"][:-1]
     kept = [row for row in rows if row["trace"] != "missing" or row["seq"] != 60]
-    columns = TABLES["states"].names
-    frame = spark.createDataFrame([tuple(row[name] for name in columns) for row in kept], ddl(TABLES["states"]))
+    columns = TABLES["states"].schema.names
+    frame = spark.createDataFrame([tuple(row[name] for name in columns) for row in kept], TABLES["states"].ddl)
     frame = frame.localCheckpoint()
     store.write(frame, "states", RUN, batch)
     check_again(spark, store)

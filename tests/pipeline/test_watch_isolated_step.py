@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lockstep.jobs.spark.isolated_work import TIMES_APART, Care
-from lockstep.pipeline.watch.resumed_check import Limits, Row, Step, UnderWay
-from lockstep.pipeline.watch.spec_cache import Specs
-from lockstep.pipeline.watch.watch_task import stepped, stepped_with
+from lockstep.pipeline.watch.resumed_check import BatchCheck, SourceRow, TraceProgress, WatchLimits
+from lockstep.pipeline.watch.spec_cache import SpecCache
+from lockstep.pipeline.watch.watch_task import check_batch, check_with_care
 from lockstep.systems.traces import write_cluster
 
 APART = Care(60, apart=True)
@@ -22,13 +22,13 @@ def test_a_step_apart_is_a_step_and_one_that_dies_settles_its_trace_with_its_lin
 ) -> None:
     path = write_cluster(tmp_path, "ordered", 1, 40)
     lines = path.read_bytes().splitlines(keepends=True)
-    specs = Specs(tmp_path, {})
+    specs = SpecCache(tmp_path, {})
     specs.compile(lines[0], str(path))
-    rows = [Row("lines", 1, b"".join(lines[:20]))]
-    kept, told = stepped_with(APART, None, path.name, str(path), rows, specs, Limits())
-    same, _ = stepped(None, path.name, str(path), rows, specs, Limits())
+    rows = [SourceRow("lines", 1, b"".join(lines[:20]))]
+    kept, verdict, _ = check_with_care(APART, None, path.name, str(path), rows, specs, WatchLimits())
+    same, _, _ = check_batch(None, path.name, str(path), rows, specs, WatchLimits())
     assert untimed(kept) == untimed(same)
-    assert told == []
+    assert verdict is None
     tried = tmp_path / "tried"
     tried.write_text("")
 
@@ -36,34 +36,38 @@ def test_a_step_apart_is_a_step_and_one_that_dies_settles_its_trace_with_its_lin
         tried.write_text(tried.read_text() + "x")
         os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr(Step, "_check", die)
-    rows = [Row("lines", 21, b"".join(lines[20:25])), Row("lines", 26, b"".join(lines[25:30]))]
-    kept, told = stepped_with(APART, kept, path.name, str(path), rows, specs, Limits())
+    monkeypatch.setattr(BatchCheck, "_check", die)
+    rows = [SourceRow("lines", 21, b"".join(lines[20:25])), SourceRow("lines", 26, b"".join(lines[25:30]))]
+    kept, verdict, due = check_with_care(APART, kept, path.name, str(path), rows, specs, WatchLimits())
     assert len(tried.read_text()) == TIMES_APART
-    way = UnderWay.of(kept)
-    assert (way.verdict, way.reason, way.state) == (
+    assert TraceProgress.from_bytes(kept).state == b""
+    assert verdict is not None
+    assert (verdict.verdict, verdict.reason, verdict.settled, due) == (
         "inconclusive",
         "the check of lines 21 to 30 died, as often as it was tried (SIGKILL)",
-        b"",
+        True,
+        None,
     )
-    assert [(row[3], row[-2], row[-1]) for row in told] == [("inconclusive", True, None)]
 
 
 def test_a_trace_that_waited_and_dies_is_waited_for_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each look would say that it has waited long enough, and a watch that ends once it is idle would not end."""
     path = write_cluster(tmp_path, "ordered", 1, 40)
     lines = path.read_bytes().splitlines(keepends=True)
-    specs = Specs(tmp_path, {})
+    specs = SpecCache(tmp_path, {})
     specs.compile(lines[0], str(path))
-    rows = [Row("lines", 1, b"".join([*lines[:10], *lines[11:20]]))]
-    kept, told = stepped_with(APART, None, path.name, str(path), rows, specs, Limits())
-    assert [row[-1] > 0 for row in told] == [True]
-    monkeypatch.setattr(Step, "_check", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-    _, told = stepped_with(APART, kept, path.name, str(path), [Row("lines", 20, lines[20])], specs, Limits())
-    assert [(row[3], row[-1]) for row in told] == [("inconclusive", None), ("", 0.0)]
+    rows = [SourceRow("lines", 1, b"".join([*lines[:10], *lines[11:20]]))]
+    kept, _, due = check_with_care(APART, None, path.name, str(path), rows, specs, WatchLimits())
+    assert due is not None
+    assert due > 0
+    monkeypatch.setattr(BatchCheck, "_check", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    rows = [SourceRow("lines", 20, lines[20])]
+    _, verdict, due = check_with_care(APART, kept, path.name, str(path), rows, specs, WatchLimits())
+    assert verdict is not None
+    assert (verdict.verdict, due) == ("inconclusive", 0.0)
 
 
 def untimed(kept: bytes) -> bytes:
-    way = UnderWay.of(kept)
-    way.seconds = 0.0
-    return way.kept()
+    progress = TraceProgress.from_bytes(kept)
+    progress.result.seconds = 0.0
+    return progress.to_bytes()

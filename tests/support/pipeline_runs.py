@@ -76,6 +76,6 @@ def rows(store: Path, table: str) -> list[dict[str, Any]]:
     there = Store.open(str(store))
     found = []
     for batch in there.batches(table, RUN):
-        data = ds.dataset(there.folder(table, RUN, batch).path, format="parquet", schema=TABLES[table])
+        data = ds.dataset(there.folder(table, RUN, batch).path, format="parquet", schema=TABLES[table].schema)
         found += [{**row, "batch": batch.name, "seconds": None} for row in data.to_table().to_pylist()]
     return sorted(found, key=repr)

@@ -18,7 +18,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
-from lockstep.jobs.spark.record_tables import ddl, extended, row_of
+from lockstep.jobs.spark.record_tables import extended
 from lockstep.jobs.spark.spark_check import died
 from lockstep.pipeline.derived_table import Derived
 from lockstep.pipeline.ingest_stage import refuse_other_logs
@@ -80,7 +80,7 @@ def _verdicts(
     judge = checker.judge
     cuts = cuts_of(states, known) if isinstance(judge, HeaderJudge) else {}
     whole = {trace: each for trace, each in known.items() if trace not in cuts}
-    found = whole_traces(spark, lines, whole).mapInArrow(checker, ddl(TABLES["verdicts"]))
+    found = whole_traces(spark, lines, whole).mapInArrow(checker, TABLES["verdicts"].ddl)
     if not cuts or not isinstance(judge, HeaderJudge):
         return found
     return found.union(verdicts_in_parts(spark, lines, states, cuts, judge.shipped, checker.row, checker.care))
@@ -105,7 +105,7 @@ class _Checker:
                 found, digest = self.care.of(partial(self.judge, lines))
             except DiedError as error:
                 found, digest = died(error, lines.trace), ""
-            yield pa.RecordBatch.from_pylist([self.row(found, lines.source, digest)], schema=TABLES["verdicts"])
+            yield pa.RecordBatch.from_pylist([self.row(found, lines.source, digest)], schema=TABLES["verdicts"].schema)
 
     def row(self, found: TraceVerdict, source: str, digest: str) -> dict[str, Any]:
         """Return the row of a verdict; `source` is where the trace came from, `digest` the hash of its spec."""
@@ -113,7 +113,7 @@ class _Checker:
         replay = replay_command(self.uri, self.run, trace, source, self.options, together=self.together)
         judged = _judged(source, found)
         more = {"source": source, "trace": trace, "spec": digest, "judged": judged, "replay": replay}
-        return row_of(extended(StoredVerdict, found, **more))
+        return TABLES["verdicts"].row(extended(StoredVerdict, found, **more))
 
 
 def _judged(source: str, found: TraceVerdict) -> Verdict:

@@ -23,7 +23,7 @@ from lockstep.base.progress import Say, silent
 from lockstep.conformance.check import Finding
 from lockstep.jobs.minimise import minimise
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
-from lockstep.jobs.spark.record_tables import ddl, list_ddl
+from lockstep.jobs.spark.record_tables import RecordTable
 from lockstep.pipeline.shipped_specs import Shipped, Shipping
 from lockstep.pipeline.spec_choice import Variant
 from lockstep.pipeline.stage_batches import Done, Stage, StageFailed, batches_of_lines
@@ -39,7 +39,7 @@ from lockstep.trace.format import end_line, trace_lines
 SECONDS = 60.0
 
 #: The type of the column `findings`, once it is read.
-FINDINGS = list_ddl(Finding)
+FINDINGS = RecordTable(Finding).list_ddl
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +135,13 @@ def _minimised(
 ) -> DataFrame:
     """Minimise in tasks: one a signature, with the lines of its trace up to what is wrong."""
     if not chosen:
-        return spark.createDataFrame([], ddl(TABLES["counterexamples"]))
+        return spark.createDataFrame([], TABLES["counterexamples"].ddl)
     rows = [(number, each.trace, each.line) for number, each in enumerate(chosen)]
     where = sql.broadcast(spark.createDataFrame(rows, "number int, trace string, upto bigint"))
     needed = lines.join(where, "trace").where("seq < upto").select("number", "trace", "seq", "bytes")
     shipped = shipping.of((trace, each.header) for trace, each in survey(needed).items())
     together = needed.repartitionById(len(chosen), "number").sortWithinPartitions("number", "seq")
-    return together.mapInArrow(_Task(task, tuple(chosen), shipped), ddl(TABLES["counterexamples"]))
+    return together.mapInArrow(_Task(task, tuple(chosen), shipped), TABLES["counterexamples"].ddl)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class _Task:
             of = self.chosen[number]
             lines = (line for _, line in in_order(of.trace, ((seq, line) for _, seq, line in group), 0))
             row = self.minimiser.row(of, itertools.chain(lines, [end_line(of.line - 1)]), self.shipped)
-            yield pa.RecordBatch.from_pylist([row], schema=TABLES["counterexamples"])
+            yield pa.RecordBatch.from_pylist([row], schema=TABLES["counterexamples"].schema)
 
 
 def listed(spark: SparkSession, store: Store, run: str) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.floors import FloorVerdict, judge_reached
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
-from lockstep.jobs.spark.record_tables import ddl
 from lockstep.pipeline.derived_table import Derived
 from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import simulated
@@ -45,7 +44,7 @@ def cover(spark: SparkSession, store: Store, run: str, say: Say = silent) -> Non
     table = Derived(spark, store, run, "reached", hash_of(version("lockstep-raft")))
 
     def work(batch: Batch, lines: DataFrame, known: Mapping[str, Known]) -> None:
-        whole, columns = whole_traces(spark, lines, known), ddl(TABLES["reached"])
+        whole, columns = whole_traces(spark, lines, known), TABLES["reached"].ddl
         with_care(lambda care: table.write(whole.mapInArrow(_Count(care), columns), batch))
 
     table.make("coverage", work, say)
@@ -72,7 +71,7 @@ class _Count:
                 times = {(NOT_COUNTED, f"the count {error}"): 1}
             rows = [{**of, "kind": kind, "name": name, "times": count} for (kind, name), count in times.items()]
             if rows:
-                yield pa.RecordBatch.from_pylist(rows, schema=TABLES["reached"])
+                yield pa.RecordBatch.from_pylist(rows, schema=TABLES["reached"].schema)
 
 
 def _times(lines: TraceLines, *, is_simulated: bool) -> dict[Reached, int]:

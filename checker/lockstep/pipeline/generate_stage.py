@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.jobs.spark.record_tables import ddl
 from lockstep.pipeline.stage_batches import Done, Stage, at_once, take_turns
 from lockstep.pipeline.store_tables import TABLES
 from lockstep.pipeline.stored_traces import simulate_command
@@ -96,7 +95,7 @@ def generate(spark: SparkSession, store: Store, run: str, clusters: Clusters, sa
         rows = [(plan, seed, clusters.events, variant) for plan, seed in parts[batch]]
         begun = spark.sparkContext.parallelize(rows, min(len(rows), 4 * slots(spark)))
         frame = spark.createDataFrame(begun, "plan string, seed bigint, events bigint, variant string")
-        store.write(frame.mapInArrow(_simulate, ddl(TABLES["lines"])), "lines", run, batch)
+        store.write(frame.mapInArrow(_simulate, TABLES["lines"].ddl), "lines", run, batch)
         return Done(len(rows), len(rows) * clusters.events)
 
     Stage("generate", len(parts), len(parts) - len(todo), say).run(todo, work, at_once(spark))
@@ -129,4 +128,4 @@ def _cluster(plan: str, seed: int, events: int, variant: str) -> Iterator[pa.Rec
     for rows in chunks(enumerate(lines), _LINES):
         seqs, texts = [seq for seq, _ in rows], [text for _, text in rows]
         columns = [[trace] * len(rows), seqs, texts, [source] * len(rows), [seq + 1 for seq in seqs]]
-        yield pa.record_batch(columns, schema=TABLES["lines"])
+        yield pa.record_batch(columns, schema=TABLES["lines"].schema)

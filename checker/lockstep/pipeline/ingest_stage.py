@@ -21,7 +21,6 @@ from pyspark.sql import functions as sql
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.isolated_work import Care, with_care
-from lockstep.jobs.spark.record_tables import ddl
 from lockstep.logs.reading.rotation import is_log, logs_of
 from lockstep.pipeline.file_locations import place, refuse_not_utf8
 from lockstep.pipeline.generate_stage import TOLD
@@ -167,7 +166,7 @@ def _written(
     alive = rows.observe(seen, sql.count(sql.lit(1)).alias("rows"), sql.count("reason").alias("dead"))
     store.write(alive.where("reason is null").drop("reason"), "lines", run, batch)
     counts, again = seen.get, Observation()
-    letters = spark.createDataFrame([], ddl(READ))
+    letters = spark.createDataFrame([], READ.ddl)
     if counts["dead"]:
         letters = rows.where("reason is not null").observe(again, sql.count(sql.lit(1)).alias("dead"))
     store.write(letters.select("source", "line", "reason", "bytes"), "dead_letters", run, batch)
@@ -262,7 +261,7 @@ def _read(spark: SparkSession, files: Files, cut: Sequence[Listed], care: Care) 
     frame = spark.createDataFrame(rows, "uri string, source string, trace string, partition int")
     placed = frame.repartitionById(max(of.values()) + 1, "partition").drop("partition")
     in_order = placed.sortWithinPartitions("trace", "uri")
-    return in_order.mapInArrow(_Reader(bool(files.logs), files.version, care), ddl(READ))
+    return in_order.mapInArrow(_Reader(bool(files.logs), files.version, care), READ.ddl)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +288,6 @@ class _Reader:
             seqs, texts, numbers, reasons = zip(*rows, strict=True)
             numbered = [before + seq for seq in seqs]
             columns = [[file.trace] * count, numbered, texts, [file.source] * count, numbers, reasons]
-            yield pa.record_batch([list(column) for column in columns], schema=READ)
+            yield pa.record_batch([list(column) for column in columns], schema=READ.schema)
             read += count
         return read

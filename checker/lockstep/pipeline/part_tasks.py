@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from pyspark.sql import functions as sql
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, failure
 from lockstep.jobs.spark.isolated_work import Care, DiedError
-from lockstep.jobs.spark.record_tables import ddl
+from lockstep.jobs.spark.record_tables import RecordTable
 from lockstep.pipeline.part_check import Broken, Counts, PartVerdict, check_part
 from lockstep.pipeline.part_verdicts import combined
 from lockstep.pipeline.shipped_specs import Shipped
@@ -34,7 +35,18 @@ from lockstep.trace.format import TracePart
 #: So many partitions for each task that can run at once: parts are of one size, but their states are not.
 _PARTITIONS_PER_SLOT = 4
 
-_PARTS = pa.schema([("trace", pa.string()), ("part", pa.int64()), ("source", pa.string()), ("found", pa.binary())])
+
+@dataclass(frozen=True, slots=True)
+class _PartRow:
+    """The verdict on a part of a trace, as JSON; `source` is where the trace came from."""
+
+    trace: str
+    part: int
+    source: str
+    verdict: bytes
+
+
+_PARTS = RecordTable(_PartRow)
 
 #: Makes the row of a trace's verdict: of what was found, its source, and the SHA-256 of the spec.
 Tell = Callable[[TraceVerdict, str, str], dict[str, Any]]
@@ -70,9 +82,9 @@ def verdicts_in_parts(
     columns = ("trace", "part", "seq", "bytes", "source", "partition")
     together = lines.select(*columns).unionByName(given.withColumn("source", sql.lit("")).select(*columns))
     ordered = together.repartitionById(max(of.values(), default=0) + 1, "partition").drop("partition")
-    parts = ordered.sortWithinPartitions("trace", "part", "seq").mapInArrow(_parts(cuts, shipped, care), ddl(_PARTS))
+    parts = ordered.sortWithinPartitions("trace", "part", "seq").mapInArrow(_parts(cuts, shipped, care), _PARTS.ddl)
     by_trace = parts.repartition(min(len(cuts), most), "trace").sortWithinPartitions("trace", "part")
-    return by_trace.mapInArrow(_together(cuts, shipped, tell), ddl(TABLES["verdicts"]))
+    return by_trace.mapInArrow(_together(cuts, shipped, tell), TABLES["verdicts"].ddl)
 
 
 def _parts(cuts: Mapping[str, Cut], shipped: Shipped, care: Care) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
@@ -89,7 +101,7 @@ def _parts(cuts: Mapping[str, Cut], shipped: Shipped, care: Care) -> Callable[[_
                 found = care.of(partial(_checked, trace, part, cuts[trace], lines, shipped))
             except DiedError as error:
                 found = _died(cuts[trace], part, error)
-            yield pa.record_batch([[trace], [part], [first[4]], [msgspec.json.encode(found)]], schema=_PARTS)
+            yield pa.record_batch([[trace], [part], [first[4]], [msgspec.json.encode(found)]], schema=_PARTS.schema)
 
     return rows
 
@@ -157,12 +169,12 @@ def _together(cuts: Mapping[str, Cut], shipped: Shipped, tell: Tell) -> Callable
     """Make the function that puts the parts of traces together in a task."""
 
     def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        rows_of = told(batches, "trace", "part", "source", "found")
+        rows_of = told(batches, "trace", "part", "source", "verdict")
         for trace, group in itertools.groupby(rows_of, key=lambda row: row[0]):
             listed = list(group)
             found = combined(trace, (msgspec.json.decode(row[3], type=PartVerdict) for row in listed))
             key = spec_key(opened([cuts[trace].header], trace).header, trace, shipped.switches)
             row = tell(found, listed[0][2], shipped.hash(key))
-            yield pa.RecordBatch.from_pylist([row], schema=TABLES["verdicts"])
+            yield pa.RecordBatch.from_pylist([row], schema=TABLES["verdicts"].schema)
 
     return rows

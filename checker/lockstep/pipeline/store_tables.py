@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-
-import pyarrow as pa
+from typing import Any
 
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
-from lockstep.jobs.spark.record_tables import schema_of
+from lockstep.jobs.spark.record_tables import RecordTable
 
 #: What STORE/_lockstep.json says; a store with other tables, or other columns, has another number.
 STORE_FORMAT = "lockstep-store/1"
@@ -28,6 +27,13 @@ class LineRow:
     bytes: bytes
     source: str
     line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRow(LineRow):
+    """A line of a trace, or with a `reason` what is none."""
+
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +102,16 @@ class ReachedRow:
 
 
 #: The tables by name.
-TABLES: Mapping[str, pa.Schema] = MappingProxyType(
+TABLES: Mapping[str, RecordTable[Any]] = MappingProxyType(
     {
-        "lines": schema_of(LineRow),
-        "dead_letters": schema_of(DeadLetter),
-        "verdicts": schema_of(StoredVerdict),
-        "states": schema_of(CutState),
-        "counterexamples": schema_of(Counterexample),
-        "reached": schema_of(ReachedRow),
+        "lines": RecordTable(LineRow),
+        "dead_letters": RecordTable(DeadLetter),
+        "verdicts": RecordTable(StoredVerdict),
+        "states": RecordTable(CutState),
+        "counterexamples": RecordTable(Counterexample),
+        "reached": RecordTable(ReachedRow),
     }
 )
 
-#: What ingesting reads out of files: rows of `lines`, and with a `reason` those of `dead_letters`.
-READ = TABLES["lines"].append(pa.field("reason", pa.string()))
+#: What ingesting reads from files: rows of `lines`, and with a `reason` those of `dead_letters`.
+READ = RecordTable(ReadRow)

@@ -24,7 +24,6 @@ from lockstep.base.errors import BadInputError
 from lockstep.conformance.check import TraceCheck
 from lockstep.conformance.interface import Interface
 from lockstep.jobs.spark.isolated_work import Care, DiedError, killed_after, with_care
-from lockstep.jobs.spark.record_tables import ddl
 from lockstep.pipeline.derived_table import Derived
 from lockstep.pipeline.shipped_specs import Shipped, Shipping
 from lockstep.pipeline.spec_choice import Variant
@@ -84,7 +83,7 @@ class Passes:
             with_care(lambda care: self.table.write(self._found(lines, known, every, care), batch), self._seconds)
 
     def _found(self, rows: DataFrame, known: Mapping[str, Known], every: Mapping[str, int], care: Care) -> DataFrame:
-        spark, columns = self.table.spark, ddl(TABLES["states"])
+        spark, columns = self.table.spark, TABLES["states"].ddl
         long = {trace: known[trace] for trace in every}
         shipped = self._shipping.of((trace, each.header) for trace, each in long.items())
         return whole_traces(spark, rows, long).mapInArrow(pass_over(shipped, every, care), columns)
@@ -209,7 +208,7 @@ def pass_over(shipped: Shipped, every: Mapping[str, int], care: Care) -> Callabl
     def rows(batches: _Batches) -> Iterator[pa.RecordBatch]:
         for lines in traces_of(batches):
             for line, text in _states_with(care, lines, shipped, every[lines.trace]):
-                yield pa.record_batch([[lines.trace], [line - 1], [text]], schema=TABLES["states"])
+                yield pa.record_batch([[lines.trace], [line - 1], [text]], schema=TABLES["states"].schema)
 
     return rows
 

@@ -17,7 +17,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lockstep.base.errors import BadInputError
-from lockstep.jobs.spark.record_tables import ddl
 from lockstep.pipeline.file_locations import Place, literal, place
 from lockstep.pipeline.store_tables import STORE_FORMAT, TABLES
 
@@ -149,7 +148,7 @@ class Store:
 
     def read(self, spark: SparkSession, table: str, run: str, batches: Sequence[Batch]) -> DataFrame:
         """Return the rows of some batches of a table, with the columns run, variant and batch."""
-        schema = f"{ddl(TABLES[table])}, run string, variant string, batch string"
+        schema = f"{TABLES[table].ddl}, run string, variant string, batch string"
         if not batches:
             return spark.createDataFrame([], schema)
         folders = [literal(self.folder(table, run, batch).uri) for batch in batches]

@@ -5,11 +5,10 @@ A field that is text, a number, a truth value or bytes is a column of that; any 
 
 from __future__ import annotations
 
-import functools
 import types
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import pyarrow as pa
@@ -20,54 +19,51 @@ _ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string
 _SPARK = {"bool": "boolean", "int64": "bigint", "double": "double", "string": "string", "binary": "binary"}
 
 
-@functools.cache
-def _columns(record: type) -> dict[str, tuple[Any, pa.DataType | None]]:
-    """Return the type of each field, and the Arrow type of its column, None where it is JSON."""
-    hints = get_type_hints(record, localns={})  # a field may be called like a type
-    found = {}
-    for field in fields(record):
-        hint = hints[field.name]
-        is_union = get_origin(hint) in (Union, types.UnionType)
-        (value, *others) = [each for each in get_args(hint) if each is not type(None)] if is_union else [hint]
-        is_plain = isinstance(value, type) and not others
-        arrow = next((arrow for kind, arrow in _ARROW.items() if is_plain and issubclass(value, kind)), None)
-        found[field.name] = hint, arrow
-    return found
+class RecordTable(Generic[T]):
+    """A table of instances of a dataclass: `schema` has its columns, `ddl` the same as Spark writes them."""
+
+    def __init__(self, record: type[T]) -> None:
+        """Derive the columns from the fields."""
+        self._record = record
+        hints = get_type_hints(record, localns={})  # a field may be called like a type
+        self._types = {field.name: hints[field.name] for field in fields(record)}  # type: ignore[arg-type]  # any dataclass
+        columns = {name: _arrow_type(hint) for name, hint in self._types.items()}
+        self._as_json = {name for name, arrow in columns.items() if arrow is None}
+        self.schema = pa.schema([(name, arrow or pa.string()) for name, arrow in columns.items()])
+        self.ddl = ddl(self.schema)
+
+    @property
+    def list_ddl(self) -> str:
+        """The type, as Spark writes it, of a list of records in JSON."""
+        return f"array<struct<{ddl(self.schema).replace('` ', '`: ')}>>"
+
+    def row(self, record: T) -> dict[str, Any]:
+        """Return the row of a record."""
+        row = {name: getattr(record, name) for name in self._types}
+        for name in self._as_json:
+            row[name] = msgspec.json.encode(row[name]).decode()
+        return {name: str(value) if isinstance(value, str) else value for name, value in row.items()}  # enums too
+
+    def record(self, row: Mapping[str, Any]) -> T:
+        """Return the record of a row; columns of others are ignored."""
+        values = {}
+        for name, hint in self._types.items():
+            decode = msgspec.json.decode if name in self._as_json else msgspec.convert
+            values[name] = decode(row[name], type=hint)
+        return self._record(**values)
 
 
-def schema_of(record: type) -> pa.Schema:
-    """Return the columns of a dataclass."""
-    return pa.schema([(name, arrow or pa.string()) for name, (_, arrow) in _columns(record).items()])
+def _arrow_type(hint: Any) -> pa.DataType | None:
+    """Return the type of the column of a field, None where that is JSON."""
+    is_union = get_origin(hint) in (Union, types.UnionType)
+    (kind, *others) = (each for each in get_args(hint) if each is not types.NoneType) if is_union else (hint,)
+    is_plain = isinstance(kind, type) and not others
+    return next((arrow for plain, arrow in _ARROW.items() if is_plain and issubclass(kind, plain)), None)
 
 
 def ddl(schema: pa.Schema) -> str:
     """Return columns as Spark writes them: `name type, ...`."""
     return ", ".join(f"`{field.name}` {_SPARK[str(field.type)]}" for field in schema)
-
-
-def list_ddl(record: type) -> str:
-    """Return the type, as Spark writes it, of a JSON list of records."""
-    return f"array<struct<{', '.join(f'`{each.name}`: {_SPARK[str(each.type)]}' for each in schema_of(record))}>>"
-
-
-def row_of(record: Any) -> dict[str, Any]:
-    """Return a record as a row of its table."""
-    row = {}
-    for name, (_, arrow) in _columns(type(record)).items():
-        value = getattr(record, name)
-        if arrow is None:
-            value = msgspec.json.encode(value).decode()
-        row[name] = str(value) if isinstance(value, str) else value  # an enum of words is none to Arrow
-    return row
-
-
-def record_of(record: type[T], row: Mapping[str, Any]) -> T:
-    """Return the record that a row of its table stands for; columns of others are ignored."""
-    values = {}
-    for name, (hint, arrow) in _columns(record).items():
-        decode = msgspec.json.decode if arrow is None else msgspec.convert
-        values[name] = decode(row[name], type=hint)
-    return record(**values)
 
 
 def extended(record: type[T], base: Any, **more: Any) -> T:

@@ -17,7 +17,7 @@ from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, check_trace, failure
 from lockstep.jobs.spark.isolated_work import Care, DiedError, with_care
-from lockstep.jobs.spark.record_tables import ddl, record_of, row_of, schema_of
+from lockstep.jobs.spark.record_tables import RecordTable
 from lockstep.jobs.spark.spark_session import DEATHS, death
 from lockstep.systems.opening import open_trace, opened
 from lockstep.systems.specs import Switches, spec_key, system_of, trace_spec
@@ -25,8 +25,8 @@ from lockstep.tla.spec import Spec
 from lockstep.trace.format import MAX_LINE_BYTES, Header, TraceError
 from lockstep.trace.json_lines import UnreadableError
 
-#: The columns of verdicts.
-VERDICTS = schema_of(TraceVerdict)
+#: The table of verdicts.
+VERDICTS = RecordTable(TraceVerdict)
 
 #: The compiled specs by spec_key, as source.
 Texts = dict[tuple[object, ...], str]
@@ -97,7 +97,7 @@ def _check_part(
             write_corpus(traces, corpus)
             lines = spark.read.parquet(str(corpus)).coalesce(1).sortWithinPartitions("trace", "line")
             rows = with_care(
-                lambda care: lines.mapInArrow(_checker(texts, dict(switches), care), ddl(VERDICTS)).collect(), seconds
+                lambda care: lines.mapInArrow(_checker(texts, dict(switches), care), VERDICTS.ddl).collect(), seconds
             )
     except UnreadableError as error:  # it was readable before
         rest = [trace for trace in traces if str(trace) != error.source]
@@ -105,7 +105,7 @@ def _check_part(
         return others | {error.source: failure(error, error.source)}
     except DEATHS as error:
         return {str(trace): TraceVerdict(str(trace), Verdict.INCONCLUSIVE, death(error)) for trace in traces}
-    return {row["source"]: record_of(TraceVerdict, row.asDict()) for row in rows}
+    return {row["source"]: VERDICTS.record(row.asDict()) for row in rows}
 
 
 def _missing(trace: Path) -> TraceVerdict:
@@ -161,7 +161,7 @@ def _checker(
                 verdict = care.of(partial(check_lines, lines, source, spec_of, switches))
             except DiedError as error:
                 verdict = died(error, source)
-            yield pa.RecordBatch.from_pylist([row_of(verdict)], schema=VERDICTS)
+            yield pa.RecordBatch.from_pylist([VERDICTS.row(verdict)], schema=VERDICTS.schema)
 
     return check_partition
 

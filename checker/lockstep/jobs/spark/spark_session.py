@@ -194,11 +194,13 @@ def death(error: Exception) -> str:
         file = unquote(unread[1])
         why = (causes or ["it is damaged"])[0].removeprefix(f"file:{file} ")
         return f"{file} {CANNOT_BE_READ}: {why[:_MESSAGE_LENGTH]}"
-    # Of a Python traceback the last line that begins at the margin tells what was raised.
+    # The last line of a Python traceback that begins at the margin has what was raised.
     raised = re.findall(r"^[A-Za-z_][\w.]*: .*", text, re.MULTILINE) if "Traceback" in text else []
+    if raised and (own := _OWN_ERROR.match(raised[-1])):
+        return raised[-1][own.end() :][:_MESSAGE_LENGTH]
     failed = re.findall(r"most recent failure: .*?executor \S+\): (.*)", text)
-    said = [*raised[-1:], *failed, text.strip().partition("\n")[0] or repr(error)][0]
-    return f"Spark did not finish: {_OWN_ERROR.sub('', said)[:_MESSAGE_LENGTH]}"
+    message = [*raised[-1:], *failed, text.strip().partition("\n")[0] or repr(error)][0]
+    return f"Spark did not finish: {message[:_MESSAGE_LENGTH]}"
 
 
 def _exit_code(text: str) -> int | None:
@@ -231,8 +233,9 @@ def _of_worker(text: str) -> bool:
 
 
 def _text(error: Exception) -> str:
-    # What ended a stream has no message of its own.
-    return str(error.getMessage() or error) if isinstance(error, PySparkException) else str(error)
+    # The error of a stream has no message of its own, and its text ends with the plan of the query.
+    text = str(error.getMessage() or error) if isinstance(error, PySparkException) else str(error)
+    return text.partition("\n=== Streaming Query ===")[0]
 
 
 def _tail(log: IO[bytes]) -> str:

@@ -1,7 +1,7 @@
-"""A trace that is under way: its check, resumed with each batch of lines from the bytes that Spark keeps between them.
+"""The check of a trace that is still written: resumed with each batch of lines from the bytes that Spark keeps of it.
 
-The check is that of `lockstep check`. What is new is that lines come piece by piece and that an event waits, in a
-bounded room, until those before it by `seq` are there.
+The check is that of `lockstep check`. Here lines come piece by piece, and an event waits, among a bounded number of
+others, until those before it by `seq` are there.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import NamedTuple
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict, conclude, failure
+from lockstep.conformance.check import TraceCheck, TraceVerdict, conclude, failure
 from lockstep.conformance.interface import Interface
+from lockstep.jobs.spark.record_tables import extended
 from lockstep.pipeline.state_bytes import state_bytes, state_of_bytes
-from lockstep.pipeline.watch.spec_cache import NoSpecError, Specs
+from lockstep.pipeline.watch.spec_cache import NoSpecError, SpecCache
+from lockstep.pipeline.watch.verdict_table import WatchVerdict
 from lockstep.systems.judge import notes_on
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import system_of
@@ -26,21 +28,22 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import Event, Trace, TraceError, TracePart, after_the_end, not_rising
 
-FORMAT = "lockstep-under-way/1"
-
-#: With these an event is the first of its trace, if none before it is there; with any other it waits for them.
+#: An event with one of these is the first of its trace, if none before it is there; any other waits for those before.
 FIRST_SEQ = (0, 1)
 
+#: The reason of a trace that is not settled begins with this.
+SO_FAR = "so far "
 
-class Row(NamedTuple):
-    """What comes of a trace in a batch: lines from line `line` on, or what is said of it; see Said."""
+
+class SourceRow(NamedTuple):
+    """A row of the source: lines from line `number` on, or a notice; see growing_source."""
 
     kind: str
-    line: int
-    block: bytes
+    number: int
+    data: bytes
 
 
-class Waiting(msgspec.Struct, array_like=True):
+class EarlyEvent(msgspec.Struct, array_like=True):
     """An event that waits for those before it: its `seq`, its line, the text of that."""
 
     seq: int
@@ -48,80 +51,57 @@ class Waiting(msgspec.Struct, array_like=True):
     text: bytes
 
 
-class UnderWay(msgspec.Struct):
-    """What is kept of a trace between batches.
+class TraceProgress(msgspec.Struct):
+    """The state of the check of a trace between batches.
 
-    `line` is the last line that was taken, `header` the first; `spec` is under what the compiled spec is kept, `digest`
-    the SHA-256 of its text, and `state` its state after the event `last_seq`. `since` is when the gap was met, or
-    became smaller, in milliseconds since 1970. `told` counts the findings that are in the table. `verdict` is empty
-    until the trace is settled; `ended`: by its end line.
+    `line` is the last line that was read, `header` the first; the compiled spec is kept under the name `spec`, and has
+    the SHA-256 `spec_digest`; `state` is its state after the event `last_seq`. `since` is when the gap before `waiting`
+    began, or became smaller, in milliseconds since 1970. `recorded` findings are in the table. `settled`: no more is
+    checked; `ended`: by the end line of the trace.
     """
 
-    format: str = FORMAT
     line: int = 0
     header: bytes = b""
     spec: str = ""
-    digest: str = ""
+    spec_digest: str = ""
     state: bytes = b""
     last_seq: int = -1
-    waiting: list[Waiting] = []
+    waiting: list[EarlyEvent] = []
     since: int = 0
-    events: int = 0
-    steps: int = 0
-    observed: int = 0
-    seconds: float = 0.0
-    findings: list[Finding] = []
-    forced: list[int] = []
-    disputed: int | None = None
-    notes: list[str] = []
-    told: int = 0
-    verdict: str = ""
-    reason: str = ""
+    recorded: int = 0
+    settled: bool = False
     ended: bool = False
+    result: TraceVerdict = msgspec.field(default_factory=lambda: TraceVerdict("", Verdict.INCONCLUSIVE, ""))
 
     @classmethod
-    def of(cls, kept: bytes) -> UnderWay:
-        """Return what was kept; raises ValueError where it is of another version."""
-        found = msgspec.msgpack.decode(kept, type=cls)
-        if found.format != FORMAT:
-            raise ValueError(f"the checkpoint has a trace {found.format!r}; this program reads {FORMAT!r}")
-        return found
+    def from_bytes(cls, data: bytes | None) -> TraceProgress:
+        """Return what was kept, that of a trace that begins for None."""
+        return cls() if data is None else msgspec.msgpack.decode(data, type=cls)
 
-    def kept(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return the bytes to keep."""
         return msgspec.msgpack.encode(self)
 
-    def result(self, source: str) -> TraceVerdict:
-        """Return what was found so far, as `lockstep check` has it."""
-        return TraceVerdict(
-            source,
-            Verdict(self.verdict) if self.verdict else Verdict.INCONCLUSIVE,
-            self.reason,
-            self.events,
-            self.steps,
-            self.observed,
-            self.seconds,
-            list(self.findings),
-            list(self.forced),
-            self.disputed,
-            list(self.notes),
-        )
-
-    def take_over(self, result: TraceVerdict) -> None:
-        """Take over what a check has come to; the verdict is the caller's to settle."""
-        self.events, self.steps, self.observed = result.events, result.steps, result.observed
-        self.findings, self.forced, self.disputed = result.findings, result.forced, result.disputed
-
-    def settle(self, found: TraceVerdict) -> None:
-        """Give the trace its verdict, and forget what only going on would need."""
-        self.verdict, self.reason = str(found.verdict), found.reason
+    def settle(self, verdict: TraceVerdict) -> None:
+        """Give the trace its verdict; what was counted and found stays, and what only going on would need goes."""
+        self.settled, self.result.verdict, self.result.reason = True, verdict.verdict, verdict.reason
         self.state, self.waiting, self.since = b"", [], 0
+
+    def new_row(self, trace: str, source: str, replay: str = "") -> WatchVerdict:
+        """Return what is new of a trace as a row of the table, and note that it is recorded."""
+        row = extended(
+            WatchVerdict, self.result, trace=trace, spec=self.spec_digest, settled=self.settled, replay=replay
+        )
+        row.source = source
+        if not self.settled:
+            conclude(row)
+            row.reason = f"{SO_FAR}{row.reason}"
+        row.findings, self.recorded = row.findings[self.recorded :], len(row.findings)
+        return row
 
     @property
     def gap(self) -> str:
-        """Say which events are missing, "" where none is."""
-        if not self.waiting:
-            return ""
+        """The events that are missing, in words."""
         first = self.waiting[0]
         missing = range(self.last_seq + 1, first.seq)
         which = f"the event with `seq` {missing[0]}" if len(missing) == 1 else f"`seq` {missing[0]} to {missing[-1]}"
@@ -129,8 +109,8 @@ class UnderWay(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How long a gap is waited for, in seconds, and how many events may wait meanwhile, and how many bytes of them.
+class WatchLimits:
+    """How many seconds a gap is waited for, and how many events may wait meanwhile, and bytes of them.
 
     `seconds` is how long the check of the lines that a batch has of a trace may take, and compiling its spec.
     """
@@ -141,132 +121,126 @@ class Limits:
     seconds: float = 300.0
 
 
-class Step:
-    """One batch of one trace."""
+class BatchCheck:
+    """The check of what one batch has of one trace."""
 
-    def __init__(self, way: UnderWay, source: str, specs: Specs, limits: Limits) -> None:
-        """Go on with what was kept of the trace in `source`."""
-        self.way, self.source, self.specs, self.limits = way, source, specs, limits
-        self.place = "the initial state"
+    def __init__(self, progress: TraceProgress, source: str, specs: SpecCache, limits: WatchLimits) -> None:
+        """Go on with the progress of the trace in `source`."""
+        self.progress, self.source, self.specs, self.limits = progress, source, specs, limits
+        progress.result.source = source
 
-    def run(self, rows: Iterable[Row]) -> None:
-        """Take the lines of a batch, then what is said besides; all errors become the trace's verdict."""
+    def run(self, rows: Iterable[SourceRow]) -> None:
+        """Check the lines of a batch, then heed its notices; all errors become the trace's verdict."""
         begin = time.perf_counter()
-        ordered = sorted(rows, key=lambda row: (row.kind != "lines", row.line))
+        ordered = sorted(rows, key=lambda row: (row.kind != "lines", row.number))
         try:
-            self._lines([row for row in ordered if row.kind == "lines"])
+            self._read([row for row in ordered if row.kind == "lines"])
             for row in ordered:
-                if row.kind != "lines" and not self.way.verdict:
-                    self._said(row)
+                if row.kind != "lines" and not self.progress.settled:
+                    self._heed(row)
         except NoSpecError as error:
-            self.way.settle(error.found)
+            self.progress.settle(error.verdict)
         except Exception as error:  # Whatever it is, it is this trace's alone.
-            self.way.settle(failure(error, self.source))
-        self.way.seconds += time.perf_counter() - begin
+            self.progress.settle(failure(error, self.source))
+        self.progress.result.seconds += time.perf_counter() - begin
 
     # ---- Lines ----
 
-    def _lines(self, rows: Sequence[Row]) -> None:
-        lines = _numbered(rows, None if self.way.verdict else self.way.line)
-        if not self.way.line:
+    def _read(self, rows: Sequence[SourceRow]) -> None:
+        progress = self.progress
+        lines = _numbered(rows, None if progress.settled else progress.line)
+        if not progress.line:
             first = next(lines, None)
             if first is None:
                 return
             self._open(*first)
-        if self.way.verdict:
-            self._behind_the_end(lines)
-            return
-        if rows:
+        if progress.settled:
+            self._refuse_more(lines)
+        elif rows:
             self._check(lines)
 
     def _open(self, number: int, text: bytes) -> None:
-        self.way.line, self.way.header = number, text
+        self.progress.line, self.progress.header = number, text
         header = opened([text], self.source).header
-        self.way.spec = self.specs.hash_of(header, self.source)
+        self.progress.spec = self.specs.hash_of(header, self.source)
         system = system_of(header, self.source)
-        self.way.notes = list(notes_on(header, system, self.source, self.specs.hash_of_modules))
+        self.progress.result.notes = list(notes_on(header, system, self.source, self.specs.hash_of_modules))
 
-    def _behind_the_end(self, lines: Iterator[tuple[int, bytes]]) -> None:
-        """A trace that had its end line goes on: that is malformed, as in `lockstep check`. Others are settled."""
+    def _refuse_more(self, lines: Iterator[tuple[int, bytes]]) -> None:
+        """Settle a trace that goes on after its end line as malformed, as `lockstep check` does."""
         extra = next(lines, None)
-        if extra is not None and self.way.ended:
-            self.way.line, self.way.ended = extra[0], False
-            self.way.settle(failure(after_the_end(self.source, extra[0]), self.source))
+        if extra is not None and self.progress.ended:
+            self.progress.line, self.progress.ended = extra[0], False
+            self.progress.settle(failure(after_the_end(self.source, extra[0]), self.source))
 
     def _check(self, lines: Iterator[tuple[int, bytes]]) -> None:
-        trace = opened([self.way.header], self.source)
-        spec = self.specs.get(self.way.spec, self.source)
-        self.way.digest = self.specs.digest(self.way.spec)
-        events = _InOrder(self, trace, lines)
-        check = _Resumed(events, spec, system_of(trace.header, self.source).interface(spec), self.way)
+        progress = self.progress
+        trace = opened([progress.header], self.source)
+        spec = self.specs.get(progress.spec, self.source)
+        progress.spec_digest = self.specs.digest(progress.spec)
+        events = _OrderedEvents(progress, trace, lines)
+        check = _ResumedCheck(events, spec, system_of(trace.header, self.source).interface(spec), progress)
         try:
-            state = check.go_on(self.way.state)
+            state = check.resume(progress.state)
         except Exception as error:
-            self.way.take_over(check.result)
-            self.way.settle(failure(placed(error, spec.source), self.source, check.place))
+            progress.settle(failure(placed(error, spec.source), self.source, check.place))
             return
-        self.way.take_over(check.result)
-        if state is None or self.way.ended:
-            conclude(check.result)
-            self.way.settle(check.result)
+        if state is None or progress.ended:
+            conclude(progress.result)
+            progress.settle(progress.result)
             return
-        self.way.state = state_bytes(state)
-        self._bound()
-
-    def _bound(self) -> None:
-        """Give up where more events wait than there is room for."""
-        way = self.way
-        if len(way.waiting) > self.limits.events or sum(len(each.text) for each in way.waiting) > self.limits.bytes:
-            self._give_up(f"{way.gap}: there is no room for more")
+        progress.state = state_bytes(state)
+        size = sum(len(each.text) for each in progress.waiting)
+        if len(progress.waiting) > self.limits.events or size > self.limits.bytes:
+            self._give_up(f"{progress.gap}: there is no room for more")
 
     def _give_up(self, reason: str) -> None:
-        self.way.settle(TraceVerdict(self.source, Verdict.INCONCLUSIVE, reason))
+        self.progress.settle(TraceVerdict(self.source, Verdict.INCONCLUSIVE, reason))
 
-    # ---- What is said besides ----
+    # ---- Notices ----
 
-    def _said(self, row: Row) -> None:
+    def _heed(self, row: SourceRow) -> None:
+        progress = self.progress
         match row.kind:
             case "fault":
-                self.way.settle(TraceVerdict(self.source, Verdict.MALFORMED, row.block.decode()))
-            case "lost":
-                self._give_up(f"{row.block.decode()}; line {self.way.line} is the last that was read")
-            case "cut":
-                self.finish(None)
-            case "tick":
-                if self.way.waiting and row.line >= self.way.since + self.limits.patience * 1000:
-                    self._give_up(f"{self.way.gap}: waited {self.limits.patience:g} s")
+                progress.settle(TraceVerdict(self.source, Verdict.MALFORMED, row.data.decode()))
+            case "gone":
+                self._give_up(f"{row.data.decode()}; line {progress.line} is the last that was read")
+            case "time":
+                if progress.waiting and row.number >= progress.since + self.limits.patience * 1000:
+                    self._give_up(f"{progress.gap}: waited {self.limits.patience:g} s")
 
-    def finish(self, torn: bytes | None) -> None:
+    def finish(self, torn: bytes) -> None:
         """Settle a trace of which no more will come, as `lockstep check` would; `torn` is an end without line break."""
-        way = self.way
-        if way.waiting:
-            self._give_up(way.gap)
+        progress = self.progress
+        if progress.waiting:
+            self._give_up(progress.gap)
             return
-        number = way.line + bool(torn)
+        number = progress.line + bool(torn)
         try:
-            if not way.line:
+            if not progress.line:
                 opened([torn] if torn else [], self.source)
             if torn:
-                list(TracePart(opened([way.header], self.source).header, [(number, torn)], self.source))
+                list(TracePart(opened([progress.header], self.source).header, [(number, torn)], self.source))
             raise TraceError(self.source, number, "the file is truncated: it has no end line")
         except TraceError as error:
-            way.settle(failure(error, self.source))
+            progress.settle(failure(error, self.source))
 
 
 class LinesMissingError(Exception):
     """The lines of a batch do not follow those before: the stream has lost some, or has them twice."""
 
 
-def _numbered(rows: Iterable[Row], last: int | None) -> Iterator[tuple[int, bytes]]:
+def _numbered(rows: Iterable[SourceRow], last: int | None) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of blocks with their numbers; raises LinesMissingError where they do not follow line `last`."""
     for row in rows:
-        begin, number = 0, row.line
+        begin, number = 0, row.number
         if last is not None and number != last + 1:
             raise LinesMissingError(f"line {number} came after line {last}")
-        last = None if last is None else last + row.block.count(b"\n")
-        while begin < len(row.block):
-            end = row.block.index(b"\n", begin) + 1
-            yield number, row.block[begin:end]
+        last = None if last is None else last + row.data.count(b"\n")
+        while begin < len(row.data):
+            end = row.data.index(b"\n", begin) + 1
+            yield number, row.data[begin:end]
             begin, number = end, number + 1
 
 
@@ -274,88 +248,92 @@ def _now() -> int:
     return int(time.time() * 1000)
 
 
-class _InOrder:
+class _OrderedEvents:
     """The events of a batch, by `seq`: those before a gap, each once."""
 
-    def __init__(self, step: Step, trace: Trace, lines: Iterator[tuple[int, bytes]]) -> None:
-        self.source, self._header, self._least = trace.source, trace.header, trace.least_integer
-        self._lines, self._way = lines, step.way
+    def __init__(self, progress: TraceProgress, trace: Trace, lines: Iterator[tuple[int, bytes]]) -> None:
+        self.source, self._header, self._least_integer = trace.source, trace.header, trace.least_integer
+        self._lines, self._progress = lines, progress
 
     def __iter__(self) -> Iterator[tuple[int, Event]]:
-        way = self._way
+        progress = self._progress
         for number, text in self._lines:
-            way.line = number
+            progress.line = number
             event = self._decoded(number, text)
             if event is None:
-                yield from self._rest()
-                self._at_end()
+                yield from self._waiting()
+                self._end()
                 return
-            if event.seq <= way.last_seq:
-                raise not_rising(self.source, number, event.seq, way.last_seq)
-            if event.seq > way.last_seq + 1 and not (way.last_seq < 0 and event.seq in FIRST_SEQ):
-                self._wait(event.seq, number, text)
+            self._refuse_old(number, event)
+            if event.seq > progress.last_seq + 1 and not (progress.last_seq < 0 and event.seq in FIRST_SEQ):
+                self._hold(EarlyEvent(event.seq, number, text))
                 continue
-            way.last_seq = event.seq
+            progress.last_seq = event.seq
             yield number, event
-            if way.waiting:
-                yield from self._rest(until_gap=True)
-                way.since = _now()  # the gap has become smaller, or it is the next one
+            if progress.waiting:
+                yield from self._waiting(until_gap=True)
+                progress.since = _now()  # the gap has become smaller, or it is the next one
+
+    def _refuse_old(self, number: int, event: Event) -> None:
+        if event.seq <= self._progress.last_seq:
+            raise not_rising(self.source, number, event.seq, self._progress.last_seq)
 
     def _decoded(self, number: int, text: bytes) -> Event | None:
-        """Return the event of a line, None of the end line."""
+        """Return the event of a line, None for the end line."""
         part = TracePart(
             self._header,
             [(number, text)],
             self.source,
             before=number - 1,
             is_last=False,
-            least_integer=self._least,
+            least_integer=self._least_integer,
         )
-        found = [event for _, event in part]
-        return found[0] if found else None
+        return next((event for _, event in part), None)
 
-    def _wait(self, seq: int, number: int, text: bytes) -> None:
-        way, one = self._way, Waiting(seq, number, text)
-        if way.waiting and way.waiting[0].seq <= seq:
-            way.waiting.append(one)
-        else:  # the gap is met, or has become smaller: what ends it stands first
-            way.since = _now()
-            way.waiting.insert(0, one)
+    def _hold(self, event: EarlyEvent) -> None:
+        waiting = self._progress.waiting
+        if waiting and waiting[0].seq <= event.seq:
+            waiting.append(event)
+        else:  # the gap begins, or has become smaller: what ends it stands first
+            self._progress.since = _now()
+            waiting.insert(0, event)
 
-    def _rest(self, until_gap: bool = False) -> Iterator[tuple[int, Event]]:
+    def _waiting(self, until_gap: bool = False) -> Iterator[tuple[int, Event]]:
         """Yield the events that waited, in their order: up to the next gap, or where all lines are there, all."""
-        way = self._way
-        way.waiting.sort(key=lambda each: each.seq)
-        while way.waiting and not (until_gap and way.waiting[0].seq > way.last_seq + 1):
-            each = way.waiting.pop(0)
+        progress = self._progress
+        progress.waiting.sort(key=lambda each: each.seq)
+        while progress.waiting and not (until_gap and progress.waiting[0].seq > progress.last_seq + 1):
+            each = progress.waiting.pop(0)
             event = self._decoded(each.line, each.text)
             assert event is not None
-            if event.seq <= way.last_seq:
-                raise not_rising(self.source, each.line, event.seq, way.last_seq)
-            way.last_seq = event.seq
+            self._refuse_old(each.line, event)
+            progress.last_seq = event.seq
             yield each.line, event
 
-    def _at_end(self) -> None:
-        self._way.ended = True
+    def _end(self) -> None:
+        self._progress.ended = True
         extra = next(self._lines, None)
         if extra is not None:
-            self._way.line, self._way.ended = extra[0], False
+            self._progress.line, self._progress.ended = extra[0], False
             raise after_the_end(self.source, extra[0])
 
 
-class _Resumed(TraceCheck):
+class _ResumedCheck(TraceCheck):
     """The check of a trace, from where it was left."""
 
-    def __init__(self, events: _InOrder, spec: Spec, interface: Interface, way: UnderWay) -> None:
+    def __init__(self, events: _OrderedEvents, spec: Spec, interface: Interface, progress: TraceProgress) -> None:
         super().__init__(events, spec, interface)
-        self.result = way.result(events.source)
+        self.result = progress.result
         self.failed = set(self.result.violations)
 
-    def go_on(self, kept: bytes) -> State | None:
-        """Check the events that are new; return the state after them, None where the trace leaves the spec."""
+    def resume(self, data: bytes) -> State | None:
+        """Check the events that are new; return the state after them, None where the trace leaves the spec.
+
+        Arguments: `data`, the bytes of the state that the check was left in, empty at the begin of a trace.
+        """
         properties = self.properties()
-        if kept:
-            state = state_of_bytes(self.spec, kept)
+        if data:
+            state = state_of_bytes(self.spec, data)
         else:
             state = self.initial()
             self._check_initial(state)

@@ -1,4 +1,4 @@
-"""What the source and the program tell each other: two processes of the driver's machine, by small files in a folder.
+"""What the source and the program report to each other: two processes of one machine, by small files in a folder.
 
 Nothing here is needed after a restart: Spark's checkpoint has all that is.
 """
@@ -11,61 +11,56 @@ from pathlib import Path
 import msgspec
 
 from lockstep.base.whole_files import writing_whole
-from lockstep.pipeline.watch.growing_files import Offset, Planner, Torn
+from lockstep.pipeline.watch.growing_files import BatchPlanner, ReadOffset
 
 
-class Told(msgspec.Struct):
-    """What the source tells after it looked for what is new.
+class SourceStatus(msgspec.Struct):
+    """The state of the source after it has looked for what is new.
 
-    `number` is that of the last batch that is finished; the counts are those after the next one. `idle` tells that
-    there is nothing to read and nothing that it waits to see more of; `looked` is when that was, in seconds since 1970.
-    `files` are all, `bytes` those read of them.
+    `number` is that of the last batch that is finished; `traces` and the `bytes` that were read of them are those after
+    the next one. `is_idle`: there is nothing to read, and nothing that it waits for. `torn` is that of the planner.
     """
 
     number: int
-    idle: bool
-    looked: float
-    files: int
+    is_idle: bool
     traces: int
     bytes: int
-    torn: list[Torn]
+    torn: dict[str, int]
 
 
-class Control:
+class StatusFolder:
     """The folder."""
 
     def __init__(self, folder: Path) -> None:
         """Take a folder that is there."""
-        self._source, self._waiting = folder / "source.json", folder / "waiting.json"
-        self._read: tuple[tuple[int, int], Told] | None = None
+        self._status, self._waiting = folder / "status.json", folder / "waiting.json"
+        self._last: tuple[tuple[int, int], SourceStatus] | None = None
 
-    def tell_source(self, before: Offset, after: Offset, planner: Planner) -> None:
-        """Tell what the source saw: the offset of the last finished batch, and that of the next, or the same."""
-        told = Told(
+    def report(self, before: ReadOffset, after: ReadOffset, planner: BatchPlanner) -> None:
+        """Report the offset of the last finished batch, and that of the next, or the same."""
+        status = SourceStatus(
             number=before.number,
-            idle=after is before and not planner.behind and not planner.waiting,
-            looked=time.time(),
-            files=len(after.files),
-            traces=sum(each.traces for each in after.series.values()),
+            is_idle=after is before and not planner.is_behind and not planner.is_waiting,
+            traces=len(after.files),
             bytes=sum(each.bytes for each in after.files.values()),
             torn=planner.torn,
         )
-        with writing_whole(self._source) as file:
-            file.write(msgspec.json.encode(told))
+        with writing_whole(self._status) as file:
+            file.write(msgspec.json.encode(status))
 
-    def source(self) -> Told | None:
-        """Return what the source told last, the same object until it tells more; None before it told anything."""
+    def status(self) -> SourceStatus | None:
+        """Return the last report, the same object until there is another; None before the first."""
         try:
-            about = self._source.stat()
+            about = self._status.stat()
             version = about.st_ino, about.st_mtime_ns
-            if self._read is None or self._read[0] != version:
-                self._read = version, msgspec.json.decode(self._source.read_bytes(), type=Told)
+            if self._last is None or self._last[0] != version:
+                self._last = version, msgspec.json.decode(self._status.read_bytes(), type=SourceStatus)
         except FileNotFoundError:
             return None
-        return self._read[1]
+        return self._last[1]
 
     def set_waiting(self, due: dict[str, float]) -> None:
-        """Tell the source which traces wait for events, and until when, in seconds since 1970."""
+        """Report which traces wait for events, and until when, in seconds since 1970."""
         with writing_whole(self._waiting) as file:
             file.write(msgspec.json.encode(due))
 

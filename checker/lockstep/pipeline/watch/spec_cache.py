@@ -20,8 +20,8 @@ from lockstep.tla.spec import Spec
 from lockstep.trace.format import Header, TraceError
 
 
-class _Kept(msgspec.Struct):
-    """What became of compiling a spec: its source, or the verdict on the traces that need it."""
+class _Compiled(msgspec.Struct):
+    """A compiled spec: its source, or where that failed the verdict on the traces that need it."""
 
     source: str = ""
     verdict: str = ""
@@ -30,21 +30,21 @@ class _Kept(msgspec.Struct):
 
 
 class NoSpecError(Exception):
-    """A spec cannot be had; `found` is the verdict on the trace that needs it."""
+    """A spec could not be compiled; `verdict` is that on the trace that needs it."""
 
-    def __init__(self, found: TraceVerdict) -> None:
+    def __init__(self, verdict: TraceVerdict) -> None:
         """Carry the verdict."""
-        super().__init__(found.reason)
-        self.found = found
+        super().__init__(verdict.reason)
+        self.verdict = verdict
 
 
-class Specs:
+class SpecCache:
     """The specs of a store, for traces whose constants `switches` replace."""
 
     def __init__(self, store: Path, switches: Switches, seconds: float | None = None) -> None:
-        """Take a store; its folder of specs is made when the first is compiled, which may take so many seconds."""
+        """Take a store; compiling a spec may take `seconds`."""
         self._folder, self.switches, self._seconds = store / "specs", switches, seconds
-        self._met: dict[str, Spec] = {}
+        self._specs: dict[str, Spec] = {}
         self._hashes: dict[str, str] = {}
         self._known: set[str] = set()
         self._digests: dict[str, str] = {}
@@ -62,63 +62,63 @@ class Specs:
         return self._hashes[system.spec]
 
     def compile(self, line: bytes, source: str) -> None:
-        """Compile the spec that the trace with this first line needs, if it is not there; what fails is kept too."""
+        """Compile the spec that the trace with this first line needs, if it is not there; a failure is kept too."""
         try:
             header = opened([line], source).header
             name = self.hash_of(header, source)
-        except Exception:  # Whoever checks the trace meets it again, and tells of it.
+        except Exception:  # The check of the trace meets it again, and reports it.
             return
         if name in self._known:
             return
         path = self._folder / name
-        kept = None if self._is_there(path) else self._compiled_apart(name, header, source)
-        if kept is not None:
+        compiled = None if self._is_there(path) else self._compiled_apart(name, header, source)
+        if compiled is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             with writing_whole(path) as file:
-                file.write(msgspec.json.encode(kept))
-        if kept is None or kept.source or kept.verdict == Verdict.MALFORMED:
+                file.write(msgspec.json.encode(compiled))
+        if compiled is None or compiled.source or compiled.verdict == Verdict.MALFORMED:
             self._known.add(name)
 
     def _is_there(self, path: Path) -> bool:
-        """Tell whether a spec was compiled; what failed is tried again, as a tool may have been missing."""
+        """Return whether a spec was compiled; what failed is tried again, as a tool may have been missing."""
         try:
-            return bool(msgspec.json.decode(path.read_bytes(), type=_Kept).source)
+            return bool(msgspec.json.decode(path.read_bytes(), type=_Compiled).source)
         except (OSError, msgspec.MsgspecError):
             return False
 
-    def _compiled_apart(self, name: str, header: Header, source: str) -> _Kept:
+    def _compiled_apart(self, name: str, header: Header, source: str) -> _Compiled:
         """Compile a spec in a process of its own: where that dies, or takes too long, this one does not try again."""
         try:
             return apart(partial(self._compiled, header, source), self._seconds, TIMES_APART)
         except DiedError as error:
             self._known.add(name)
-            return _Kept(verdict=str(Verdict.INCONCLUSIVE), reason=f"the compiling of its spec {error}")
+            return _Compiled(verdict=str(Verdict.INCONCLUSIVE), reason=f"the compiling of its spec {error}")
 
-    def _compiled(self, header: Header, source: str) -> _Kept:
+    def _compiled(self, header: Header, source: str) -> _Compiled:
         try:
-            return _Kept(trace_spec(header, source, self.switches).source)
+            return _Compiled(trace_spec(header, source, self.switches).source)
         except TraceError as error:
-            return _Kept(verdict=str(failure(error, source).verdict), reason=error.problem, line=error.line)
+            return _Compiled(verdict=str(failure(error, source).verdict), reason=error.problem, line=error.line)
         except Exception as error:  # The traces that need this spec get it as their verdict, the others go on.
             found = failure(error, source)
-            return _Kept(verdict=str(found.verdict), reason=found.reason)
+            return _Compiled(verdict=str(found.verdict), reason=found.reason)
 
     def digest(self, name: str) -> str:
-        """Return the SHA-256 of the text of a spec that was got, "" of any other."""
+        """Return the SHA-256 of the text of a spec that this process has, "" for any other."""
         return self._digests.get(name, "")
 
-    def have(self, name: str, source: str) -> None:
-        """Get a spec ahead, for the processes that this one will start; what cannot be had is theirs to tell of."""
+    def fetch(self, name: str, source: str) -> None:
+        """Get a spec ahead, for the processes that this one will start; they report one that failed."""
         with contextlib.suppress(NoSpecError, OSError):
             self.get(name, source)
 
     def get(self, name: str, source: str) -> Spec:
         """Return a spec by its hash; raises NoSpecError where compiling it failed, OSError where it is not there."""
-        if name not in self._met:
-            kept = msgspec.json.decode((self._folder / name).read_bytes(), type=_Kept)
-            if not kept.source:
-                at = f"{source}:{kept.line}: " if kept.line else ""
-                raise NoSpecError(TraceVerdict(source, Verdict(kept.verdict), f"{at}{kept.reason}"))
-            self._met[name] = Spec.from_source(kept.source)
-            self._digests[name] = hashlib.sha256(kept.source.encode()).hexdigest()
-        return self._met[name]
+        if name not in self._specs:
+            compiled = msgspec.json.decode((self._folder / name).read_bytes(), type=_Compiled)
+            if not compiled.source:
+                place = f"{source}:{compiled.line}: " if compiled.line else ""
+                raise NoSpecError(TraceVerdict(source, Verdict(compiled.verdict), f"{place}{compiled.reason}"))
+            self._specs[name] = Spec.from_source(compiled.source)
+            self._digests[name] = hashlib.sha256(compiled.source.encode()).hexdigest()
+        return self._specs[name]

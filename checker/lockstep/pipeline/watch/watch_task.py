@@ -1,11 +1,11 @@
-"""What a task of Spark does with the lines of a batch: one step of each trace that has some."""
+"""The work of a task of Spark: the check of what a batch has of each trace, and the rows that come of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
@@ -14,104 +14,103 @@ from pyspark.sql.streaming.state import GroupState
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.spark.isolated_work import Care, DiedError
-from lockstep.pipeline.watch.resumed_check import Limits, Row, Step, UnderWay
-from lockstep.pipeline.watch.spec_cache import Specs
-from lockstep.pipeline.watch.verdict_table import Told
+from lockstep.pipeline.watch.resumed_check import BatchCheck, SourceRow, TraceProgress, WatchLimits
+from lockstep.pipeline.watch.spec_cache import SpecCache
+from lockstep.pipeline.watch.verdict_table import WatchVerdict
 
-#: What is kept of a trace: the bytes of UnderWay, and whether it is settled.
-STATE_DDL = "kept binary, settled boolean"
+#: The columns that Spark keeps of a trace: the bytes of its progress, and whether it is settled.
+STATE_DDL = "progress binary, settled boolean"
 
-#: The rows of a batch: what is told of a trace, or (`due` is not null) until when it waits for events, 0: no more.
-OUT_DDL = (
-    "trace string, source string, spec string, verdict string, reason string, events bigint, steps bigint, "
-    "observed bigint, seconds double, findings string, notes string, settled boolean, due double"
-)
-_COLUMNS = [*Told.__struct_fields__, "due"]
+#: The columns of an outcome: see TraceOutcome.
+OUTCOME_DDL = "trace string, verdict string, due double"
 
 #: The specs of this process: a worker that is used again need not read them again.
-_specs: dict[tuple[Path, str], Specs] = {}
+_specs: dict[tuple[Path, str], SpecCache] = {}
 
 
-def specs_of(store: Path, switches: dict[str, Any]) -> Specs:
+class TraceOutcome(NamedTuple):
+    """The outcome of a batch for a trace.
+
+    `verdict` is what is new to record, None: nothing; `due` is until when the trace waits for events, in seconds since
+    1970: 0, if it waits no more, None, if it did not wait.
+    """
+
+    progress: bytes
+    verdict: WatchVerdict | None
+    due: float | None
+
+
+def specs_in(store: Path, switches: dict[str, Any]) -> SpecCache:
     """Return the specs of a store, those of this process."""
-    return _specs.setdefault((store, repr(sorted(switches.items()))), Specs(store, switches))
+    return _specs.setdefault((store, repr(sorted(switches.items()))), SpecCache(store, switches))
 
 
-def stepper(
-    folder: Path, store: Path, switches: dict[str, Any], limits: Limits
+def task_of(
+    folder: Path, store: Path, switches: dict[str, Any], limits: WatchLimits
 ) -> Callable[[tuple[str], Iterable[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]:
     """Return the function that Spark calls for each trace of a batch.
 
     Arguments: `folder` of the traces; `store`, with the compiled specs; `switches`, which replace constants; `limits`.
     """
 
-    def step(key: tuple[str], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+    def check(key: tuple[str], frames: Iterable[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         rows = [
-            Row(kind, int(line), bytes(block))
+            SourceRow(kind, int(number), bytes(data))
             for frame in frames
-            for kind, line, block in zip(frame["kind"], frame["line"], frame["block"], strict=True)
+            for kind, number, data in zip(frame["kind"], frame["number"], frame["data"], strict=True)
         ]
-        kept = bytes(state.get[0]) if state.exists else None
-        given = kept, key[0], str(folder / key[0]), rows, specs_of(store, switches), limits
-        kept, found = stepped_with(Care(limits.seconds), *given)
-        state.update((kept, bool(UnderWay.of(kept).verdict)))
-        if found:
-            yield pd.DataFrame(found, columns=_COLUMNS).astype({"due": "float64"})
+        before = bytes(state.get[0]) if state.exists else None
+        given = before, key[0], str(folder / key[0]), rows, specs_in(store, switches), limits
+        outcome = check_with_care(Care(limits.seconds), *given)
+        state.update((outcome.progress, TraceProgress.from_bytes(outcome.progress).settled))
+        if outcome.verdict is not None or outcome.due is not None:
+            verdict = None if outcome.verdict is None else msgspec.json.encode(outcome.verdict).decode()
+            row = (key[0], verdict, outcome.due)
+            yield pd.DataFrame([row], columns=["trace", "verdict", "due"]).astype({"due": "float64"})
 
-    return step
-
-
-#: What to keep of a trace after a step, and the rows of OUT_DDL.
-Taken = tuple[bytes, list[tuple[Any, ...]]]
+    return check
 
 
-def stepped(kept: bytes | None, trace: str, source: str, rows: Sequence[Row], specs: Specs, limits: Limits) -> Taken:
-    """Take one step of a trace."""
-    way = UnderWay.of(kept) if kept is not None else UnderWay()
-    before, waited = way.verdict, bool(way.waiting)
-    Step(way, source, specs, limits).run(rows)
-    found: list[tuple[Any, ...]] = []
-    if way.verdict != before or len(way.findings) > way.told:
-        found.append(_row(Told.of(trace, source, way)))
-    if way.waiting:
-        found.append(_due(trace, source, way.since / 1000 + limits.patience))
-    elif waited:
-        found.append(_no_longer_due(trace, source))
-    return way.kept(), found
+def check_batch(
+    before: bytes | None, trace: str, source: str, rows: Sequence[SourceRow], specs: SpecCache, limits: WatchLimits
+) -> TraceOutcome:
+    """Check what a batch has of a trace."""
+    progress = TraceProgress.from_bytes(before)
+    was_settled, waited = progress.result.verdict if progress.settled else None, bool(progress.waiting)
+    BatchCheck(progress, source, specs, limits).run(rows)
+    is_settled = progress.result.verdict if progress.settled else None
+    verdict = None
+    if is_settled != was_settled or len(progress.result.findings) > progress.recorded:
+        verdict = progress.new_row(trace, source)
+    due = progress.since / 1000 + limits.patience if progress.waiting else 0.0 if waited else None
+    return TraceOutcome(progress.to_bytes(), verdict, due)
 
 
-def stepped_with(
-    care: Care, kept: bytes | None, trace: str, source: str, rows: Sequence[Row], specs: Specs, limits: Limits
-) -> Taken:
-    """Take one step of a trace; where it kills a process of its own, the trace is settled as inconclusive."""
+def check_with_care(
+    care: Care,
+    before: bytes | None,
+    trace: str,
+    source: str,
+    rows: Sequence[SourceRow],
+    specs: SpecCache,
+    limits: WatchLimits,
+) -> TraceOutcome:
+    """Check what a batch has of a trace; where that kills a process of its own, the trace is inconclusive."""
     try:
-        taken = care.of(partial(stepped, kept, trace, source, rows, specs, limits))
+        outcome = care.of(partial(check_batch, before, trace, source, rows, specs, limits))
     except DiedError as error:
-        way = UnderWay.of(kept) if kept is not None else UnderWay()
-        waited = bool(way.waiting)
-        way.settle(TraceVerdict(source, Verdict.INCONCLUSIVE, f"the check of {_which(rows)} {error}"))
-        return way.kept(), [_row(Told.of(trace, source, way)), *([_no_longer_due(trace, source)] if waited else [])]
-    specs.have(UnderWay.of(taken[0]).spec, source)
-    return taken
+        progress = TraceProgress.from_bytes(before)
+        due = 0.0 if progress.waiting else None
+        progress.settle(TraceVerdict(source, Verdict.INCONCLUSIVE, f"the check of {_lines_of(rows)} {error}"))
+        return TraceOutcome(progress.to_bytes(), progress.new_row(trace, source), due)
+    specs.fetch(TraceProgress.from_bytes(outcome.progress).spec, source)
+    return outcome
 
 
-def _row(told: Told, due: float | None = None) -> tuple[Any, ...]:
-    return (*msgspec.structs.astuple(told), due)
-
-
-def _due(trace: str, source: str, until: float) -> tuple[Any, ...]:
-    """Return the row that tells until when a trace waits for events."""
-    return _row(Told(trace, source, "", "", "", 0, 0, 0, 0.0, "[]", "[]", False), until)
-
-
-def _no_longer_due(trace: str, source: str) -> tuple[Any, ...]:
-    return _due(trace, source, 0.0)
-
-
-def _which(rows: Sequence[Row]) -> str:
-    """Say which lines a step takes."""
+def _lines_of(rows: Sequence[SourceRow]) -> str:
+    """Name the lines of a batch."""
     lines = [row for row in rows if row.kind == "lines"]
     if not lines:
         return "its end"
-    first, last = min(row.line for row in lines), max(row.line + row.block.count(b"\n") - 1 for row in lines)
+    first, last = min(row.number for row in lines), max(row.number + row.data.count(b"\n") - 1 for row in lines)
     return f"line {first}" if first == last else f"lines {first} to {last}"
