@@ -81,12 +81,6 @@ def is_log(path: Path) -> bool:
     return _part(path.name).base.endswith((".ndjson", ".log"))
 
 
-def place_of(name: str) -> tuple[str, tuple[int, ...]]:
-    """Return which log a file's name is a part of, and what sorts the parts of one log, the oldest first."""
-    part = _part(name)
-    return (part.base, part.place) if part.is_sure else (_unpacked(name), (_LAST,))
-
-
 def missing_of(log: Log) -> str | None:
     """Say which files of a rotated log are missing between others of it, None where none is."""
     places = [_part(path.name).place for path in log.paths]
