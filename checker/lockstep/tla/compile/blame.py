@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING
+from typing import Any
 
 from lockstep.base.errors import INCOMPLETE_STEP, NO_VALUE
 from lockstep.tla.compile.expressions.context import NEXT
 from lockstep.tla.values.kinds import TlaError, Value, format_value
 from lockstep.tla.values.operators.next_state import NextState, UnassignedError
-
-if TYPE_CHECKING:
-    from lockstep.tla.explore import Step
 
 __all__ = ["SpecFault", "blamed", "place_of", "place_of_line", "placed"]
 
@@ -32,17 +29,17 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
         code: the code of the mistake.
         place: where it is, as MODULE.tla:LINE:COLUMN; empty where nobody can tell.
         what: what was evaluated, and what is wrong.
-        trace: the steps to the state in which it was evaluated, of a search; empty otherwise.
+        trace: the steps (lockstep.tla.explore.Step) of a search to the state in which it was evaluated; empty otherwise.
     """
 
-    def __init__(self, code: str, place: str, what: str, trace: tuple[Step, ...] = ()) -> None:
+    def __init__(self, code: str, place: str, what: str, trace: tuple[Any, ...] = ()) -> None:
         """Make the error of what is told."""
         super().__init__(f"{place}: {code} {what}" if place else f"{code} {what}")
         self.code, self.place, self.what, self.trace = code, place, what, trace
 
 
 def blamed(
-    error: TlaError, source: str, what: str, args: Mapping[str, Value], place: str = "", trace: tuple[Step, ...] = ()
+    error: TlaError, source: str, what: str, args: Mapping[str, Value], place: str = "", trace: tuple[Any, ...] = ()
 ) -> SpecFault:
     """Say where in the spec an evaluation failed.
 
