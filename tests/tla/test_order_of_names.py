@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError, Value
-from lockstep.tla.values.names import Names
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.name_order import Names
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcOptions, run_tlc
 from sampling import sampled
 from tla_projects import order_by_tlc, write_project

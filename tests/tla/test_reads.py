@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.compile import footprints
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 

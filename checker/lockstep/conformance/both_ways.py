@@ -21,7 +21,7 @@ from lockstep.conformance.shown.compare import to_tree, to_value
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value
-from lockstep.tla.values.operators.bounds import UntoldError
+from lockstep.tla.values.quantifier_bounds import UntoldError
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 
 #: A node, an action, and its arguments as an event has them.

@@ -17,20 +17,20 @@ from typing import Any, TypeVar
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
 from lockstep.base.near import did_you_mean
-from lockstep.tla.compile.blame import SpecFault, blamed, place_of_line
-from lockstep.tla.compile.module.meta import Meta, Temporal
-from lockstep.tla.compile.module.parts import PathOf, PropertyPart, part_of
-from lockstep.tla.compile.module.text import MARKER, STAGES
-from lockstep.tla.compile.program import CompileError
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.module_text import MARKER, STAGES
+from lockstep.tla.compile.property_parts import PathOf, PropertyPart, part_of
+from lockstep.tla.compile.spec_fault import SpecFault, blamed, place_of_line
+from lockstep.tla.compile.spec_meta import Meta, Temporal
 from lockstep.tla.explain import Branch, Explanation, Tracer
 from lockstep.tla.liveness.formulas import Formula, formula_of
 from lockstep.tla.state import State, state_of
 from lockstep.tla.syntax.tree import Location
 from lockstep.tla.values.kinds import ModelValue, TlaAssertionError, TlaError, Value
-from lockstep.tla.values.names import Names
-from lockstep.tla.values.operators.bounds import Told
-from lockstep.tla.values.operators.next_state import UnassignedError
-from lockstep.tla.values.operators.tlc import Registers
+from lockstep.tla.values.name_order import Names
+from lockstep.tla.values.next_state import UnassignedError
+from lockstep.tla.values.quantifier_bounds import Told
+from lockstep.tla.values.tlc_operators import Registers
 
 __all__ = ["ActionInfo", "AmbiguousStep", "CompileError", "FalseAssumptionError", "Spec", "code_of", "stages_of"]
 

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from lockstep.tla.compile.emit import python_name
-from lockstep.tla.values.canonical import encoded
+from lockstep.tla.compile.python_text import python_name
 from lockstep.tla.values.equality import same_kind
-from lockstep.tla.values.html import table
+from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Value, format_value
+from lockstep.tla.values.value_bytes import encoded
 
 __all__ = ["KeysApart", "State", "bytes_of", "same_in_kind", "state_class"]
 

@@ -19,7 +19,7 @@ from itertools import combinations
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaTypeError, Value, sort_key
-from lockstep.tla.values.operators.bounds import Exactly, UntoldError
+from lockstep.tla.values.quantifier_bounds import Exactly, UntoldError
 
 __all__ = ["Rebinding", "Step", "distance"]
 

@@ -18,7 +18,7 @@ from lockstep.tla.explain import Explanation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, ModelValue, TlaError, Value
-from lockstep.tla.values.operators.bounds import UntoldError
+from lockstep.tla.values.quantifier_bounds import UntoldError
 from lockstep.trace.format import Event
 
 __all__ = ["CannotPlayError", "NoSuchStateError", "Offer", "Offers", "Session", "StepRefusedError", "Visit"]

@@ -25,10 +25,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.nextstate import Frame
-from lockstep.tla.syntax.instances import within
-from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, Number, OperatorArg, String
+from lockstep.tla.compile.next_actions import Frame
+from lockstep.tla.compile.program import Program
+from lockstep.tla.syntax.tree import (
+    Bind,
+    Bound,
+    Builtin,
+    Call,
+    Definition,
+    Expr,
+    Let,
+    Number,
+    OperatorArg,
+    String,
+    within,
+)
 
 #: A step of a path: the number of a bound element, a key, or None for any.
 _Step = int | str | None

@@ -19,7 +19,7 @@ from pathlib import Path
 from lockstep.base.errors import OLD_TRANSLATION
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
-from lockstep.tla.loading.cache import cache_folder, read_cached, write_cached
+from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cached
 from lockstep.tlc.errors import ToolMissing
 from lockstep.tlc.java import find_java, find_tla2tools
 from lockstep.tlc.process import Budget, How, run_supervised

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.standard import REFUSED, STANDARD
+from lockstep.tla.syntax.standard_modules import REFUSED, STANDARD
 from lockstep.tla.syntax.tree import (
     STANDARD_MODULES,
     Bind,
@@ -35,41 +35,14 @@ from lockstep.tla.syntax.tree import (
     Param,
     Substituted,
     Tree,
-    children,
+    is_lambda,
+    walk,
 )
 
-__all__ = ["resolve_instances", "use_of", "walk"]
+__all__ = ["resolve_instances", "use_of"]
 
 
 _FAIRNESS = ("$WF", "$SF")
-
-
-def walk(expr: Expr, tree: Tree) -> list[Expr]:
-    """List an expression and everything in it, LET definitions included."""
-    found: list[Expr] = []
-    stack = [expr]
-    while stack:
-        current = stack.pop()
-        found.append(current)
-        stack.extend(within(current, tree))
-    return found
-
-
-def within(expr: Expr, tree: Tree) -> tuple[Expr, ...]:
-    """List what stands directly within an expression, LET definitions included."""
-    parts = children(expr)
-    if isinstance(expr, Let):
-        return (*parts, *(tree.definitions[uid].body for uid in expr.definitions))
-    if isinstance(expr, Substituted):
-        return (*parts, *(pair.value for pair in expr.substitutions))
-    if isinstance(expr, OperatorArg) and _is_lambda(expr, tree):
-        return (tree.definitions[expr.op].body,)
-    return parts
-
-
-def _is_lambda(arg: OperatorArg, tree: Tree) -> bool:
-    definition = tree.definitions.get(arg.op)
-    return definition is not None and definition.name == "LAMBDA"
 
 
 def resolve_instances(tree: Tree, cfg: Cfg | None = None) -> None:
@@ -256,7 +229,7 @@ class _Resolver:
                 bound.update(uid for b in part.bounds for uid in b.params)
             elif isinstance(part, Let):
                 bound.update(uid for d in part.definitions for uid in self.tree.definitions[d].params)
-            elif isinstance(part, OperatorArg) and _is_lambda(part, self.tree):
+            elif isinstance(part, OperatorArg) and is_lambda(part, self.tree):
                 bound.update(self.tree.definitions[part.op].params)
             if isinstance(part, (Call, OperatorArg)) and part.op in self.tree.params:
                 used.append(part.op)
@@ -357,7 +330,7 @@ class _Resolver:
 
     def applied(self, operator: OperatorArg, args: tuple[Expr, ...], loc: Location) -> Call:
         """Answer the use of what stands for an operator; a LAMBDA is given the parameters around it, too."""
-        free = tuple(dict.fromkeys(self.free_params(operator))) if _is_lambda(operator, self.tree) else ()
+        free = tuple(dict.fromkeys(self.free_params(operator))) if is_lambda(operator, self.tree) else ()
         if not free:
             return Call(operator.op, args, loc)
         definition = self.tree.definitions[operator.op]
@@ -377,7 +350,7 @@ class _Resolver:
         if isinstance(expr, (Call, OperatorArg)):
             op = names.get(expr.op, expr.op)
             if isinstance(expr, OperatorArg):
-                return self.lambda_renamed(expr, names) if _is_lambda(expr, self.tree) else replace(expr, op=op)
+                return self.lambda_renamed(expr, names) if is_lambda(expr, self.tree) else replace(expr, op=op)
             return replace(expr, op=op, args=tuple([self.renamed(arg, names) for arg in expr.args]))
         if isinstance(expr, Builtin):
             return replace(expr, args=tuple([self.renamed(arg, names) for arg in expr.args]))
@@ -460,7 +433,7 @@ class _Resolver:
         value = self.value_here(expr.op, scope)
         if value is not None:
             return value
-        if _is_lambda(expr, self.tree):
+        if is_lambda(expr, self.tree):
             fresh = self.tree.fresh_uid()
             self.copy_local(expr.op, fresh, scope)
             return replace(expr, op=fresh)

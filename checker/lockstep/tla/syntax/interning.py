@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lockstep.tla.syntax.tree import Expr, Let, Location, OperatorArg, String, Tree, children
-from lockstep.tla.values.text import unescape
+from lockstep.tla.values.printed_values import unescape
 
 __all__ = ["interned"]
 

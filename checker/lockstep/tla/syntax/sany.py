@@ -14,7 +14,7 @@ from lockstep.base.errors import NOT_PARSED, BadInputError
 from lockstep.base.interrupts import deferred_interrupts
 from lockstep.base.near import did_you_mean
 from lockstep.base.scratch import lacks_room, scratch
-from lockstep.tla.syntax.standard import STANDARD
+from lockstep.tla.syntax.standard_modules import STANDARD
 from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools
 from lockstep.tlc.later_modules import lacking_modules

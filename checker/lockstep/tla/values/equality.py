@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from operator import attrgetter, is_
 from typing import Any
 
-from lockstep.tla.values.apart import Groups, all_comparable, grouped, pairs_comparable
+from lockstep.tla.values.comparable_records import Groups, all_comparable, grouped, pairs_comparable
 from lockstep.tla.values.kinds import (
     _RANK,
     Fcn,
@@ -25,8 +25,7 @@ from lockstep.tla.values.kinds import (
     shape_of,
     sort_key,
 )
-from lockstep.tla.values.remembered.growth import made_of
-from lockstep.tla.values.remembered.met import by_id
+from lockstep.tla.values.remembered_values import by_id, made_of
 
 
 def eq(left: Value, right: Value) -> bool:

@@ -7,7 +7,7 @@ integer                ``int`` (never ``bool``)
 boolean                ``bool``
 string                 ``str``
 model value            :class:`ModelValue`, interned, equal to itself alone
-set                    ``frozenset``, or a :class:`lockstep.tla.values.lazy.sets.LazySet`
+set                    ``frozenset``, or a :class:`lockstep.tla.values.lazy_sets.LazySet`
 function on ``1..n``   ``tuple`` (sequences and tuples, and the function on the empty set)
 any other function     :class:`Fcn` (a record is a function on strings)
 =====================  =====================================================================
@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from lockstep.base.characters import beginning
 from lockstep.base.errors import BadInputError
-from lockstep.tla.values.remembered.met import by_id, remember
+from lockstep.tla.values.remembered_values import by_id, remember
 
 Value: TypeAlias = Any
 
