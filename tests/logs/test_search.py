@@ -397,7 +397,7 @@ def test_of_a_set_without_end_what_is_not_told_is_not_tried_and_refutes_nothing(
         one_line(spec, (Claim("", {}, {"x": 5}),), hidden={"Add": 1}),
     ):
         assert found.conclusion is Conclusion.UNKNOWN
-        assert "v is not told, and Nat has no end" in found.left_out[0]
+        assert "v is not given, and Nat is infinite" in found.left_out[0]
 
 
 # ---- The order of lines ----

@@ -63,7 +63,7 @@ MANY = frozenset(entry(index) for index in range(2000))
 
 @pytest.fixture
 def all_are_long(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(growing_values, "MANY", 1)
+    monkeypatch.setattr(growing_values, "MIN_SHARED", 1)
     made: set[type] = set()
     for kind in (GrowingSet, GrowingSeq):
         plus = kind.plus

@@ -32,7 +32,7 @@ from lockstep.tla.syntax.tree import Builtin
 from lockstep.tla.values import function_operators, number_operators, sequence_operators, set_operators
 from lockstep.tla.values.constructed_sets import PowerSet
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
-from lockstep.tla.values.name_order import Names
+from lockstep.tla.values.name_order import NameOrder
 from places import SPECS
 from tla_compare import StateGraph, differences, graph_by_search, graph_by_tlc
 from tla_terms import Asked, answers_of_compiled, ask, compared, made_up, write_module
@@ -129,15 +129,15 @@ def division_rounds_toward_zero(patch: pytest.MonkeyPatch) -> None:
 
 def choose_takes_the_last_witness(patch: pytest.MonkeyPatch) -> None:
     """CHOOSE goes through the set backwards."""
-    right = Names.choose
+    right = NameOrder.choose
 
-    def choose(names: Names, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
+    def choose(names: NameOrder, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
         if type(container) is not frozenset:
             return right(names, container, holds, unique, place)
         taken = [value for value in names.elements(container) if holds(value)]
         return taken[-1] if taken else right(names, container, holds, unique, place)
 
-    patch.setattr(Names, "choose", choose)
+    patch.setattr(NameOrder, "choose", choose)
 
 
 def unchanged_forgets_a_variable(patch: pytest.MonkeyPatch) -> None:

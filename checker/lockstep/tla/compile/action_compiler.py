@@ -10,15 +10,16 @@ each set of variables that may be assigned when it is entered. Where that depend
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lockstep.tla.compile.action_applications import write_application, write_let
-from lockstep.tla.compile.action_assignments import assignment, write_unchanged
-from lockstep.tla.compile.action_conjunctions import conjunction, guard, loop_over
+from lockstep.tla.compile.action_assignments import write_assignment, write_unchanged
+from lockstep.tla.compile.action_conjunctions import conjunction, guard
 from lockstep.tla.compile.action_facts import assigns, is_action, variable_of
 from lockstep.tla.compile.action_quantifiers import write_bind
 from lockstep.tla.compile.action_uses import write_call
-from lockstep.tla.compile.action_writer import Actions, Assigned, Rest, recording
+from lockstep.tla.compile.action_writer import ActionWriter, Alternatives, Site
 from lockstep.tla.compile.compile_error import CompileError
-from lockstep.tla.compile.expression_context import Context
 from lockstep.tla.compile.expression_logic import case_as_if, changed, unchanged
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let
@@ -26,88 +27,71 @@ from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let
 __all__ = ["ActionCompiler"]
 
 
-class ActionCompiler(Actions):
+class ActionCompiler(ActionWriter):
     """Compiles actions by what they are: each construct of the language has its writer."""
 
-    def write(self, expr: Expr, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
-        """Write an action into a block, and what follows wherever it holds."""
+    def write(self, expr: Expr, site: Site) -> None:
+        """Write an action, and what follows wherever it holds."""
         if isinstance(expr, Builtin) and expr.name == "TRUE":
-            rest.write(block, assigned, scope)
-        elif not is_action(self, expr, scope, assigned):
-            guard(self, expr, scope, block, assigned, rest)
+            site.write_rest()
+        elif not is_action(self, expr, site):
+            guard(self, expr, site)
         elif isinstance(expr, Let):
-            self.write(expr.body, write_let(self, expr, scope, block), block, assigned, rest)
+            self.write(expr.body, replace(site, scope=write_let(self, expr, site.scope, site.block)))
         elif isinstance(expr, Bind):
-            write_bind(self, expr, scope, block, assigned, rest)
+            write_bind(self, expr, site)
         elif isinstance(expr, Call):
-            write_call(self, expr, scope, block, assigned, rest)
+            write_call(self, expr, site)
         elif isinstance(expr, Builtin):
-            write_builtin(self, expr, scope, block, assigned, rest)
+            _write_builtin(self, expr, site)
         else:
             raise CompileError("this is not an action", expr.loc)
 
 
-def write_builtin(
-    actions: Actions, expr: Builtin, scope: Context, block: Block, assigned: Assigned, rest: Rest
-) -> None:
+def _write_builtin(actions: ActionWriter, expr: Builtin, site: Site) -> None:
     """Write a construct of the language that stands as a conjunct."""
     name = expr.name
     if name == "\\land":
-        conjunction(actions, expr.args, scope, block, assigned, rest)
+        conjunction(actions, expr.args, site)
     elif name == "\\lor":
-        branch(actions, [(None, arg) for arg in expr.args], scope, block, assigned, rest)
+        _write_arms(actions, [("", arg) for arg in expr.args], site)
     elif name == "$SquareAct":
-        branch(actions, [(None, expr.args[0]), (None, unchanged(expr))], scope, block, assigned, rest)
+        _write_arms(actions, [("", expr.args[0]), ("", unchanged(expr))], site)
     elif name == "$AngleAct":
-        conjunction(actions, (expr.args[0], changed(expr)), scope, block, assigned, rest)
+        conjunction(actions, (expr.args[0], changed(expr)), site)
     elif name == "$IfThenElse":
-        conditional(actions, expr, scope, block, assigned, rest)
-    elif name == "=>" and assigns(actions, expr, scope):
-        holds = Builtin("TRUE", (), expr.loc)
-        conditional(actions, Builtin("$IfThenElse", (*expr.args, holds), expr.loc), scope, block, assigned, rest)
+        _write_conditional(actions, expr.args, site)
+    elif name == "=>" and assigns(actions, expr, site.scope):
+        _write_conditional(actions, (*expr.args, Builtin("TRUE", (), expr.loc)), site)
     elif name == "$Case":
-        actions.write(case_as_if(expr), scope, block, assigned, rest)
+        actions.write(case_as_if(expr), site)
     elif name == "$FcnApply":
-        write_application(actions, expr, scope, block, assigned, rest)
+        write_application(actions, expr, site)
     elif name == "UNCHANGED":
-        write_unchanged(actions, expr, scope, block, assigned, rest)
-    elif name in ("=", "\\in") and variable_of(actions, expr.args[0], scope) is not None:
-        assignment(actions, expr, scope, block, assigned, rest)
+        write_unchanged(actions, expr, site)
+    elif name in ("=", "\\in") and variable_of(actions, expr.args[0], site.scope) is not None:
+        write_assignment(actions, expr, site)
     else:
-        guard(actions, expr, scope, block, assigned, rest)
+        guard(actions, expr, site)
 
 
-def branch(
-    actions: Actions,
-    arms: list[tuple[str | None, Expr]],
-    scope: Context,
-    block: Block,
-    assigned: Assigned,
-    rest: Rest,
-) -> None:
-    """Write alternatives: each under its own test (None: always), one after the other."""
-    if rest.is_small:
-        _arms(actions, arms, scope, block, assigned, rest)
-        return
-    ends: list[Assigned] = []
-    local = Block()
-    _arms(actions, arms, scope, local, assigned, recording(ends))
-    loop_over(actions, local, ends, scope, block, rest)
+def _write_conditional(actions: ActionWriter, args: tuple[Expr, ...], site: Site) -> None:
+    """Write IF: each branch under its test."""
+    test, then, other = args
+    code = actions.expressions.test(test, site.scope, site.block)
+    _write_arms(actions, [(f"if {code}:", then), ("else:", other)], site)
 
 
-def _arms(
-    actions: Actions, arms: list[tuple[str | None, Expr]], scope: Context, block: Block, assigned: Assigned, rest: Rest
-) -> None:
+def _write_arms(actions: ActionWriter, arms: list[tuple[str, Expr]], site: Site) -> None:
+    """Write alternatives one after the other, each under its own test if it has one."""
+    ways = None if site.rest.is_small else Alternatives(site)
+    inside = site if ways is None else ways.inside
     for head, arm in arms:
-        if head is None:
-            actions.write(arm, scope, block, assigned, rest)
+        if not head:
+            actions.write(arm, inside)
         else:
             inner = Block()
-            actions.write(arm, scope, inner, assigned, rest)
-            block.nest(head, inner)
-
-
-def conditional(actions: Actions, expr: Builtin, scope: Context, block: Block, assigned: Assigned, rest: Rest) -> None:
-    """Write IF: each branch under its test."""
-    code = actions.values.test(expr.args[0], scope, block)
-    branch(actions, [(f"if {code}:", expr.args[1]), ("else:", expr.args[2])], scope, block, assigned, rest)
+            actions.write(arm, replace(inside, block=inner))
+            inside.block.nest(head, inner)
+    if ways is not None:
+        ways.write()

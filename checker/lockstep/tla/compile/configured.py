@@ -17,6 +17,7 @@ from lockstep.tla.syntax.tree import (
     Call,
     Declaration,
     Definition,
+    Expr,
     Let,
     OperatorArg,
     Tree,
@@ -55,13 +56,13 @@ class Configured:
                 self.values[self.top[name]] = value
         self._refuse_chains()
         for name, other in self.cfg.substitutions.items():
-            self.replaced[self._configured(name)] = self._named(other)
+            self.replaced[self._known(name, "gives")] = self._known(other, "names")
         for (module, name), other in self.cfg.module_substitutions.items():
             within = self._within(module, name)
             if within[0] not in self.tree.definitions:
                 problem = f"the configuration replaces {name}, which {module} declares and does not define"
                 raise refused_name(self.cfg, name, problem)
-            self.replaced.update(dict.fromkeys(within, self._named(other)))
+            self.replaced.update(dict.fromkeys(within, self._known(other, "names")))
         for (module, name), value in self.cfg.module_constants.items():
             within = self._within(module, name)
             if within[0] in self.tree.definitions:  # TLC passes over a value for what a module declares
@@ -98,15 +99,12 @@ class Configured:
         return declared is not None and declared.is_variable
 
     def _refuse_chains(self) -> None:
-        """Refuse a name that stands for another, and is itself replaced: TLC takes no such configuration."""
-        tables = [self.cfg.substitutions]
-        for module in {module for module, _ in self.cfg.module_substitutions}:
-            tables.append({name: o for (m, name), o in self.cfg.module_substitutions.items() if m == module})
-        for table in tables:
-            for name, other in table.items():
-                if other in table:
-                    problem = f"{other} stands for {name}, but the configuration replaces {other}, too"
-                    raise refused_name(self.cfg, other, problem)
+        """Refuse a name that stands for another and is replaced itself: TLC takes no such configuration."""
+        given = {("", name): other for name, other in self.cfg.substitutions.items()} | self.cfg.module_substitutions
+        for (module, name), other in given.items():
+            if (module, other) in given:
+                problem = f"{other} stands for {name}, but the configuration replaces {other}, too"
+                raise refused_name(self.cfg, other, problem)
 
     def _arity(self, uid: int) -> int:
         definition = self.tree.definitions.get(uid)
@@ -141,14 +139,8 @@ class Configured:
             self.tree.definitions[definition.uid] = replace(definition, body=body)
         return [uid, *[copy for copy in copies if self._arity(copy) == own]]
 
-    def _configured(self, name: str) -> int:
-        return self._known(name, "gives")
-
-    def _named(self, name: str) -> int:
-        return self._known(name, "names")
-
     def _known(self, name: str, what: str) -> int:
-        """Answer the constant or definition of the root module that a substitution speaks of."""
+        """Return the constant or definition of the root module that a substitution `gives` something, or `names`."""
         if name not in self.top:
             problem = f"the configuration {what} {name}, which {self.tree.root} does not have"
             raise refused_name(self.cfg, name, problem, self.top)
@@ -170,13 +162,28 @@ class Configured:
         return sorted([d for d in found if d.is_variable], key=lambda d: d.uid)
 
     def target(self, uid: int) -> int:
-        """Answer the symbol that a use of ``uid`` means."""
+        """Return the symbol that a use of ``uid`` means."""
         return self.replaced.get(uid, uid)
 
     def definition(self, uid: int) -> Definition | None:
-        """Answer the definition that a use of ``uid`` means, if it means one."""
+        """Return the definition that a use of ``uid`` means, if it means one."""
         uid = self.target(uid)
         return None if uid in self.values else self.tree.definitions.get(uid)
+
+    def own_definition(self, uid: int) -> Definition | None:
+        """Return the definition of the project that a use of ``uid`` means; None for that of a standard module."""
+        definition = self.definition(uid)
+        return None if definition is None or self.standard(definition) is not None else definition
+
+    def standard_use(self, uid: int) -> tuple[str, str] | None:
+        """Return (module, name) of the standard module's definition that a use of ``uid`` means, if it means one."""
+        definition = self.definition(uid)
+        return None if definition is None else self.standard(definition)
+
+    def named_definition(self, expr: Expr) -> Definition | None:
+        """Return the project's definition that an expression only names: one without parameters and recursion."""
+        definition = self.own_definition(expr.op) if isinstance(expr, Call) else None
+        return None if definition is None or definition.params or definition.recursive else definition
 
     def used(self, expr: Let) -> tuple[int, ...]:
         """List the definitions of a LET that its body uses, itself or through others; the rest need not be compiled."""
@@ -200,7 +207,7 @@ class Configured:
         return (uid for uid in expr.definitions if uid in found)
 
     def standard(self, definition: Definition) -> tuple[str, str] | None:
-        """Answer (module, name) for a definition of a standard module."""
+        """Return (module, name) for a definition of a standard module."""
         known = definition.loc.module, definition.name
         is_from_java = known[0] in MODULES_PARTLY_JAVA and (known in STANDARD or known in REFUSED)
         return known if is_from_java or known[0] in STANDARD_MODULES else None

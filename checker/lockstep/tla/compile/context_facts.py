@@ -1,4 +1,4 @@
-"""What is known of an expression where it stands."""
+"""Facts about an expression in its context, which binds its names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Definition, Expr, 
 
 
 def may_be_soft(program: Program, expr: Expr, scope: Context) -> bool:
-    """Tell whether what :meth:`lazily` writes may answer a function that TLC would compute as a whole elsewhere."""
+    """Return whether what :meth:`lazily` writes may be a function that TLC would compute as a whole elsewhere."""
     if isinstance(expr, Bind):
         return program.makes_function(expr)
     if isinstance(expr, Let):
@@ -40,20 +40,20 @@ def call_may_be_soft(program: Program, expr: Call, scope: Context) -> bool:
 
 
 def is_boolean(program: Program, expr: Expr, scope: Context) -> bool:
-    """Tell whether an expression is known to be TRUE or FALSE."""
+    """Return whether an expression is known to be TRUE or FALSE."""
     if isinstance(expr, Call) and isinstance(scope.env.get(expr.op), InlineBinding):
         return False
     return program.is_boolean(expr)
 
 
 def is_given_soft(program: Program, uid: int) -> bool:
-    """Tell whether a parameter is given functions (or operators that make some) computed on demand."""
+    """Return whether a parameter is given functions (or operators that make some) computed on demand."""
     param = program.tree.params.get(uid)
     return uid in (program.applied if param is not None and param.arity else program.soft)
 
 
 def must_inline(program: Program, definition: Definition, expr: Call, scope: Context) -> bool:
-    """Tell whether a use cannot be a function call: a prime inside reaches into an argument."""
+    """Return whether a use cannot be a function call: a prime inside reaches into an argument."""
     primed = program.facts[definition.uid].primed
     return bool(primed) and any(
         param in primed and not is_rigid(program, arg, scope)
@@ -62,12 +62,12 @@ def must_inline(program: Program, definition: Definition, expr: Call, scope: Con
 
 
 def is_rigid(program: Program, expr: Expr, scope: Context) -> bool:
-    """Tell whether a prime around an expression changes nothing."""
+    """Return whether a prime around an expression changes nothing."""
     return program.is_constant(expr) and is_rigid_but_for_states(program, expr, scope)
 
 
 def is_rigid_but_for_states(program: Program, expr: Expr, scope: Context) -> bool:
-    """Tell whether no inlined argument, and no function taken apart, within an expression reads or assigns a state."""
+    """Return whether no inlined argument or function taken apart within an expression reads or assigns a state."""
     for part in walk(expr, program.tree):
         if isinstance(part, (Call, OperatorArg)):
             binding = scope.env.get(part.op)
@@ -82,16 +82,15 @@ _OF_NEXT = frozenset({"'", "UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct"})
 
 
 def unstable(program: Program, expr: Expr, scope: Context, within: frozenset[int] = frozenset()) -> bool:
-    """Tell whether a value may change during an evaluation: it reads a state under construction.
+    """Return whether a value may change during an evaluation: it reads a state under construction.
 
-    It may read that itself, or by what is put in the place of its names. Arguments: `within`, the LET definitions that
-    are looked at already.
+    It may read that itself, or by what its names stand for; `within` are the LET definitions on the way.
     """
     now, nxt = program.reads(expr)
     if (now and scope.now == NEXT) or (nxt and scope.next == NEXT):
         return True
     for part in walk(expr, program.tree):
-        if isinstance(part, Builtin) and part.name in _OF_NEXT:  # what a parameter is in the next state is not followed
+        if isinstance(part, Builtin) and part.name in _OF_NEXT:  # arguments are not followed into the next state
             if any(isinstance(binding, InlineBinding) for binding in scope.env.values()):
                 return True
         elif isinstance(part, (Call, OperatorArg)) and _is_unstable_use(program, part, scope, within):
@@ -109,16 +108,14 @@ def _is_unstable_use(program: Program, expr: Call | OperatorArg, scope: Context,
         return uid not in within and unstable(program, binding.definition.body, inside, within | {uid})
     if binding is not None:
         return isinstance(binding, FunctionBinding)
-    definition = program.definition(expr.op)
-    if definition is None or program.standard(definition) is not None:
+    definition = program.own_definition(expr.op)
+    if definition is None or not program.facts[definition.uid].primed:
         return False
-    return bool(program.facts[definition.uid].primed) and (
-        isinstance(expr, OperatorArg) or must_inline(program, definition, expr, scope)
-    )
+    return isinstance(expr, OperatorArg) or must_inline(program, definition, expr, scope)
 
 
 def reads_unfinished(program: Program, expr: Expr, scope: Context) -> bool:
-    """Tell whether an expression reads a state under construction, itself or by what is put in its place."""
+    """Return whether an expression reads a state under construction, itself or by what is put in its place."""
     now, nxt = program.reads(expr)
     if (now and scope.now == NEXT) or (nxt and scope.next == NEXT):
         return True
@@ -129,20 +126,20 @@ def reads_unfinished(program: Program, expr: Expr, scope: Context) -> bool:
     )
 
 
-def asks_for_kept(program: Program, expr: Expr, scope: Context, within: frozenset[int] = frozenset()) -> bool:
-    """Tell whether an expression uses an argument whose value is computed once, itself or by a LET definition.
+def uses_computed(program: Program, expr: Expr, scope: Context, within: frozenset[int] = frozenset()) -> bool:
+    """Return whether an expression uses an argument whose value is computed once, itself or by a LET definition.
 
-    Arguments: `within`, the LET definitions that are looked at already.
+    `within` are the LET definitions on the way.
     """
     for part in walk(expr, program.tree):
         binding = scope.env.get(part.op) if isinstance(part, (Call, OperatorArg)) else None
         if isinstance(binding, InlineBinding):
-            found = bool(binding.kept) or asks_for_kept(program, binding.expr, binding.scope, within)
+            found = bool(binding.computed) or uses_computed(program, binding.expr, binding.scope, within)
         else:
             found = (
                 isinstance(binding, LetBinding)
                 and (uid := binding.definition.uid) not in within
-                and asks_for_kept(program, binding.definition.body, binding.scope, within | {uid})
+                and uses_computed(program, binding.definition.body, binding.scope, within | {uid})
             )
         if found:
             return True
@@ -150,44 +147,41 @@ def asks_for_kept(program: Program, expr: Expr, scope: Context, within: frozense
 
 
 def is_computed(program: Program, expr: Expr, scope: Context) -> bool:
-    """Tell whether an expression names a value that is there already, so that it cannot fail."""
+    """Return whether an expression names a value that is there already, so that it cannot fail."""
     binding = scope.env.get(expr.op) if isinstance(expr, Call) else None
     known = binding is None or isinstance(binding, ValueBinding)
     return known and program.is_atomic(expr) and not isinstance(expr, At)
 
 
 def limits_of(program: Program, domain: Expr) -> tuple[Expr, ...] | None:
-    """Answer a and b of a domain ``a..b``."""
-    if isinstance(domain, Call) and len(domain.args) == 2:
-        definition = program.definition(domain.op)
-        if definition is not None and program.standard(definition) == ("Naturals", ".."):
-            return domain.args
-    return None
+    """Return a and b of a domain ``a..b``."""
+    is_interval = isinstance(domain, Call) and program.standard_use(domain.op) == ("Naturals", "..")
+    return domain.args if isinstance(domain, Call) and is_interval else None
 
 
 def is_integer(program: Program, expr: Expr) -> bool:
-    """Tell whether an expression is known to be an integer, if it has a value."""
-    if isinstance(expr, Number):
-        return True
-    if isinstance(expr, Call):
-        definition = program.definition(expr.op)
-        if definition is None:
-            return type(program.values.get(program.target(expr.op))) is int
-        known = program.standard(definition)
-        if known is not None:
-            return known[1] in ("+", "-", "*", "\\div", "%", "^", "-.", "Len", "Cardinality")
-    return False
+    """Return whether an expression is known to be an integer, if it has a value."""
+    return isinstance(expr, Number) or (
+        isinstance(expr, Call)
+        and (
+            type(program.values.get(program.target(expr.op))) is int
+            or _standard_name(program, expr) in ("+", "-", "*", "\\div", "%", "^", "-.", "Len", "Cardinality")
+        )
+    )
 
 
 def is_small(program: Program, expr: Expr) -> bool:
-    """Tell whether an expression is known to be an integer whose sum with another such has 32 bits."""
+    """Return whether an expression is known to be an integer whose sum with another such has 32 bits."""
     if isinstance(expr, Number):
         return abs(expr.value) < 2**30
-    if isinstance(expr, Call):
-        definition = program.definition(expr.op)
-        if definition is None:
-            given = program.values.get(program.target(expr.op))
-            return type(given) is int and abs(given) < 2**30
-        known = program.standard(definition)
-        return known is not None and known[1] in ("Len", "Cardinality")
-    return False
+    if not isinstance(expr, Call):
+        return False
+    given = program.values.get(program.target(expr.op))
+    is_small_constant = type(given) is int and abs(given) < 2**30
+    return is_small_constant or _standard_name(program, expr) in ("Len", "Cardinality")
+
+
+def _standard_name(program: Program, expr: Call) -> str:
+    """Return the name of the standard module's operator that is used; empty where it is none."""
+    known = program.standard_use(expr.op)
+    return "" if known is None else known[1]

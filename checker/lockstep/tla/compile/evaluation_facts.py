@@ -1,4 +1,4 @@
-"""When an expression is evaluated, and of which state: what it reads, what it certainly needs, what is primed in it."""
+"""The evaluation of an expression: the states that it reads, what it certainly needs, what is primed in it."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from lockstep.tla.syntax.tree import (
     walk,
 )
 
-__all__ = ["Evaluation", "Facts"]
+__all__ = ["EvaluationFacts", "Facts"]
 
 _LAZY_AFTER_FIRST = frozenset({"\\land", "\\lor", "=>", "$Case"})
 
 
 @dataclass
 class Facts:
-    """What is known of one definition.
+    """The facts about one definition.
 
     Attributes:
         reads_now: it mentions variables of the current state.
         reads_next: it mentions variables of the next state.
         strict: the parameters certainly evaluated whenever the body is.
         primed: the parameters that occur under a prime (or UNCHANGED, ENABLED), here or in what is called.
-        reads_next_of: those of them that are under a prime outside ENABLED: what they are in the next state matters.
-        asked_of: the parameters of which it only asks whether they are ENABLED.
+        primed_outside: those of them that are under a prime outside ENABLED, so that their next state matters.
+        only_enabled: the parameters that occur within ENABLED alone.
         boolean: its value is TRUE or FALSE, if it has one.
         branches: as a conjunct of an action it may hold in several ways (it has a disjunction or an exists).
         branches_applied: its value is a function that, applied as a conjunct of an action, may hold in several ways.
@@ -52,8 +52,8 @@ class Facts:
     reads_next: bool = False
     strict: frozenset[int] = frozenset()
     primed: frozenset[int] = frozenset()
-    reads_next_of: frozenset[int] = frozenset()
-    asked_of: frozenset[int] = frozenset()
+    primed_outside: frozenset[int] = frozenset()
+    only_enabled: frozenset[int] = frozenset()
     boolean: bool = True
     branches: bool = False
     branches_applied: bool = False
@@ -62,7 +62,7 @@ class Facts:
     makes_function: bool = False
 
 
-class Evaluation(Configured):
+class EvaluationFacts(Configured):
     """A tree together with a configuration, and when its expressions are evaluated, given the facts of definitions.
 
     Attributes:
@@ -77,21 +77,20 @@ class Evaluation(Configured):
 
     @cached_property
     def is_pure(self) -> bool:
-        """Whether it makes no difference how often something is evaluated: nothing is printed, nor in registers."""
+        """Whether it makes no difference how often something is evaluated: it has no registers and prints nothing."""
         return not any(self._uses(REGISTERS | PRINTING, definition) for definition in self.tree.definitions.values())
 
     def matters_when(self, expr: Expr) -> bool:
-        """Tell whether an expression reads or writes registers or prints, itself or by a definition it uses."""
+        """Return whether an expression reads or writes registers or prints, itself or by a definition it uses."""
         return not self.is_pure and any(
             isinstance(part, (Call, OperatorArg)) and self._is_impure(part.op) for part in walk(expr, self.tree)
         )
 
     def _is_impure(self, uid: int) -> bool:
         definition = self.definition(uid)
-        if definition is None:
-            return False
-        known = self.standard(definition)
-        return definition.uid in self._impure if known is None else known in REGISTERS | PRINTING
+        return definition is not None and (
+            definition.uid in self._impure or self.standard(definition) in REGISTERS | PRINTING
+        )
 
     @cached_property
     def _impure(self) -> frozenset[int]:
@@ -112,7 +111,7 @@ class Evaluation(Configured):
         return frozenset(found)
 
     def _uses(self, operators: frozenset[tuple[str, str]], definition: Definition) -> bool:
-        """Tell whether a definition of the project mentions one of some operators of standard modules."""
+        """Return whether a definition of the project mentions one of some operators of standard modules."""
         return self.standard(definition) is None and any(
             isinstance(part, (Call, OperatorArg))
             and part.op in self.tree.definitions
@@ -121,13 +120,13 @@ class Evaluation(Configured):
         )
 
     def reads(self, expr: Expr, primed: bool = False) -> tuple[bool, bool]:
-        """Tell whether an expression reads variables of the current state, and of the next."""
+        """Return whether an expression reads variables of the current state, and of the next."""
         if isinstance(expr, (Call, OperatorArg)):
             now, nxt = self._symbol_reads(expr.op, primed)
             args = expr.args if isinstance(expr, Call) else ()
-            asked = self._asked_of(expr)
-            now = now or any(any(self.reads(arg)) for arg in args if arg in asked)
-            args = tuple(arg for arg in args if arg not in asked)
+            passed = self._only_enabled(expr)
+            now = now or any(any(self.reads(arg)) for arg in args if arg in passed)
+            args = tuple(arg for arg in args if arg not in passed)
             nxt = nxt or self._primes_argument(expr)
         elif isinstance(expr, Builtin):
             now = nxt = expr.name in ("UNCHANGED", "$SquareAct", "$AngleAct")
@@ -145,13 +144,13 @@ class Evaluation(Configured):
             now, nxt = now or more_now, nxt or more_next
         return now, nxt
 
-    def _asked_of(self, expr: Call | OperatorArg) -> list[Expr]:
-        """List the arguments of a use of which the definition only asks whether they are ENABLED."""
+    def _only_enabled(self, expr: Call | OperatorArg) -> list[Expr]:
+        """List the arguments of a use that the definition has within ENABLED alone."""
         definition = self.definition(expr.op)
         if definition is None or not isinstance(expr, Call):
             return []
-        asked_of = self.facts[definition.uid].asked_of
-        return [arg for param, arg in zip(definition.params, expr.args, strict=True) if param in asked_of]
+        only_enabled = self.facts[definition.uid].only_enabled
+        return [arg for param, arg in zip(definition.params, expr.args, strict=True) if param in only_enabled]
 
     def used_otherwise(self, expr: Expr) -> frozenset[int]:
         """List the parameters that occur elsewhere than within ENABLED."""
@@ -161,20 +160,20 @@ class Evaluation(Configured):
         parts = list(self._parts(expr))
         if isinstance(expr, (Call, OperatorArg)):
             found |= {expr.op}
-            asked = self._asked_of(expr)
-            parts = [part for part in parts if part not in asked]
+            passed = self._only_enabled(expr)
+            parts = [part for part in parts if part not in passed]
         if isinstance(expr, Let):
             parts += [self.tree.definitions[uid].body for uid in self.used(expr)]
         return found.union(*map(self.used_otherwise, parts))
 
     def _primes_argument(self, expr: Call | OperatorArg) -> bool:
-        """Tell whether a definition primes an argument that reads the state."""
+        """Return whether a definition primes an argument that reads the state."""
         definition = self.definition(expr.op)
         if definition is None or not isinstance(expr, Call):
             return False
-        reads_next_of = self.facts[definition.uid].reads_next_of
+        primed_outside = self.facts[definition.uid].primed_outside
         return any(
-            param in reads_next_of and not self.is_constant(arg)
+            param in primed_outside and not self.is_constant(arg)
             for param, arg in zip(definition.params, expr.args, strict=True)
         )
 
@@ -202,7 +201,7 @@ class Evaluation(Configured):
             yield from expr.args
 
     def is_constant(self, expr: Expr) -> bool:
-        """Tell whether an expression reads no variable."""
+        """Return whether an expression reads no variable."""
         return self.reads(expr) == (False, False)
 
     def strict(self, expr: Expr) -> frozenset[int]:
@@ -261,7 +260,7 @@ class Evaluation(Configured):
         return none.union(*map(self.strict, args))
 
     def primed(self, expr: Expr, under: bool = False, *, within_enabled: bool = True) -> frozenset[int]:
-        """List the parameters that occur under a prime; what stands within ENABLED counts as that, or not at all."""
+        """List the parameters that occur under a prime; those within ENABLED count as such, or not at all."""
         found: frozenset[int] = frozenset()
         if isinstance(expr, (Call, OperatorArg)):
             if under and expr.op in self.tree.params:
@@ -286,14 +285,14 @@ class Evaluation(Configured):
         inside: frozenset[int] = frozenset()
         if definition is not None:
             facts = self.facts[definition.uid]
-            inside = facts.primed if within_enabled else facts.reads_next_of
+            inside = facts.primed if within_enabled else facts.primed_outside
         for index, arg in enumerate(expr.args):
             flagged = definition is not None and definition.params[index] in inside
             found |= self.primed(arg, under or flagged, within_enabled=within_enabled)
         return found
 
     def is_atomic(self, expr: Expr) -> bool:
-        """Tell whether evaluating an expression can neither fail nor cost much."""
+        """Return whether evaluating an expression can neither fail nor cost much."""
         if isinstance(expr, (Number, String)):
             return True
         if isinstance(expr, Call) and not expr.args:

@@ -49,14 +49,14 @@ from lockstep.tla.compile.expression_logic import (
 )
 from lockstep.tla.compile.expression_quantifiers import choose, quantifier, set_filter, set_map, union
 from lockstep.tla.compile.expression_uses import call, let
-from lockstep.tla.compile.expression_writer import Compiler
+from lockstep.tla.compile.expression_writer import ExpressionWriter
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Expr, Let, Number, String
 
 __all__ = ["ExpressionCompiler"]
 
-Writer = Callable[[Compiler, Builtin, Context, Block], str]
-Binder = Callable[[Compiler, Bind, Context, Block], str]
+Writer = Callable[[ExpressionWriter, Builtin, Context, Block], str]
+Binder = Callable[[ExpressionWriter, Bind, Context, Block], str]
 
 _SIMPLE = {
     "=": "_eq",
@@ -111,7 +111,7 @@ BINDERS: dict[str, Binder] = {
 }
 
 
-class ExpressionCompiler(Compiler):
+class ExpressionCompiler(ExpressionWriter):
     """Compiles expressions by what they are: each construct of the language has its writer."""
 
     def expr(self, expr: Expr, scope: Context, block: Block) -> str:
@@ -153,20 +153,20 @@ class ExpressionCompiler(Compiler):
         return self.expr(expr, scope, block)
 
 
-def builtin(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def builtin(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile a construct without bound variables."""
     simple = _SIMPLE.get(expr.name)
     if simple is not None:
-        return f"{simple}({', '.join(compiler.expr(arg, scope, block) for arg in expr.args)})"
+        return f"{simple}({', '.join(writer.expr(arg, scope, block) for arg in expr.args)})"
     special = SPECIAL.get(expr.name)
     if special is None:
         raise CompileError(f"{expr.name.strip('$')} is not supported", expr.loc)
-    return special(compiler, expr, scope, block)
+    return special(writer, expr, scope, block)
 
 
-def bind(compiler: Compiler, expr: Bind, scope: Context, block: Block) -> str:
+def bind(writer: ExpressionWriter, expr: Bind, scope: Context, block: Block) -> str:
     """Compile a construct that binds variables."""
     write = BINDERS.get(expr.name)
     if write is None:
         raise CompileError(f"{expr.name.strip('$')} is not supported", expr.loc)
-    return write(compiler, expr, scope, block)
+    return write(writer, expr, scope, block)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lockstep.tla.compile.compile_error import CompileError
-from lockstep.tla.compile.python_text import Names
+from lockstep.tla.compile.python_text import FreshNames
 from lockstep.tla.syntax.tree import Definition, Expr, Location
 
 __all__ = [
@@ -58,7 +59,7 @@ class FunctionBinding:
 class LetBinding:
     """A LET definition: its Python name, whether that is called for the value, and whether it is written lazily.
 
-    `taken` is the generator of a function that TLC takes apart where it is applied as a conjunct; empty without one.
+    `generator` is that of a function which TLC takes apart where it is applied as a conjunct; empty without one.
     """
 
     code: str
@@ -66,19 +67,19 @@ class LetBinding:
     definition: Definition
     scope: Context
     soft: bool = False
-    taken: str = ""
+    generator: str = ""
 
 
 @dataclass(frozen=True)
 class InlineBinding:
     """A parameter replaced by its argument, unevaluated, where a function cannot carry it.
 
-    `kept` is called for its value in the state that the argument refers to, where that is computed once; empty if not.
+    `computed` is called for its value in the state that it refers to, where that is computed once; empty if not.
     """
 
     expr: Expr
     scope: Context
-    kept: str = ""
+    computed: str = ""
 
 
 Binding = ValueBinding | ThunkBinding | OperatorBinding | FunctionBinding | LetBinding | InlineBinding
@@ -100,18 +101,18 @@ class Context:
     now: str | None
     next: str | None
     at: tuple[str, ...]
-    names: Names
+    names: FreshNames
 
-    def bind(self, bindings: dict[int, Binding]) -> Context:
-        """Answer this context with more names bound."""
+    def bind(self, bindings: Mapping[int, Binding]) -> Context:
+        """Return this context with more names bound."""
         return replace(self, env={**self.env, **bindings})
 
     def primed(self, loc: Location) -> Context:
-        """Answer the context under a prime."""
+        """Return the context under a prime."""
         if self.next is None:
             raise CompileError("a prime where there is no next state", loc)
         return replace(self, now=self.next, next=None)
 
     def of_states(self, other: Context) -> Context:
-        """Answer this context, referring to the states of another."""
+        """Return this context, referring to the states of another."""
         return replace(self, now=other.now, next=other.next, names=other.names)

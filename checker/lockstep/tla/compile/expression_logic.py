@@ -5,38 +5,38 @@ from __future__ import annotations
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.context_facts import limits_of
 from lockstep.tla.compile.expression_context import Context
-from lockstep.tla.compile.expression_writer import Compiler, Write
+from lockstep.tla.compile.expression_writer import ExpressionWriter, Write
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Builtin, Expr, String
 
 
-def truth(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def truth(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile a constant of the language."""
     return {"TRUE": "True", "FALSE": "False", "BOOLEAN": "_BOOLEAN", "STRING": "_STRING"}[expr.name]
 
 
-def conjunction(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def conjunction(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ``/\\``."""
-    return junction(compiler, list(expr.args), scope, block, "and")
+    return junction(writer, list(expr.args), scope, block, "and")
 
 
-def disjunction(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def disjunction(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ``\\/``."""
-    return junction(compiler, list(expr.args), scope, block, "or")
+    return junction(writer, list(expr.args), scope, block, "or")
 
 
-def implication(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def implication(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ``=>``."""
     negated = Builtin("\\lnot", (expr.args[0],), expr.args[0].loc)
-    return junction(compiler, [negated, expr.args[1]], scope, block, "or")
+    return junction(writer, [negated, expr.args[1]], scope, block, "or")
 
 
-def junction(compiler: Compiler, parts: list[Expr], scope: Context, block: Block, word: str) -> str:
+def junction(writer: ExpressionWriter, parts: list[Expr], scope: Context, block: Block, word: str) -> str:
     """Compile ``and`` or ``or``; a part that needs statements makes it a chain of ifs."""
     compiled = []
     for part in parts:
         inner = Block()
-        compiled.append((inner, compiler.test(part, scope, inner)))
+        compiled.append((inner, writer.test(part, scope, inner)))
     if len(compiled) == 1:
         block.extend(compiled[0][0])
         return compiled[0][1]
@@ -56,51 +56,53 @@ def junction(compiler: Compiler, parts: list[Expr], scope: Context, block: Block
     return verdict
 
 
-def negation(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def negation(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ``~``."""
     inner = expr.args[0]
     if isinstance(inner, Builtin) and inner.name == "\\lnot":
-        return compiler.test(inner.args[0], scope, block)
-    return f"(not {compiler.test(inner, scope, block)})"
+        return writer.test(inner.args[0], scope, block)
+    return f"(not {writer.test(inner, scope, block)})"
 
 
-def equivalence(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def equivalence(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ``<=>``."""
-    left, right = (compiler.test(arg, scope, block) for arg in expr.args)
+    left, right = (writer.test(arg, scope, block) for arg in expr.args)
     return f"({left} is {right})"
 
 
-def membership(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def membership(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ``\\in`` and ``\\notin``."""
-    code = member_of(compiler, compiler.expr(expr.args[0], scope, block), expr.args[1], scope, block)
+    code = member_of(writer, writer.expr(expr.args[0], scope, block), expr.args[1], scope, block)
     return code if expr.name == "\\in" else f"(not {code})"
 
 
-def member_of(compiler: Compiler, value: str, domain: Expr, scope: Context, block: Block) -> str:
+def member_of(writer: ExpressionWriter, value: str, domain: Expr, scope: Context, block: Block) -> str:
     """Compile a membership test of a Python expression."""
-    limits = limits_of(compiler.program, domain)
+    limits = limits_of(writer.program, domain)
     if limits is not None:
-        low, high = (compiler.expr(limit, scope, block) for limit in limits)
+        low, high = (writer.expr(limit, scope, block) for limit in limits)
         return f"_within({value}, {low}, {high})"
     if isinstance(domain, Builtin) and domain.name == "DOMAIN":
-        return f"_in_domain({value}, {compiler.expr(domain.args[0], scope, block)})"
-    return f"_member({value}, {compiler.expr(domain, scope, block)})"
+        return f"_in_domain({value}, {writer.expr(domain.args[0], scope, block)})"
+    return f"_member({value}, {writer.expr(domain, scope, block)})"
 
 
-def given_of(compiler: Compiler, name: str, value: str, domain: Expr, scope: Context, block: Block) -> str:
+def given_of(writer: ExpressionWriter, name: str, value: str, domain: Expr, scope: Context, block: Block) -> str:
     """Compile the membership test of an argument that a step is given: its error names the argument."""
-    limits = limits_of(compiler.program, domain)
+    limits = limits_of(writer.program, domain)
     if limits is not None:
-        low, high = (compiler.expr(limit, scope, block) for limit in limits)
+        low, high = (writer.expr(limit, scope, block) for limit in limits)
         return f"_given_within({name!r}, {value}, {low}, {high})"
-    return f"_given({name!r}, {value}, {compiler.expr(domain, scope, block)})"
+    return f"_given({name!r}, {value}, {writer.expr(domain, scope, block)})"
 
 
-def conditional(compiler: Compiler, expr: Builtin, scope: Context, block: Block, write: Write | None = None) -> str:
+def conditional(
+    writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block, write: Write | None = None
+) -> str:
     """Compile IF: a conditional expression, or statements if a branch needs them."""
-    test = compiler.test(expr.args[0], scope, block)
+    test = writer.test(expr.args[0], scope, block)
     yes, no = Block(), Block()
-    write = write or compiler.expr
+    write = write or writer.expr
     then, other = write(expr.args[1], scope, yes), write(expr.args[2], scope, no)
     if not yes.lines and not no.lines:
         return f"({then} if {test} else {other})"
@@ -112,9 +114,9 @@ def conditional(compiler: Compiler, expr: Builtin, scope: Context, block: Block,
     return value
 
 
-def case(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def case(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile CASE as nested conditionals; without a true guard it is an error."""
-    return compiler.expr(case_as_if(expr), scope, block)
+    return writer.expr(case_as_if(expr), scope, block)
 
 
 def case_as_if(expr: Builtin) -> Expr:
@@ -130,45 +132,45 @@ def case_as_if(expr: Builtin) -> Expr:
     return result
 
 
-def no_case(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def no_case(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile the end of a CASE without OTHER."""
     return f"_no_case({str(expr.loc)!r})"
 
 
-def prime(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def prime(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile a prime: the expression in the next state."""
-    return compiler.expr(expr.args[0], scope.primed(expr.loc), block)
+    return writer.expr(expr.args[0], scope.primed(expr.loc), block)
 
 
-def unchanged_variables(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def unchanged_variables(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile UNCHANGED as an equality."""
-    before = compiler.expr(expr.args[0], scope, block)
-    after = compiler.expr(expr.args[0], scope.primed(expr.loc), block)
+    before = writer.expr(expr.args[0], scope, block)
+    after = writer.expr(expr.args[0], scope.primed(expr.loc), block)
     return f"_eq({after}, {before})"
 
 
-def square_action(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def square_action(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ``[A]_v``."""
-    return junction(compiler, [expr.args[0], unchanged(expr)], scope, block, "or")
+    return junction(writer, [expr.args[0], unchanged(expr)], scope, block, "or")
 
 
-def angle_action(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def angle_action(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ``<<A>>_v``."""
-    return junction(compiler, [expr.args[0], changed(expr)], scope, block, "and")
+    return junction(writer, [expr.args[0], changed(expr)], scope, block, "and")
 
 
-def enabled(compiler: Compiler, expr: Builtin, scope: Context, block: Block) -> str:
+def enabled(writer: ExpressionWriter, expr: Builtin, scope: Context, block: Block) -> str:
     """Compile ENABLED."""
-    if compiler.write_enabled is None or scope.now is None:
+    if writer.write_enabled is None or scope.now is None:
         raise CompileError("ENABLED is not supported here", expr.loc)
-    return compiler.write_enabled(expr.args[0], scope, block)
+    return writer.write_enabled(expr.args[0], scope, block)
 
 
 def unchanged(expr: Builtin) -> Expr:
-    """Answer ``UNCHANGED v`` for ``[A]_v``."""
+    """Return ``UNCHANGED v`` for ``[A]_v``."""
     return Builtin("UNCHANGED", (expr.args[1],), expr.loc)
 
 
 def changed(expr: Builtin) -> Expr:
-    """Answer ``~UNCHANGED v`` for ``<<A>>_v``."""
+    """Return ``~UNCHANGED v`` for ``<<A>>_v``."""
     return Builtin("\\lnot", (unchanged(expr),), expr.loc)

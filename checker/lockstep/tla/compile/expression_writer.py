@@ -1,9 +1,9 @@
-"""What all that compiles expressions shares: the functions of a module under way, one for each definition."""
+"""What every writer of expressions uses: the functions of a module under way, one for each definition."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -19,10 +19,10 @@ from lockstep.tla.compile.expression_context import (
     ValueBinding,
 )
 from lockstep.tla.compile.program import Program
-from lockstep.tla.compile.python_text import Block, Names, python_name
-from lockstep.tla.syntax.tree import Definition, Expr, Location
+from lockstep.tla.compile.python_text import Block, FreshNames, python_name
+from lockstep.tla.syntax.tree import Bound, Definition, Expr, Location
 
-__all__ = ["Compiler", "Function", "Write"]
+__all__ = ["ExpressionWriter", "Function", "Write"]
 
 Write = Callable[[Expr, Context, Block], str]
 
@@ -43,7 +43,7 @@ class Function:
 
 
 @dataclass
-class Compiler(ABC):
+class ExpressionWriter(ABC):
     """Compiles the definitions of a program on demand; subclasses say how an expression is written.
 
     Attributes:
@@ -56,13 +56,13 @@ class Compiler(ABC):
         variables: what the spec's variables are called, by id.
         slots: the same of all that a next state may hold: also the variables that only an ENABLED knows.
         write_enabled: compiles ENABLED of an action.
-        is_quick: whether what is written may take for granted what is applied; see :meth:`quickly`.
+        is_quick: whether functions are written that take for granted what they apply; see :meth:`quickly`.
     """
 
     program: Program
     debug: bool = False
     functions: dict[object, Function] = field(default_factory=dict)
-    globals: Names = field(default_factory=lambda: Names(separator="__"))
+    globals: FreshNames = field(default_factory=lambda: FreshNames(separator="__"))
     names_of: dict[object, str] = field(default_factory=dict)
     conjuncts: dict[tuple[Location, str], int] = field(default_factory=dict)
     write_enabled: Callable[[Expr, Context, Block], str] | None = None
@@ -78,11 +78,11 @@ class Compiler(ABC):
         self.inlining: list[int] = []
 
     def context(self, now: str | None, nxt: str | None) -> Context:
-        """Answer the context of a new function."""
-        return Context({}, now, nxt, (), Names(self.reserved))
+        """Return the context of a new function."""
+        return Context({}, now, nxt, (), FreshNames(self.reserved))
 
     def name_for(self, key: object, wanted: str) -> str:
-        """Answer the global name for a key, the same each time."""
+        """Return the global name for a key, the same each time."""
         if key not in self.names_of:
             self.names_of[key] = self.globals.fresh(python_name(wanted))
         return self.names_of[key]
@@ -98,7 +98,7 @@ class Compiler(ABC):
             raise
 
     def value_function(self, definition: Definition, *, lazily: bool = False) -> str:
-        """Compile a definition as a function that answers its value, unless that is done; answer its name."""
+        """Compile a definition as a function that answers its value, unless that is done; return its name."""
         key = ("lazy" if lazily else "value", definition.uid)
         name = self.name_for(key, definition.name + "__applied" * lazily)
         if key not in self.functions:
@@ -158,12 +158,12 @@ class Compiler(ABC):
         nothing of it is computed after it has returned, and it makes no difference how often a thing is evaluated.
 
         Args:
-            name: what the function is called.
-            expr: what it evaluates.
+            name: the function's name.
+            expr: the expression that it evaluates.
             loc: where that stands.
             write: writes its parameters and its body.
-            once: write only the plain one: its value is computed on demand, or it calls itself, so that each call could
-                come to two more.
+            once: whether to write the plain one alone: its value is computed on demand, or it calls itself, so that
+                each call could come to two more.
         """
         with self.writing(quickly=False):
             params, plain = write()
@@ -183,33 +183,29 @@ class Compiler(ABC):
         written.nest(f"def {name}({', '.join(params)}):  # {loc}", plain)
         return written
 
+    def shown_bindings(self, bounds: Sequence[Bound], names: list[str]) -> str:
+        """Return the text of a dict of what a quantifier binds, by the names that the specification has."""
+        shown = [self.program.tree.params[uid].name for bound in bounds for uid in bound.params]
+        return "{" + ", ".join(f"{name!r}: {code}" for name, code in zip(shown, names, strict=True)) + "}"
+
     def bind_params(self, definition: Definition, scope: Context) -> tuple[Context, list[str]]:
         """Bind the parameters of a definition as its function receives them."""
-        bindings: dict[int, Binding] = {}
-        params = []
-        for uid in definition.params:
-            param = self.program.tree.params[uid]
-            name = scope.names.fresh(python_name(param.name))
-            params.append(name)
-            if param.arity:
-                bindings[uid] = OperatorBinding(name)
-            elif uid not in self.program.thunked:
-                bindings[uid] = ValueBinding(name)
-            else:
-                bindings[uid] = ThunkBinding(name)
-        return scope.bind(bindings), params
+        return self._bind(definition.params, scope, self.program.thunked)
 
     def bind_values(self, uids: Sequence[int], scope: Context, *, called: bool = False) -> tuple[Context, list[str]]:
-        """Bind names to values, or to functions that answer them when they are called."""
+        """Bind names to values, or to functions that return them when they are called."""
+        return self._bind(uids, scope, uids if called else ())
+
+    def _bind(self, uids: Sequence[int], scope: Context, thunks: Collection[int]) -> tuple[Context, list[str]]:
         bindings: dict[int, Binding] = {}
-        params = []
+        names = []
         for uid in uids:
             param = self.program.tree.params[uid]
             name = scope.names.fresh(python_name(param.name))
-            params.append(name)
-            plain: Binding = ThunkBinding(name) if called else ValueBinding(name)
-            bindings[uid] = OperatorBinding(name) if param.arity else plain
-        return scope.bind(bindings), params
+            names.append(name)
+            kind = OperatorBinding if param.arity else ThunkBinding if uid in thunks else ValueBinding
+            bindings[uid] = kind(name)
+        return scope.bind(bindings), names
 
     def protocol(self, definition: Definition) -> str:
         """Describe how each parameter is passed: ``v`` a value, ``l`` lazily, ``o`` an operator."""
@@ -221,11 +217,11 @@ class Compiler(ABC):
         )
 
     def conjunct(self, loc: Location, before: str = "") -> int:
-        """Answer the number of a conjunct in the table that explanations use; its text may begin with ``before``."""
+        """Return the number of a conjunct in the table that explanations use; its text may begin with ``before``."""
         return self.conjuncts.setdefault((loc, before), len(self.conjuncts))
 
     def constant(self, uid: int) -> str:
-        """Answer the global name of a symbol that the configuration gives a value."""
+        """Return the global name of a symbol that the configuration gives a value."""
         return self.name_for(("constant", uid), self.program.tree.name_of(uid))
 
     def test(self, expr: Expr, scope: Context, block: Block) -> str:

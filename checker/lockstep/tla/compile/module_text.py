@@ -1,7 +1,7 @@
 """From a syntax tree and a configuration to the text of one Python module.
 
 The text has three parts. The first is all that checking needs; the second, below a marker line, holds the same actions
-once more, telling a tracer of every conjunct, and is compiled only when something is to be explained; the third holds
+once more, reporting every conjunct to a tracer, and is compiled only when something is to be explained; the third holds
 them in stages, and is compiled only for a search by tables.
 """
 
@@ -14,7 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from lockstep.tla.compile.compile_error import CompileError
-from lockstep.tla.compile.generated_module import Module, place_of, source_text
+from lockstep.tla.compile.expression_writer import Function
+from lockstep.tla.compile.generated_module import GeneratedModule, place_of, source_text
 from lockstep.tla.compile.named_formulas import init_and_next
 from lockstep.tla.compile.program import Program
 from lockstep.tla.compile.property_functions import footprints_of, write_predicates
@@ -44,11 +45,11 @@ from lockstep.tla.values.kinds import Fcn, ModelValue, Value, format_value
 
 __all__ = ["MARKER", "STAGES", "generate"]
 
-MARKER = "# ==== Explanations: the same actions, telling a tracer of each conjunct ====\n"
+MARKER = "# ==== Explanations: the same actions, reporting each conjunct to a tracer ====\n"
 STAGES = "# ==== Stages: the successors piece by piece ====\n"
 
 
-def write_definitions(module: Module) -> None:
+def write_definitions(module: GeneratedModule) -> None:
     """Compile every definition of the root module for evaluation by name; note those that cannot be."""
     for name, uid in module.program.top.items():
         definition = module.program.definition(uid)
@@ -56,12 +57,12 @@ def write_definitions(module: Module) -> None:
             continue
         facts = module.program.facts[definition.uid]
         try:
-            with module.values.attempt():
-                function = module.values.value_function(definition)
+            with module.expressions.attempt():
+                function = module.expressions.value_function(definition)
         except CompileError as error:
             module.meta["uncompiled"][name] = str(error)
             continue
-        how, fields = module.values.protocol(definition), module.program.fields(definition.body)
+        how, fields = module.expressions.protocol(definition), module.program.fields(definition.body)
         module.meta["definitions"][name] = {
             "function": function,
             "arguments": list(how),
@@ -72,34 +73,32 @@ def write_definitions(module: Module) -> None:
         }
 
 
-def assemble(module: Module) -> str:
-    """Answer the text of the module, once all is written."""
-    meta = module.meta
-    meta["constants"] = {
-        d.name: module.values.constant(d.uid) for d in module.program.constants() if _given(module, d.uid)
-    }
-    meta["model_values"] = module.program.model_values()
-    fast = [f for key, f in module.values.functions.items() if not _is_why(key)]
-    slow = [f for key, f in module.values.functions.items() if _is_why(key)]
+def assemble(module: GeneratedModule) -> str:
+    """Return the text of the module, once all is written."""
+    meta, expressions, program = module.meta, module.expressions, module.program
+    meta["constants"] = {d.name: expressions.constant(d.uid) for d in program.constants() if d.uid in program.values}
+    meta["model_values"] = program.model_values()
+    slow = [f for key, f in expressions.functions.items() if _is_why(key)]
+    fast = [f for key, f in expressions.functions.items() if not _is_why(key)]
     parts = [
         f'"""Compiled from {meta["name"]}.tla; do not edit."""',
         *_imports(),
         "from lockstep.tla.state import state_class as _state_class",
-        "from lockstep.tla.values.name_order import Names as _Names",
+        "from lockstep.tla.values.name_order import NameOrder as _NameOrder",
         f"\nMETA = {pprint.pformat(meta, width=110, sort_dicts=False)}",
         f"\nState = _state_class({tuple(meta['variables'])!r})",
-        f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(module.values.slots.values())!r}\n\n",
-        f"_names = _Names({module.names!r})\n_choose, _elements = _names.choose, _names.elements\n",
+        f"\n\nclass Next(_NextState):\n    __slots__ = {tuple(expressions.slots.values())!r}\n\n",
+        f"_names = _NameOrder({module.names!r})\n_choose, _elements = _names.choose, _names.elements\n",
         "_json, _files = _JsonTexts(_elements), _Files()\n",
         "_to_json, _to_json_array, _to_json_object = _json.to_json, _json.to_json_array, _json.to_json_object\n",
         "_read_json, _read_json_lines, _read_text = _files.json, _files.json_lines, _files.text\n",
         "_registers = _Registers()\n_tlc_get, _tlc_set = _registers.get, _registers.set\n",
         "_tlc_get_or_default, _tlc_get_and_set = _registers.get_or_default, _registers.get_and_set\n",
-        *constant_lines(module),
+        *_constants(module),
         *_texts(module, fast),
         *[f"\n\n{text}" for mode in ("init", "next", "step", "bound") for text in module.entries[mode]],
         f"\n\n{MARKER}",
-        f"CONJUNCTS = {pprint.pformat(conjunct_table(module), width=110, sort_dicts=False)}",
+        f"CONJUNCTS = {pprint.pformat(_conjuncts(module), width=110, sort_dicts=False)}",
         *_texts(module, slow),
         *[f"\n\n{text}" for text in module.entries["why"]],
         f"\n\n{STAGES}",
@@ -109,61 +108,45 @@ def assemble(module: Module) -> str:
     return "\n".join(parts)
 
 
-def _given(module: Module, uid: int) -> bool:
-    return uid in module.program.values
+def _constants(module: GeneratedModule) -> list[str]:
+    """Write the values that the configuration gives."""
+    keys = [(key, name) for key, name in module.expressions.names_of.items() if isinstance(key, tuple)]
+    return [f"{name} = {_literal(module.program.values[key[1]])}" for key, name in keys if key[0] == "constant"]
 
 
-def constant_lines(module: Module) -> list[str]:
-    lines = []
-    for key, name in module.values.names_of.items():
-        if isinstance(key, tuple) and key[0] == "constant":
-            lines.append(f"{name} = {_literal(module.program.values[key[1]])}")
-    return lines
-
-
-def _texts(module: Module, functions: list[Any]) -> list[str]:
+def _texts(module: GeneratedModule, functions: list[Function]) -> list[str]:
     ordered = sorted(functions, key=lambda f: (f.loc.module, f.loc.line, f.name))
     return [f"\n\n{_comment(module, f.loc)}{f.text}" for f in ordered]
 
 
-def _comment(module: Module, loc: Location) -> str:
+def _comment(module: GeneratedModule, loc: Location) -> str:
     first = source_text(module, loc).splitlines()
     return f"# {first[0].strip()}\n" if first else ""
 
 
-def conjunct_table(module: Module) -> list[list[Any]]:
-    return [[*place_of(loc), before + source_text(module, loc)] for loc, before in module.values.conjuncts]
+def _conjuncts(module: GeneratedModule) -> list[list[Any]]:
+    """List the places and texts of the conjuncts that explanations name."""
+    return [[*place_of(loc), before + source_text(module, loc)] for loc, before in module.expressions.conjuncts]
 
 
-_CALLED: tuple[tuple[ModuleType, Iterable[str]], ...] = (
-    (kinds, ("Fcn", "ModelValue", "as_fcn", "domain_of")),
-    (equality, ("build_set", "eq")),
-    (frozen_values, ("frozen",)),
-    (lazy_sets, ("member",)),
-    (constructed_sets, constructed_sets.__all__),
-    *(
-        (module, module.__all__)
-        for module in (
-            logic_operators,
-            next_state,
-            quantifier_bounds,
-            number_operators,
-            set_operators,
-            function_operators,
-            sequence_operators,
-            bag_operators,
-            tlc_operators,
-            json_operators,
-            file_operators,
-        )
-    ),
+_OPERATORS = (
+    *(constructed_sets, logic_operators, next_state, quantifier_bounds, number_operators, set_operators),
+    *(function_operators, sequence_operators, bag_operators, tlc_operators, json_operators, file_operators),
 )
-"""The modules of what generated code calls, each with the names that it imports."""
+#: The modules of what generated code calls, each with the names that it imports. Each function there raises TlaError
+#: (or its subclass for wrong kinds) where TLC reports an error.
+_CALLED: dict[ModuleType, Iterable[str]] = {
+    kinds: ("Fcn", "ModelValue", "as_fcn", "domain_of"),
+    equality: ("build_set", "eq"),
+    frozen_values: ("frozen",),
+    lazy_sets: ("member",),
+    **{module: module.__all__ for module in _OPERATORS},
+}
 
 
 def _imports() -> Iterator[str]:
-    """Write the imports of what generated code calls: each name with an underscore before it."""
-    for module, names in _CALLED:
+    """Write the imports of what generated code calls: each name with an underscore before it, which no other has."""
+    for module, names in _CALLED.items():
         yield f"from {module.__name__} import ("
         yield from (f"    {name} as _{name.rstrip('_')}," for name in names)
         yield ")"
@@ -215,8 +198,8 @@ def generate(
     Raises:
         CompileError: if something needed is outside the supported language.
     """
-    module = Module(program, sources, debug, spec_hash, footprints, names)
-    module.values.write_enabled = partial(write_enabled, module)
+    module = GeneratedModule(program, sources, debug, spec_hash, footprints, names)
+    module.expressions.write_enabled = partial(write_enabled, module)
     init, nxt = init_and_next(program)
     module.meta["footprints"] = dict(footprints_of(module))
     write_init(module, init)

@@ -1,4 +1,4 @@
-"""What the configuration names: Init, Next and the actions of Next, and the conjuncts of a temporal formula."""
+"""The formulas that the configuration names: Init, Next and its actions, and the conjuncts of temporal formulas."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from lockstep.base.errors import WRONG_CFG
 from lockstep.tla.compile.compile_error import CompileError, counted, refused_name
 from lockstep.tla.compile.next_actions import ActionPart, split_next
 from lockstep.tla.compile.program import Program
-from lockstep.tla.compile.python_text import Names
+from lockstep.tla.compile.python_text import FreshNames
 from lockstep.tla.syntax.cfg import KEYWORDS
 from lockstep.tla.syntax.standard_modules import PRINTING, REGISTERS
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Location, OperatorArg, walk
 
 _TEMPORAL = frozenset({"[]", "<>", "~>", "$WF", "$SF", "-+->", "$TemporalExists", "$TemporalForall"})
-#: What speaks of a step, or of what can be one, whatever stands in it.
+#: The operators that speak of steps, whatever stands in them.
 _OF_STEPS = frozenset({"'", "ENABLED", "UNCHANGED", "$SquareAct", "$AngleAct"})
 
 
@@ -30,16 +30,16 @@ class Formula:
 
 
 def named(program: Program, name: str, what: str) -> Definition:
-    """Answer the definition that an entry of the configuration names; the one place where such a name is looked up.
+    """Return the definition that an entry of the configuration names; the one place where such a name is looked up.
 
     Args:
         program: the tree, with INSTANCEs resolved, and the configuration.
         name: the name.
-        what: the entry, for the error.
+        what: the keyword of the entry.
 
     Raises:
-        CompileError: if there is no such definition; if it takes arguments, of which a configuration gives none; if it
-            speaks of more than the entry is of.
+        CompileError: if there is no such definition; if it takes arguments, which a configuration cannot give; if it
+            speaks of more than the entry may.
     """
     uid = program.top.get(name)
     if uid is None:
@@ -56,7 +56,7 @@ def named(program: Program, name: str, what: str) -> Definition:
     return definition
 
 
-#: What a formula may speak of: nothing that changes, one state, a step, behaviours.
+#: The levels of formulas: they speak of nothing that changes, of one state, of a step, of behaviours.
 CONSTANT, STATE, STEP, TEMPORAL = range(4)
 _LEVELS = {
     "SYMMETRY": CONSTANT,
@@ -70,11 +70,7 @@ _LEVELS = {
 
 
 def refuse_beyond(program: Program, expr: Expr, level: int, what: str, loc: Location) -> None:
-    """Refuse an expression that speaks of more than it may.
-
-    Raises:
-        CompileError: if it does, at the given location.
-    """
+    """Refuse an expression above a level, with a CompileError at the given location."""
     now, after = program.reads(expr)
     if level < TEMPORAL and is_temporal(program, expr):
         said = "is a temporal formula"
@@ -154,16 +150,16 @@ def _sort_always(program: Program, expr: Expr, found: Formula) -> None:
 
 
 def is_temporal(program: Program, expr: Expr) -> bool:
-    """Tell whether a temporal operator stands in an expression, or in a definition that it uses."""
+    """Return whether a temporal operator stands in an expression, or in a definition that it uses."""
     return any(isinstance(part, (Builtin, Bind)) and part.name in _TEMPORAL for part in _all_of(program, expr))
 
 
 def is_constant_in_tlc(program: Program, name: str) -> bool:
-    """Tell whether TLC evaluates a definition of the root module before it reads what the configuration names.
+    """Return whether TLC evaluates a definition of the root module before it reads what the configuration names.
 
-    It does where the definition is no other's by configuration, comes from no module that is also instantiated, and
+    It does where the definition is not replaced by configuration, comes from no module that is also instantiated, and
     nothing in it speaks of states. (SpecProcessor.processConstantDefns; of the modules that are instantiated it leaves
-    out those with parameters alone.)
+    out only those with parameters.)
     """
     uid, tree = program.top[name], program.tree
     definition = program.definition(uid)
@@ -193,8 +189,8 @@ def _all_of(program: Program, expr: Expr) -> Iterator[Expr]:
             yield part
             if isinstance(part, (Call, OperatorArg)) and part.op not in seen:
                 seen.add(part.op)
-                definition = program.definition(part.op)
-                if definition is not None and program.standard(definition) is None:
+                definition = program.own_definition(part.op)
+                if definition is not None:
                     waiting.append(definition.body)
 
 
@@ -203,7 +199,7 @@ def actions_of(program: Program, split: list[ActionPart]) -> dict[str, tuple[tup
     grouped: dict[tuple[str, tuple[str, ...]], list[ActionPart]] = {}
     for part in split:
         grouped.setdefault((part.name, tuple(param_names(program, part))), []).append(part)
-    taken = Names()
+    taken = FreshNames()
     return {taken.fresh(name): (params, parts) for (name, params), parts in grouped.items()}
 
 
@@ -219,18 +215,12 @@ def split_of(program: Program, nxt: Expr) -> list[ActionPart]:
 
 def param_names(program: Program, part: ActionPart) -> list[str]:
     """List the names of an action's parameters, each once."""
-    names = Names()
+    names = FreshNames()
     return [names.fresh(program.tree.params[uid].name) for uid in part.params()]
 
 
 def behaviour(program: Program) -> tuple[Expr | None, dict[str, tuple[tuple[str, ...], list[ActionPart]]]]:
-    """Find what a compiled specification is made of.
-
-    Args:
-        program: the tree, with INSTANCEs resolved, and the configuration.
-
-    Returns:
-        Init, and each action with its parameters and its alternatives, by the names the compiled specification has.
+    """Return Init, and each action with its parameters and its alternatives, by the names in the compiled spec.
 
     Raises:
         CompileError: if the configuration names what is not there.

@@ -1,9 +1,8 @@
-"""Which actions can never be taken, since the constants alone make their guards false.
+"""The actions that can never be taken, since the constants alone make their guards false.
 
 A feature that is turned off leaves such actions: `Feature /\\ ...` with Feature = FALSE or "x" \\in {}, or
 `\\E m \\in Mail(n) : ...` where Mail(n) is `IF Feature THEN ... ELSE {}`. A formula is folded as far as the constants
-go: what depends on the state, or on what is not understood, is UNKNOWN. So what is called never is never; that nothing
-else is, is not claimed.
+go: what depends on the state, or is not understood, is UNKNOWN. So there may be more actions that can never be taken.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from lockstep.tla.syntax.tree import (
     Bind,
     Builtin,
     Call,
-    Definition,
     Expr,
     Let,
     Number,
@@ -29,12 +27,12 @@ from lockstep.tla.values.kinds import ModelValue, Value
 
 __all__ = ["is_never"]
 
-_DEEPEST = 60
-"""How many definitions are followed into one another."""
+#: The number of definitions that are followed into one another.
+_MAX_DEPTH = 60
 
 
 class _Unknown:
-    """What folding cannot tell."""
+    """The truth or value that folding does not find."""
 
 
 UNKNOWN = _Unknown()
@@ -56,12 +54,7 @@ _Scope: TypeAlias = "Mapping[int, _Closure | None]"
 
 
 def is_never(program: Program, part: ActionPart) -> bool:
-    """Tell whether the constants alone make an action false.
-
-    Args:
-        program: the program, with the values of its constants.
-        part: the action, or one of its alternatives.
-    """
+    """Return whether the constants alone make an action, or one of its alternatives, false."""
     fold = _Folding(program)
     scope: _Scope = {}
     for frame in part.frames:
@@ -126,14 +119,14 @@ class _Folding:
         uid = self.program.target(expr.op)
         if uid in self.program.values:
             return self.program.values[uid]
-        definition: Definition | None = self.program.definition(uid)
-        if definition is None or definition.recursive or self.program.standard(definition) is not None:
+        definition = self.program.own_definition(uid)
+        if definition is None or definition.recursive:
             return UNKNOWN
         return self.within(definition.body, self.with_arguments(definition.params, expr.args, {}, scope))
 
     def within(self, body: Expr, scope: _Scope) -> Folded:
         """Fold what a name stands for."""
-        if self.depth >= _DEEPEST:
+        if self.depth >= _MAX_DEPTH:
             return UNKNOWN
         self.depth += 1
         try:
@@ -142,7 +135,7 @@ class _Folding:
             self.depth -= 1
 
     def bind(self, expr: Bind, scope: _Scope) -> Folded:
-        """Fold a quantifier: over nothing, or over something that its body says nothing of."""
+        """Fold a quantifier: over an empty set, or with a body that is folded."""
         if expr.name not in ("$BoundedExists", "$BoundedForall"):
             return UNKNOWN
         over_nothing = expr.name == "$BoundedForall"

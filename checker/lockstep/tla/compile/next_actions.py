@@ -1,4 +1,4 @@
-"""Splitting a next-state relation into its named actions.
+"""The named actions of a next-state relation.
 
 Each disjunct of Next is an action: a use of a definition below the quantifiers that choose its arguments. Its
 parameters are the variables of those quantifiers, then those of the quantifiers that begin the definition's own body.
@@ -63,15 +63,7 @@ class _State:
 
 
 def split_next(program: Program, definition: Definition) -> list[ActionPart]:
-    """Split a next-state relation into actions.
-
-    Args:
-        program: the program.
-        definition: the definition of Next.
-
-    Returns:
-        The parts in source order; parts with the same name are alternatives of one action.
-    """
+    """Split a next-state relation into actions, in source order; parts of one name are alternatives of one action."""
     start = _State((), None, definition.name, True, definition.loc)
     return _split(program, definition.body, start, definition.name)
 
@@ -97,7 +89,7 @@ def _split(program: Program, expr: Expr, state: _State, home: str) -> list[Actio
 
 
 def _splits_here(program: Program, expr: Builtin, state: _State) -> bool:
-    """Tell whether a disjunction separates actions; one that TLC does not reach belongs to its action."""
+    """Return whether a disjunction separates actions; one that TLC does not reach belongs to its action."""
     if state.name is not None and not state.tlc_descends:
         return False
     return any(_leads_to_use(program, arg) for arg in expr.args)
@@ -116,7 +108,7 @@ def _leads_to_split(program: Program, expr: Expr) -> bool:
 
 
 def _action_used(program: Program, expr: Call) -> Definition | None:
-    """Answer the definition that a use means, if it is an action."""
+    """Return the definition that a use means, if it is an action."""
     definition = program.definition(expr.op)
     if definition is None or (definition.uid not in program.top.values() and "!" not in definition.name):
         return None
@@ -146,7 +138,7 @@ def _split_use(program: Program, expr: Call, state: _State, home: str) -> list[A
 
 
 def _label(program: Program, expr: Expr, state: _State) -> str:
-    """Answer the name TLC prints: that of the innermost definition it can enter without a state."""
+    """Return the name that TLC prints: that of the innermost definition that it can enter without a state."""
     label, descends = state.label, state.tlc_descends
     while descends:
         if isinstance(expr, Let) and expr.definitions:

@@ -1,4 +1,4 @@
-"""Facts about the definitions of a specification, which decide how each is compiled.
+"""A program to compile: facts about the definitions of a specification, which decide how each is compiled.
 
 All are fixed points over the definitions, so recursion is no special case.
 """
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
 
 from lockstep.tla.compile.evaluation_facts import Facts
-from lockstep.tla.compile.value_shapes import Shapes, outcomes
+from lockstep.tla.compile.value_shapes import ValueShapes, outcomes
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.tree import (
     Bind,
@@ -28,10 +28,10 @@ from lockstep.tla.values.kinds import ModelValue
 __all__ = ["Program"]
 
 
-class Program(Shapes):
-    """A tree together with a configuration, and what is known of its definitions.
+class Program(ValueShapes):
+    """A tree together with a configuration, and the facts about its definitions.
 
-    The facts are solved first; all else follows from them, and is found when it is asked for.
+    The facts are solved first; all else follows from them, and is computed when it is first needed.
     """
 
     def __init__(self, tree: Tree, cfg: Cfg) -> None:
@@ -44,11 +44,10 @@ class Program(Shapes):
         definitions = self.tree.definitions
         for uid, definition in definitions.items():
             self.facts[uid] = Facts(strict=frozenset(definition.params))
-        pending = [d for d in definitions.values() if self.standard(d) is None or d.loc.module == "Bags"]
         changed = True
         while changed:
             changed = False
-            for definition in pending:
+            for definition in self._compiled:
                 fresh = self._examine(definition)
                 if fresh != self.facts[definition.uid]:
                     self.facts[definition.uid] = fresh
@@ -78,8 +77,8 @@ class Program(Shapes):
         for expr in self._all_parts():
             if not isinstance(expr, (Call, OperatorArg)):
                 continue
-            definition = self.definition(expr.op)
-            if definition is None or self.standard(definition) is not None:
+            definition = self.own_definition(expr.op)
+            if definition is None:
                 continue
             if isinstance(expr, OperatorArg):
                 yield from ((definition, param, None) for param in definition.params)
@@ -90,26 +89,23 @@ class Program(Shapes):
 
     @cached_property
     def applied(self) -> frozenset[int]:
-        """The parameters and definitions that some expression applies as a function.
-
-        There TLC computes the one value that is asked for.
-        """
+        """The parameters and definitions that some expression applies as a function: TLC computes that one value."""
         applied: set[int] = set()
         given: dict[int, list[Expr]] = {}
         pending = []
         for expr in self._all_parts():
             if isinstance(expr, Builtin) and expr.name == "$FcnApply":
                 pending.append(expr.args[0])
-            definition = self.definition(expr.op) if isinstance(expr, Call) else None
-            if isinstance(expr, Call) and definition is not None and self.standard(definition) is None:
+            definition = self.own_definition(expr.op) if isinstance(expr, Call) else None
+            if isinstance(expr, Call) and definition is not None:
                 for param, arg in zip(definition.params, expr.args, strict=True):
                     given.setdefault(param, []).append(arg)
         while pending:
             for uid in self._roots(pending.pop()):
                 if uid not in applied:
                     applied.add(uid)
-                    definition = self.definition(uid)
-                    if definition is not None and self.standard(definition) is None:
+                    definition = self.own_definition(uid)
+                    if definition is not None:
                         pending.append(definition.body)
                     pending += given.get(uid, [])
         return frozenset(applied)
@@ -169,7 +165,7 @@ class Program(Shapes):
         return frozenset(named)
 
     def _is_name(self, expr: Expr, named: Collection[int]) -> bool:
-        """Tell whether an expression is a string or a model value, if these symbols are."""
+        """Return whether an expression is a string or a model value, if these symbols are."""
         if isinstance(expr, String):
             return True
         if not isinstance(expr, Call) or expr.args:
@@ -177,7 +173,7 @@ class Program(Shapes):
         return expr.op in named or type(self.values.get(self.target(expr.op))) in (str, ModelValue)
 
     def _has_names(self, expr: Expr) -> bool:
-        """Tell whether an expression is a set of strings and model values alone, if it has a value."""
+        """Return whether an expression is a set of strings and model values alone, if it has a value."""
         if isinstance(expr, Builtin) and expr.name in ("\\", "\\cap"):
             return self._has_names(expr.args[0])
         if isinstance(expr, Builtin) and expr.name in ("$SetEnumerate", "\\cup"):
@@ -190,9 +186,8 @@ class Program(Shapes):
         value = self.values.get(self.target(expr.op))
         if value is not None:
             return isinstance(value, frozenset) and all(type(each) in (str, ModelValue) for each in value)
-        definition = self.definition(expr.op)
-        is_own = definition is not None and not definition.recursive and self.standard(definition) is None
-        return definition is not None and is_own and self._has_names(definition.body)
+        definition = self.own_definition(expr.op)
+        return definition is not None and not definition.recursive and self._has_names(definition.body)
 
     def _find_lazy(self) -> None:
         """Find the parameters that may be given something unlisted, and which definitions are lazy because of it."""
@@ -206,13 +201,17 @@ class Program(Shapes):
             for _, param, arg in passings:
                 if arg is None or self.may_be_lazy(arg):
                     self.lazy_params.add(param)
-            for uid, definition in self.tree.definitions.items():
-                if self.standard(definition) is None or definition.loc.module == "Bags":
-                    self.facts[uid].lazy = self.may_be_lazy(definition.body)
+            for definition in self._compiled:
+                self.facts[definition.uid].lazy = self.may_be_lazy(definition.body)
             changed = before != (len(self.lazy_params), sum(facts.lazy for facts in self.facts.values()))
 
+    @cached_property
+    def _compiled(self) -> list[Definition]:
+        """The definitions that are compiled from their text: the project's, and those of Bags."""
+        return [d for d in self.tree.definitions.values() if self.standard(d) is None or d.loc.module == "Bags"]
+
     def _all_parts(self) -> Iterable[Expr]:
-        bodies = [d.body for d in self.tree.definitions.values() if self.standard(d) is None or d.loc.module == "Bags"]
+        bodies = [definition.body for definition in self._compiled]
         bodies.extend(a.body for module in self.tree.modules.values() for a in module.assumptions)
         for body in bodies:
             stack = [body]
@@ -230,8 +229,8 @@ class Program(Shapes):
             reads_next=nxt,
             strict=self.strict(body) & own,
             primed=self.primed(body) & own,
-            reads_next_of=self.primed(body, within_enabled=False) & own,
-            asked_of=own - self.used_otherwise(body),
+            primed_outside=self.primed(body, within_enabled=False) & own,
+            only_enabled=own - self.used_otherwise(body),
             boolean=self.is_boolean(body),
             branches=self.branches(body),
             branches_applied=self.branches_applied(body),

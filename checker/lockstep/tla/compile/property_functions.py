@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from lockstep.tla.compile.action_quantifiers import loop
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context, InlineBinding
 from lockstep.tla.compile.footprints import Argument, Each, Part, Scope, footprint_of, parts
-from lockstep.tla.compile.generated_module import Module, inlined, place_of
+from lockstep.tla.compile.generated_module import GeneratedModule, inlined, place_of, write_loops
 from lockstep.tla.compile.named_formulas import (
     CONSTANT,
     STATE,
@@ -26,7 +25,7 @@ from lockstep.tla.compile.temporal_functions import write_temporal_properties
 from lockstep.tla.syntax.tree import Builtin, Expr
 
 
-def write_predicates(module: Module) -> None:
+def write_predicates(module: GeneratedModule) -> None:
     """Write what the configuration names besides Init and Next, and the ASSUMEs."""
     cfg, meta = module.program.cfg, module.meta
     asked = [(name, "INVARIANT") for name in cfg.invariants] + [(name, "PROPERTY") for name in cfg.properties]
@@ -54,13 +53,13 @@ def write_predicates(module: Module) -> None:
         write_postcondition(module, cfg.postcondition)
 
 
-def write_postcondition(module: Module, name: str) -> None:
+def write_postcondition(module: GeneratedModule, name: str) -> None:
     """Write the POSTCONDITION; one that asks for more than a search knows, or speaks of a state, is left unchecked."""
     definition = named(module.program, name, "POSTCONDITION")
     module.meta["property_places"][name] = place_of(definition.loc)
     module.meta["postcondition_name"] = name
     try:
-        with module.values.attempt():
+        with module.expressions.attempt():
             written = predicate(module, definition.body) if module.program.is_constant(definition.body) else None
     except CompileError as error:
         if error.code:
@@ -75,12 +74,12 @@ def write_postcondition(module: Module, name: str) -> None:
         module.meta["postcondition"] = (name, written)
 
 
-def state_predicate(module: Module, name: str, what: str) -> str:
-    """Compile a definition that must speak of one state; answer the function's name."""
+def state_predicate(module: GeneratedModule, name: str, what: str) -> str:
+    """Compile a definition that must speak of one state; return the function's name."""
     return predicate(module, named(module.program, name, what).body)
 
 
-def check_replaced(module: Module) -> None:
+def check_replaced(module: GeneratedModule) -> None:
     """Refuse what stands for a declared constant and is none, as TLC does."""
     for declared in module.program.constants():
         definition = module.program.definition(declared.uid)
@@ -89,7 +88,7 @@ def check_replaced(module: Module) -> None:
             refuse_beyond(module.program, definition.body, CONSTANT, what, definition.loc)
 
 
-def _temporal_parts(module: Module) -> Iterator[tuple[str, list[Expr]]]:
+def _temporal_parts(module: GeneratedModule) -> Iterator[tuple[str, list[Expr]]]:
     """Write what a search of states checks of each PROPERTY; yield what else there is of it."""
     for name in module.program.cfg.properties:
         temporal = write_property(module, name)
@@ -97,8 +96,8 @@ def _temporal_parts(module: Module) -> Iterator[tuple[str, list[Expr]]]:
             yield name, temporal
 
 
-def write_property(module: Module, name: str) -> list[Expr]:
-    """Write what a PROPERTY says of steps, of the first state and of every state; answer its temporal conjuncts."""
+def write_property(module: GeneratedModule, name: str) -> list[Expr]:
+    """Write what a PROPERTY says of steps, of the first state and of every state; return its temporal conjuncts."""
     formula = sorted_formula(module.program, named(module.program, name, "PROPERTY").body)
     if formula.steps:
         module.meta["action_properties"][name] = [predicate(module, step) for step in formula.steps]
@@ -119,142 +118,121 @@ def write_property(module: Module, name: str) -> list[Expr]:
     return formula.temporal
 
 
-def predicate(module: Module, expr: Expr) -> str:
-    """Compile a formula as a function of both states; answer its name."""
-    scope = module.values.context(NOW, NEXT)
+def predicate(module: GeneratedModule, expr: Expr) -> str:
+    """Compile a formula as a function of both states; return its name."""
+    scope = module.expressions.context(NOW, NEXT)
     body = Block()
-    conjuncts = expr.args if isinstance(expr, Builtin) and expr.name == "\\land" else ()
-    for conjunct in conjuncts[:-1]:
+    *conjuncts, last = expr.args if isinstance(expr, Builtin) and expr.name == "\\land" and expr.args else (expr,)
+    for conjunct in conjuncts:
         body.emit(f"# {conjunct.loc}")
-        body.emit(f"if not ({module.values.test(conjunct, scope, body)}):")
+        body.emit(f"if not ({module.expressions.test(conjunct, scope, body)}):")
         body.emit("    return False")
-    last = conjuncts[-1] if conjuncts else expr
     body.emit(f"# {last.loc}")
-    body.emit(f"return {module.values.test(last, scope, body)}")
-    name = module.values.globals.fresh("_holds")
-    head = Block()
-    head.nest(f"def {name}({NOW}, {NEXT}=None):  # {expr.loc}", body)
-    module.entries["next"].append("\n".join(head.lines))
+    body.emit(f"return {module.expressions.test(last, scope, body)}")
+    name = module.fresh("_holds")
+    module.add("next", name, [NOW, f"{NEXT}=None"], body, expr.loc)
     return name
 
 
-def write_parts(module: Module, name: str, formula: Expr, *, of_step: bool) -> None:
+def write_parts(module: GeneratedModule, name: str, formula: Expr, *, of_step: bool) -> None:
     """Compile the parts of a property: of each its test, the elements it is for, and its footprint."""
     found = module.meta["parts"].setdefault(name, [])
     for part in parts(module.program, formula):
-        holds, elements = (module.values.globals.fresh(wanted) for wanted in ("_part_holds", "_part_elements"))
-        _write_test(module, holds, part)
+        holds, elements = module.fresh("_part_holds"), module.fresh("_part_elements")
+        _write_function(module, holds, part, part.body, test=True)
         _write_elements(module, elements, part)
-        footprint = sorted(map(list, part.footprint), key=repr)
         eaches = [_write_each(module, part, each) for each in part.eaches]
         known = [each for each in eaches if each is not None]
         found.append(
             {
                 "holds": holds,
                 "elements": elements,
-                "footprint": footprint,
+                "footprint": _listed(part.footprint),
                 "eaches": known if len(known) == len(eaches) else [],
                 "of_step": of_step,
             }
         )
 
 
-def _write_each(module: Module, part: Part, each: Each) -> EachMeta | None:
-    """Compile what tells which elements a change concerns; nothing where a limit cannot be compiled alone."""
+def _listed(paths: Iterable[tuple[str | int | None, ...]]) -> list[Path]:
+    return sorted(map(list, paths), key=repr)
+
+
+def _write_each(module: GeneratedModule, part: Part, each: Each) -> EachMeta | None:
+    """Compile the functions that find the elements affected by a change; None where a limit has none of its own."""
     assert each.bound.domain is not None
-    fresh = module.values.globals.fresh
-    told: EachMeta = {
-        "holds": fresh("_each_holds"),
+    found: EachMeta = {
+        "holds": module.fresh("_each_holds"),
         "domain": None,
         "range": None,
         "guard": None,
-        "of_domain": sorted(map(list, each.domain), key=repr),
-        "whole": sorted(map(list, each.whole), key=repr),
+        "of_domain": _listed(each.domain),
+        "whole": _listed(each.whole),
         "at": sorted(((list(path), key, offset) for path, key, offset in each.at), key=repr),
         "thresholds": [],
     }
     if each.guard is not None:
-        guard = told["guard"] = fresh("_each_guard")
+        guard = found["guard"] = module.fresh("_each_guard")
         _write_function(module, guard, part, each.guard, test=True)
-    _write_test(module, told["holds"], replace(part, frames=(*part.frames, Frame(bound=each.bound)), body=each.body))
+    inside = replace(part, frames=(*part.frames, Frame(bound=each.bound)))
+    _write_function(module, found["holds"], inside, each.body, test=True)
     if each.range is None:
-        domain = told["domain"] = fresh("_each_domain")
+        domain = found["domain"] = module.fresh("_each_domain")
         _write_function(module, domain, part, each.bound.domain)
     else:
-        ends = told["range"] = (fresh("_each_low"), fresh("_each_high"))
+        ends = found["range"] = (module.fresh("_each_low"), module.fresh("_each_high"))
         for name, end in zip(ends, each.range, strict=True):
             _write_function(module, name, part, end)
     for threshold in each.thresholds:
-        limit = fresh("_each_limit")
+        limit = module.fresh("_each_limit")
         try:
-            with module.values.attempt():
+            with module.expressions.attempt():
                 _write_function(module, limit, part, threshold.limit, threshold.scope)
         except (CompileError, KeyError):
             return None
-        paths = sorted(map(list, threshold.footprint), key=repr)
-        told["thresholds"].append(
-            {"key": threshold.key, "offset": threshold.offset, "limit": limit, "footprint": paths}
+        footprint = _listed(threshold.footprint)
+        found["thresholds"].append(
+            {"key": threshold.key, "offset": threshold.offset, "limit": limit, "footprint": footprint}
         )
-    return told
-
-
-def _write_test(module: Module, name: str, part: Part) -> None:
-    _write_function(module, name, part, part.body, test=True)
+    return found
 
 
 def _write_function(
-    module: Module, name: str, part: Part, expr: Expr, arguments: Scope | None = None, *, test: bool = False
+    module: GeneratedModule, name: str, part: Part, expr: Expr, arguments: Scope | None = None, *, test: bool = False
 ) -> None:
     """Write a function of both states and the elements of a part; `arguments` are what parameters stand for."""
 
     def write() -> tuple[list[str], Block]:
-        scope, given = module.values.context(NOW, NEXT), []
+        scope, elements = module.expressions.context(NOW, NEXT), []
         for frame in part.frames:
             if frame.bound is not None:
-                scope, local = module.values.bind_values(frame.bound.params, scope)
-                given += local
+                scope, local = module.expressions.bind_values(frame.bound.params, scope)
+                elements += local
             else:
                 scope = scope.bind(inlined(frame, scope))
         scope, body = _with_arguments(scope, arguments or {}), Block()
-        body.emit(f"return {(module.values.test if test else module.values.expr)(expr, scope, body)}")
-        return [NOW, NEXT, *given], body
+        compiled = (module.expressions.test if test else module.expressions.expr)(expr, scope, body)
+        body.emit(f"return {compiled}")
+        return [NOW, NEXT, *elements], body
 
-    module.entries["next"].append("\n".join(module.values.quickly(name, expr, expr.loc, write).lines))
-
-
-def _write_elements(module: Module, name: str, part: Part) -> None:
-    body, head = Block(), Block()
-    _write_loops(module, list(part.frames), [], module.values.context(None, None), body)
-    head.nest(f"def {name}():  # {part.body.loc}", body)
-    module.entries["next"].append("\n".join(head.lines))
+    module.entries["next"].append("\n".join(module.expressions.quickly(name, expr, expr.loc, write).lines))
 
 
-def _write_loops(module: Module, frames: list[Frame], names: list[str], scope: Context, block: Block) -> None:
-    if not frames:
-        block.emit(f"yield ({''.join(f'{name}, ' for name in names)})")
-        return
-    frame, below = frames[0], frames[1:]
-    if frame.bound is None:
-        _write_loops(module, below, names, scope.bind(inlined(frame, scope)), block)
-        return
-
-    def write(inner: Block, inside: Context) -> None:
-        assert frame.bound is not None
-        more = [inside.env[uid].code for uid in frame.bound.params]  # type: ignore[union-attr]  # a bound value
-        _write_loops(module, below, [*names, *more], inside, inner)
-
-    loop(module.modes["next"], frame.bound, scope, block, write)
+def _write_elements(module: GeneratedModule, name: str, part: Part) -> None:
+    body = Block()
+    write_loops(module, part.frames, module.expressions.context(None, None), body)
+    module.add("next", name, (), body, part.body.loc)
 
 
-def assumptions(module: Module) -> list[tuple[str, Place]]:
-    """Write the ASSUMEs; answer the function and the place of each."""
+def assumptions(module: GeneratedModule) -> list[tuple[str, Place]]:
+    """Write the ASSUMEs; return the function and the place of each."""
     found = []
     for of_spec in module.program.tree.modules.values():
         if of_spec.name not in module.sources:
             continue
         for assumed in of_spec.assumptions:
             try:
-                with module.values.attempt():
+                with module.expressions.attempt():
                     found.append((predicate(module, assumed.body), place_of(assumed.loc)))
             except CompileError:
                 if of_spec.name == module.program.tree.root:
@@ -262,7 +240,7 @@ def assumptions(module: Module) -> list[tuple[str, Place]]:
     return found
 
 
-def constant_entries(module: Module) -> Iterator[tuple[str, str, str]]:
+def constant_entries(module: GeneratedModule) -> Iterator[tuple[str, str, str]]:
     """Write the formulas that the configuration names and TLC takes for constants; yield entry, place and function."""
     cfg = module.program.cfg
     entries = [("INIT", cfg.init), ("NEXT", cfg.next)]
@@ -275,12 +253,12 @@ def constant_entries(module: Module) -> Iterator[tuple[str, str, str]]:
             yield f"{what} {name}", cfg.places.get(name, ""), predicate(module, body)
 
 
-def footprints_of(module: Module) -> Iterator[tuple[str, list[Path]]]:
-    """Yield the paths that each definition that was asked about reads, if there is one of that name."""
-    for name in module.asked:
+def footprints_of(module: GeneratedModule) -> Iterator[tuple[str, list[Path]]]:
+    """Yield the paths that each definition of a list reads, if there is one of that name."""
+    for name in module.footprints:
         definition = module.program.definition(module.program.top.get(name, -1))
         if definition is not None:
-            yield name, sorted(map(list, footprint_of(module.program, definition)), key=repr)
+            yield name, _listed(footprint_of(module.program, definition))
 
 
 def _with_arguments(scope: Context, arguments: Scope) -> Context:

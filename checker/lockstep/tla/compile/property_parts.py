@@ -14,8 +14,9 @@ from lockstep.tla.values.kinds import Value
 __all__ = ["EachPart", "PathOf", "PropertyPart", "part_of"]
 
 PathOf = tuple[str | int | None, ...]
-_MOST_COMBINATIONS = 4096
-"""A property is taken apart over the elements of constant sets as long as there are no more combinations of them."""
+
+#: A property is taken apart over the elements of constant sets if there are no more combinations than this of them.
+_MAX_COMBINATIONS = 4096
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,11 @@ class EachPart:
     """What a part says of every element of a set, or range of integers, of the state.
 
     Attributes:
-        guard: what must be true, or nothing is said; of a state, the next one, and the part's elements.
-        holds: its test, of the same, and the element of the set.
-        domain: the set, of what the guard is of; None if it is a range.
+        guard: must be true, or nothing is said; takes a state, the next one, and the part's elements.
+        holds: its test, which takes the same, and the element of the set.
+        domain: the set, given what the guard is given; None if it is a range.
         range: its ends, likewise.
-        of_domain: the paths that these read.
+        of_domain: the paths that domain and range read.
         whole: the paths that the test reads, but for the following.
         at: sequences that it reads at an index of the element: the path, the element's field or None, an offset.
         thresholds: what it compares a number of the element with: field, offset, the limit's function, its paths.
@@ -51,9 +52,8 @@ class PropertyPart:
         holds: its test, of a state, the next one, and the elements.
         elements: the combinations of elements.
         footprint: the paths into the state that it reads; a number in one is that of an element, None is any.
-        eaches: where it says something of every element of a set of the state, or of some sets, what tells for each
-            of these which elements a change concerns.
-        of_step: whether it is of a property ``[][A]_v``.
+        eaches: for each set of the state of whose every element it says something: which elements a change affects.
+        of_step: whether it is part of a property ``[][A]_v``.
     """
 
     holds: Callable[..., bool]
@@ -63,24 +63,17 @@ class PropertyPart:
     of_step: bool = False
 
 
-def part_of(module: Mapping[str, Any], told: PartMeta) -> PropertyPart:
-    """Make a part of a property of what the compiled source says of it.
+def part_of(module: Mapping[str, Any], meta: PartMeta) -> PropertyPart:
+    """Make a part of a property from its META and the names of the compiled source.
 
-    Args:
-        module: the names of the compiled source.
-        told: what it says.
-
-    Returns:
-        The part; over too many combinations of elements it is one test of all.
+    Over too many combinations of elements it is one test of all.
     """
-    one, generated = module[told["holds"]], module[told["elements"]]
-    combinations = tuple(itertools.islice(generated(), _MOST_COMBINATIONS + 1))
-    footprint = tuple(map(tuple, told["footprint"]))
-    of_step = told["of_step"]
-    if len(combinations) <= _MOST_COMBINATIONS:
-        return PropertyPart(
-            one, combinations, footprint, tuple(_each_of(module, each) for each in told["eaches"]), of_step
-        )
+    one, generated = module[meta["holds"]], module[meta["elements"]]
+    combinations = tuple(itertools.islice(generated(), _MAX_COMBINATIONS + 1))
+    footprint, of_step = _paths(meta["footprint"]), meta["of_step"]
+    if len(combinations) <= _MAX_COMBINATIONS:
+        eaches = tuple(_each_of(module, each) for each in meta["eaches"])
+        return PropertyPart(one, combinations, footprint, eaches, of_step)
 
     def holds(state: State, after: State | None) -> bool:
         return all(one(state, after, *combination) for combination in generated())
@@ -89,20 +82,21 @@ def part_of(module: Mapping[str, Any], told: PartMeta) -> PropertyPart:
     return PropertyPart(holds, ((),), whole, (), of_step)
 
 
-def _each_of(module: Mapping[str, Any], told: EachMeta) -> EachPart:
-    def paths(found: list[Path]) -> tuple[PathOf, ...]:
-        return tuple(map(tuple, found))
+def _paths(found: list[Path]) -> tuple[PathOf, ...]:
+    return tuple(map(tuple, found))
 
+
+def _each_of(module: Mapping[str, Any], meta: EachMeta) -> EachPart:
     return EachPart(
-        guard=None if told["guard"] is None else module[told["guard"]],
-        holds=module[told["holds"]],
-        domain=None if told["domain"] is None else module[told["domain"]],
-        range=None if told["range"] is None else (module[told["range"][0]], module[told["range"][1]]),
-        of_domain=paths(told["of_domain"]),
-        whole=paths(told["whole"]),
-        at=tuple((tuple(path), key, offset) for path, key, offset in told["at"]),
+        guard=None if meta["guard"] is None else module[meta["guard"]],
+        holds=module[meta["holds"]],
+        domain=None if meta["domain"] is None else module[meta["domain"]],
+        range=None if meta["range"] is None else (module[meta["range"][0]], module[meta["range"][1]]),
+        of_domain=_paths(meta["of_domain"]),
+        whole=_paths(meta["whole"]),
+        at=tuple((tuple(path), key, offset) for path, key, offset in meta["at"]),
         thresholds=tuple(
-            (each["key"], each["offset"], module[each["limit"]], paths(each["footprint"]))
-            for each in told["thresholds"]
+            (each["key"], each["offset"], module[each["limit"]], _paths(each["footprint"]))
+            for each in meta["thresholds"]
         ),
     )

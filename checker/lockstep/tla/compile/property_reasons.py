@@ -1,7 +1,7 @@
-"""The functions that tell why a property is false: they go down its formula, to the parts that are.
+"""The functions that explain why a property is false: they go down its formula, to the parts that are.
 
-Each is compiled with the explanations of actions, and tells a tracer: what quantifiers bind where it is false, and of a
-comparison its sides.
+Each is compiled with the explanations of actions, and reports to a tracer: what quantifiers bind where it is false,
+and the sides of a comparison.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context, InlineBinding
 from lockstep.tla.compile.expression_quantifiers import body_call, loops
 from lockstep.tla.compile.expression_uses import let
-from lockstep.tla.compile.generated_module import Module
+from lockstep.tla.compile.generated_module import GeneratedModule
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Let, OperatorArg
 
@@ -21,24 +21,22 @@ from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Let,
 _IN_SETS = ("\\in", "\\notin", "\\subseteq")
 
 
-def write_reason(module: Module, name: str, formula: Expr, *, of_step: bool = False) -> None:
-    """Write the function that tells why a formula of a property is false; none where it cannot be compiled alone."""
-    scope = module.values.context(NOW, NEXT)
+def write_reason(module: GeneratedModule, name: str, formula: Expr, *, of_step: bool = False) -> None:
+    """Write the function that explains why a formula of a property is false, if it can be compiled alone."""
+    scope = module.expressions.context(NOW, NEXT)
     body = Block()
     try:
-        with module.values.attempt():
+        with module.expressions.attempt():
             _first_of(module, (formula,), scope, body)
     except (CompileError, KeyError):
         return
-    function = module.values.globals.fresh("_reason")
-    head = Block()
-    head.nest(f"def {function}(_w, {NOW}, {NEXT}=None):  # {formula.loc}", body)
-    module.entries["why"].append("\n".join(head.lines))
+    function = module.fresh("_reason")
+    module.add("why", function, ["_w", NOW, f"{NEXT}=None"], body, formula.loc)
     module.meta["reasons"].setdefault(name, []).append((function, of_step))
 
 
-def _walk(module: Module, expr: Expr, scope: Context, block: Block) -> None:
-    """Write what is told of a formula, where it is false."""
+def _walk(module: GeneratedModule, expr: Expr, scope: Context, block: Block) -> None:
+    """Write the report on a formula, where it is false."""
     if isinstance(expr, Builtin) and expr.name == "\\land":
         _first_of(module, expr.args, scope, block)
     elif isinstance(expr, Builtin) and expr.name == "\\lor":
@@ -51,7 +49,7 @@ def _walk(module: Module, expr: Expr, scope: Context, block: Block) -> None:
     elif isinstance(expr, Bind) and expr.name == "$BoundedForall":
         _universal(module, expr, scope, block)
     elif isinstance(expr, Let):
-        _walk(module, expr.body, let(module.values, expr, scope, block), block)
+        _walk(module, expr.body, let(module.expressions, expr, scope, block), block)
     elif isinstance(expr, Call) and (definition := _opened(module, expr, scope)) is not None:
         given = zip(definition.params, expr.args, strict=True)
         _walk(module, definition.body, scope.bind({uid: InlineBinding(arg, scope) for uid, arg in given}), block)
@@ -59,11 +57,11 @@ def _walk(module: Module, expr: Expr, scope: Context, block: Block) -> None:
         _leaf(module, expr, scope, block)
 
 
-def _first_of(module: Module, conjuncts: Iterable[Expr], scope: Context, block: Block) -> None:
-    """Write conjuncts: of those after the first that is false nothing is asked, for they may have no value."""
+def _first_of(module: GeneratedModule, conjuncts: Iterable[Expr], scope: Context, block: Block) -> None:
+    """Write conjuncts: those after the first that is false are not evaluated, for they may have no value."""
     local, name = Block(), scope.names.fresh("_first")
     for conjunct in conjuncts:
-        code = module.values.test(conjunct, scope, local)
+        code = module.expressions.test(conjunct, scope, local)
         inner = Block()
         _walk(module, conjunct, scope, inner)
         inner.emit("return")
@@ -72,55 +70,50 @@ def _first_of(module: Module, conjuncts: Iterable[Expr], scope: Context, block: 
     block.emit(f"{name}()")
 
 
-def _chosen(module: Module, expr: Builtin, scope: Context, block: Block) -> None:
+def _chosen(module: GeneratedModule, expr: Builtin, scope: Context, block: Block) -> None:
     test, then, other = expr.args
-    code = module.values.test(test, scope, block)
+    code = module.expressions.test(test, scope, block)
     for head, branch in ((f"if {code}:", then), ("else:", other)):
         inner = Block()
         _walk(module, branch, scope, inner)
         block.nest(head, inner)
 
 
-def _universal(module: Module, expr: Bind, scope: Context, block: Block) -> None:
-    """Write what is told of the first elements for which a formula is false that is to hold for all."""
-    values = module.values
-    within, clauses, names = loops(values, expr.bounds, scope, block, in_order=True)
-    test = body_call(values, expr.body, within, names, block, test=True)
+def _universal(module: GeneratedModule, expr: Bind, scope: Context, block: Block) -> None:
+    """Write the report on the first elements for which a formula is false that is to hold for all."""
+    expressions = module.expressions
+    within, clauses, names = loops(expressions, expr.bounds, scope, block, in_order=True)
+    test = body_call(expressions, expr.body, within, names, block, test=True)
     found, row = scope.names.fresh("_found"), f"({', '.join(names)},)"
     block.emit(f"{found} = next(({row} {clauses} if not {test}), None)")
-    said = [module.program.tree.params[uid].name for bound in expr.bounds for uid in bound.params]
-    inner = Block()
-    inner.emit(f"{row} = {found}")
-    inner.emit(f"_w.bind(**{{{', '.join(f'{name!r}: {code}' for name, code in zip(said, names, strict=True))}}})")
+    inner = Block(f"{row} = {found}", f"_w.bind(**{expressions.shown_bindings(expr.bounds, names)})")
     _walk(module, expr.body, within, inner)
     inner.emit("_w.release()")
     block.nest(f"if {found} is not None:", inner)
 
 
-def _leaf(module: Module, expr: Expr, scope: Context, block: Block) -> None:
-    """Write a formula in which nothing is looked for, with its sides if it compares."""
-    number = module.values.conjunct(expr.loc)
+def _leaf(module: GeneratedModule, expr: Expr, scope: Context, block: Block) -> None:
+    """Write the report on a formula that is not taken apart, with its sides if it compares."""
+    number = module.expressions.conjunct(expr.loc)
     compared = expr.args[0] if isinstance(expr, Builtin) and expr.name == "\\lnot" else expr
-    found = sides(module.modes["why"], compared)
+    found = sides(module.program, compared)
     if found is None:
         block.emit(f"_w.test({number}, False)")
         return
-    told = [module.values.expr(found[0], scope, block)]
+    left, right = found
+    shown = [module.expressions.expr(left, scope, block)]
     is_in = isinstance(compared, Builtin) and compared.name in _IN_SETS
-    if not is_in or any(module.program.reads(found[1])) or _is_domain(found[1]):
-        told.append(module.values.expr(found[1], scope, block))
-    block.emit(f"_w.compare({number}, False, {', '.join(told)})")
+    is_domain = isinstance(right, Builtin) and right.name == "DOMAIN"
+    if not is_in or any(module.program.reads(right)) or is_domain:
+        shown.append(module.expressions.expr(right, scope, block))
+    block.emit(f"_w.compare({number}, False, {', '.join(shown)})")
 
 
-def _is_domain(expr: Expr) -> bool:
-    return isinstance(expr, Builtin) and expr.name == "DOMAIN"
-
-
-def _opened(module: Module, expr: Call, scope: Context) -> Definition | None:
+def _opened(module: GeneratedModule, expr: Call, scope: Context) -> Definition | None:
     """Return the definition of the spec that a formula is; None where it is left closed."""
-    definition = module.program.definition(expr.op)
+    definition = module.program.own_definition(expr.op)
     if definition is None or definition.recursive or expr.op in scope.env or definition.loc == expr.loc:
         return None
-    if module.program.standard(definition) is not None or any(isinstance(arg, OperatorArg) for arg in expr.args):
+    if any(isinstance(arg, OperatorArg) for arg in expr.args):
         return None
     return definition if module.program.facts[definition.uid].boolean else None

@@ -1,4 +1,4 @@
-"""Where in the spec an evaluation failed: read off the traceback, by the places that stand in the generated source."""
+"""Faults of a spec, with the place where evaluation failed: read off the traceback and the generated source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lockstep.tla.values.next_state import NextState, UnassignedError
 
 __all__ = ["SpecFault", "blamed", "place_of", "place_of_line", "placed"]
 
-#: What generated source is compiled as.
+#: The file name with which generated source is compiled.
 _FILE = "<compiled TLA+>"
 _PLACE = re.compile(r"# (\w+\.tla:\d+:\d+)")
 _OWN_PLACE = re.compile(r" at (\w+\.tla:\d+:\d+)")
@@ -27,13 +27,13 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
 
     Attributes:
         code: the code of the mistake.
-        place: where it is, as MODULE.tla:LINE:COLUMN; empty where nobody can tell.
+        place: where it is, as MODULE.tla:LINE:COLUMN; empty where that is not known.
         what: what was evaluated, and what is wrong.
         trace: the steps (of lockstep.tla.explore) to the state in which it was evaluated; empty outside a search.
     """
 
     def __init__(self, code: str, place: str, what: str, trace: tuple[Any, ...] = ()) -> None:
-        """Make the error of what is told."""
+        """Make the error of its parts."""
         super().__init__(f"{place}: {code} {what}" if place else f"{code} {what}")
         self.code, self.place, self.what, self.trace = code, place, what, trace
 
@@ -41,18 +41,15 @@ class SpecFault(TlaError):  # noqa: N818 - it is found in a spec
 def blamed(
     error: TlaError, source: str, what: str, args: Mapping[str, Value], place: str = "", trace: tuple[Any, ...] = ()
 ) -> SpecFault:
-    """Say where in the spec an evaluation failed.
+    """Return the fault of the spec behind an error, with its place.
 
     Args:
-        error: what was raised.
+        error: the error that was raised.
         source: the generated source.
         what: what was evaluated, such as the name of an action.
         args: its arguments.
         place: where it is defined; the place of the formula that failed, where that is known, is nearer.
         trace: the steps to the state in which it was evaluated.
-
-    Returns:
-        The same error, told with its place.
     """
     if isinstance(error, SpecFault):
         return SpecFault(error.code, error.place, error.what, error.trace or trace)
@@ -88,7 +85,7 @@ def place_of_line(source: str, line: int) -> str:
 
 
 def placed(error: Exception, source: str) -> Exception:
-    """Return an error of the generated source told with its place; any other as it is."""
+    """Return an error of the generated source with its place; any other as it is."""
     if not isinstance(error, TlaError) or _innermost(error.__traceback__)[0] is None:
         return error
     return blamed(error, source, "", {})

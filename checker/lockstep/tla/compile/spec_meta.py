@@ -1,13 +1,13 @@
-"""What the compiled source of a spec says of itself: the literal META, written by the compiler and read by Spec.
+"""The description of a compiled spec in its own source: the literal META, written by the compiler and read by Spec.
 
-A name of a function is that of one in the same source. A place is (module, line, column, end line, end column). A path
+A function is given by its name in the same source. A place is (module, line, column, end line, end column). A path
 leads into a state: a variable, then fields and arguments; a number in it is that of a parameter or element, None
 stands for any.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict, get_origin, get_type_hints
 
 Place: TypeAlias = tuple[str, int, int, int, int]
 Path: TypeAlias = list[str | int | None]
@@ -52,7 +52,7 @@ class ThresholdMeta(TypedDict):
 
 
 class EachMeta(TypedDict):
-    """What a part says of every element of a set or range of the state; see parts.EachPart."""
+    """What a part says of every element of a set or range of the state; see property_parts.EachPart."""
 
     holds: str
     domain: str | None
@@ -83,7 +83,7 @@ class Stage(TypedDict):
 
 
 class Meta(TypedDict):
-    """All that there is to say; properties are those of the configuration, by name."""
+    """The whole description; properties are those of the configuration, by name."""
 
     name: str
     spec_hash: str
@@ -128,45 +128,6 @@ class Meta(TypedDict):
 
 def empty_meta(**known: Any) -> Meta:
     """Return what is known of a spec before anything of it is compiled; `known` are fields by name."""
-    nothing: Meta = {
-        "name": "",
-        "spec_hash": "",
-        "compiler": "",
-        "debug": False,
-        "variables": [],
-        "modules": [],
-        "footprints": {},
-        "init": None,
-        "init_place": None,
-        "successors": None,
-        "stages": [],
-        "actions": {},
-        "definitions": {},
-        "uncompiled": {},
-        "property_places": {},
-        "invariants": {},
-        "action_properties": {},
-        "initial_properties": {},
-        "parts": {},
-        "reasons": {},
-        "unchecked": {},
-        "temporal": {},
-        "temporal_places": {},
-        "assumed": [],
-        "constraints": [],
-        "action_constraints": [],
-        "assumptions": [],
-        "constant_entries": [],
-        "symmetry": None,
-        "view": None,
-        "cfg_places": {},
-        "postcondition": None,
-        "postcondition_name": None,
-        "passed_over": {},
-        "why_unchecked": {},
-        "check_deadlock": True,
-        "has_registers": False,
-        "constants": {},
-        "model_values": [],
-    }
-    return nothing | known  # type: ignore[return-value]  # mypy does not follow a union with a dict
+    kinds = {name: get_origin(kind) or kind for name, kind in get_type_hints(Meta).items()}
+    nothing = {name: kind() if kind in (str, bool, list, dict) else None for name, kind in kinds.items()}
+    return nothing | known  # type: ignore[return-value]  # these are the fields and their types

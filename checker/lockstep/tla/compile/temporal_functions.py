@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from lockstep.tla.compile.action_quantifiers import loop
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.expression_context import NEXT, NOW, Context
 from lockstep.tla.compile.expression_uses import let
-from lockstep.tla.compile.generated_module import Module, inlined, source_text
+from lockstep.tla.compile.generated_module import GeneratedModule, inlined, source_text, write_loops
 from lockstep.tla.compile.named_formulas import is_temporal, named, sorted_formula
 from lockstep.tla.compile.next_actions import Frame
 from lockstep.tla.compile.python_text import Block
 from lockstep.tla.compile.spec_meta import Temporal
-from lockstep.tla.syntax.tree import Bind, Bound, Builtin, Call, Definition, Expr, Let, Location, walk
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Expr, Let, Location, walk
 
 __all__ = ["write_temporal_properties"]
 
@@ -55,11 +54,11 @@ class _Place:
     within: tuple[int, ...] = ()
 
     def below(self, frame: Frame) -> _Place:
-        """Answer the place one frame further in."""
+        """Return the place one frame further in."""
         return replace(self, frames=(*self.frames, frame))
 
 
-def write_temporal_properties(module: Module, parts: Mapping[str, list[Expr]]) -> None:
+def write_temporal_properties(module: GeneratedModule, parts: Mapping[str, list[Expr]]) -> None:
     """Write the temporal parts of properties, and what the SPECIFICATION assumes (fairness).
 
     A part that no search checks is listed in META as unchecked, and so is every property where that is so of something
@@ -96,16 +95,16 @@ def write_temporal_properties(module: Module, parts: Mapping[str, list[Expr]]) -
                 meta["temporal_places"].setdefault(name, []).append(str(expr.loc))
 
 
-def _attempted(module: Module, expr: Expr) -> Temporal | None:
+def _attempted(module: GeneratedModule, expr: Expr) -> Temporal | None:
     """Write a formula; None if it is of a form that no search checks."""
     try:
-        with module.values.attempt():
+        with module.expressions.attempt():
             return _write(module, expr, _Place())
     except _NotCheckedError:
         return None
 
 
-def _write(module: Module, expr: Expr, place: _Place) -> Temporal:
+def _write(module: GeneratedModule, expr: Expr, place: _Place) -> Temporal:
     if not _is_temporal(module, expr, place):
         return _leaf(module, expr, place)
     if isinstance(expr, Builtin):
@@ -116,13 +115,14 @@ def _write(module: Module, expr: Expr, place: _Place) -> Temporal:
         return _write_use(module, expr, place)
     if isinstance(expr, Let):
         # What is temporal in a LET is entered where it is used; the rest is there for the leaves.
-        plain = [uid for uid in expr.definitions if not _is_temporal_definition(module, uid)]
+        definitions = module.program.tree.definitions
+        plain = [uid for uid in expr.definitions if not is_temporal(module.program, definitions[uid].body)]
         inside = place.below(Frame(let=replace(expr, definitions=tuple(plain)))) if plain else place
         return _write(module, expr.body, inside)
     raise _NotCheckedError("this is not supported in a temporal formula", expr.loc)
 
 
-def _write_builtin(module: Module, expr: Builtin, place: _Place) -> Temporal:
+def _write_builtin(module: GeneratedModule, expr: Builtin, place: _Place) -> Temporal:
     if expr.name in _OPERATORS:
         return [_OPERATORS[expr.name], *(_write(module, arg, place) for arg in expr.args)]
     if expr.name in _FAIR:
@@ -133,7 +133,7 @@ def _write_builtin(module: Module, expr: Builtin, place: _Place) -> Temporal:
     raise _NotCheckedError(f"{expr.name} is not supported in a temporal formula", expr.loc)
 
 
-def _write_fairness(module: Module, expr: Builtin, place: _Place) -> Temporal:
+def _write_fairness(module: GeneratedModule, expr: Builtin, place: _Place) -> Temporal:
     """Write WF or SF: of the angle action, a test of being enabled and a test of a step.
 
     Of a module that is instanced, what is to be enabled speaks of its own variables, and is told apart.
@@ -145,40 +145,27 @@ def _write_fairness(module: Module, expr: Builtin, place: _Place) -> Temporal:
     return ["fair", _FAIR[expr.name], enabled, _leaf(module, angle, place), text, _shown(module, place)]
 
 
-def _shown(module: Module, place: _Place) -> list[str]:
+def _shown(module: GeneratedModule, place: _Place) -> list[str]:
     """List the names of what quantifiers bind here."""
     bounds = [frame.bound for frame in place.frames if frame.bound is not None]
     return [module.program.tree.params[uid].name for bound in bounds for uid in bound.params]
 
 
-def _write_quantifier(module: Module, expr: Bind, place: _Place) -> Temporal:
+def _write_quantifier(module: GeneratedModule, expr: Bind, place: _Place) -> Temporal:
     for bound in expr.bounds:
         if bound.domain is None or not _is_constant(module, bound.domain, place):
             raise _NotCheckedError("a temporal formula is quantified over constant sets only", expr.loc)
-    name = module.values.globals.fresh("_temporal_elements")
-    body, head = Block(), Block()
-    scope, given = _scope(module, place, module.values.context(None, None), body)
-    _write_loops(module, expr.bounds, [], scope, body)
-    head.nest(f"def {name}({', '.join(given)}):  # {expr.loc}", body)
-    module.entries["next"].append("\n".join(head.lines))
-    for bound in expr.bounds:
-        place = place.below(Frame(bound=bound))
-    return [_QUANTIFIERS[expr.name], name, _write(module, expr.body, place)]
+    name = module.fresh("_temporal_elements")
+    body = Block()
+    scope, given = _scope(module, place, module.expressions.context(None, None), body)
+    frames = [Frame(bound=bound) for bound in expr.bounds]
+    write_loops(module, frames, scope, body)
+    module.add("next", name, given, body, expr.loc)
+    inside = replace(place, frames=(*place.frames, *frames))
+    return [_QUANTIFIERS[expr.name], name, _write(module, expr.body, inside)]
 
 
-def _write_loops(module: Module, bounds: tuple[Bound, ...], names: list[str], scope: Context, block: Block) -> None:
-    if not bounds:
-        block.emit(f"yield ({''.join(f'{name}, ' for name in names)})")
-        return
-
-    def write(inner: Block, inside: Context) -> None:
-        more = [inside.env[uid].code for uid in bounds[0].params]  # type: ignore[union-attr]  # a bound value
-        _write_loops(module, bounds[1:], [*names, *more], inside, inner)
-
-    loop(module.modes["next"], bounds[0], scope, block, write)
-
-
-def _write_use(module: Module, expr: Call, place: _Place) -> Temporal:
+def _write_use(module: GeneratedModule, expr: Call, place: _Place) -> Temporal:
     """Write the use of a definition or a parameter that stands for something temporal."""
     if expr.op in place.given:
         argument, outside = place.given[expr.op]
@@ -195,33 +182,32 @@ def _write_use(module: Module, expr: Call, place: _Place) -> Temporal:
     return _write(module, definition.body, inside)
 
 
-def _leaf(module: Module, expr: Expr, place: _Place) -> Temporal:
+def _leaf(module: GeneratedModule, expr: Expr, place: _Place) -> Temporal:
     """Compile a formula without temporal operators as a function of both states and what is bound."""
     of_step = module.program.reads(expr)[1]
-    name = module.values.globals.fresh("_leaf")
-    body, head = Block(), Block()
-    scope, given = _scope(module, place, module.values.context(NOW, NEXT), body)
-    body.emit(f"return {module.values.test(expr, scope, body)}")
-    head.nest(f"def {name}({', '.join([NOW, NEXT, *given])}):  # {expr.loc}", body)
-    module.entries["next"].append("\n".join(head.lines))
+    name = module.fresh("_leaf")
+    body = Block()
+    scope, given = _scope(module, place, module.expressions.context(NOW, NEXT), body)
+    body.emit(f"return {module.expressions.test(expr, scope, body)}")
+    module.add("next", name, [NOW, NEXT, *given], body, expr.loc)
     return ["leaf", name, of_step, str(expr.loc)]
 
 
-def _scope(module: Module, place: _Place, scope: Context, block: Block) -> tuple[Context, list[str]]:
-    """Bind what the frames around a formula bind; answer the parameters of a function that is given it."""
+def _scope(module: GeneratedModule, place: _Place, scope: Context, block: Block) -> tuple[Context, list[str]]:
+    """Bind what the frames around a formula bind; return the parameters of a function that is given it."""
     given: list[str] = []
     for frame in place.frames:
         if frame.bound is not None:
-            scope, names = module.values.bind_values(frame.bound.params, scope)
+            scope, names = module.expressions.bind_values(frame.bound.params, scope)
             given += names
         elif frame.let is not None:
-            scope = let(module.values, _without_states(module, frame.let, scope), scope, block)
+            scope = let(module.expressions, _without_states(module, frame.let, scope), scope, block)
         else:
             scope = scope.bind(inlined(frame, scope))
     return scope, given
 
 
-def _without_states(module: Module, expr: Let, scope: Context) -> Let:
+def _without_states(module: GeneratedModule, expr: Let, scope: Context) -> Let:
     """Leave out of a LET what speaks of a state, where there is none: the set of a quantifier is constant."""
     if scope.now is not None:
         return expr
@@ -231,24 +217,21 @@ def _without_states(module: Module, expr: Let, scope: Context) -> Let:
     return replace(expr, definitions=tuple(constant))
 
 
-def _is_constant(module: Module, domain: Expr, place: _Place) -> bool:
-    """Tell whether a set depends on no variable, nor does an argument that it uses."""
-    used = [place.given[part.op] for part in _uses(module, domain) if part.op in place.given]
-    return module.program.is_constant(domain) and all(_is_constant(module, *each) for each in used)
+def _is_constant(module: GeneratedModule, domain: Expr, place: _Place) -> bool:
+    """Return whether a set depends on no variable, nor does an argument that it uses."""
+    return module.program.is_constant(domain) and all(
+        _is_constant(module, *each) for each in _arguments(module, domain, place)
+    )
 
 
-def _is_temporal(module: Module, expr: Expr, place: _Place) -> bool:
-    """Tell whether an expression has a temporal operator in it, or in an argument that it uses."""
-    if is_temporal(module.program, expr):
-        return True
-    used = [place.given[part.op] for part in _uses(module, expr) if part.op in place.given]
-    return any(_is_temporal(module, *each) for each in used)
+def _is_temporal(module: GeneratedModule, expr: Expr, place: _Place) -> bool:
+    """Return whether an expression has a temporal operator in it, or in an argument that it uses."""
+    return is_temporal(module.program, expr) or any(
+        _is_temporal(module, *each) for each in _arguments(module, expr, place)
+    )
 
 
-def _uses(module: Module, expr: Expr) -> list[Call]:
-    return [part for part in walk(expr, module.program.tree) if isinstance(part, Call)]
-
-
-def _is_temporal_definition(module: Module, uid: int) -> bool:
-    definition: Definition = module.program.tree.definitions[uid]
-    return is_temporal(module.program, definition.body)
+def _arguments(module: GeneratedModule, expr: Expr, place: _Place) -> list[tuple[Expr, _Place]]:
+    """List the arguments that stand for parameters within an expression."""
+    parts = walk(expr, module.program.tree)
+    return [place.given[part.op] for part in parts if isinstance(part, Call) and part.op in place.given]

@@ -1,17 +1,17 @@
-"""What an expression's value is like, if it has one: TRUE or FALSE, a listed set, something unlisted, a function."""
+"""The shapes of an expression's value, if it has one: TRUE or FALSE, a listed set, something unlisted, a function."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
 
-from lockstep.tla.compile.evaluation_facts import Evaluation
+from lockstep.tla.compile.evaluation_facts import EvaluationFacts
 from lockstep.tla.syntax.cfg import Cfg
 from lockstep.tla.syntax.standard_modules import PASSING, STANDARD, STANDARD_VALUES
 from lockstep.tla.syntax.tree import At, Bind, Builtin, Call, Definition, Expr, Let, String, Tree
 from lockstep.tla.values.kinds import Value
 
-__all__ = ["FUNCTIONS", "Shapes", "outcomes"]
+__all__ = ["FUNCTIONS", "ValueShapes", "outcomes"]
 
 
 def outcomes(expr: Builtin) -> Iterator[Expr]:
@@ -33,19 +33,8 @@ def _elements_of(expr: Expr) -> tuple[Expr, ...]:
 
 COMPARISONS = frozenset({"=", "#", "\\in", "\\notin", "\\subseteq"})
 BOOLEAN_BUILTINS = COMPARISONS | {
-    "TRUE",
-    "FALSE",
-    "\\land",
-    "\\lor",
-    "\\lnot",
-    "=>",
-    "\\equiv",
-    "$BoundedExists",
-    "$BoundedForall",
-    "UNCHANGED",
-    "ENABLED",
-    "$SquareAct",
-    "$AngleAct",
+    *("TRUE", "FALSE", "\\land", "\\lor", "\\lnot", "=>", "\\equiv", "$BoundedExists", "$BoundedForall"),
+    *("UNCHANGED", "ENABLED", "$SquareAct", "$AngleAct"),
 }
 _BOOLEAN_OPERATORS = frozenset(
     {"<", ">", "\\leq", "\\geq", "IsFiniteSet", "Assert", "PrintT", "IsABag", "BagIn", "\\sqsubseteq"}
@@ -55,14 +44,14 @@ _LAZY_IF_PARTS_ARE = frozenset({"DOMAIN", "$FcnApply", "$Tuple", "$RcdConstructo
 _ALGEBRA = frozenset({"\\cup", "\\cap", "\\"})
 
 
-#: What writes a function out.
+#: The constructs that write a function out.
 FUNCTIONS = frozenset({"$FcnConstructor", "$NonRecursiveFcnSpec", "$RecursiveFcnSpec"})
-#: What chooses among functions.
+#: The constructs that choose among values.
 _CHOOSING = frozenset({"$IfThenElse", "$Case"})
 
 
-class Shapes(Evaluation):
-    """A program, and what the values of its expressions are like, given the facts of definitions."""
+class ValueShapes(EvaluationFacts):
+    """A program, and the shapes of its expressions' values, given the facts of definitions."""
 
     def __init__(self, tree: Tree, cfg: Cfg) -> None:
         """Apply the configuration; the facts are still to be found."""
@@ -71,7 +60,7 @@ class Shapes(Evaluation):
         self.lazy_params: set[int] = set()
 
     def truth(self, expr: Expr) -> bool | None:
-        """Answer the truth of a formula that strings in constant sets decide, as ``"x" \\in S``; None of any other."""
+        """Return the truth of a formula that strings in constant sets decide, as ``"x" \\in S``; None of any other."""
         if isinstance(expr, Builtin) and expr.name in ("\\in", "\\notin"):
             element, known = expr.args[0], self._strings(expr.args[1])
             if not isinstance(element, String) or known is None:
@@ -80,11 +69,11 @@ class Shapes(Evaluation):
         if isinstance(expr, Builtin) and expr.name == "\\lnot":
             inner = self.truth(expr.args[0])
             return None if inner is None else not inner
-        definition = self._without_parameters(expr)
+        definition = self.named_definition(expr)
         return None if definition is None else self.truth(definition.body)
 
     def _strings(self, expr: Expr) -> frozenset[str] | None:
-        """Answer a set of strings that a constant or the text gives; None if it is none."""
+        """Return a set of strings that a constant or the text gives; None if it is none."""
         value: Value = None
         if isinstance(expr, Builtin) and expr.name == "$SetEnumerate":
             value = frozenset(each.value if isinstance(each, String) else None for each in expr.args)
@@ -93,19 +82,12 @@ class Shapes(Evaluation):
             value = None if left is None or right is None else left - right
         elif isinstance(expr, Call) and self.target(expr.op) in self.values:
             value = self.values[self.target(expr.op)]
-        elif (definition := self._without_parameters(expr)) is not None:
+        elif (definition := self.named_definition(expr)) is not None:
             return self._strings(definition.body)
         return value if isinstance(value, frozenset) and all(type(each) is str for each in value) else None
 
-    def _without_parameters(self, expr: Expr) -> Definition | None:
-        """Answer the definition that is used, if it takes no arguments and its body is there to be looked at."""
-        definition = self.definition(expr.op) if isinstance(expr, Call) else None
-        if definition is None or definition.params or definition.recursive or self.standard(definition):
-            return None
-        return definition
-
     def is_boolean(self, expr: Expr) -> bool:
-        """Tell whether an expression has no value but TRUE and FALSE."""
+        """Return whether an expression has no value but TRUE and FALSE."""
         if isinstance(expr, Builtin):
             if expr.name == "$IfThenElse":
                 return self.is_boolean(expr.args[1]) and self.is_boolean(expr.args[2])
@@ -127,13 +109,12 @@ class Shapes(Evaluation):
         return False
 
     def fields(self, expr: Expr) -> frozenset[str] | None:
-        """Answer the fields that a record may have, whichever branch of the expression it is; None if not known."""
+        """Return the fields that a record may have, whichever branch of the expression it is; None if not known."""
         if isinstance(expr, Let):
             return self.fields(expr.body)
         if isinstance(expr, Call):
-            definition = self.definition(expr.op)
-            is_known = definition is not None and not definition.recursive and not self.standard(definition)
-            return self.fields(definition.body) if definition is not None and is_known else None
+            definition = self.own_definition(expr.op)
+            return None if definition is None or definition.recursive else self.fields(definition.body)
         if isinstance(expr, Builtin) and expr.name == "$RcdConstructor":
             names = [pair.args[0] for pair in expr.args if isinstance(pair, Builtin)]
             return frozenset(name.value for name in names if isinstance(name, String))
@@ -143,7 +124,7 @@ class Shapes(Evaluation):
         return frozenset().union(*known) if found and len(known) == len(found) else None
 
     def branches(self, expr: Expr) -> bool:
-        """Tell whether TLC may take a conjunct in several ways: it has a disjunction, or an exists."""
+        """Return whether TLC may take a conjunct in several ways: it has a disjunction, or an exists."""
         if isinstance(expr, Builtin):
             if expr.name in ("\\lor", "$SquareAct"):
                 return True
@@ -161,14 +142,13 @@ class Shapes(Evaluation):
         if isinstance(expr, Let):
             return self.branches(expr.body)
         if isinstance(expr, Call):
-            definition = self.definition(expr.op)
-            if definition is None or self.standard(definition) is not None:
-                return False
-            return self.facts[definition.uid].branches and not self._is_kept_constant(definition)
+            definition = self.own_definition(expr.op)
+            is_branching = definition is not None and self.facts[definition.uid].branches
+            return definition is not None and is_branching and not self._is_precomputed(definition)
         return False
 
-    def _is_kept_constant(self, definition: Definition) -> bool:
-        """Tell whether TLC evaluates a definition before the search, so that its use is a value without ways.
+    def _is_precomputed(self, definition: Definition) -> bool:
+        """Return whether TLC evaluates a definition before the search, so that its use is a value without ways.
 
         (SpecProcessor.processConstantDefns) Only definitions of modules that are not instantiated are looked at.
         """
@@ -189,7 +169,7 @@ class Shapes(Evaluation):
         return frozenset(self.tree.definitions[each].loc.module for each in self.tree.origins.values())
 
     def branches_applied(self, expr: Expr) -> bool:
-        """Tell whether TLC may take the application of a function in several ways, if it takes its body apart."""
+        """Return whether TLC may take the application of a function in several ways, if it takes its body apart."""
         if isinstance(expr, Bind):
             return expr.name in FUNCTIONS and self.branches(expr.body)
         if isinstance(expr, Let):
@@ -201,17 +181,15 @@ class Shapes(Evaluation):
         recursive = self._recursive_functions.get(expr.op)
         if recursive is not None:
             return self.facts[recursive].branches_applied
-        definition = self.definition(expr.op)
-        return (
-            definition is not None and self.standard(definition) is None and self.facts[definition.uid].branches_applied
-        )
+        definition = self.own_definition(expr.op)
+        return definition is not None and self.facts[definition.uid].branches_applied
 
     def gives_function(self, expr: Expr) -> bool:
-        """Tell whether an expression is a function that is written out in it, in a LET, an IF or under other names."""
+        """Return whether an expression is a function that is written out in it, in a LET, an IF or a definition."""
         return any(self._functions_of(expr))
 
     def stays_unlisted(self, expr: Expr) -> bool:
-        """Tell whether TLC's value of such an expression may still be a function with its body, no table of values.
+        """Return whether TLC's value of an expression may be a function with its body, not a table of values.
 
         It makes a table of a function that is not about to be applied, unless that is recursive, or its domain has
         no list.
@@ -231,7 +209,7 @@ class Shapes(Evaluation):
                 yield made
 
     def is_made(self, uid: int) -> bool:
-        """Tell whether TLC has made a value of what a use means before: of a constant of a module, as far as it can."""
+        """Return whether a use means a constant of a module that TLC has made a value before, as far as it can."""
         definition = self.definition(uid)
         if definition is None or definition.params or uid in self.replaced or definition.uid not in self._of_modules:
             return False
@@ -252,7 +230,7 @@ class Shapes(Evaluation):
         }
 
     def makes_function(self, expr: Expr) -> bool:
-        """Tell whether the value of an expression may be a function written out in it, ``[x \\in S |-> e]``."""
+        """Return whether the value of an expression may be a function written out in it, ``[x \\in S |-> e]``."""
         if isinstance(expr, Bind):
             return expr.name in ("$FcnConstructor", "$NonRecursiveFcnSpec")
         if isinstance(expr, Let):
@@ -265,7 +243,7 @@ class Shapes(Evaluation):
         return False
 
     def may_be_lazy(self, expr: Expr) -> bool:
-        """Tell whether the value of an expression may have something unlisted in it."""
+        """Return whether the value of an expression may have something unlisted in it."""
         if isinstance(expr, Builtin):
             if expr.name in _LAZY_SETS:
                 return True
@@ -302,7 +280,7 @@ class Shapes(Evaluation):
         return False
 
     def is_listed(self, expr: Expr) -> bool:
-        """Tell whether an expression is known to be a set with its elements listed, if it has a value."""
+        """Return whether an expression is known to be a set with its elements listed, if it has a value."""
         if isinstance(expr, Bind):
             domain = expr.bounds[0].domain
             return expr.name == "$SetOfAll" or (
@@ -325,27 +303,27 @@ class Shapes(Evaluation):
         return isinstance(expr, Let) and self.is_listed(expr.body)
 
     def may_hold_intervals(self, expr: Expr) -> bool:
-        """Tell whether an expression may be a set some of whose elements TLC keeps as intervals."""
+        """Return whether an expression may be a set some of whose elements TLC keeps as intervals."""
         seen: set[int] = set()
         elements = (element for made in self._made_by(expr, set()) for element in _elements_of(made))
         return any(self._is_interval(made) for element in elements for made in self._made_by(element, seen))
 
     def _is_interval(self, expr: Expr) -> bool:
-        definition = self.definition(expr.op) if isinstance(expr, Call) else None
-        is_range = definition is not None and self.standard(definition) == ("Naturals", "..")
-        return is_range or (isinstance(expr, Builtin) and expr.name == "DOMAIN")
+        if isinstance(expr, Call):
+            return self.standard_use(expr.op) == ("Naturals", "..")
+        return isinstance(expr, Builtin) and expr.name == "DOMAIN"
 
     def _made_by(self, expr: Expr, seen: set[int]) -> Iterator[Expr]:
         """List the expressions one of which makes the value of this one: through LET, IF, CASE and definitions.
 
-        Arguments: `seen`, the definitions that were looked at, each of which is once.
+        Each definition is entered once; `seen` are those that were.
         """
-        definition = self.definition(expr.op) if isinstance(expr, Call) else None
+        definition = self.own_definition(expr.op) if isinstance(expr, Call) else None
         if isinstance(expr, Let):
             yield from self._made_by(expr.body, seen)
         elif isinstance(expr, Builtin) and expr.name in _CHOOSING:
             yield from (made for part in outcomes(expr) for made in self._made_by(part, seen))
-        elif definition is None or self.standard(definition) is not None:
+        elif definition is None:
             yield expr
         elif definition.uid not in seen:
             seen.add(definition.uid)

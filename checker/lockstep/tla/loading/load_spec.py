@@ -49,13 +49,13 @@ def load_spec(
         tla_path: the root module's file.
         cfg_path: TLC's configuration; none if None, and then Init and Next are found by name.
         constants: values for constants, besides or instead of the configuration's.
-        cache_dir: where what is compiled is kept; the user's own if None, see :mod:`lockstep.tla.loading.spec_cache`.
+        cache_dir: the folder of compiled specs; the user's own if None, see :mod:`lockstep.tla.loading.spec_cache`.
         debug: refuse a CHOOSE with more than one witness.
         search_path: further directories with modules, after the root module's own and its parent, before spec/common.
-        footprints: definitions whose :meth:`Spec.footprint` will be asked for, where they are there.
-        start: the definition that says in which states to begin, if these are not the initial ones.
+        footprints: the definitions, where there are such, that :meth:`Spec.footprint` knows.
+        start: the definition of the states to begin in, if these are not the initial ones.
         java: the Java launcher.
-        jar: ``tla2tools.jar``; what another jar parsed is not taken from the cache.
+        jar: ``tla2tools.jar``; a spec that another jar parsed is not taken from the cache.
 
     Returns:
         The specification. Once cached, loading it needs no Java.
@@ -75,21 +75,21 @@ def load_spec(
     cfg_text, cfg = read_cfg(cfg_path, given)
     cfg.start = start
     modules = project_modules(root, directories)
-    asked = sorted(footprints)
-    spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, asked, *([] if start is None else [start])))
+    wanted = sorted(footprints)
+    spec_hash = _hash(modules, root.stem, cfg_text, given, (debug, wanted, *([] if start is None else [start])))
     cached = _cache_file(cache_dir, root.stem, spec_hash, None if jar is None else Path(jar))
     if (known := _cached(cached)) is not None:
         known.cfg_file = cfg.file
         return known
     try:
         xml = exported(root, modules, directories, cached.parent, java=java, jar=jar)
-        with _garbage_left():
+        with _no_garbage_collection():
             tree = read_tree(xml)
             names = interned(tree, _text_of(modules, jar), [*cfg.names, *_names_in(given.values())])
             program = program_of(tree, cfg)
             if cfg_path is not None:
                 program.refuse_unvalued()
-            source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=asked, names=names)
+            source = generate(program, modules, debug=debug, spec_hash=spec_hash, footprints=wanted, names=names)
     except (CompileError, sany.SanyError) as error:
         raise _of_pluscal(error, root, modules[root.stem]) from error
     write_cached(cached, source.encode())
@@ -99,8 +99,8 @@ def load_spec(
 
 
 @contextmanager
-def _garbage_left() -> Iterator[None]:
-    """Have Python look for no garbage: a compilation makes little, and looking for it takes a sixth of its time."""
+def _no_garbage_collection() -> Iterator[None]:
+    """Suspend the collection of garbage: a compilation makes little, and would spend a sixth of its time on it."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -111,7 +111,7 @@ def _garbage_left() -> Iterator[None]:
 
 
 def _of_pluscal(error: CompileError | sany.SanyError, root: Path, text: str) -> CompileError | sany.SanyError:
-    """Return an error as it is, or what is behind it: names are missing since the algorithm is not translated."""
+    """Return an error as it is, or its cause: names are missing since the algorithm is not translated."""
     line = untranslated(text)
     if line is None or (isinstance(error, CompileError) and not error.code):
         return error
@@ -120,7 +120,7 @@ def _of_pluscal(error: CompileError | sany.SanyError, root: Path, text: str) -> 
 
 
 def _text_of(modules: dict[str, str], jar: str | Path | None) -> Callable[[str], str | None]:
-    """Return what answers the text of a module, of the project or a standard one."""
+    """Return the function of a module's name that returns its text, of the project or a standard one."""
 
     def text_of(name: str) -> str | None:
         return modules[name] if name in modules else sany.standard_module(name, jar)
@@ -155,7 +155,7 @@ def _hash(modules: dict[str, str], root: str, cfg_text: str, constants: dict[str
 
 @functools.cache
 def _own_code() -> str:
-    """Answer what identifies the compiler itself: a changed compiler must not read an old cache."""
+    """Return a digest of the compiler itself: a changed compiler must not read an old cache."""
     digest = hashlib.sha256()
     for file in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(file.read_bytes())
@@ -163,7 +163,7 @@ def _own_code() -> str:
 
 
 def _cache_file(folder: str | Path | None, name: str, spec_hash: str, jar: Path | None) -> Path:
-    """Name the file of a specification; one for each jar that somebody names, since it is to be used."""
+    """Name the file of a specification; one for each jar that is named, since that is to be used."""
     key, named = spec_hash, named_jar(jar)
     if named is not None:
         tools = named.stat()
@@ -173,29 +173,29 @@ def _cache_file(folder: str | Path | None, name: str, spec_hash: str, jar: Path 
 
 def _cached(path: Path) -> Spec | None:
     """Load a specification from the cache; None where it is not there, or cannot be loaded for whatever reason."""
-    kept = read_cached(path)
-    if kept is None:
+    source = read_cached(path)
+    if source is None:
         return None
     try:
-        return _made(path, kept.decode())
-    except Exception:  # It is compiled again, which tells what is wrong if it is not the file.
+        return _made(path, source.decode())
+    except Exception:  # It is compiled again, which shows what is wrong if it is not the file.
         return None
 
 
 def _made(path: Path, source: str) -> Spec:
-    """Make a specification of a source that is kept in a file; what Python makes of it is kept beside that."""
+    """Make a specification of a source that is stored in a file, with its compiled code beside it."""
     stages = functools.partial(_code, path, source, "stages", stages_of)
     return Spec(source, _code(path, source, "code", code_of), stages)
 
 
 def _code(path: Path, source: str, part: str, translate: Callable[[str], CodeType]) -> CodeType:
-    """Answer what this Python makes of a part of a source; what is kept says of which source it is."""
+    """Return this Python's code of a part of a source, from the file beside it if that is of the same source."""
     beside = path.with_suffix(f".{MAGIC_NUMBER.hex()}.{part}")
     digest = hashlib.sha256(source.encode()).digest()
-    kept = read_cached(beside)
-    if kept is not None and kept.startswith(digest):
+    stored = read_cached(beside)
+    if stored is not None and stored.startswith(digest):
         with suppress(EOFError, TypeError, ValueError):
-            known: CodeType = marshal.loads(kept[len(digest) :])
+            known: CodeType = marshal.loads(stored[len(digest) :])
             return known
     code = translate(source)
     write_cached(beside, digest + marshal.dumps(code))

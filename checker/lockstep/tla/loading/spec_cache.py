@@ -1,4 +1,4 @@
-"""Parsed and compiled specs, kept: each file begins with the checksum of the rest; a damaged one counts as none."""
+"""The cache of parsed and compiled specs: each file begins with the checksum of the rest; a damaged one is ignored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-_LEFT_BEHIND_SECONDS = 3600
+_MAX_WRITE_SECONDS = 3600
 
 
 def cache_folder() -> Path:
@@ -51,7 +51,7 @@ def _checksum(content: bytes) -> bytes:
 
 
 def _remove_parts(folder: Path) -> None:
-    """Remove what processes that were killed while they wrote have left."""
+    """Remove the files of processes that were killed while they wrote."""
     for part in folder.glob("*.tmp"):
-        if time.time() - part.stat().st_mtime > _LEFT_BEHIND_SECONDS:
+        if time.time() - part.stat().st_mtime > _MAX_WRITE_SECONDS:
             part.unlink(missing_ok=True)

@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Parsed:
-    """A specification that is not compiled: its syntax tree with the configuration, and its text.
+    """A parsed specification that is not compiled: its syntax tree with the configuration, and its text.
 
     Attributes:
         program: the tree, with INSTANCEs resolved, and the configuration.
@@ -105,7 +105,7 @@ def project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
     return {name: each.text for name, each in project_files(root, directories).items()}
 
 
-#: What else the XML of a project depends on: how its modules are rewritten, and the modules that the jar may lack.
+#: The other files that the XML of a project depends on: its modules are rewritten, and the jar may lack modules.
 _READ_WITH_THEM = (Path(unicode.__file__), *sorted(Path(unicode.__file__).parent.glob("standard/*.tla")))
 
 
@@ -118,20 +118,20 @@ def exported(
     java: str | None = None,
     jar: str | Path | None = None,
 ) -> bytes:
-    """Have SANY parse a project, once for all its configurations: what it says is kept, compressed, in a folder."""
+    """Return the XML of a project by SANY, which is cached, compressed, in a folder for all its configurations."""
     tools = find_tla2tools(None if jar is None else Path(jar)).stat()
     digest = hashlib.sha256(f"{tools.st_size} {tools.st_mtime_ns}".encode())
     for file in _READ_WITH_THEM:
         digest.update(file.read_bytes())
     for name, text in sorted({**modules, "": root.stem}.items()):
         digest.update(f"{len(name)}:{name}{len(text)}:{text}".encode())
-    kept = folder / f"{root.stem}-{digest.hexdigest()[:32]}.xml.z"
-    known = read_cached(kept)
+    file = folder / f"{root.stem}-{digest.hexdigest()[:32]}.xml.z"
+    known = read_cached(file)
     if known is not None:
         with suppress(zlib.error):
             return zlib.decompress(known)
     xml = sany.export(root, java=java, jar=jar, search_path=directories[1:])
-    write_cached(kept, zlib.compress(xml))
+    write_cached(file, zlib.compress(xml))
     return xml
 
 

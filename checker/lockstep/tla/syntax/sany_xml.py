@@ -35,7 +35,7 @@ __all__ = ["SyntaxTreeError", "bind_captured", "read_tree"]
 
 
 class SyntaxTreeError(Exception):
-    """The XML is not what SANY is known to write."""
+    """The XML is not as SANY is known to write it."""
 
 
 _BUILTIN_NAMES = {
@@ -52,11 +52,11 @@ _BUILTIN_NAMES = {
 #: The name here of a definition that SANY wrote as a LAMBDA.
 PART = "part"
 
-#: An ASSUME or a THEOREM with a name, which stands for what it says wherever it is used.
+#: An ASSUME or a THEOREM with a name, which stands for its formula wherever it is used.
 _NAMED = ("AssumeDef", "TheoremDefNode")
 
 
-class _Reader:
+class _TreeReader:
     def __init__(self, root: ElementTree.Element) -> None:
         self.tree = Tree(root=_text(root, "RootModule"))
         context = root.find("context")
@@ -241,13 +241,7 @@ def _text(node: ElementTree.Element, path: str) -> str:
 
 
 def read_tree(xml: bytes) -> Tree:
-    """Read the syntax tree from SANY's XML.
-
-    Args:
-        xml: what :func:`lockstep.tla.syntax.sany.export` answers.
-
-    Returns:
-        The tree.
+    """Read the syntax tree from the XML of :func:`lockstep.tla.syntax.sany.export`.
 
     Raises:
         SyntaxTreeError: if the document is not SANY's.
@@ -256,21 +250,18 @@ def read_tree(xml: bytes) -> Tree:
         root = ElementTree.fromstring(xml)
     except ElementTree.ParseError as error:
         raise SyntaxTreeError(f"not XML: {error}") from None
-    return _Reader(root).run()
+    return _TreeReader(root).run()
 
 
 # ---- Parts of definitions ----
 
 
 def bind_captured(tree: Tree) -> None:
-    """Put each part that has a name beneath the LET that it uses, in place.
+    """Put each part that has a name, as in ``Op(5)!lab(1)!c``, beneath the LET that it uses, in place.
 
     SANY writes such a part as a LAMBDA whose parameters are those of the definition and of the quantifiers on the way,
-    and which calls c from outside of its LET. A LAMBDA that somebody wrote has parameters of its own, and no
-    definition beyond it speaks of them.
-
-    Args:
-        tree: what :func:`lockstep.tla.syntax.tree.read_tree` answers.
+    and which calls c from outside of its LET. A LAMBDA of the text has parameters of its own, and no definition beyond
+    it speaks of them.
     """
     listed = {uid for module in tree.modules.values() for uid in module.symbols} | tree.unlisted
     for uid, definition in list(tree.definitions.items()):
@@ -291,8 +282,8 @@ def _captured(tree: Tree, part: Definition, listed: set[int]) -> Iterator[int]:
     own = {uid for each in walk(part.body, tree) if isinstance(each, Let) for uid in each.definitions}
     for uid in _used(tree, part.body, listed) - own:
         within = [uid, *_used(tree, tree.definitions[uid].body, listed)]
-        spoken_of = {name for each in within for name in _named(tree, tree.definitions[each].body)}
-        if not spoken_of.isdisjoint(part.params):
+        used = {name for each in within for name in _named(tree, tree.definitions[each].body)}
+        if not used.isdisjoint(part.params):
             yield uid
 
 

@@ -7,30 +7,30 @@ integers (small ones, where the result is one, too).
 
 from __future__ import annotations
 
-__all__ = ["PASSING", "PRINTING", "READING", "REFUSED", "REGISTERS", "STANDARD", "STANDARD_VALUES", "TOLD_OF_A_SEARCH"]
+__all__ = ["PASSING", "PRINTING", "READING", "REFUSED", "REGISTERS", "SEARCH_COUNTS", "STANDARD", "STANDARD_VALUES"]
 
-#: What holds a part of an argument in its result, or answers one.
+#: The operators whose result has a part of an argument in it, or is one.
 PASSING = frozenset(
     {"Append", "\\o", "Head", "Tail", "SubSeq", "SelectSeq", "SortSeq", "@@", ":>", "Print", "TLCEval", "BagUnion"}
     | {"TLCGetOrDefault", "TLCGetAndSet"}
 )
 
-#: What reads and writes the registers of a search, so that it matters when it is evaluated.
+#: The operators that read and write the registers of a search, so that it matters when they are evaluated.
 REGISTERS = frozenset({("TLC", "TLCGet"), ("TLC", "TLCSet"), ("TLCExt", "TLCGetOrDefault"), ("TLCExt", "TLCGetAndSet")})
 
-#: What prints whenever it is evaluated.
+#: The operators that print whenever they are evaluated.
 PRINTING = frozenset({("TLC", "Print"), ("TLC", "PrintT"), ("TLCExt", "AssertEq")})
 
-#: What ``TLCGet`` tells of a search that depends on the spec alone, with one worker.
-TOLD_OF_A_SEARCH = frozenset({"level", "distinct", "queue", "diameter"})
+#: The counts of a search by ``TLCGet`` that depend on the spec alone, with one worker.
+SEARCH_COUNTS = frozenset({"level", "distinct", "queue", "diameter"})
 
-#: What reads a file, whose name must be a constant.
+#: The operators that read a file, whose name must be a constant.
 READING = frozenset({("Json", "JsonDeserialize"), ("Json", "ndJsonDeserialize"), ("IOUtils", "Deserialize")})
 
 _RANDOM = "it is random, and a search takes every choice: write "
 _BY_JAVA = "its TLA+ text is none of its meaning, which Java has"
 
-#: What is refused though its module is known, and why, or what to write instead.
+#: The operators of known modules that are refused, and why, or what to write instead.
 REFUSED: dict[tuple[str, str], str] = {
     ("TLC", "RandomElement"): _RANDOM + "`\\E x \\in S : ...`, or `x \\in S` in Init",
     ("TLC", "JavaTime"): "it is the time of a clock, and no function of the spec",

@@ -41,8 +41,8 @@ __all__ = [
     "within",
 ]
 
-#: Modules that TLC takes from Java in part, and of which the rest is compiled from their TLA+ text. Those of the
-#: community the user has, beside the spec or in a named folder.
+#: Modules that TLC takes from Java in part; the rest is compiled from their TLA+ text. The user has those of the
+#: community beside the spec or in a named folder.
 MODULES_PARTLY_JAVA = frozenset({"Json", "IOUtils", "CSV", "SVG", "GraphViz", "Statistics", "TLCExt"})
 
 #: SANY's name of a LAMBDA.
@@ -82,7 +82,7 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class Field(String):
-    """The name of a field where it is selected, ``r.f``: what ``r["f"]`` is, though TLC never takes that apart."""
+    """The name of a field where it is selected: ``r.f`` means ``r["f"]``, though TLC never takes it apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +243,12 @@ class Tree:
     _next_uid: int = 1 << 40
 
     def fresh_uid(self) -> int:
-        """Answer an id that nothing has yet."""
+        """Return an id that nothing has yet."""
         self._next_uid += 1
         return self._next_uid
 
     def name_of(self, uid: int) -> str:
-        """Answer the name of a symbol."""
+        """Return the name of a symbol."""
         found = self.definitions.get(uid) or self.declarations.get(uid) or self.params.get(uid)
         if found is None:
             raise KeyError(uid)

@@ -34,7 +34,7 @@ def _is_number(count: Value) -> bool:
 
 
 def _copies(operator: str, bag: Value) -> dict[Value, int]:
-    """Answer how many copies of each element a bag has; elements without a positive number are no error here."""
+    """Return how many copies of each element a bag has; elements without a positive number are no error here."""
     table = table_of(bag, operator)
     for count in table.values():
         if not _is_number(count):

@@ -1,8 +1,8 @@
-"""Records that a field tells apart: they can be compared, whatever else is in them.
+"""Records that differ in a common field: they can be compared, whatever else is in them.
 
 Entries of a log are commands, configurations and no-ops. What one carries cannot be compared with what another does,
-but their types differ, and where one field differs the records do. So of two makes of records it is enough to know that
-no two have the same values in those fields which both have of one kind; nobody need compare each with each.
+but their types differ, and where one field differs the records do. So of two kinds of records it is enough to know that
+no two have the same values in those fields that both have of one type; they need not be compared one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Path = tuple[str, ...]
 
 
 def grouped(elements: Iterable[Value]) -> Groups | None:
-    """Sort elements by their shapes; None where one has no shape that tells what it can be compared with."""
+    """Group elements by their shapes; None where the shape of one does not decide what it can be compared with."""
     groups: Groups = {}
     for element in elements:
         shape = shape_of(element)
@@ -35,7 +35,7 @@ def grouped(elements: Iterable[Value]) -> Groups | None:
 
 
 def all_comparable(groups: Groups) -> bool:
-    """Tell that each of these can be compared with each; False may mean that only comparing tells."""
+    """Return whether shapes show that each of these can be compared with each; if not, only comparing decides."""
     rest = dict(groups)
     while rest:
         shape, elements = rest.popitem()
@@ -45,15 +45,15 @@ def all_comparable(groups: Groups) -> bool:
 
 
 def pairs_comparable(left: Groups, right: Groups) -> bool:
-    """Tell that each of the one can be compared with each of the other; False may mean that only comparing tells."""
+    """Return whether shapes show that each of the one can be compared with each of the other."""
     return all(
-        shape == other or bool(common_shape({shape, other})) or _apart(shape, elements, other, others)
+        shape == other or bool(common_shape({shape, other})) or _differ(shape, elements, other, others)
         for shape, elements in left.items()
         for other, others in right.items()
     )
 
 
-def _apart(shape: Any, elements: list[Value], other: Any, others: list[Value]) -> bool:
+def _differ(shape: Any, elements: list[Value], other: Any, others: list[Value]) -> bool:
     if (key := (shape, other)) not in _PATHS:
         _PATHS[key] = tuple(_common(shape, other, ())) if _is_record(shape) and _is_record(other) else ()
     paths = _PATHS[key]
@@ -61,14 +61,14 @@ def _apart(shape: Any, elements: list[Value], other: Any, others: list[Value]) -
         return False
     for number, path in enumerate(paths):
         if not {_at(element, path) for element in elements} & {_at(element, path) for element in others}:
-            if number:  # what tells these apart will tell others apart: it is asked for first
+            if number:  # the field in which these differ is where others will: it is looked at first
                 _PATHS[key] = (path, *paths[:number], *paths[number + 1 :])
             return True
-    told = {tuple([_at(element, path) for path in paths]) for element in elements}
-    return told.isdisjoint(tuple([_at(element, path) for path in paths]) for element in others)
+    rows = {tuple([_at(element, path) for path in paths]) for element in elements}
+    return rows.isdisjoint(tuple([_at(element, path) for path in paths]) for element in others)
 
 
-#: The ways to what two shapes have of one kind: none where one is no record.
+#: The ways to the fields that two shapes have of one type: none where one is no record.
 _PATHS: dict[tuple[Any, Any], tuple[_Path, ...]] = {}
 
 
@@ -77,7 +77,7 @@ def _is_record(shape: Any) -> bool:
 
 
 def _common(shape: Any, other: Any, way: _Path) -> Iterator[_Path]:
-    """Yield the ways to the fields that two shapes of records have of one kind."""
+    """Yield the ways to the fields that two shapes of records have of one type."""
     there = dict(other[1])
     for field, part in shape[1]:
         if part in _ATOMS and there.get(field) is part:

@@ -16,24 +16,30 @@ from lockstep.tla.values.remembered_values import LONG, made_of
 
 __all__ = ["INT", "NAT", "STRING", "FcnSet", "PowerSet", "Product", "RcdSet", "SeqSet"]
 
-_LONG_ELEMENTS = 16
-"""How many long elements of a set of sequences are remembered: the next is often one of them with one more."""
+#: The number of long elements of a set of sequences that are remembered: the next is often one of them with one more.
+_MAX_LONG = 16
 
-
+#: The bits that TLC has for a count.
 _BITS = 31
-"""How many bits TLC has for a count."""
 
 
 class _Infinite(LazySet):
+    __slots__ = ()
+
+    @property
+    def finite(self) -> bool:
+        return False
+
+    def is_finite(self) -> bool:
+        return False
+
+
+class _Constant(_Infinite):
     __slots__ = ("_kind", "_test", "name", "sample")
 
     def __init__(self, name: str, kind: type, test: Callable[[Any], bool], sample: Value) -> None:
         super().__init__()
         self.name, self._kind, self._test, self.sample = name, kind, test, sample
-
-    @property
-    def finite(self) -> bool:
-        return False
 
     def has(self, value: Value) -> bool:
         if type(value) is self._kind:
@@ -47,27 +53,27 @@ class _Infinite(LazySet):
         return {"Nat": "NAT", "Int": "INT", "STRING": "STRING"}[self.name]
 
 
-NAT = _Infinite("Nat", int, lambda value: bool(value >= 0), 0)
-INT = _Infinite("Int", int, lambda value: True, 0)
-STRING = _Infinite("STRING", str, lambda value: True, "a string")
+NAT = _Constant("Nat", int, lambda value: bool(value >= 0), 0)
+INT = _Constant("Int", int, lambda value: True, 0)
+STRING = _Constant("STRING", str, lambda value: True, "a string")
 
 
 def _foreign(container: LazySet, wanted: str, value: Value) -> bool:
-    """Answer False for a model value, which is an element of no set but those that list it; refuse others."""
+    """Return False for a model value, which is an element of no set but those that list it; refuse others."""
     if type(value) is ModelValue and not value.kind:
         return False
     raise wrong(f"membership of {container.name}", wanted, value)
 
 
 def _as_function(value: Value) -> Value:
-    """Answer a tuple or an :class:`Fcn` for a function, None for anything else."""
+    """Return a tuple or an :class:`Fcn` for a function, None for anything else."""
     if isinstance(value, LazyFcn):
         return value.force()
     return value if type(value) is tuple or type(value) is Fcn else None
 
 
 def _as_sequence(value: Value) -> Value:
-    """Answer a sequence (to TLC a string is one, too) that has a length, indexes and slices; None for anything else."""
+    """Return a sequence (to TLC a string is one, too) that has a length, indexes and slices; None for anything else."""
     if type(value) is str:
         return tuple(value)
     if isinstance(value, LazyFcn):
@@ -80,7 +86,7 @@ def _all_members(pairs: Iterable[tuple[Value, Value]]) -> bool:
 
 
 def _are_members(values: Collection[Value], container: Value) -> bool:
-    """Tell whether many values are all elements of a set; False may mean that only asking in order tells.
+    """Return whether many values are all found to be elements of a set; if not, only a test of each in order decides.
 
     To sort many values takes longer than to look at them, and if all are elements their order does not matter.
     """
@@ -90,7 +96,7 @@ def _are_members(values: Collection[Value], container: Value) -> bool:
         return False
 
 
-class SeqSet(LazySet):
+class SeqSet(_Infinite):
     """``Seq(base)``: all finite sequences over a set."""
 
     __slots__ = ("_long", "base")
@@ -100,15 +106,10 @@ class SeqSet(LazySet):
         """Take the set of elements."""
         super().__init__()
         self.base = base
-        self._long: deque[Value] = deque(maxlen=_LONG_ELEMENTS)
-
-    @property
-    def finite(self) -> bool:
-        """Whether the set can be listed."""
-        return False
+        self._long: deque[Value] = deque(maxlen=_MAX_LONG)
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         sequence = _as_sequence(value)
         if sequence is None:
             return _foreign(self, "a sequence", value)
@@ -116,19 +117,19 @@ class SeqSet(LazySet):
             return all(member(element, self.base) for element in sequence)
         if any(each is sequence for each in self._long):
             return True
-        known = self._begin_of(sequence)
+        known = self._known_beginning(sequence)
         if not all(member(element, self.base) for element in sequence[len(known) :]):
             return False
         self._long.appendleft(sequence)
         return True
 
-    def _begin_of(self, sequence: Value) -> Value:
-        """Answer a begin of the sequence that is known to be an element."""
+    def _known_beginning(self, sequence: Value) -> Value:
+        """Return a beginning of the sequence that is known to be an element."""
         grown = made_of(sequence)
         if grown is not None and any(each is grown[0] for each in self._long):
             return grown[0]
-        begins = (each for each in self._long if len(each) <= len(sequence) and all(map(is_, each, sequence)))
-        return next(begins, ())
+        beginnings = (each for each in self._long if len(each) <= len(sequence) and all(map(is_, each, sequence)))
+        return next(beginnings, ())
 
     def compared(self, other: SeqSet) -> bool | None:
         """Decide whether another such set is equal."""
@@ -156,7 +157,7 @@ class PowerSet(LazySet):
         return is_finite(self.base)
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         if not is_set(value):
             raise wrong("membership of SUBSET S", "a set", value)
         if type(value) is frozenset and _are_members(value, self.base):
@@ -199,21 +200,12 @@ class FcnSet(LazySet):
         super().__init__()
         self.domain_set, self.codomain = domain_set, codomain
 
-    @property
-    def finite(self) -> bool:
-        """Whether the set can be listed."""
-        return is_listable(self.domain_set) and is_listable(self.codomain)
-
-    def is_finite(self) -> bool:
-        """Decide ``IsFiniteSet`` of it."""
-        return is_finite(self.domain_set) and is_finite(self.codomain)
-
     def made_of(self) -> Iterable[Value]:
         """List what should be sets."""
         return self.domain_set, self.codomain
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         function = _as_function(value)
         if function is None:
             return _foreign(self, "a function", value)
@@ -273,25 +265,16 @@ class RcdSet(LazySet):
         self._last: dict[Value, Value] = {}
 
     def __getstate__(self) -> object:
-        """Pickle the set without what was asked about."""
+        """Pickle the set without the records that were tested."""
         plain, slots = cast("tuple[object, dict[str, object]]", super().__getstate__())
         return plain, {**slots, "_last": {}}
-
-    @property
-    def finite(self) -> bool:
-        """Whether the set can be listed."""
-        return all(map(is_listable, self.fields.values()))
-
-    def is_finite(self) -> bool:
-        """Decide ``IsFiniteSet`` of it."""
-        return all(map(is_finite, self.fields.values()))
 
     def made_of(self) -> Iterable[Value]:
         """List what should be sets."""
         return self.fields.values()
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         function = _as_function(value)
         if function == ():
             return False
@@ -300,10 +283,10 @@ class RcdSet(LazySet):
         table = function.d
         if table.keys() != self.fields.keys():
             return False
-        # Most records that are asked about differ in a field or two from one that was asked about before.
+        # Most records that are tested differ in a field or two from the one before.
         last = self._last
-        asked = [name for name in table if name not in last or last[name] is not table[name]]
-        if not _all_members((table[name], self.fields[name]) for name in sorted(asked)):
+        untested = [name for name in table if name not in last or last[name] is not table[name]]
+        if not _all_members((table[name], self.fields[name]) for name in sorted(untested)):
             return False
         self._last = table
         return True
@@ -332,21 +315,12 @@ class Product(LazySet):
         super().__init__()
         self.factors = factors
 
-    @property
-    def finite(self) -> bool:
-        """Whether the set can be listed."""
-        return all(map(is_listable, self.factors))
-
-    def is_finite(self) -> bool:
-        """Decide ``IsFiniteSet`` of it."""
-        return all(map(is_finite, self.factors))
-
     def made_of(self) -> Iterable[Value]:
         """List what should be sets."""
         return self.factors
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         sequence = _as_sequence(value)
         if sequence is not None:
             return len(sequence) == len(self.factors) and _all_members(zip(sequence, self.factors, strict=True))

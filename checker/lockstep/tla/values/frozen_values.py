@@ -1,11 +1,11 @@
-"""What a state keeps of a value: with nothing unlisted in it."""
+"""Values as a state has them: with nothing in them that is computed on demand."""
 
 from __future__ import annotations
 
 from operator import is_
 
 from lockstep.tla.values.kinds import Fcn, Value
-from lockstep.tla.values.remembered_values import LONG, made_of
+from lockstep.tla.values.remembered_values import LONG, Latest, made_of
 
 __all__ = ["Unlisted", "frozen"]
 
@@ -16,21 +16,21 @@ class Unlisted:
     __slots__ = ()
 
     def force(self) -> Value:
-        """Answer the plain value, with its elements listed: every subclass says how.
+        """Return the plain value, with its elements listed: every subclass says how.
 
         Raises:
             TlaError: if something in it cannot be listed, or has no value.
         """
-        # No ABCMeta here: it would slow every isinstance, of which an evaluation makes millions.
+        # No ABCMeta here: it would slow every isinstance, and an evaluation makes millions.
         raise NotImplementedError
 
-    def kept(self) -> Value:
-        """Answer what a state keeps of it."""
+    def frozen(self) -> Value:
+        """Return the value as a state has it."""
         return self.force()
 
 
 def frozen(value: Value) -> Value:
-    """Answer a value with nothing unlisted in it, for keeping in a state: the value itself, if that has nothing such.
+    """Return a value with nothing unlisted in it, as a state has it: the value itself, if that is so.
 
     Raises:
         TlaError: if something in it cannot be listed, or has no value.
@@ -40,8 +40,8 @@ def frozen(value: Value) -> Value:
         return value if value.listed else _frozen_table(value)
     if kind is tuple:
         return _frozen_sequence(value)
-    # Not isinstance: what stands for a part that a search has not read is copied, and not asked what it is.
-    return value.kept() if issubclass(kind, Unlisted) else value
+    # Not isinstance: what stands for a part of a state that a search has not read is copied unread.
+    return value.frozen() if issubclass(kind, Unlisted) else value
 
 
 def _frozen_table(value: Fcn) -> Fcn:
@@ -57,24 +57,20 @@ def _frozen_table(value: Fcn) -> Fcn:
     return result
 
 
-_KNOWN_LONG = 64
-_long: dict[int, tuple[Value, ...]] = {}
-"""Long sequences that were frozen of late, by their ids: a state's logs go from state to state unchanged."""
+#: Long sequences that are known to have nothing unlisted in them: a state's logs go from state to state unchanged.
+_long = Latest(64)
 
 
 def _frozen_sequence(value: tuple[Value, ...]) -> tuple[Value, ...]:
-    if len(value) < LONG:
-        elements = [frozen(element) for element in value]
-        return value if all(map(is_, elements, value)) else tuple(elements)
-    if _long.get(id(value)) is value:
+    is_long = len(value) >= LONG
+    if is_long and id(value) in _long:
         return value
-    known = made_of(value)
+    known = made_of(value) if is_long else None
     if known is not None and frozen(known[0]) is known[0] and all(frozen(each) is each for each in known[1]):
         result = value
     else:
         elements = [frozen(element) for element in value]
         result = value if all(map(is_, elements, value)) else tuple(elements)
-    if len(_long) >= _KNOWN_LONG:
-        del _long[next(iter(_long))]
-    _long[id(result)] = result
+    if is_long:
+        _long.remember(result)
     return result

@@ -72,7 +72,7 @@ def in_domain(value: Value, function: Value) -> bool:
 
 
 def argument(domain: Value, given: Value) -> Value:
-    """Answer the argument that a function with this domain is applied to.
+    """Return the argument that a function with this domain is applied to.
 
     Raises:
         TlaError: if it is not in the domain.
@@ -111,7 +111,7 @@ def function_of(domains: tuple[Value, ...], body: Callable[[Value], Value], soft
 
 
 def whole(value: Value) -> Value:
-    """Answer a value that is not about to be applied: a function is then computed as a whole."""
+    """Return a value that is not about to be applied: a function is then computed as a whole."""
     if type(value) is LazyFcn and value.soft:
         return as_fcn({argument: whole(value.apply(argument)) for argument in in_order(value.domain)})
     return value

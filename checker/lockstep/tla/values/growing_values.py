@@ -1,7 +1,6 @@
 """Long sets and sequences that grow: those that were made of one another share their elements.
 
-Adding to the newest of them costs what is added, and not what there is. Whatever is asked of one besides, it answers
-as the plain set or sequence that it is.
+Adding to the newest of them costs what is added, and not what there is. In all else they are plain sets and sequences.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from lockstep.tla.values.lazy_sets import LazySet
 
 __all__ = ["GrowingSeq", "GrowingSet", "Sequence", "join", "unite"]
 
-#: How many elements make a set or sequence share them with those made of it.
-MANY = 1024
+#: The least number of elements of a set or sequence that shares them with those made of it.
+MIN_SHARED = 1024
 
 
 @dataclass(slots=True)
 class _Elements:
-    """What sets that grow share: the elements with their numbers, and the first so many of them in sets' order."""
+    """The elements that sets share as they grow: with their numbers, and the first ones in sets' order."""
 
     numbers: dict[Value, int]
     sorted: list[Value] = field(default_factory=list)
@@ -41,9 +40,9 @@ class _Elements:
             return [element for element in self.sorted if self.numbers[element] < count]
         if new == 0:
             return self.sorted
-        longer = list(self.sorted)  # whoever goes through those before is not to notice
+        longer = list(self.sorted)  # iterations over those before go on
         added = itertools.islice(self.numbers, known, count)
-        if new * _SEARCHES > count:
+        if new * _COMPARISONS > count:
             longer = list(ordered([*longer, *added]))
         else:
             for element in added:
@@ -56,20 +55,20 @@ class _Elements:
         return (_Elements, (self.numbers,))
 
 
-#: To find its place among those that are sorted, an element is compared with about so many.
-_SEARCHES = 20
+#: About how many elements one is compared with to find its place among those that are sorted.
+_COMPARISONS = 20
 
 
 class GrowingSet(LazySet):
-    """A long set of records of one make, to which more are added now and then: the sets before it share its elements.
+    """A long set of records of one shape, to which more are added now and then: the sets before it share its elements.
 
-    Adding to the newest of them costs what is added; a set has the elements whose numbers are below its own count.
+    A set has the elements whose numbers are below its own count.
     """
 
     __slots__ = ("_count", "_sample", "_shared")
 
     def __init__(self, shared: _Elements, count: int, sample: Value) -> None:
-        """Take the elements, to which only `plus` adds, and how many of them these are."""
+        """Share some elements, to which only `plus` adds, and have the first of them."""
         super().__init__()
         self._shared, self._count, self._sample = shared, count, sample
 
@@ -79,7 +78,7 @@ class GrowingSet(LazySet):
         return cls(_Elements({element: number for number, element in enumerate(elements)}), len(elements), sample)
 
     def plus(self, more: frozenset[Value]) -> GrowingSet | None:
-        """Answer the union with a few more elements; None where they are not of the same make."""
+        """Return the union with a few more elements; None where they are not of the same shape."""
         if not all(same_shape(self._sample, element) for element in more):
             return None
         new = [element for element in more if not self.has(element)]
@@ -93,7 +92,7 @@ class GrowingSet(LazySet):
         return GrowingSet(self._shared, self._count + len(new), self._sample)
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         if same_shape(self._sample, value):
             return self._shared.numbers.get(value, self._count) < self._count
         return lookup(self.force(), value) is not None
@@ -115,8 +114,8 @@ class GrowingSet(LazySet):
             return self._count == other._count
         return compare(self.force(), other.force())
 
-    def kept(self) -> Value:
-        """Answer what a state keeps of it."""
+    def frozen(self) -> Value:
+        """Return itself, as a state has it."""
         return self
 
     def __iter__(self) -> Iterator[Value]:
@@ -129,15 +128,15 @@ class GrowingSet(LazySet):
 
 
 class GrowingSeq(LazyFcn):
-    """A long sequence of listed values, to which more are added now and then: its begins share its elements.
+    """A long sequence of listed values, to which more are added now and then: its beginnings share its elements.
 
-    It has the first so many elements of a list, to which only `plus` adds.
+    It has the first elements of a list, to which only `plus` adds.
     """
 
     __slots__ = ("_count", "_elements")
 
     def __init__(self, elements: list[Value], count: int) -> None:
-        """Take the list, and how many of its elements these are."""
+        """Share a list, and have the first of its elements."""
         self._elements, self._count = elements, count
         self._forced, self.soft = None, False
 
@@ -152,7 +151,7 @@ class GrowingSeq(LazyFcn):
         return True
 
     def plus(self, more: Iterable[Value]) -> GrowingSeq:
-        """Answer the sequence and then some more listed values."""
+        """Return the sequence and then some more listed values."""
         new, elements, count = list(more), self._elements, self._count
         there = elements[count : count + len(new)]
         if any(compare(one, other) is not True for one, other in zip(there, new, strict=False)):
@@ -161,23 +160,23 @@ class GrowingSeq(LazyFcn):
         return GrowingSeq(elements, count + len(new))
 
     def apply(self, argument: Value) -> Value:
-        """Answer the element at an index, from 1 on."""
+        """Return the element at an index, from 1 on."""
         if type(argument) is int and 0 < argument <= self._count:
             return self._elements[argument - 1]
         raise outside(self, argument)
 
     def force(self) -> Value:
-        """Answer the plain sequence."""
+        """Return the plain sequence."""
         if self._forced is None:
             self._forced = tuple(self)
         return self._forced
 
-    def kept(self) -> Value:
-        """Answer what a state keeps of it."""
+    def frozen(self) -> Value:
+        """Return itself, as a state has it."""
         return self
 
     def sequence(self) -> Value:
-        """Answer itself, which is a sequence."""
+        """Return itself, which is a sequence."""
         return self
 
     def compared(self, other: GrowingSeq) -> bool | None:
@@ -195,11 +194,11 @@ class GrowingSeq(LazyFcn):
         return itertools.islice(self._elements, self._count)
 
     def __getitem__(self, place: Any) -> Value:
-        """Answer an element, or some of them, as Python counts: a long begin shares its elements with this."""
+        """Return an element, or some of them, as Python counts: a long beginning shares its elements with this."""
         if type(place) is int:
             return self._elements[range(self._count)[place]]
         first, last, step = place.indices(self._count)
-        if (first, step) == (0, 1) and last >= MANY:
+        if (first, step) == (0, 1) and last >= MIN_SHARED:
             return GrowingSeq(self._elements, last)
         return tuple(map(self._elements.__getitem__, range(first, last, step)))
 
@@ -209,8 +208,8 @@ class GrowingSeq(LazyFcn):
 
 
 def unite(left: frozenset[Value], right: frozenset[Value]) -> Value:
-    """Answer the union of two sets that can be compared."""
-    if len(left) >= MANY and (sample := sample_of_uniform(left)):
+    """Return the union of two sets that can be compared."""
+    if len(left) >= MIN_SHARED and (sample := sample_of_uniform(left)):
         return GrowingSet.of(left, sample[0]).plus(right) or left | right
     return left | right
 
@@ -220,8 +219,8 @@ Sequence: TypeAlias = tuple[Value, ...] | GrowingSeq
 
 
 def join(left: Sequence, right: Sequence) -> Sequence:
-    """Answer a sequence and then another."""
-    if len(left) >= MANY and _is_listed(left) and all(map(_is_listed, right)):
+    """Return a sequence and then another."""
+    if len(left) >= MIN_SHARED and _is_listed(left) and all(map(_is_listed, right)):
         return (left if isinstance(left, GrowingSeq) else GrowingSeq(list(left), len(left))).plus(right)
     return (*left, *right)
 

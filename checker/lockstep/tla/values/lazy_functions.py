@@ -42,7 +42,7 @@ class LazyFcn(Unlisted):
         return is_listable(self.domain)
 
     def apply(self, argument: Value) -> Value:
-        """Answer the value at ``argument``, computing it the first time."""
+        """Return the value at ``argument``, computing it the first time."""
         known = self._known.get(argument)
         if known is not None and same_kind(known[0], argument):
             return known[1]
@@ -53,11 +53,11 @@ class LazyFcn(Unlisted):
         return value
 
     def updated(self, argument: Value, value: Value) -> LazyFcn:
-        """Answer the function that differs at one argument."""
+        """Return the function that differs at one argument."""
         return LazyFcn(self.domain, lambda _self, x: value if eq(argument, x) else self.apply(x), self.soft)
 
     def force(self) -> Value:
-        """Answer the whole function.
+        """Return the whole function.
 
         Raises:
             TlaError: if its domain is infinite, or it has no value somewhere.
@@ -67,12 +67,12 @@ class LazyFcn(Unlisted):
         return self._forced
 
     def sequence(self) -> Value:
-        """Answer the sequence that the function is, with a length, indexes and slices; None if it is none."""
+        """Return the sequence that the function is, with a length, indexes and slices; None if it is none."""
         forced = self.force()
         return forced if type(forced) is tuple else None
 
     def __hash__(self) -> int:
-        """Answer the hash that goes with equality."""
+        """Return the hash that goes with equality."""
         return hash(self.force())
 
     def __eq__(self, other: object) -> bool:

@@ -14,7 +14,7 @@ __all__ = ["BigUnion", "Difference", "Filtered", "Intersection", "Union2", "Unio
 
 
 class _Union(LazySet):
-    """A union that TLC keeps as what it was made of: listed one part after the other, an element of two parts twice.
+    """A union that TLC leaves unlisted: listed one part after the other, an element of two parts twice.
 
     Source: tlc2.value.impl.UnionValue and CupValue of TLC 2.15.
     """
@@ -32,7 +32,7 @@ class _Union(LazySet):
         return all(map(is_finite, self.each()))
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         return any(member(value, part) for part in self.each())
 
     def items(self) -> Iterator[Value]:
@@ -60,11 +60,6 @@ class Union2(_Union):
     def made_of(self) -> Iterable[Value]:
         """List both sides."""
         return self.parts
-
-    @property
-    def finite(self) -> bool:
-        """Whether the set can be listed."""
-        return all(map(is_listable, self.parts))
 
 
 class BigUnion(_Union):
@@ -105,11 +100,8 @@ class UnionOver(_Union):
         return [made[inner] for inner in self.order(build_set(made))]
 
 
-class Intersection(LazySet):
-    """``left \\cap right`` where neither side is listed."""
-
+class _OfTwo(LazySet):
     __slots__ = ("left", "right")
-    name = "an intersection"
 
     def __init__(self, left: Value, right: Value) -> None:
         """Take both sides."""
@@ -119,6 +111,13 @@ class Intersection(LazySet):
     def made_of(self) -> Iterable[Value]:
         """List both sides."""
         return self.left, self.right
+
+
+class Intersection(_OfTwo):
+    """``left \\cap right`` where neither side is listed."""
+
+    __slots__ = ()
+    name = "an intersection"
 
     @property
     def finite(self) -> bool:
@@ -132,7 +131,7 @@ class Intersection(LazySet):
         return True
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         return member(value, self.left) and member(value, self.right)
 
     def items(self) -> Iterator[Value]:
@@ -141,20 +140,11 @@ class Intersection(LazySet):
         return (value for value in self.order(first) if member(value, second))
 
 
-class Difference(LazySet):
+class Difference(_OfTwo):
     """``left \\ right`` where the left side is not listed."""
 
-    __slots__ = ("left", "right")
+    __slots__ = ()
     name = "a difference"
-
-    def __init__(self, left: Value, right: Value) -> None:
-        """Take both sides."""
-        super().__init__()
-        self.left, self.right = left, right
-
-    def made_of(self) -> Iterable[Value]:
-        """List both sides."""
-        return self.left, self.right
 
     @property
     def finite(self) -> bool:
@@ -170,7 +160,7 @@ class Difference(LazySet):
         return False
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         return member(value, self.left) and not member(value, self.right)
 
     def items(self) -> Iterator[Value]:
@@ -193,11 +183,6 @@ class Filtered(LazySet):
         """List the base."""
         return (self.base,)
 
-    @property
-    def finite(self) -> bool:
-        """Whether the set can be listed."""
-        return is_listable(self.base)
-
     def is_finite(self) -> bool:
         """Decide ``IsFiniteSet`` of it."""
         if not is_finite(self.base):
@@ -205,7 +190,7 @@ class Filtered(LazySet):
         return True
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         return member(value, self.base) and self.test(value)
 
     def items(self) -> Iterator[Value]:
@@ -214,21 +199,17 @@ class Filtered(LazySet):
 
 
 class Unsorted(LazySet):
-    """A set of values that cannot all be compared: it can be asked for an element, but not be listed."""
+    """A set of values that cannot all be compared: it can be searched for an element, but not be listed."""
 
     __slots__ = ("elements", "problem")
 
     def __init__(self, elements: list[Value], problem: TlaError) -> None:
-        """Take the elements in their order, and what kept them from being sorted."""
+        """Take the elements in their order, and the error of sorting them."""
         super().__init__()
         self.elements, self.problem = elements, problem
 
-    def is_finite(self) -> bool:
-        """Decide ``IsFiniteSet`` of it."""
-        return True
-
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element, by comparing it with one after the other."""
+        """Return whether ``value`` is an element, by comparing it with one after the other."""
         return any(eq(element, value) for element in self.elements)
 
     def items(self) -> Iterator[Value]:
@@ -245,5 +226,5 @@ class Unsorted(LazySet):
 
 
 def is_eager(value: Value) -> bool:
-    """Tell whether TLC computes with a set at once, element by element."""
+    """Return whether TLC computes with a set at once, element by element."""
     return type(value) is frozenset or type(value) is Unsorted

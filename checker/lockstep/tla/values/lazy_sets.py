@@ -1,7 +1,7 @@
-"""Sets known by a membership test, and what is asked of any set: its members, its order, whether it is finite.
+"""Sets known by a membership test, and the questions to any set: its members, its order, whether it is finite.
 
 Each set that is finite can be listed, and then equals the ``frozenset`` of its elements, hash included. What is wrong
-with a set comes to light where TLC would find it: when it is asked, not when it is made.
+with a set comes to light where TLC would find it: when it is used, not when it is made.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from lockstep.tla.values.kinds import ModelValue, TlaError, Value, wrong
 
 __all__ = ["LazySet", "in_order", "is_finite", "is_listable", "is_set", "member"]
 
-_MOST_SEEN = 4096
-"""How many elements of an unlisted set are remembered once they have been computed."""
+#: The number of elements of an unlisted set that are remembered once they have been computed.
+_MAX_SEEN = 4096
 
 
 class LazySet(Unlisted):
@@ -42,48 +42,39 @@ class LazySet(Unlisted):
 
     def listed(self, part: Value) -> list[Value]:
         """List a set that this one is made of."""
-        # By its iterator: of a set Python would ask the length first, which is computed, and changes how it is listed.
+        # By its iterator: Python would compute the length of a set first, which changes how it is listed.
         return list(iter(self.order(part)))
 
     def __getstate__(self) -> object:
-        """Pickle the set without what listings have come to."""
+        """Pickle the set without the progress of listings."""
         plain, slots = cast("tuple[object, dict[str, object]]", super().__getstate__())
         return plain, {**slots, "_seen": [], "_rest": None, "order": in_order}
 
     @property
     def finite(self) -> bool:
         """Whether the set can be listed."""
-        return True
+        return all(map(is_listable, self.made_of()))
 
     def is_finite(self) -> bool:
-        """Decide ``IsFiniteSet`` of it.
-
-        Raises:
-            TlaError: if TLC would not know.
-        """
-        return self.finite
+        """Decide ``IsFiniteSet`` of it; raises TlaError where TLC cannot."""
+        return all(map(is_finite, self.made_of()))
 
     def has(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element: every subclass says how."""
-        # No ABCMeta here: it would slow every isinstance, of which an evaluation makes millions.
-        raise NotImplementedError
+        """Return whether ``value`` is an element."""
+        raise NotImplementedError  # see Unlisted.force
 
     def items(self) -> Iterator[Value]:
         """List the elements, each once."""
         raise self._endless()
 
     def compared(self, other: Any) -> bool | None:
-        """Decide whether a set of the same make is equal; None says that they cannot be compared."""
+        """Decide whether a set of the same class is equal; None if they cannot be compared."""
         if not (self.finite and other.finite):
             return None
         return compare(self.force(), other.force())
 
     def force(self) -> frozenset[Value]:
-        """Answer the set as a ``frozenset``.
-
-        Raises:
-            TlaError: if the set is infinite.
-        """
+        """Return the set as a ``frozenset``; raises TlaError if it is infinite."""
         known = self._forced
         if known is None:
             if not self.finite:
@@ -97,11 +88,11 @@ class LazySet(Unlisted):
         return frozenset(elements)
 
     def _listing(self) -> Iterator[Value]:
-        """Begin to list the elements: in the order of the set's make, or, once it was asked for all, in any set's."""
+        """Begin to list the elements: in the order of its class, or in that of any set once all were needed."""
         return self.items() if self._forced is None else iter(self.order(self._forced))
 
     def made_of(self) -> Iterable[Value]:
-        """List what the set is computed from, and what should be sets."""
+        """List the sets that this one is made of."""
         return ()
 
     def _endless(self) -> TlaError:
@@ -111,7 +102,7 @@ class LazySet(Unlisted):
         return TlaError(f"{self.name} is infinite and cannot be listed")
 
     def __contains__(self, value: Value) -> bool:
-        """Tell whether ``value`` is an element."""
+        """Return whether ``value`` is an element."""
         return self.has(value)
 
     def __iter__(self) -> Iterator[Value]:
@@ -123,8 +114,7 @@ class LazySet(Unlisted):
     def _remembering(self) -> Iterator[Value]:
         """List the elements; those that a listing has reached, a later one does not compute again.
 
-        Where computing fails, nothing is known of what comes after: each listing under way, and each later one,
-        computes for itself and fails there itself.
+        Where computing fails, each listing under way, and each later one, computes for itself and fails there itself.
         """
         if self._rest is None:
             self._seen, self._rest = [], self._listing()
@@ -132,7 +122,7 @@ class LazySet(Unlisted):
         seen, rest, index = self._seen, self._rest, 0
         while True:
             if index == len(seen):
-                if index == _MOST_SEEN or self._rest is not rest:
+                if index == _MAX_SEEN or self._rest is not rest:
                     yield from itertools.islice(listing(), index, None)
                     return
                 try:
@@ -150,7 +140,7 @@ class LazySet(Unlisted):
         return len(self.force())
 
     def __hash__(self) -> int:
-        """Answer the hash that goes with equality."""
+        """Return the hash that goes with equality."""
         return hash(self.force()) if self.finite else hash(self.name)
 
     def __eq__(self, other: object) -> bool:
@@ -163,21 +153,17 @@ class LazySet(Unlisted):
 
 
 def is_set(value: Value) -> bool:
-    """Tell whether a value is a set."""
+    """Return whether a value is a set."""
     return type(value) is frozenset or isinstance(value, LazySet)
 
 
 def is_listable(value: Value) -> bool:
-    """Tell whether a value is a set whose elements can be listed."""
+    """Return whether a value is a set whose elements can be listed."""
     return type(value) is frozenset or (isinstance(value, LazySet) and value.finite)
 
 
 def is_finite(value: Value) -> bool:
-    """Decide ``IsFiniteSet(value)``.
-
-    Raises:
-        TlaError: if the value is no set, or TLC would not know.
-    """
+    """Decide ``IsFiniteSet(value)``; raises TlaError if it is no set, or TLC cannot decide it."""
     if type(value) is frozenset:
         return True
     if isinstance(value, LazySet):
@@ -202,11 +188,7 @@ def member(value: Value, container: Value) -> bool:
 
 
 def in_order(value: Value) -> Iterable[Value]:
-    """List a set in its deterministic order.
-
-    Raises:
-        TlaError: if it cannot be listed.
-    """
+    """List a set in its deterministic order; raises TlaError if it cannot be listed."""
     if type(value) is frozenset:
         return ordered(value)
     if isinstance(value, LazySet):

@@ -29,7 +29,7 @@ class Lazy:
         return self._compute is None
 
     def __call__(self) -> Value:
-        """Answer the value, computing it the first time."""
+        """Return the value, computing it the first time."""
         compute = self._compute
         if compute is not None:
             self._value = compute()
@@ -38,7 +38,7 @@ class Lazy:
 
 
 def boolean(value: Value) -> bool:
-    """Answer a value that must be TRUE or FALSE."""
+    """Return a value that must be TRUE or FALSE."""
     if value is True or value is False:
         return bool(value)
     raise wrong("a formula", "TRUE or FALSE", value)

@@ -15,28 +15,23 @@ from lockstep.tla.values.equality import ordered
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value, forced, format_value, sort_key
 from lockstep.tla.values.lazy_sets import LazySet
 from lockstep.tla.values.quantifier_bounds import listed
+from lockstep.tla.values.remembered_values import Latest
 
-__all__ = ["Names"]
+__all__ = ["NameOrder"]
 
-#: The most orders of sets of names that are remembered: constants, mostly.
-_MOST_ORDERS = 4096
-#: The most orders of other sets that are remembered, of the very sets: constants are, what a state holds seldom is.
-_MOST_SORTED = 64
-#: The most orders of sets of integers that are remembered, of the very sets: nested quantifiers range over a few again
-#: and again.
-_MOST_INTEGERS = 256
+#: The most orders of sets of names (constants, mostly), and of other sets, that are remembered. Of the others, those
+#: of the very sets are: nested quantifiers range over a few again and again.
+_MAX_ORDERS, _MAX_OTHERS = 4096, 256
 
 
-class Names:
+class NameOrder:
     """The order of a project's names, and of sets by it."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         """Take the number of each name."""
         self._number = numbers.__getitem__
         self._orders: dict[frozenset[Value], list[Value]] = {}
-        self._sorted: dict[int, tuple[frozenset[Value], list[Value]]] = {}
-        self._integers: dict[int, tuple[frozenset[Value], list[Value]]] = {}
-        self._unknown: dict[int, tuple[frozenset[Value], Iterable[Value]]] = {}
+        self._others = Latest(_MAX_OTHERS)
         self._order = self.elements
 
     def sorted(self, elements: Collection[Value]) -> list[Value] | None:
@@ -55,58 +50,37 @@ class Names:
             return None
 
     def elements(self, container: Value) -> Iterable[Value]:
-        """List a set in TLC's order, as far as it is known.
+        """List a set in TLC's order; where that is not known, in one that is the same each time.
 
         Raises:
-            TlaError: if it cannot be listed, even if nobody wants an element.
+            TlaError: if it cannot be listed, even if no element is wanted.
         """
         if type(container) is not frozenset:
             if isinstance(container, LazySet):
                 container.list_by(self._order)
             return listed(container)
-        kept = self._unknown.get(id(container))
-        if kept is not None and kept[0] is container:
-            return kept[1]
-        found = self._in_order(container)
-        return self._of_unknown_order(container) if found is None else found
+        found = self._others.get(id(container))
+        return self._in_order(container)[0] if found is None else found[1]
 
-    def _of_unknown_order(self, container: frozenset[Value]) -> Iterable[Value]:
-        """List a set whose order is not known in one that is the same each time, found once for the very set."""
-        if len(self._unknown) == _MOST_SORTED:
-            del self._unknown[next(iter(self._unknown))]
-        listed_ = ordered(container)
-        self._unknown[id(container)] = (container, listed_)
-        return listed_
-
-    def _in_order(self, container: frozenset[Value]) -> Collection[Value] | None:
-        """List a set in TLC's order, found out once for the very set; None where the order is not known."""
+    def _in_order(self, container: frozenset[Value]) -> tuple[Collection[Value], bool]:
+        """List a set in order; return with it whether that is TLC's."""
         if len(container) < 2:
-            return container
-        kept = self._sorted.get(id(container))
-        if kept is not None and kept[0] is container:
-            return kept[1]
+            return container, True
+        found = self._others.get(id(container))
+        if found is not None:
+            return found[1], found[2]
         known = self._orders.get(container)
         if known is not None:
-            return known
-        kept = self._integers.get(id(container))
-        if kept is not None and kept[0] is container:
-            return kept[1]
-        found = self.sorted(container)
-        if found is None:
-            return None
-        if type(found[0]) is int or type(found[0]) is bool:
-            if len(self._integers) == _MOST_INTEGERS:
-                self._integers.clear()
-            self._integers[id(container)] = (container, found)
-        elif all(type(element) is ModelValue or type(element) is str for element in found):
-            if len(self._orders) == _MOST_ORDERS:
+            return known, True
+        order = self.sorted(container)
+        if order is not None and all(type(element) is ModelValue or type(element) is str for element in order):
+            if len(self._orders) == _MAX_ORDERS:
                 self._orders.clear()
-            self._orders[container] = found
-        else:
-            if len(self._sorted) == _MOST_SORTED:
-                del self._sorted[next(iter(self._sorted))]
-            self._sorted[id(container)] = (container, found)
-        return found
+            self._orders[container] = order
+            return order, True
+        listing = list(ordered(container)) if order is None else order
+        self._others.remember(container, listing, order is not None)
+        return listing, order is not None
 
     def choose(self, container: Value, holds: Callable[[Value], bool], unique: bool, place: str) -> Value:
         """Decide ``CHOOSE x \\in container : holds(x)``: the first witness in TLC's order.
@@ -137,10 +111,7 @@ class Names:
         unique: bool,
         place: str,
     ) -> Value:
-        """Decide a CHOOSE of the greatest or least element, as `choose` does, at once for a set of integers.
-
-        Arguments: `extreme`, which is max or min; the others, as of `choose`.
-        """
+        """Decide a CHOOSE of the greatest or least element (`extreme` is max or min), at once for a set of integers."""
         if type(container) is range and container:
             return cast(int, extreme((container[0], container[-1])))
         if type(container) is frozenset and container and set(map(type, container)) == {int}:
@@ -148,14 +119,11 @@ class Names:
         return self.choose(container, holds, unique, place)
 
     def _candidates(self, container: Value) -> tuple[Iterable[Value], bool]:
-        """List a set in TLC's order, and tell whether that is known."""
+        """List a set in order; return with it whether that is TLC's."""
         if type(container) is range:
             return container, True
         if isinstance(container, PowerSet):
             base = self.sorted(forced(container.base))
             return (container.items(), False) if base is None else (container.subsets(base), True)
         elements = forced(container)
-        if type(elements) is not frozenset:
-            return listed(elements), True
-        found = self._in_order(elements)
-        return (ordered(elements), False) if found is None else (found, True)
+        return self._in_order(elements) if type(elements) is frozenset else (listed(elements), True)

@@ -69,7 +69,7 @@ def choose_next(target: Any, name: str, values: Value) -> Iterator[None]:
 
 
 def is_complete(target: NextState) -> bool:
-    """Tell whether all variables are assigned."""
+    """Return whether all variables are assigned."""
     try:
         for name in target.__slots__:
             object.__getattribute__(target, name)

@@ -32,7 +32,7 @@ _LEAST, _GREATEST = -(2**31), 2**31 - 1
 
 
 def fitting(operator: str, number: int) -> int:
-    """Answer a result, if it is one of TLC's integers, which have 32 bits."""
+    """Return a result, if it is one of TLC's integers, which have 32 bits."""
     if _LEAST <= number <= _GREATEST:
         return number
     raise TlaError(f"the result of {operator} has more than 32 bits, which is what TLC's integers have")
@@ -126,14 +126,14 @@ def ge(a: Value, b: Value) -> bool:
 
 
 def span(a: Value, b: Value) -> range:
-    """Answer ``a..b`` for iterating over it."""
+    """Return ``a..b`` for iterating over it."""
     if type(a) is int and type(b) is int:
         return range(a, b + 1)
     raise integers("..", a, b)
 
 
 def interval(a: Value, b: Value) -> frozenset[int]:
-    """Answer ``a..b``."""
+    """Return ``a..b``."""
     return frozenset(span(a, b))
 
 

@@ -22,7 +22,7 @@ from lockstep.tla.values.lazy_set_algebra import Filtered, Unsorted
 from lockstep.tla.values.lazy_sets import LazySet, is_set, member
 from lockstep.tla.values.number_operators import interval, within
 
-__all__ = ["given", "given_within", "listed", "own", "told", "told_tuples", "tuples", "untuple"]
+__all__ = ["given", "given_within", "listed", "matching", "matching_tuples", "own", "tuples", "untuple"]
 
 
 def elements(container: Value) -> Iterable[Value]:
@@ -45,19 +45,19 @@ def listed(container: Value) -> Iterable[Value]:
     raise wrong("a bound", "a set", container)
 
 
-class UntoldError(TlaError):
-    """A set has no end, and nothing is told of which element is meant."""
+class UnknownArgumentError(TlaError):
+    """Nothing is known of an argument from an infinite set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exactly:
-    """A parameter of which the value is told."""
+    """A parameter whose value is known."""
 
     name: str
     value: Value
 
     def among(self, container: Value) -> Iterable[Value]:
-        """Answer the value, if it is in the set that a quantifier binds the parameter to.
+        """Return the value, if it is in the set that a quantifier binds the parameter to.
 
         Raises:
             ArgumentError: if it cannot be compared with the elements.
@@ -71,7 +71,7 @@ class Exactly:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """A parameter of which a part is told, or nothing: a test tells the values that have it."""
+    """A parameter whose values pass a test, or may be any."""
 
     name: str
     test: Callable[[Value], bool] | None = None
@@ -80,40 +80,38 @@ class Matching:
         """List the elements of the set that a quantifier binds the parameter to, as far as they pass the test.
 
         Raises:
-            UntoldError: if that set is Nat, Int, STRING or another that has no end.
+            UnknownArgumentError: if that set is infinite.
         """
         if isinstance(container, LazySet) and not container.finite:
-            raise UntoldError(f"{self.name} is not told, and {container.name} has no end")
+            raise UnknownArgumentError(f"{self.name} is not given, and {container.name} is infinite")
         found = container if type(container) is range else elements(container)
         return found if self.test is None else filter(self.test, found)
 
 
-#: What is told of a parameter; None: nothing, and of a set without end one element stands for all.
-Told: TypeAlias = Exactly | Matching | None
+#: What is known of an argument; None: nothing, and one element stands for all of an infinite set.
+Hint: TypeAlias = Exactly | Matching | None
 
 
-def told(container: Value, what: Told) -> Iterable[Value]:
-    """List the elements of a set that go with what is told of a parameter.
+def matching(container: Value, hint: Hint) -> Iterable[Value]:
+    """List the elements of a set that an argument may be.
 
     Raises:
-        UntoldError: if nothing is told, the set has no end, and no element of it stands for all.
+        UnknownArgumentError: if nothing is known, the set is infinite, and no element of it stands for all.
     """
-    if what is not None:
-        return what.among(container)
+    if hint is not None:
+        return hint.among(container)
     if isinstance(container, LazySet) and container.sample is not None:
         return (container.sample,)
     if isinstance(container, LazySet) and not container.finite:
-        raise UntoldError(f"{container.name} is infinite and cannot be listed")
+        raise UnknownArgumentError(f"{container.name} is infinite and cannot be listed")
     return container if type(container) is range else elements(container)
 
 
-def told_tuples(container: Value, what: tuple[Told, ...]) -> Iterator[tuple[Value, ...]]:
-    """List the tuples of a set whose components go with what is told of each, for ``<<x, y>> \\in S``."""
-    for row in tuples(elements(container), len(what)):
-        if all(
-            each is None or any(True for _ in each.among(frozenset((value,))))
-            for each, value in zip(what, row, strict=True)
-        ):
+def matching_tuples(container: Value, hints: tuple[Hint, ...]) -> Iterator[tuple[Value, ...]]:
+    """List the tuples of a set whose components may be the arguments, for ``<<x, y>> \\in S``."""
+    for row in tuples(elements(container), len(hints)):
+        pairs = zip(hints, row, strict=True)
+        if all(hint is None or any(True for _ in hint.among(frozenset((value,)))) for hint, value in pairs):
             yield row
 
 

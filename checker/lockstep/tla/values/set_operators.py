@@ -67,7 +67,7 @@ def _check_overlap(left: frozenset[Value], right: frozenset[Value]) -> None:
 
 
 def _listed(value: Value) -> Value:
-    """Answer a set that grows as the listed one that it is."""
+    """Return a set that grows as the listed one that it is."""
     return value.force() if type(value) is GrowingSet else value
 
 
@@ -154,7 +154,7 @@ def big_union(container: Value, intervals: bool = False) -> Value:
 
 
 def _hold_range(sets: Iterable[Value]) -> bool:
-    """Tell whether some of these sets are what an interval is, listed."""
+    """Return whether some of these sets are what an interval is, listed."""
     listed = (inner for inner in sets if type(inner) is frozenset and inner)
     return any(
         all(type(each) is int for each in inner) and max(inner) - min(inner) + 1 == len(inner) for inner in listed

@@ -1,7 +1,7 @@
 """Values as bytes, the same in every process: equal values have equal bytes, and no others do.
 
 Python's own hashes differ from process to process, and Python holds 1 and True equal; here neither matters. The bytes
-are MessagePack, with extension types for what it has not. The parts of a set come in the order of their bytes, and so
+are MessagePack, with extension types for what it lacks. The parts of a set come in the order of their bytes, and so
 do the arguments of a function.
 """
 
@@ -19,25 +19,22 @@ __all__ = ["decoded", "encoded"]
 _MODEL_VALUE, _SET, _FUNCTION, _BIG = 1, 2, 3, 4
 
 #: The integers that MessagePack has.
-_LEAST, _MOST = -(2**63), 2**64 - 1
+_MIN_INT, _MAX_INT = -(2**63), 2**64 - 1
 
-#: So long an encoding of a part is decoded once, however often it comes: logs have most of their entries in common.
-_SHORT = 512
+#: Parts with an encoding of at most this length are decoded once: logs have most of their entries in common.
+_MAX_SHARED = 512
 
 _encode = msgspec.msgpack.Encoder().encode
 _Ext, _Raw = msgspec.msgpack.Ext, msgspec.Raw
 
 
 def encoded(value: Value) -> bytes:
-    """Return the bytes of a value, in which what is computed on demand is listed.
-
-    Raises TlaError where something in it cannot be listed.
-    """
+    """Return the bytes of a value; raises TlaError where something in it cannot be listed."""
     return _Writer().write(value)
 
 
 class _Writer:
-    """Writes one value; a function that is met again is not written anew."""
+    """Writes one value, each function in it once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Fcn, bytes]] = {}
@@ -47,7 +44,7 @@ class _Writer:
         if kind is bool or kind is str:
             return _encode(value)
         if kind is int:
-            return _encode(value if _LEAST <= value <= _MOST else _Ext(_BIG, str(value).encode()))
+            return _encode(value if _MIN_INT <= value <= _MAX_INT else _Ext(_BIG, str(value).encode()))
         if kind is ModelValue:
             return _encode(_Ext(_MODEL_VALUE, value.name.encode()))
         if kind is tuple:
@@ -72,10 +69,7 @@ class _Writer:
 
 
 def decoded(text: bytes) -> Value:
-    """Return the value whose bytes these are.
-
-    Raises ValueError where they are no value's.
-    """
+    """Return the value whose bytes these are; raises ValueError where they are no value's."""
     try:
         return _Reader().read(text)
     except (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError) as error:
@@ -83,7 +77,7 @@ def decoded(text: bytes) -> Value:
 
 
 class _Reader:
-    """Reads one value; of equal short parts there is one object."""
+    """Reads one value, with one object for equal short parts."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, bytes], Value] = {}
@@ -107,7 +101,7 @@ class _Reader:
         if known is not None:
             return known
         value = self._made(code, text)
-        if len(text) <= _SHORT:
+        if len(text) <= _MAX_SHARED:
             self._known[code, text] = value
         return value
 
