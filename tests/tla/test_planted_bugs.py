@@ -205,7 +205,7 @@ def a_function_on_1_to_n_is_no_sequence(patch: pytest.MonkeyPatch) -> None:
 
 def two_bound_variables_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
     """In ``<<x, y>> \\in S`` x is y and y is x."""
-    right = expression_writer.Compiler.bind_values
+    right = expression_writer.ExpressionWriter.bind_values
 
     def bind_values(self: Any, uids: Any, scope: Any, **options: Any) -> Any:
         inner, names = right(self, uids, scope, **options)
@@ -214,7 +214,7 @@ def two_bound_variables_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
         first, second = uids
         return inner.bind({first: inner.env[second], second: inner.env[first]}), names
 
-    patch.setattr(expression_writer.Compiler, "bind_values", bind_values)
+    patch.setattr(expression_writer.ExpressionWriter, "bind_values", bind_values)
 
 
 def a_prime_is_not_seen(patch: pytest.MonkeyPatch) -> None:
