@@ -19,7 +19,7 @@ from lockstep.report.text import table
 from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness

@@ -37,7 +37,7 @@ from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import write_cluster
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 from lockstep.trace.format import Event, Trace, read_trace
 
 PLAN = "ordered"

@@ -17,7 +17,7 @@ from typing import Any
 
 from lockstep.report.text import table
 from lockstep.systems.models import model_named
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables import search
 from lockstep.tla.tables.answers.groups import Groups
 from lockstep.tla.tables.answers.predicates import OfStates, OfSteps

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lockstep.models.picture import draw
     from lockstep.systems.judge import check
     from lockstep.tla.explore import explore
-    from lockstep.tla.loading.load import load_spec
+    from lockstep.tla.loading.load_spec import load_spec
 
     __version__: str
 else:  # so that a type checker still sees a name that is misspelt
@@ -20,7 +20,7 @@ else:  # so that a type checker still sees a name that is misspelt
         "check": "lockstep.systems.judge",
         "draw": "lockstep.models.picture",
         "explore": "lockstep.tla.explore",
-        "load_spec": "lockstep.tla.loading.load",
+        "load_spec": "lockstep.tla.loading.load_spec",
     }
 
     def __getattr__(name):

@@ -47,7 +47,7 @@ def test_every_name_is_what_the_commands_use() -> None:
     from lockstep.models.picture import draw
     from lockstep.systems.judge import check
     from lockstep.tla.explore import explore
-    from lockstep.tla.loading.load import load_spec
+    from lockstep.tla.loading.load_spec import load_spec
 
     assert (lockstep.draw, lockstep.check, lockstep.explore, lockstep.load_spec) == (draw, check, explore, load_spec)
     assert lockstep.__version__ == version("lockstep-raft")

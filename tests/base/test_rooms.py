@@ -14,8 +14,8 @@ import pytest
 
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.values.kinds import Value
 from places import ROOT, TESTS
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.pluscal import note_of_translation, untranslated
 from lockstep.tlc import find_java, find_tla2tools
 from malformed import Case, run

@@ -8,7 +8,7 @@ import pytest
 
 from lockstep.conformance import incremental
 from lockstep.conformance.incremental import Branching, Standing
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 

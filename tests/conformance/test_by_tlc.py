@@ -35,9 +35,9 @@ from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.own.traces import load_own_spec, own_system
 from lockstep.systems.specs import trace_constants
 from lockstep.systems.traces import import_trace
-from lockstep.tla.loading.project import Parsed, parse_spec
+from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.itf import to_itf
+from lockstep.tla.values.itf_values import to_itf
 from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
 from lockstep_command import lockstep

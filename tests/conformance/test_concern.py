@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lockstep.conformance.concern import _new
-from lockstep.tla.values.growing import GrowingSet
+from lockstep.tla.values.growing_values import GrowingSet
 from lockstep.tla.values.kinds import Fcn, Value
-from lockstep.tla.values.lazy.sets import member
-from lockstep.tla.values.operators.sets import cup
+from lockstep.tla.values.lazy_sets import member
+from lockstep.tla.values.set_operators import cup
 
 
 def entry(index: int) -> Fcn:

@@ -19,7 +19,7 @@ from lockstep.systems.models import manifests
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.values.kinds import ArgumentError, ModelValue
 from lockstep.trace.format import TraceError
 from plays import (

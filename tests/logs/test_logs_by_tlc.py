@@ -30,10 +30,10 @@ from lockstep.logs.search import Conclusion, Explained, explain, smallest
 from lockstep.logs.steps import NONE, Steps
 from lockstep.systems.judge import ByTlc, judge_own
 from lockstep.systems.own.traces import load_own_spec, own_system
-from lockstep.tla.loading.project import Parsed, parse_spec
+from lockstep.tla.loading.spec_project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.itf import to_itf
-from lockstep.tla.values.operators.bounds import Exactly
+from lockstep.tla.values.itf_values import to_itf
+from lockstep.tla.values.quantifier_bounds import Exactly
 from places import SPECS
 from post_logs import MAPPING, write_logs, write_post
 

@@ -15,9 +15,9 @@ from lockstep.models.search import SearchResult, explore_compiled, explore_with_
 from lockstep.report.steps import itf, steps_text
 from lockstep.systems.models import manifest
 from lockstep.tla.behaviour import Behaviour, changes
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.itf import from_itf
+from lockstep.tla.values.itf_values import from_itf
 from lockstep.tla.values.kinds import Fcn, ModelValue
 from places import ROOT, SPECS
 from sampling import sampled

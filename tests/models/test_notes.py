@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep_command import lockstep
 
 ENGINES = pytest.mark.parametrize("engine", ["tlc", "compiled"])

@@ -13,10 +13,10 @@ from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.models import manifest, manifests, model_named
 from lockstep.systems.system import System
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import sameness
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcGraph, dump_state_graph
 from places import SPECS
 from sampling import sampled

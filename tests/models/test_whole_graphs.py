@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from lockstep.systems.models import manifests, model_named
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables.search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcOptions, dumped_graph, read_dot
 from sensitivity import asking

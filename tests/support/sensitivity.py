@@ -20,7 +20,7 @@ from lockstep.report.text import table
 from lockstep.systems.models import manifest
 from lockstep.systems.registry import SYSTEMS
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tlc.parse import cfg_section
 

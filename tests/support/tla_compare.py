@@ -10,7 +10,7 @@ from pathlib import Path
 from lockstep.tla.explore import explore
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcOptions, dump_state_graph
 
 State = tuple[Value, ...]

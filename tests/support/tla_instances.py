@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax import sany
 from lockstep.tla.values.kinds import TlaError

@@ -21,12 +21,12 @@ from typing import Any, TypeAlias
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.equality import eq
+from lockstep.tla.values.frozen_values import frozen
 from lockstep.tla.values.kinds import TlaError, Value, format_value
-from lockstep.tla.values.lazy.kept import frozen
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import find_java, find_tla2tools
 
 # ---- Types ---------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.search import TableExploration
 from lockstep.tla.tables.states.layout import Rows
 from lockstep.tla.values.kinds import Value, as_fcn
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcEdge, TlcNode
 
 _AT_ONCE = 10_000

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import AmbiguousStep
 from lockstep.tla.values.kinds import TlaError, format_value
 from lockstep.tlc import TlcOptions, TlcVerdict, dump_state_graph, run_tlc

@@ -10,7 +10,7 @@ import pytest
 from lockstep.base.errors import GaveUpError
 from lockstep.models.search import explore_with_tables
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables import bounded
 from lockstep.tla.tables.bounded import explore_within
 from lockstep.tla.tables.either import explore_either

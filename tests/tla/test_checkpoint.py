@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from lockstep.base.errors import BadInputError, EnvironmentFailedError
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import hands, search
 from lockstep.tla.tables.checkpoint import Checkpoint
@@ -96,7 +96,7 @@ def test_a_search_goes_on_from_its_checkpoint(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables import search
 
 module, cfg, folder, file, level, when = sys.argv[1:]

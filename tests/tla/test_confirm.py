@@ -10,7 +10,7 @@ import pytest
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.models.search import explore_with_tables
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import hands
 from lockstep.tla.tables.confirm import confirm

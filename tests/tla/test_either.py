@@ -10,7 +10,7 @@ import pytest
 
 from lockstep.models.search import Engine, explore_compiled, explore_literally
 from lockstep.tla.explore import Exploration, LiteralSearch, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import either, search
 from lockstep.tla.tables.either import explore_either

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import Exploration, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.cfg import read_cfg
 from lockstep.tlc import PropertyKind, TlcOptions, TlcResult, run_tlc

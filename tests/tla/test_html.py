@@ -10,7 +10,7 @@ from lockstep.conformance.check import Finding, TraceVerdict
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.explore import Step, Violation
 from lockstep.tla.state import state_class
-from lockstep.tla.values.html import LONG
+from lockstep.tla.values.html_table import LONG
 from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines
 from places import ROOT
 

@@ -16,11 +16,11 @@ from lockstep.models.search import (
     explore_with_tables,
     explore_with_tlc,
 )
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.tables import expand, search
 from lockstep.tla.tables.answers import evaluate
 from lockstep.tla.tables.search import explore_by_tables
-from lockstep.tla.values.operators import bags
+from lockstep.tla.values import bag_operators
 from tables import differences
 
 
@@ -406,7 +406,7 @@ def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
     monkeypatch.setattr(evaluate, "_AUDITED", 0)
     monkeypatch.setattr(expand, "_ASK_AGAIN_AT", 3)
     assert differences(spec) == []
-    monkeypatch.setattr(bags, "_is_number", lambda count: type(count) is int)
+    monkeypatch.setattr(bag_operators, "_is_number", lambda count: type(count) is int)
     with pytest.raises(evaluate.LeakError, match=r"that reads? nothing (answers|has)"):
         explore_by_tables(spec)
 

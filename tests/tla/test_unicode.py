@@ -12,7 +12,7 @@ import pytest
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.syntax.sany import SanyError, export
 from lockstep.tlc import TlcLocation, TlcOptions, dump_state_graph, run_tlc
 from lockstep.tlc.modules import project_files

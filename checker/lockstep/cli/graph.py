@@ -63,7 +63,7 @@ def command(
     from lockstep.models.picture import draw
     from lockstep.report.steps import counterexample_record
     from lockstep.systems.models import model_named
-    from lockstep.tla.loading.load import load_spec
+    from lockstep.tla.loading.load_spec import load_spec
 
     if (name is None) == (own is None):
         raise click.UsageError("give either NAME or --spec")

@@ -21,7 +21,7 @@ from lockstep.conformance.shown.compare import to_tree, to_value
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value
-from lockstep.tla.values.operators.bounds import UntoldError
+from lockstep.tla.values.quantifier_bounds import UnknownArgumentError
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 
 #: A node, an action, and its arguments as an event has them.
@@ -131,7 +131,7 @@ class _Asking:
                     self._try(state, last, trial, name, args)
 
     def _listed(self, state: State, name: str) -> Iterator[Mapping[str, Value]]:
-        with contextlib.suppress(UntoldError):
+        with contextlib.suppress(UnknownArgumentError):
             yield from self.spec.arguments(state, name)
 
     def _try(self, state: State, last: Event, trial: Trial, name: str, args: Mapping[str, Value]) -> None:

@@ -28,11 +28,11 @@ from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
 from lockstep.conformance.shown.compare import copies
 from lockstep.conformance.shown.remembering import Remembering
-from lockstep.tla.compile.blame import placed
-from lockstep.tla.compile.module.parts import PathOf
+from lockstep.tla.compile.property_parts import PathOf
+from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.values.html import table
+from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
 from lockstep.tlc.errors import ToolDied, ToolMissing
 from lockstep.trace.format import Event, TraceError

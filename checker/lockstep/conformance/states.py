@@ -21,11 +21,11 @@ from lockstep.conformance.check import INIT, Finding, TraceVerdict, conclude, fa
 from lockstep.conformance.codes import NO_STEP
 from lockstep.conformance.incremental import Incremental
 from lockstep.conformance.interface import Interface
-from lockstep.tla.compile.blame import placed
+from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.equality import eq
-from lockstep.tla.values.itf import from_itf
+from lockstep.tla.values.itf_values import from_itf
 from lockstep.tla.values.kinds import ModelValue, TlaError, TlaTypeError, Value, format_value
 from lockstep.trace.format import Event
 from lockstep.trace.itf import ItfState, ItfTrace

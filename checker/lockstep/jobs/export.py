@@ -33,7 +33,7 @@ from lockstep.systems.specs import Switches, compiled, expanded, system_of
 from lockstep.systems.system import System
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.itf import from_itf, to_itf
+from lockstep.tla.values.itf_values import from_itf, to_itf
 from lockstep.tla.values.kinds import ModelValue
 from lockstep.trace.format import Trace, TraceError, read_trace
 from lockstep.trace.itf import HEADER

@@ -14,7 +14,7 @@ from lockstep.logs.steps import Path, Steps
 from lockstep.tla.explain import Branch
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value, format_value
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 
 #: How many states, and arguments of an action in each, are asked for a reason; how many reasons are told.
 _STATES, _ARGUMENTS, _TOLD = 200, 40, 3

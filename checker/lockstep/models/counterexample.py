@@ -9,10 +9,10 @@ from lockstep.base.errors import BadInputError, EnvironmentFailedError, GaveUpEr
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.explore import Step, Violation
 from lockstep.tla.liveness.replay import Met
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc.result import Counterexample, TlcStep
 
 _INIT = "Init"

@@ -13,11 +13,11 @@ from lockstep.base.errors import NO_VALUE, NOT_CHECKED, NOT_PARSED, WRONG_CFG, B
 from lockstep.base.verdict import of_violation
 from lockstep.models.counterexample import of_search, of_steps
 from lockstep.tla.behaviour import Behaviour, Taken
-from lockstep.tla.compile.blame import SpecFault
-from lockstep.tla.compile.program import CompileError
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import fault_in, met_within
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import directories_of, project_modules, read_cfg
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import directories_of, project_modules, read_cfg
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.syntax.cfg import CfgError
 from lockstep.tla.syntax.sany import SanyError

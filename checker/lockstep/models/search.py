@@ -17,16 +17,16 @@ from lockstep.models.counterexample import of_search, of_steps, of_tlc
 from lockstep.models.free import most_of_the_disk, most_of_the_memory
 from lockstep.models.mistakes import in_tlc_s_words, noted_of_cfg, told_of_author
 from lockstep.tla.behaviour import Behaviour
-from lockstep.tla.compile.blame import SpecFault, place_of
+from lockstep.tla.compile.spec_fault import SpecFault, place_of
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.liveness.check import sameness_in_the_way
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import directories_of
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import directories_of
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.tables.bounded import BoundedSearch, explore_within
 from lockstep.tla.tables.either import explore_either
+from lockstep.tla.values.function_operators import ExceptWarning
 from lockstep.tla.values.kinds import ModelValue, TlaError
-from lockstep.tla.values.operators.functions import ExceptWarning
 from lockstep.tlc import Cause, PropertyKind, TlcLocation, TlcOptions, TlcResult, TlcVerdict, TlcViolation, run_tlc
 from lockstep.tlc.parse import cfg_section
 

@@ -26,7 +26,7 @@ from lockstep.pipeline.work.traces import TraceLines
 from lockstep.systems.judge import judge_own
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import spec_hash, switches_of
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
 
 

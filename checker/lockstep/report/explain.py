@@ -8,7 +8,7 @@ from lockstep.conformance.codes import OF_THE_CHECK, Rule
 from lockstep.models.manifest import load_manifest
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.spec_project import module_texts
 
 
 def codes() -> dict[str, str]:

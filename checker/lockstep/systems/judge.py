@@ -24,7 +24,7 @@ from lockstep.systems.own.subject import own_subject
 from lockstep.systems.own.traces import check_own, not_checked
 from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.systems.system import System
-from lockstep.tla.loading.project import parse_spec
+from lockstep.tla.loading.spec_project import parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Header, Trace, TraceError
 from lockstep.trace.itf import HEADER, ItfTrace, is_itf, read_itf

@@ -12,8 +12,8 @@ from lockstep.base.errors import BadInputError
 from lockstep.base.near import did_you_mean, nearest
 from lockstep.systems.registry import SYSTEMS, constants
 from lockstep.systems.system import Choice, Choices, Constants, System
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import module_texts, parse_spec
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import module_texts, parse_spec
 from lockstep.tla.spec import FalseAssumptionError, Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.format import Header, TraceError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lockstep.tla.liveness.replay import Met
 from lockstep.tla.values.equality import compare
-from lockstep.tla.values.html import table
+from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import Fcn, Value, format_value, sort_key
 
 __all__ = ["Behaviour", "Change", "Taken", "changes"]

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from lockstep.base.whole_files import writing_whole
-from lockstep.tla.values.html import table
+from lockstep.tla.values.html_table import table
 from lockstep.trace.json_lines import (
     MAX_INTEGER,
     MAX_LINE_BYTES,

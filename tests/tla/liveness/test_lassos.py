@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from lockstep.base.errors import BadInputError
 from lockstep.cli import cli
 from lockstep.models.search import explore_with_tlc
-from lockstep.tla.compile.blame import SpecFault
+from lockstep.tla.compile.spec_fault import SpecFault
 from lockstep.tla.explore import Exploration, Violation, explore
 from lockstep.tla.liveness import check
 from lockstep.tla.liveness.check import LassoContradictedError, LivenessRefusedError
 from lockstep.tla.liveness.search import Lasso
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import TlaError
 from places import SPECS

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.tla.explore import explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tlc import TlcOptions, TlcResult, TlcVerdict, run_tlc
 from tla_temporal import TemporalSpec, made_up_spec
 from tla_terms import SEED

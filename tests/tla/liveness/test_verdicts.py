@@ -14,7 +14,7 @@ import pytest
 from lockstep.tla.explore import explore
 from lockstep.tla.liveness.graph import Valuation, graph_of
 from lockstep.tla.liveness.search import find_violation
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tlc import PropertyKind, TlcOptions, TlcVerdict, run_tlc
 from places import SPECS
 from sampling import sampled

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from lockstep.conformance.by_tlc.names import Names
 from lockstep.conformance.by_tlc.source import Source
-from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.nextstate import ActionPart, Frame
-from lockstep.tla.compile.program import CompileError
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.next_actions import ActionPart, Frame
+from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Bound, Definition, Let
 
 

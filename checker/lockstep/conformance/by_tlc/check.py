@@ -27,7 +27,7 @@ from lockstep.conformance.check import (
 )
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
-from lockstep.tla.loading.project import Parsed
+from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc

@@ -12,7 +12,7 @@ from lockstep.tla.values.kinds import (
     format_value,
     sort_key,
 )
-from lockstep.tla.values.lazy.sets import LazySet
+from lockstep.tla.values.lazy_sets import LazySet
 
 _MAX_INTEGER = 2**31 - 1
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*\Z")

@@ -11,7 +11,7 @@ from lockstep.conformance.by_tlc.parts import Parts
 from lockstep.conformance.by_tlc.properties import PropertyParts
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.reading import Reading
-from lockstep.tla.loading.project import Parsed
+from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.format import Event, TraceError

@@ -13,10 +13,10 @@ from lockstep.conformance.by_tlc.names import Names
 from lockstep.conformance.by_tlc.source import Source
 from lockstep.conformance.check import INIT
 from lockstep.conformance.interface import Interface
-from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.module.behaviour import behaviour
-from lockstep.tla.compile.program import CompileError
-from lockstep.tla.loading.project import Parsed
+from lockstep.tla.compile.compile_error import CompileError
+from lockstep.tla.compile.named_formulas import behaviour
+from lockstep.tla.compile.program import Program
+from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.tree import Builtin, Call, Expr
 from lockstep.tla.values.kinds import ModelValue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 
 
 def printed_values(lines: tuple[str, ...], start: str) -> Iterator[Any]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from lockstep.base.errors import BadInputError
 from lockstep.conformance.by_tlc.parts import text_of
 from lockstep.conformance.by_tlc.source import Source
-from lockstep.tla.compile.analysis import Program
-from lockstep.tla.compile.module.behaviour import is_temporal, named, sorted_formula
+from lockstep.tla.compile.named_formulas import is_temporal, named, sorted_formula
+from lockstep.tla.compile.program import Program
 from lockstep.tla.syntax.tree import Builtin, Call, Expr
 
 

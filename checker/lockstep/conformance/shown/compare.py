@@ -17,7 +17,7 @@ from typing import Any
 from lockstep.base.near import did_you_mean
 from lockstep.conformance.shown.words import WORDS, Words, is_plainly
 from lockstep.tla.values.equality import eq
-from lockstep.tla.values.itf import from_itf, to_itf
+from lockstep.tla.values.itf_values import from_itf, to_itf
 from lockstep.tla.values.kinds import (
     Fcn,
     ModelValue,

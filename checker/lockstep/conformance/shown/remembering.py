@@ -15,9 +15,9 @@ import msgspec
 
 from lockstep.conformance.shown.compare import by_key, equal_count
 from lockstep.conformance.shown.words import WORDS, Words, are_some, has_plain_keys, is_plainly
-from lockstep.tla.values.growing import GrowingSeq
+from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, Value
-from lockstep.tla.values.remembered.growth import added_to
+from lockstep.tla.values.remembered_values import added_to
 
 _ABSENT: Any = object()
 _WITH_PARTS = (dict, list)

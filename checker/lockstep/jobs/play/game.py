@@ -18,8 +18,8 @@ from lockstep.systems.opening import open_trace
 from lockstep.systems.own.traces import load_own_spec, not_checked, own_system
 from lockstep.systems.specs import compiled, system_of
 from lockstep.systems.system import System
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.trace.format import Header, Trace
 
 __all__ = ["Game", "of_header", "of_model", "of_own", "of_trace"]

@@ -18,7 +18,7 @@ from lockstep.jobs.play.shown import explanation_tree, page_tree, panel
 from lockstep.jobs.play.trace import as_trace
 from lockstep.report.page.content import Tree
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 from lockstep.trace.json_lines import explained
 
 __all__ = ["Answers", "BadRequestError", "RefusedError"]

@@ -18,7 +18,7 @@ from lockstep.tla.explain import Explanation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, ModelValue, TlaError, Value
-from lockstep.tla.values.operators.bounds import UntoldError
+from lockstep.tla.values.quantifier_bounds import UnknownArgumentError
 from lockstep.trace.format import Event
 
 __all__ = ["CannotPlayError", "NoSuchStateError", "Offer", "Offers", "Session", "StepRefusedError", "Visit"]
@@ -208,7 +208,7 @@ class Session:
                 for args in self.spec.arguments(state, name):
                     for after in self.spec.steps(state, name, args):
                         yield name, args, after
-            except UntoldError as error:
+            except UnknownArgumentError as error:
                 notes.append(f"the arguments of {name} must be written: {error}")
             except TlaError as error:
                 notes.append(f"{name} has no value here: {error}")

@@ -25,8 +25,8 @@ from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import Switches, compiled, system_of
 from lockstep.systems.system import System
 from lockstep.tla.behaviour import Behaviour
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.tables.either import explore_either

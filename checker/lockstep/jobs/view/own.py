@@ -34,8 +34,8 @@ from lockstep.systems.judge import header_of_states
 from lockstep.systems.own.subject import OwnSubject
 from lockstep.systems.own.traces import check_own, of_own
 from lockstep.systems.specs import Switches, compiled, system_of
-from lockstep.tla.loading.load import load_spec
-from lockstep.tla.loading.project import module_texts
+from lockstep.tla.loading.load_spec import load_spec
+from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.trace.itf import ItfTrace, is_itf, read_itf
 

@@ -25,7 +25,7 @@ from lockstep.logs.lines import Line
 from lockstep.logs.order import Order
 from lockstep.logs.reading.mapped import read_logs
 from lockstep.logs.search import smallest
-from lockstep.tla.loading.project import Parsed
+from lockstep.tla.loading.spec_project import Parsed
 from lockstep.trace.json_lines import source_name
 
 #: So many values are told that the spec says in the place of what a line shows.

@@ -11,7 +11,7 @@ from lockstep.conformance.by_tlc.literals import Literals
 from lockstep.conformance.by_tlc.names import Names
 from lockstep.logs.reading.mapped import PartOf
 from lockstep.tla.syntax.tree import Bound
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 
 #: What the module prints before it stops at a string that is told where the spec has model values.
 FOREIGN = "foreign"

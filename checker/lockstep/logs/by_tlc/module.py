@@ -16,7 +16,7 @@ from lockstep.logs.by_tlc.choices import Choices, ChoosingActions
 from lockstep.logs.check import Subject
 from lockstep.logs.lines import Claim, Line
 from lockstep.logs.order import Order
-from lockstep.tla.loading.project import Parsed
+from lockstep.tla.loading.spec_project import Parsed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,10 +19,10 @@ from lockstep.logs.check import Subject
 from lockstep.logs.lines import Line
 from lockstep.logs.order import Order, Positions
 from lockstep.logs.steps.sight import unknown_node
-from lockstep.tla.loading.project import Parsed
+from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.values.kinds import Value, format_value
-from lockstep.tla.values.operators.bounds import Exactly
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
+from lockstep.tla.values.quantifier_bounds import Exactly
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
 from lockstep.tlc.result import PropertyKind
 

@@ -21,7 +21,7 @@ from lockstep.logs.reading.stamps import Stamps
 from lockstep.logs.reading.strays import Strays
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 from lockstep.trace.format import OBSERVE, Event
 from lockstep.trace.json_lines import TraceError, source_name
 

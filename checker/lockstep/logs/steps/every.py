@@ -16,7 +16,7 @@ from lockstep.logs.steps.sight import seen, unknown_node, what_is_read
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import ArgumentError, ForeignWordError, TlaError, Value
-from lockstep.tla.values.operators.bounds import Exactly, Matching
+from lockstep.tla.values.quantifier_bounds import Exactly, Matching
 
 #: How many hidden steps are tried at most before one line.
 MOST_HIDDEN = 300_000

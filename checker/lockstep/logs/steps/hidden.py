@@ -11,7 +11,7 @@ from lockstep.logs.steps.path import Begin, HiddenStep, Move, Moves, Reached, ad
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 from lockstep.tla.values.kinds import TlaError, Value
-from lockstep.tla.values.operators.bounds import Matching
+from lockstep.tla.values.quantifier_bounds import Matching
 
 #: Of so many states the hidden steps are remembered.
 _MOST_KNOWN = 20_000

@@ -21,7 +21,7 @@ from lockstep.pipeline.windows.state_bytes import state_bytes, state_of_bytes
 from lockstep.systems.judge import notes_on
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import system_of
-from lockstep.tla.compile.blame import placed
+from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import Event, Trace, TraceError, TracePart, after_the_end, not_rising

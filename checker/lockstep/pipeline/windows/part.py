@@ -16,7 +16,7 @@ from lockstep.conformance.check import Finding, TraceCheck, failure
 from lockstep.conformance.incremental import Incremental, Literal
 from lockstep.conformance.interface import Interface
 from lockstep.pipeline.windows.state_bytes import Stand, StateBytesError, state_of_bytes
-from lockstep.tla.compile.blame import placed
+from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.format import TracePart

@@ -16,7 +16,7 @@ from lockstep.report.page.sources import of_reference, of_spec
 from lockstep.systems.picture import Picture, shown
 from lockstep.tla.behaviour import changes
 from lockstep.tla.spec import Spec
-from lockstep.tla.values.growing import GrowingSeq
+from lockstep.tla.values.growing_values import GrowingSeq
 from lockstep.tla.values.kinds import Fcn, Value, format_beginning, format_value
 
 Tree: TypeAlias = dict[str, Any]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from lockstep.systems.picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
+from lockstep.tla.values.constructed_sets import STRING
 from lockstep.tla.values.kinds import ModelValue, Value
-from lockstep.tla.values.lazy.constructed import STRING
 from raftref.dledger.switches import COARSE, GRAINS, PUBLISHED, REPAIRED, SWITCHES
 
 #: How the spec has a constant of a header: as a member of one of its sets, where the header's constant has this value.

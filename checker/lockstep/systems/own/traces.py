@@ -24,7 +24,7 @@ from lockstep.logs.reading.mapped import MappedTrace
 from lockstep.logs.reading.mapping import Mapping
 from lockstep.systems.opening import watched
 from lockstep.systems.system import System
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Trace, TraceError, read_trace
 from lockstep.trace.itf import ItfTrace, is_itf, read_itf

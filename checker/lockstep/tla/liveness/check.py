@@ -14,7 +14,7 @@ from lockstep.tla.liveness.search import Lasso, find_violation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError, Value
-from lockstep.tla.values.operators.next_state import UnassignedError
+from lockstep.tla.values.next_state import UnassignedError
 
 __all__ = [
     "Checked",

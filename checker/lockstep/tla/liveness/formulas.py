@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from lockstep.tla.compile.module.meta import Temporal
+from lockstep.tla.compile.spec_meta import Temporal
 from lockstep.tla.values.kinds import Value, format_value
 
 __all__ = [

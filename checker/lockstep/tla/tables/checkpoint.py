@@ -24,7 +24,7 @@ from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.states.layout import Layout
 from lockstep.tla.tables.states.layout import Path as Place
 from lockstep.tla.values.kinds import Value, format_value
-from lockstep.tla.values.text import parse_value
+from lockstep.tla.values.printed_values import parse_value
 
 __all__ = ["Checkpoint", "Kept"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.tla.compile.module.meta import Meta
+from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness

@@ -14,7 +14,7 @@ from lockstep.jobs.play.course.exercise import WriteGuard
 from lockstep.jobs.play.course.graded import Graded
 from lockstep.jobs.play.course.rule import Difference, difference, printed
 from lockstep.tla.explore import Exploration, Violation, explore
-from lockstep.tla.loading.load import load_spec
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value, format_value
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.tla.compile.module.meta import Meta
+from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.reading import Reading
 from lockstep.tla.tables.states.layout import Layout, Rows

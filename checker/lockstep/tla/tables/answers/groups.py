@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.tla.compile.module.meta import Stage
+from lockstep.tla.compile.spec_meta import Stage
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.definitions import padded
 from lockstep.tla.tables.answers.evaluate import ERROR, Arguments, Evaluator, LeakError, Lists

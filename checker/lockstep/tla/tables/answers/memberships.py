@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.tla.values.constructed_sets import INT, NAT, STRING, FcnSet, PowerSet, RcdSet, SeqSet
 from lockstep.tla.values.kinds import TlaError, Value
-from lockstep.tla.values.lazy.algebra import Union2
-from lockstep.tla.values.lazy.constructed import INT, NAT, STRING, FcnSet, PowerSet, RcdSet, SeqSet
-from lockstep.tla.values.lazy.sets import member
+from lockstep.tla.values.lazy_set_algebra import Union2
+from lockstep.tla.values.lazy_sets import member
 
 __all__ = ["FAILS", "Membership", "is_fixed"]
 

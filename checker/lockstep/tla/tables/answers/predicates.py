@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from lockstep.tla.compile.module.meta import Meta
-from lockstep.tla.compile.module.parts import PropertyPart, part_of
+from lockstep.tla.compile.property_parts import PropertyPart, part_of
+from lockstep.tla.compile.spec_meta import Meta
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.evaluate import Evaluator
 from lockstep.tla.tables.answers.kinds import Kinds, MoreMattersError

@@ -9,7 +9,7 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.answers.memberships import FAILS, Membership, is_fixed
 from lockstep.tla.tables.answers.trees import AUX, Way
 from lockstep.tla.values.kinds import Value
-from lockstep.tla.values.lazy.sets import member
+from lockstep.tla.values.lazy_sets import member
 
 __all__ = ["Evaluation", "Reading"]
 

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables.answers.reading import Reading
+from lockstep.tla.values.constructed_sets import FcnSet, RcdSet
 from lockstep.tla.values.equality import eq, ordered
+from lockstep.tla.values.function_operators import apply
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, domain_of
-from lockstep.tla.values.lazy.constructed import FcnSet, RcdSet
-from lockstep.tla.values.lazy.sets import member
-from lockstep.tla.values.operators.functions import apply
+from lockstep.tla.values.lazy_sets import member
 
 __all__ = ["NeedRead", "Unread", "tracked"]
 
@@ -105,7 +105,9 @@ def tracked(spec: Spec) -> dict[str, Any]:
     exec(spec.code, module)
     exec(spec.stages, module)
     for name, each in list(module.items()):
-        if name.startswith("_") and getattr(each, "__module__", "").startswith(_OPERATORS) and callable(each):
+        place = getattr(each, "__module__", "")
+        is_operator = place.startswith(_OPERATORS) and place not in _NO_OPERATORS
+        if name.startswith("_") and is_operator and callable(each):
             made = _needing if each.__name__ in _COPYING else _reading_within if each.__name__ in _WITHIN else _reading
             module[name] = made(each)
     module["_apply"], module["_member"] = _apply, _member
@@ -161,7 +163,8 @@ _MISSING = object()
 _VARYING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 #: Where the operators of the language are, and what makes sets that are not listed.
-_OPERATORS = ("lockstep.tla.values.operators.", "lockstep.tla.values.equality", "lockstep.tla.values.lazy.")
+_OPERATORS = "lockstep.tla.values."
+_NO_OPERATORS = ("lockstep.tla.values.kinds", "lockstep.tla.values.name_order")
 #: What may put an operand into its result as it is.
 _COPYING = {"frozen", "put", "single", "assign", "except_"}
 #: What asks ``type`` of the parts of its operands, or keeps parts that come in a table.

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from lockstep.tla.symmetry import Images
 from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.states.layout import Layout, Path, Rows, ShapeChangedError, UnsuitedError
-from lockstep.tla.values.canonical import encoded
 from lockstep.tla.values.kinds import TlaError, Value
+from lockstep.tla.values.value_bytes import encoded
 
 __all__ = ["Fingerprints", "Function", "Hashes", "Views", "collision", "content", "first_ones", "least", "orbit_sizes"]
 

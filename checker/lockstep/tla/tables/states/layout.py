@@ -12,9 +12,9 @@ import numpy.typing as npt
 from lockstep.tla.state import State
 from lockstep.tla.tables.answers.reading import Reading
 from lockstep.tla.tables.answers.unread import Unread
-from lockstep.tla.values.canonical import encoded
 from lockstep.tla.values.equality import same_kind
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
+from lockstep.tla.values.value_bytes import encoded
 
 __all__ = ["Layout", "Path", "Rows", "ShapeChangedError", "UnsuitedError"]
 
