@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import re
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
 from lockstep.models.search import Engine, explore_literally, explore_with_tables
 from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.tables import hands, search
+from lockstep.tla.tables import search
 from lockstep.tla.tables.answers import definitions, evaluate, groups
 from lockstep.tla.tables.answers.definitions import Definition
 from lockstep.tla.tables.answers.evaluate import Evaluator, Lists
@@ -33,7 +29,6 @@ from lockstep.tla.tables.expand import Expander
 from lockstep.tla.tables.search import explore_by_tables
 from lockstep.tla.tables.states import content
 from lockstep.tla.tables.states.layout import Layout, UnsuitedError
-from lockstep.tla.tables.states.room import Room
 from places import SPECS
 from tables import differences, literally
 from tla_models import Maker
@@ -92,7 +87,6 @@ def test_definitions_that_are_columns_change_nothing_of_what_is_found(
 ) -> None:
     spec = post(cache, *ASKING, *more, following=following)
     assert differences(spec, max_states=400) == []
-    assert differences(spec, max_states=100, processes=2) == []
 
 
 def test_states_and_steps_are_those_that_come_without_columns_of_definitions(cache: Path) -> None:
@@ -157,8 +151,7 @@ def test_fingerprints_of_128_bits_tell_states_apart_whose_first_64_are_the_same(
 ) -> None:
     spec = post(cache, *CFGS[what])
     fingerprints_are_short(monkeypatch)
-    for processes in (1, 2):
-        assert differences(spec, bits=128, processes=processes) == []
+    assert differences(spec, bits=128) == []
     merged = spec.symmetry is not None or spec.view is not None
     assert differences(spec, bits=128, edges=not merged) == []
     assert noticed(spec, bits=64)
@@ -201,20 +194,13 @@ def _swap(state: Any) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("what", ["symmetry", "a property of steps that is violated"])
-def test_nothing_depends_on_how_many_processes_there_are(
+def test_nothing_depends_on_how_many_states_are_expanded_at_once(
     what: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = post(cache, *CFGS[what])
-    monkeypatch.setattr(hands, "_UNEVEN", 2)
     monkeypatch.setattr(Expander, "size", 37)
-    assert differences(spec, processes=3) == []
-    assert differences(spec, processes=2, max_states=50) == []
-
-
-def test_a_process_that_dies_is_no_verdict(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hands.Alone, "turn", lambda self: os._exit(9))
-    with pytest.raises(GaveUpError, match="a process of the search has died"):
-        explore_by_tables(post(cache), processes=2)
+    assert differences(spec) == []
+    assert differences(spec, max_states=50) == []
 
 
 @pytest.mark.parametrize(
@@ -230,58 +216,16 @@ def test_what_a_search_state_by_state_asks_of_each_successor_is_counted(
     assert expander.asked_of(10, 0) == 10 * expander.groups.count
 
 
-def test_a_process_that_was_killed_before_it_was_told_something_is_no_verdict(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(search, "_SAY_EVERY", 0)
-
-    def kill(far: search.Progress) -> None:
-        (killed, *others) = multiprocessing.active_children() or [None]
-        if far.depth == 3 and killed is not None and others:
-            killed.kill()
-            killed.join()
-
-    with pytest.raises(GaveUpError, match="a process of the search has died"):
-        explore_by_tables(post(cache), processes=2, on_progress=kill)
-
-
-@pytest.mark.parametrize("raised", [ArithmeticError, ConnectionResetError])
-def test_a_process_whose_search_is_gone_ends_in_silence(raised: type[Exception]) -> None:
-    """A search that begins anew, with another layout, waits for no answers."""
-
-    def make() -> Any:
-        raise raised
-
-    gone, connection = multiprocessing.Pipe()
-    gone.close()
-    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        hands._work(connection, (), make, Room())
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def test_states_that_move_to_another_process_keep_their_values(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: the numbers of values are taken for those of the other process."""
-    spec = post(cache, most=1)
-    monkeypatch.setattr(hands, "_UNEVEN", 1)
-    assert differences(spec, processes=2) == []
-    right = hands._unpacked
-    monkeypatch.setattr(hands, "_unpacked", lambda layout, packed: np.zeros_like(right(layout, packed)))
-    assert noticed(spec, processes=2)
-
-
 def test_a_search_that_would_need_too_much_memory_is_inconclusive(cache: Path) -> None:
     spec = post(cache)
     whole = explore_by_tables(spec)
     most = 3 * whole.memory // 4
-    found = explore_by_tables(spec, most_memory=most, most_files=0)
+    found = explore_by_tables(spec, most_memory=most)
     assert (found.complete, found.violation) == (False, None)
     assert re.search("more than .* GB of memory", found.gave_up)
     assert 1 < found.distinct < whole.distinct
     cfg = max(cache.glob("*.cfg"), key=lambda each: each.stat().st_mtime)
-    told = explore_with_tables(POST, cfg, most_memory=most, most_files=0)
+    told = explore_with_tables(POST, cfg, most_memory=most)
     assert (told.verdict, told.reason.startswith("given up: the search would need")) == (Verdict.INCONCLUSIVE, True)
 
 
@@ -331,7 +275,6 @@ def test_tables_are_given_up_where_they_take_much_longer_than_states_one_by_one(
     if gives_up:
         with pytest.raises(UnsuitedError, match="evaluated one by one in less time"):
             explore_by_tables(spec)
-        assert explore_by_tables(spec, processes=2).complete  # with several processes that is not measured
     else:
         assert differences(spec) == []
 
@@ -358,8 +301,7 @@ def test_an_except_that_changes_nothing_is_noted_as_by_the_search_state_by_state
     cfg.write_text("INIT Init NEXT Next\n")
     noted = explore_literally(module, cfg, deadlock=False).notes
     assert noted != ()
-    for processes in (1, 2):
-        assert explore_with_tables(module, cfg, deadlock=False, processes=processes).notes[: len(noted)] == noted
+    assert explore_with_tables(module, cfg, deadlock=False).notes[: len(noted)] == noted
 
 
 # ---- Planted bugs ----
@@ -601,11 +543,10 @@ def test_tables_find_what_tlc_finds_in_every_quick_model(name: str) -> None:
 
 
 @pytest.mark.nightly
-def test_two_fingerprints_and_two_processes_count_a_large_model_alike() -> None:
+def test_another_function_of_fingerprints_counts_a_large_model_alike() -> None:
     spec, entry = model("replication")
-    for options in ({"seed": 1}, {"processes": 2}):
-        found = explore_by_tables(spec, check_deadlock=False, **options)
-        assert (found.distinct, found.generated, found.depth) == (entry.distinct, entry.generated, entry.depth)
+    found = explore_by_tables(spec, check_deadlock=False, seed=1)
+    assert (found.distinct, found.generated, found.depth) == (entry.distinct, entry.generated, entry.depth)
 
 
 @pytest.mark.nightly
@@ -633,7 +574,7 @@ def test_tables_come_to_the_same_in_hundreds_of_made_up_models(first: int, tmp_p
     assert 0 < violated < 50
 
 
-def compare_richer_models(seed: int, count: int, folder: Path, **options: Any) -> list[str]:
+def compare_richer_models(seed: int, count: int, folder: Path) -> list[str]:
     """Hold tables to the search state by state in made-up models of one module; answer what came of each."""
     module, cfgs = RicherMaker(seed).write(folder, count)
     told = []
@@ -641,7 +582,7 @@ def compare_richer_models(seed: int, count: int, folder: Path, **options: Any) -
         spec = load_spec(module, cfg, cache_dir=folder / "cache")
         merged = spec.symmetry is not None or spec.view is not None
         edges = number % 4 == 1 and not merged
-        assert differences(spec, edges=edges, max_states=250, **({} if edges else options)) == [], cfg
+        assert differences(spec, edges=edges, max_states=250) == [], cfg
         found = literally(spec, max_states=250)
         told.append("fails" if isinstance(found, str) else "holds" if found.violation is None else "violated")
     return told
@@ -663,5 +604,5 @@ def test_tables_come_to_the_same_in_hundreds_of_made_up_models_of_records_sequen
     """`LOCKSTEP_SEED` gives other models than those of every night."""
     monkeypatch.setattr(evaluate, "_AUDIT_EVERY", (1, 257)[first % 2])
     monkeypatch.setattr(Expander, "size", (3, 37, 1_000)[first % 3])
-    told = compare_richer_models(SEED * 20 + first, 24, tmp_path, processes=1 + (first % 5 == 0))
+    told = compare_richer_models(SEED * 20 + first, 24, tmp_path)
     assert {*told} == {"holds", "violated", "fails"}

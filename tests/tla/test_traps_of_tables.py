@@ -219,10 +219,9 @@ Next == (x = 0 /\\ x' = 5) \\/ (x = 1 /\\ Loop(0) = 0 /\\ x' = 6)
 Inv == x # 5"""
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_no_verdict_is_lost_to_an_endless_recursion_in_a_later_state(processes: int, tmp_path: Path) -> None:
+def test_no_verdict_is_lost_to_an_endless_recursion_in_a_later_state(tmp_path: Path) -> None:
     files = written(tmp_path, ENDLESS, "NEXT Next", "INVARIANT Inv")
-    assert differences(load_spec(*files, cache_dir=tmp_path / "cache"), processes=processes) == []
+    assert differences(load_spec(*files, cache_dir=tmp_path / "cache")) == []
     assert explore_with_tables(*files).verdict is Verdict.VIOLATED
 
 
@@ -258,22 +257,19 @@ Inv == x # 7"""
 
 
 @pytest.mark.parametrize(
-    ("where", "processes"),
+    "where",
     [
-        pytest.param(IN_A_LATER_STATE, 1, id="later", marks=pytest.mark.nightly),
-        pytest.param(IN_AN_INITIAL_STATE, 1, id="initial"),
-        pytest.param(IN_AN_INITIAL_STATE, 2, id="initial, two processes"),
-        pytest.param(IN_THE_VIEW, 1, id="view", marks=pytest.mark.nightly),
+        pytest.param(IN_A_LATER_STATE, id="later", marks=pytest.mark.nightly),
+        pytest.param(IN_AN_INITIAL_STATE, id="initial"),
+        pytest.param(IN_THE_VIEW, id="view", marks=pytest.mark.nightly),
     ],
 )
-def test_a_recursion_too_deep_for_tables_alone_is_followed_state_by_state(
-    where: str, processes: int, tmp_path: Path
-) -> None:
+def test_a_recursion_too_deep_for_tables_alone_is_followed_state_by_state(where: str, tmp_path: Path) -> None:
     def explored(deep: int) -> SearchResult | None:
         view = ["VIEW Seen"] if where == IN_THE_VIEW else []
         files = written(tmp_path, SUM + where.replace("DEEP", str(deep)), "NEXT Next", "INVARIANT Inv", *view)
         with contextlib.suppress(GaveUpError):
-            return explore_with_tables(*files, processes=processes)
+            return explore_with_tables(*files)
         return None
 
     few, many = 8_000, 12_000
@@ -306,17 +302,14 @@ Inv == x # 5"""
 # ---- Bounds ----
 
 
-@pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("most", [1, 4, 5, 6, 11])
-def test_a_bound_below_the_number_of_initial_states_ends_after_the_first(
-    most: int, processes: int, tmp_path: Path
-) -> None:
+def test_a_bound_below_the_number_of_initial_states_ends_after_the_first(most: int, tmp_path: Path) -> None:
     text = (
         "VARIABLES x, y\nInit == x \\in 1..5 /\\ y = 0\nNext == y < 3 /\\ y' = y + 1 /\\ x' \\in {x, 6}\nInv == y # 3"
     )
     files = written(tmp_path, text, "NEXT Next", "INVARIANT Inv")
     spec = load_spec(*files, cache_dir=tmp_path / "cache")
-    assert differences(spec, max_states=most, processes=processes) == []
+    assert differences(spec, max_states=most) == []
 
 
 # ---- Steps ----

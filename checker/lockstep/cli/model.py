@@ -66,14 +66,6 @@ if TYPE_CHECKING:
     "where temporal properties are checked.",
 )
 @click.option(
-    "--processes",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="With --engine tables: how many processes explore, each with tables of its own. The counts and the "
-    "counterexample are the same. On two cores it does not pay (docs/measured/tables.md).",
-)
-@click.option(
     "--fingerprint",
     type=click.IntRange(0, 2**32),
     metavar="N",
@@ -93,19 +85,13 @@ if TYPE_CHECKING:
     "--memory",
     type=click.FloatRange(0, min_open=True),
     metavar="GB",
-    help="With --engine tables: how much memory may be used (default: three quarters of what is free). From half of it "
-    "on states are kept in files; the result is inconclusive where that is not enough.",
-)
-@click.option(
-    "--disk",
-    type=click.FloatRange(0),
-    metavar="GB",
-    help="With --engine tables: how large these files may be (default: three quarters of what the disk has; 0: none).",
+    help="With --engine tables: how much memory may be used (default: three quarters of what is free). "
+    "The result is inconclusive where that is not enough.",
 )
 @click.option(
     "--confirm",
     is_flag=True,
-    help="With --engine tables: explore again with another function of fingerprints, in several processes, and without "
+    help="With --engine tables: explore again with another function of fingerprints, and without "
     "SYMMETRY if there is one (up to 20 million states); inconclusive unless the counts agree, those without SYMMETRY "
     "with the images of all states.",
 )
@@ -127,11 +113,9 @@ def command(
     library: tuple[Path, ...],
     engine: str | None,
     checkpoint: Path | None,
-    processes: int,
     fingerprint: int,
     fingerprint_bits: str,
     memory: float | None,
-    disk: float | None,
     confirm: bool,
     deadlock: bool | None,
     itf: Path | None,
@@ -159,7 +143,7 @@ def command(
     from lockstep.systems.models import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
-    how = How(checkpoint, processes, fingerprint, int(fingerprint_bits), _bytes_of(memory), _bytes_of(disk), confirm)
+    how = How(checkpoint, fingerprint, int(fingerprint_bits), _bytes_of(memory), confirm)
     if how != How() and (own is None or engine != "tables"):
         raise click.UsageError(f"{_OF_TABLES} go with --spec and --engine tables")
     if own is not None:
@@ -228,23 +212,21 @@ class Shown:
     itf: Path | None
 
 
-_OF_TABLES = "--checkpoint, --processes, --fingerprint, --fingerprint-bits, --memory, --disk and --confirm"
+_OF_TABLES = "--checkpoint, --fingerprint, --fingerprint-bits, --memory and --confirm"
 
 
 @dataclass(frozen=True, slots=True)
 class How:
     """How tables explore.
 
-    That is the file that keeps the search, how many processes, which function of fingerprints and how many bits these
-    have, how many bytes of memory and of files may be used, and whether the count is to be confirmed.
+    That is the file that keeps the search, which function of fingerprints and how many bits these have, how many bytes
+    of memory may be used, and whether the count is to be confirmed.
     """
 
     checkpoint: Path | None = None
-    processes: int = 1
     fingerprint: int = 0
     fingerprint_bits: int = 64
     most_memory: int | None = None
-    most_files: int | None = None
     confirm: bool = False
 
 

@@ -1,19 +1,15 @@
-"""How much memory and disk a search may take where nobody says so: three quarters of what is free."""
+"""How much memory a search may take where nobody says so: three quarters of what is free."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 from pathlib import Path
 
-__all__ = ["most_of_the_disk", "most_of_the_memory"]
+__all__ = ["most_of_the_memory"]
 
 #: Where Linux tells what a container may use.
 _GROUP = Path("/sys/fs/cgroup")
-_MOUNTS = Path("/proc/self/mountinfo")
-_IN_MEMORY = ("tmpfs", "ramfs")
 
 
 def most_of_the_memory() -> int | None:
@@ -40,28 +36,3 @@ def _free_in_the_container() -> int | None:
     except (OSError, ValueError):  # there is no such group, or it may take "max"
         return None
     return max(0, most - used + (int(cached[1]) if cached else 0))
-
-
-def most_of_the_disk(checkpoint: Path | None) -> int:
-    """Return three quarters of what is free on the disk that mapped files are on; 0 where these would be in memory.
-
-    Args:
-        checkpoint: the file that keeps a search, beside which its other files are.
-
-    Returns:
-        The number of bytes.
-    """
-    folder = Path(tempfile.gettempdir()) if checkpoint is None else checkpoint.absolute().parent
-    folder = folder if folder.is_dir() else Path("/")
-    return 0 if _is_in_memory(folder) else 3 * shutil.disk_usage(folder).free // 4
-
-
-def _is_in_memory(folder: Path) -> bool:
-    device = folder.stat().st_dev
-    number = f"{os.major(device)}:{os.minor(device)}"
-    try:
-        mounts = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return False
-    split = [(left.split(), right.split()) for left, _, right in (each.partition(" - ") for each in mounts)]
-    return any(left[2] == number and right[0] in _IN_MEMORY for left, right in split if len(left) > 2 and right)

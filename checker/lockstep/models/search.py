@@ -14,7 +14,7 @@ from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError, too_deep
 from lockstep.base.extras import extra
 from lockstep.base.verdict import Verdict, of_no_state, of_violation
 from lockstep.models.counterexample import of_search, of_steps, of_tlc
-from lockstep.models.free import most_of_the_disk, most_of_the_memory
+from lockstep.models.free import most_of_the_memory
 from lockstep.models.mistakes import in_tlc_s_words, noted_of_cfg, told_of_author
 from lockstep.tla.behaviour import Behaviour
 from lockstep.tla.compile.blame import SpecFault, place_of
@@ -252,7 +252,6 @@ def explore_compiled(
             max_states=max_states,
             on_states=on_progress,
             most_memory=most_of_the_memory(),
-            most_files=most_of_the_disk(None),
             on_unsuited=unsuited.append,
         )
         return found, list(map(_state_by_state, unsuited)) if isinstance(found, Exploration) else _of_tables(found)
@@ -292,9 +291,7 @@ def explore_with_tables(
     jar: Path | None = None,
     max_states: int | None = None,
     most_memory: int | None = None,
-    most_files: int | None = None,
     checkpoint: Path | None = None,
-    processes: int = 1,
     fingerprint: int = 0,
     fingerprint_bits: int = 64,
     confirm: bool = False,
@@ -302,12 +299,10 @@ def explore_with_tables(
 ) -> SearchResult:
     """Explore a spec by tables of its compiled form; where that cannot be, state by state, and a note says so.
 
-    Arguments: as of explore_compiled; `most_memory`, how many bytes of memory may be used, three quarters of what is
-    free if None; `most_files`, how many bytes of mapped files beside it, three quarters of what the disk has if None;
-    `checkpoint`, a file that keeps the search; `processes`, how many expand states;
-    `fingerprint`, which function makes fingerprints, and `fingerprint_bits`, how long they are, 64 or 128;
-    `confirm`, whether to explore several times until the count is confirmed, without which the verdict is inconclusive;
-    `on_progress`, told more than the number of states.
+    Arguments: as of explore_compiled; `most_memory`, the bytes of memory that may be used, three quarters of what is
+    free if None; `checkpoint`, a file that keeps the search; `fingerprint`, which function makes fingerprints, and
+    `fingerprint_bits`, how long they are, 64 or 128; `confirm`, whether to explore several times until the count is
+    confirmed, without which the verdict is inconclusive; `on_progress`, called with more than the number of states.
     Raises CompileError where the spec is outside the supported language, MissingExtraError without NumPy, GaveUpError
     where a count that is to be confirmed cannot be explored by tables.
     """
@@ -324,9 +319,7 @@ def explore_with_tables(
             "max_states": max_states,
             "on_progress": on_progress,
             "most_memory": most_of_the_memory() if most_memory is None else most_memory,
-            "most_files": most_of_the_disk(checkpoint) if most_files is None else most_files,
             "checkpoint": checkpoint,
-            "processes": processes,
             "seed": fingerprint,
             "bits": fingerprint_bits,
         }
@@ -370,8 +363,7 @@ def _of_tables(found: TableExploration) -> list[str]:
     return [
         *([f"note: {found.unkept}"] if found.unkept else []),
         f"note: {found.evaluations:,} evaluations; for each distinct state at most "
-        f"{found.memory / max(1, found.distinct):,.0f} bytes of memory, and "
-        f"{found.mapped / max(1, found.distinct):,.0f} of files",
+        f"{found.memory / max(1, found.distinct):,.0f} bytes of memory",
         "note: estimate of the probability that not all reachable states were checked because two distinct states had "
         f"the same fingerprint: calculated (optimistic): {found.collision:.1E}",
     ]

@@ -28,7 +28,7 @@ from lockstep.tla.values.text import parse_value
 
 __all__ = ["Checkpoint", "Kept"]
 
-_FORM = "lockstep checkpoint of a search by tables, form 4"
+_FORM = "lockstep checkpoint of a search by tables, form 5"
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,8 @@ class Kept:
             while (entry := f"{name}.{number}") in arrays:
                 yield arrays[entry]
                 number += 1
+            if not number:
+                raise KeyError(entry)
 
     def pairs(self, name: str, other: str) -> Iterator[tuple[Ints, Ints]]:
         """Read the arrays of two names, side by side.

@@ -1,6 +1,6 @@
-"""Confirming a count that no other tool can reach: by another function of fingerprints, several processes, and orbits.
+"""Confirming a count that no other tool can reach: by another function of fingerprints, and by orbits.
 
-Two searches that agree share no fingerprint and no numbering of values. Under SYMMETRY each state found stands for its
+Two searches that agree share no fingerprint. Under SYMMETRY each state found stands for its
 orbit, all its images; these are counted, and a search without SYMMETRY has to find as many.
 """
 
@@ -34,30 +34,26 @@ class Confirmed:
     said: tuple[str, ...]
 
 
-def confirm(
-    spec: Spec, *, seed: int = 0, processes: int = 1, affordable: int = AFFORDABLE, **options: Any
-) -> Confirmed:
+def confirm(spec: Spec, *, seed: int = 0, affordable: int = AFFORDABLE, **options: Any) -> Confirmed:
     """Explore by tables until the count is confirmed, or one search differs from another.
 
     Args:
         spec: the specification.
         seed: chooses the function of fingerprints of the first search; the second has the next one.
-        processes: of the second search, which has two at least; the first has one.
         affordable: leave out the search without SYMMETRY where it would find more states.
         options: those of :func:`lockstep.tla.tables.search.explore_by_tables`; of a `checkpoint` each further search
             has one of its own, beside the one that is named.
     """
-    first = explore_by_tables(spec, seed=seed, processes=1, orbits=spec.symmetry is not None, **options)
+    first = explore_by_tables(spec, seed=seed, orbits=spec.symmetry is not None, **options)
     if first.gave_up:
         return Confirmed(first, ())
-    several = 1 if spec.temporal else max(2, processes)
-    told = f"function {seed} of fingerprints in 1 process, and function {seed + 1} in {several}"
-    second = explore_by_tables(spec, seed=seed + 1, processes=several, **_beside(options, ".again"))
+    told = f"functions {seed} and {seed + 1} of fingerprints"
+    second = explore_by_tables(spec, seed=seed + 1, **_beside(options, ".again"))
     if (why := _differs(first, second)) is not None:
         return Confirmed(_doubted(first, f"{told}: {why}"), ())
-    said = [f"{told}, come to the same"]
+    said = [f"{told} come to the same"]
     if first.orbits is not None and first.complete and first.violation is None and first.distinct:
-        doubt, line = _by_orbits(spec, first, affordable, {"seed": seed, "processes": several, **options})
+        doubt, line = _by_orbits(spec, first, affordable, {"seed": seed, **options})
         if doubt:
             return Confirmed(_doubted(first, doubt), tuple(said))
         said.append(line)

@@ -61,7 +61,6 @@ def explore_either(
     max_states: int | None = None,
     on_states: Callable[[int], None] | None = None,
     most_memory: int | None = None,
-    most_files: int | None = None,
     few: int | None = None,
     on_unsuited: Callable[[str], None] | None = None,
 ) -> Exploration | TableExploration:
@@ -75,7 +74,6 @@ def explore_either(
         max_states: stop after the state whose successors make this many distinct ones.
         on_states: told of the number of distinct states now and then.
         most_memory: give up where the tables and the states would take more bytes.
-        most_files: how many bytes of mapped files they may take beside it; any number if None.
         few: how many states are found one by one before tables begin; `FEW` if None.
         on_unsuited: told why all are found one by one, where there are more of them.
 
@@ -98,7 +96,7 @@ def explore_either(
     if not beginning.goes_on_by_tables:
         return found
     limits: dict[str, Any] = {"check_deadlock": deadlock, "max_states": max_states}
-    return _by_tables(spec, limits, on_states, {"most_memory": most_memory, "most_files": most_files}, tell_why)
+    return _by_tables(spec, limits, on_states, most_memory, tell_why)
 
 
 def _growing(tell: Callable[[int], None]) -> Callable[[int], None]:
@@ -118,7 +116,7 @@ def _by_tables(
     spec: Spec,
     limits: dict[str, Any],
     on_states: Callable[[int], None] | None,
-    room: dict[str, Any],
+    most_memory: int | None,
     tell_why: Callable[[str], None],
 ) -> Exploration | TableExploration:
     from lockstep.tla.tables.search import explore_by_tables
@@ -130,7 +128,7 @@ def _by_tables(
 
     try:
         said = None if on_states is None else tell
-        return explore_by_tables(spec, **limits, on_progress=said, **room)
+        return explore_by_tables(spec, **limits, on_progress=said, most_memory=most_memory)
     except UnsuitedError as error:
         tell_why(str(error))
-        return explore_within(spec, **limits, most_memory=room["most_memory"], on_level=on_states)
+        return explore_within(spec, **limits, most_memory=most_memory, on_level=on_states)

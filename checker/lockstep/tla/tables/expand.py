@@ -37,7 +37,6 @@ class Level:
     """Some states of one level.
 
     Attributes:
-        where: their places among all of the level, in order.
         full: the states, with room for definitions.
         width: how many columns a state has without these.
         hashes: the fingerprints of the images of each.
@@ -45,7 +44,6 @@ class Level:
         patterns: which columns that step wrote.
     """
 
-    where: Ints
     full: Rows
     width: int
     hashes: Hashes
@@ -60,27 +58,23 @@ class Level:
     @property
     def nbytes(self) -> int:
         """The size of the arrays."""
-        return sum(each.nbytes for each in (self.where, self.full, self.hashes, self.answers, self.patterns))
+        return sum(each.nbytes for each in (self.full, self.hashes, self.answers, self.patterns))
 
     def part(self, begin: int, end: int) -> Level:
-        """Answer some of the states."""
+        """Return some of the states."""
         of_states = self.hashes[begin:end], self.answers[begin:end], self.patterns[begin:end]
-        return Level(self.where[begin:end], self.full[begin:end], self.width, *of_states)
+        return Level(self.full[begin:end], self.width, *of_states)
 
     @classmethod
     def joined(cls, parts: list[Level]) -> Level:
-        """Put parts of a level together, in the order of their places."""
-        if len(parts) == 1 and (np.diff(parts[0].where) > 0).all():
+        """Put parts of a level together."""
+        if len(parts) == 1:
             return parts[0]
-        names = ("where", "full", "hashes", "answers", "patterns")
-        where, full, hashes, answers, patterns = (
-            np.concatenate([getattr(each, name) for each in parts]) for name in names
+        full, *others = (
+            np.concatenate([getattr(each, name) for each in parts])
+            for name in ("full", "hashes", "answers", "patterns")
         )
-        if len(where) > 1 and (np.diff(where) < 0).any():
-            order = np.argsort(where)
-            where, full, hashes = where[order], full[order], hashes[order]
-            answers, patterns = answers[order], patterns[order]
-        return cls(where, full, parts[0].width, hashes, answers, patterns)
+        return cls(full, parts[0].width, *others)
 
 
 @dataclass(slots=True)
@@ -148,7 +142,7 @@ class Expander:
         of_steps = len(self._step_properties) + len(self._constraints) + len(self._action_constraints)
         return distinct * of_states + generated * (of_steps + (self._view is not None))
 
-    def begin(self, rows: Rows, where: Ints) -> Level:
+    def begin(self, rows: Rows) -> Level:
         """Take states of which nothing was asked here before, and in which nothing is wrong.
 
         Raises:
@@ -162,7 +156,7 @@ class Expander:
             raise AssertionError("the tables find fault with a state in which the literal search finds none")
         every = np.nonzero(np.ones((len(full), len(self.groups)), np.bool_))
         answers = self.groups.answers(full, *every).reshape(len(full), len(self.groups))
-        return Level(where, full, self.layout.width, self.hashed(full), answers, np.zeros(len(full), np.int64))
+        return Level(full, self.layout.width, self.hashed(full), answers, np.zeros(len(full), np.int64))
 
     @property
     def too_deep(self) -> int:
@@ -225,14 +219,13 @@ class Expander:
         fingerprints = least(hashes, self.words)
         return Expanded(generated, fingerprints, hashes, outside, patterns, after, np.unique(np.concatenate(wrong)))
 
-    def take(self, level: Level, expanded: Expanded, new: Ints, where: Ints) -> tuple[Level, Ints]:
-        """Take in new states; answer them, and the numbers of states of which a new successor violates something.
+    def accept(self, level: Level, expanded: Expanded, new: Ints) -> tuple[Level, Ints]:
+        """Make a level of new states; return it, and the numbers of states with a new successor that is wrong.
 
         Args:
             level: the states that were expanded.
-            expanded: what that came to.
-            new: which of the successors are new.
-            where: the places of these in the next level.
+            expanded: their successors.
+            new: the numbers of those that are new.
         """
         generated, patterns = expanded.generated, expanded.patterns[new]
         if expanded.after is not None:
@@ -240,7 +233,7 @@ class Expander:
         else:
             rows = self._after(level.full, generated.rows[new], generated.steps[new], patterns)
         told = self._invariants.told_after(rows, patterns, self._evaluator.steps.masks)
-        found = Level(where, rows, level.width, expanded.hashes[new], level.answers[generated.rows[new]], patterns)
+        found = Level(rows, level.width, expanded.hashes[new], level.answers[generated.rows[new]], patterns)
         return found, generated.rows[new[told != 1]]
 
     def _after(self, full: Rows, sources: Ints, steps: Ints, patterns: Ints) -> Rows:

@@ -20,12 +20,11 @@ from lockstep.tla.state import State
 from lockstep.tla.tables.answers.trees import Ints
 from lockstep.tla.tables.checkpoint import Checkpoint, Kept
 from lockstep.tla.tables.expand import TOO_DEEP, Expander
-from lockstep.tla.tables.hands import Alone, Crew, Found, Hands
+from lockstep.tla.tables.frontier import Frontier
 from lockstep.tla.tables.literal import Literal
-from lockstep.tla.tables.states.content import Function, Hashes, collision, first_ones, orbit_sizes
+from lockstep.tla.tables.states.content import Function, Hashes, collision, orbit_sizes
 from lockstep.tla.tables.states.graph import Graph
 from lockstep.tla.tables.states.layout import Layout, Path, ShapeChangedError, UnsuitedError
-from lockstep.tla.tables.states.room import FullError, Room, resident
 from lockstep.tla.tables.states.seen import Seen
 
 __all__ = ["Orbits", "Progress", "TableExploration", "explore_by_tables", "unsuited"]
@@ -73,8 +72,7 @@ class TableExploration:
         collision: about how probable it is that two states had the same fingerprint, so that something was not seen.
         evaluations: how many evaluations there were.
         looked_up: how many answers were asked for.
-        memory: how many bytes the arrays in memory had, about, when they had most.
-        mapped: how many bytes there were of mapped files then.
+        memory: how many bytes the arrays had, about, when they had most.
         graph: states and steps, if they were asked for.
         orbits: what the states stand for, if that was asked for.
         doubt: why the counts are not to be believed, where another search came to others.
@@ -93,7 +91,6 @@ class TableExploration:
     evaluations: int = 0
     looked_up: int = 0
     memory: int = 0
-    mapped: int = 0
     graph: Graph | None = None
     orbits: Orbits | None = None
     doubt: str = ""
@@ -137,10 +134,8 @@ def explore_by_tables(
     keep_edges: bool = False,
     orbits: bool = False,
     most_memory: int | None = None,
-    most_files: int | None = None,
     checkpoint: FilePath | None = None,
     checkpoint_seconds: float = 300.0,
-    processes: int = 1,
 ) -> TableExploration:
     """Search all reachable states, breadth first, until one violates something.
 
@@ -153,19 +148,15 @@ def explore_by_tables(
         bits: how many each of them has, 64 or 128.
         keep_edges: whether to keep the states and steps.
         orbits: whether to count what the states stand for under SYMMETRY.
-        most_memory: how many bytes the arrays may take in memory. Where they would take more than half of it, what can
-            be goes to mapped files, beside the checkpoint or in the temporary folder; give up beyond all of it.
-        most_files: how many bytes these files may have; no more than fit on the disk if None, and none if 0.
+        most_memory: give up where the arrays would take more bytes.
         checkpoint: a file that the search is kept in now and then, and goes on from where it is there.
         checkpoint_seconds: how many seconds are to pass before it is written again.
-        processes: how many processes expand states, each with tables of its own; one where states and steps have to
-            be kept, or orbits counted.
 
     Returns:
         Counts and the violation, which the literal search has confirmed.
 
     Raises:
-        GaveUpError: if the initial states alone take more memory, or a process of the search has died.
+        GaveUpError: if the initial states alone take more memory.
         UnsuitedError: if the specification cannot be taken apart so; nothing is known of it then.
         LivenessRefusedError: if there are temporal properties together with SYMMETRY or VIEW.
         FalseAssumptionError: if an ASSUME is false.
@@ -192,10 +183,8 @@ def explore_by_tables(
         whole: set[Path] = set() if kept is None else set(kept.whole)
         while True:
             search = _Search(spec, deadlock, max_states, on_progress, Function(seed, bits // 64), whole, keep_edges)
-            search.processes = 1 if keep_edges or orbits or spec.temporal else processes
             search.result.orbits = Orbits([], 0) if orbits else None
             search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
-            search.make_room(most_files, None if checkpoint is None else checkpoint.absolute().parent)
             try:
                 with _seldom_collected():
                     return search.run(kept)
@@ -236,23 +225,13 @@ class _Search:
         self.most_memory: int | None = None
         self.checkpoint: Checkpoint | None = None
         self.checkpoint_seconds, self.kept_at = 0.0, self.begin
-        self.processes = 1
-        self.crew: Crew | None = None
-        self.hands: Hands
+        self.frontier: Frontier
         self.look_at = _LOOK
         self.graph: Graph | None = None
-        self.room = Room()
-        self.seen: Seen
-        self.listed, self.memory, self.too_deep = 0, 0, 0
+        self.seen = Seen(function.words, numbered=keep_edges or bool(spec.temporal))
+        self.listed = 0
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
-
-    def make_room(self, most_files: int | None, folder: FilePath | None) -> None:
-        """Share the room for arrays with the processes, if there are several."""
-        shares = 1 if self.processes == 1 else 1 + self.processes
-        most, files = (None if each is None else each // shares for each in (self.most_memory, most_files))
-        self.room = Room(most, files, folder)
-        self.seen = Seen(self.function.words, numbered=self.keep_edges or bool(self.spec.temporal), room=self.room)
 
     def run(self, kept: Kept | None = None) -> TableExploration:
         """Search, from what was kept of the same search, if anything was."""
@@ -264,14 +243,8 @@ class _Search:
             if violation is None:
                 self.completed()
             return result
-        try:
-            self.prepare(initial, kept)
-            self.go_on()
-        except FullError as error:
-            result.gave_up = f"{error}, with {result.distinct:,} distinct states"
-        finally:
-            if self.crew is not None:
-                self.crew.stop()
+        self.prepare(initial, kept)
+        self.go_on()
         return self.told()
 
     def go_on(self) -> None:
@@ -315,21 +288,14 @@ class _Search:
         self.on_progress(Progress(*counts, result.evaluations, result.looked_up))
 
     def prepare(self, initial: list[State], kept: Kept | None) -> None:
-        """Make the tables, and who expands states with them."""
+        """Make the tables and the first level."""
         layout = self.layout = Layout(self.spec.variables, initial, self.whole)
         places = [] if kept is None else kept.take_values(layout)
         rows = layout.encode(initial)
 
-        def make() -> Expander:
-            expander = Expander(self.spec, layout, check_deadlock=self.check_deadlock, function=self.function)
-            expander.groups.settle(rows)
-            return expander
-
-        self.expander = make()
-        self.alone = Alone(self.expander, self.seen, self.room)
-        self.hands = self.alone
-        if self.processes > 1:
-            self.hands = self.crew = Crew(make, layout, self.processes, self.room)
+        self.expander = Expander(self.spec, layout, check_deadlock=self.check_deadlock, function=self.function)
+        self.expander.groups.settle(rows)
+        self.frontier = Frontier(self.expander, self.seen)
         found = self.expander.fingerprints(rows)
         self.seen.add(found)
         self.enlist(found, np.full(len(rows), -1, np.int64))
@@ -342,7 +308,7 @@ class _Search:
         if kept is not None:
             self.resume(kept, places)
         else:
-            self.hands.start([(np.arange(len(rows)), rows)])
+            self.frontier.start([rows])
 
     def resume(self, kept: Kept, places: list[int]) -> None:
         """Go on from what was kept: all states found, and those of the last level; `places` are their columns."""
@@ -353,13 +319,11 @@ class _Search:
             self.seen.add(found[:, known:])
             known = max(0, known - found.shape[1])
             self.enlist(found, parents)
-            self.room.used = self.listed + self.seen.nbytes
         for name in _COUNTS:
             setattr(result, name, kept.counts[name])
         if result.orbits is not None:
             result.orbits = Orbits(**kept.counts["orbits"])
-        parts = kept.pairs("where", "rows")
-        count = self.hands.start((where, self.layout.wide(rows[:, places])) for where, rows in parts)
+        count = self.frontier.start(self.layout.wide(rows[:, places]) for rows in kept.arrays("rows"))
         if (count, len(self.seen)) != (result.levels[-1], result.distinct):
             raise BadInputError(f"{kept.path}: the checkpoint lacks states")
 
@@ -383,11 +347,8 @@ class _Search:
         yield from (
             {"found": found, "parents": parents} for found, parents in zip(self.found, self.parents, strict=True)
         )
-        yield {
-            "where": np.zeros(0, np.int64),
-            "rows": self.layout.encode([]),
-        }  # where no state is left, there is one part
-        yield from ({"where": where, "rows": rows} for where, rows in self.hands.parts())
+        yield {"rows": self.layout.encode([])}  # where no state is left, there is one part
+        yield from ({"rows": rows} for rows in self.frontier.parts())
 
     def refuse_what_gains_nothing(self) -> None:
         """Give the search up where much of what it asks was never asked before, as where a state is one part.
@@ -400,19 +361,22 @@ class _Search:
             return
         self.look_at = 2 * evaluations
         asked = self.expander.asked_of(self.result.distinct, self.result.generated)
-        if evaluations > _WORTH * asked * self.processes:
+        if evaluations > _WORTH * asked:
             said = f"{evaluations:,} evaluations, where a search state by state needs some {asked:,}"
             raise UnsuitedError(f"its actions and properties read nearly as many values as it has states: {said}")
-        if evaluations > _DOUBTFUL * asked and self.processes == 1:
-            rows = self.alone.level.rows
+        if evaluations > _DOUBTFUL * asked:
+            rows = self.frontier.level.rows
             sample = rows[:: max(1, len(rows) // _SAMPLE)][:_SAMPLE].tolist()
             one_by_one = self.literal.seconds_of(list(map(self.layout.decode, sample))) / len(sample)
             if time.process_time() - self.begun_at > _PATIENCE * one_by_one * self.result.distinct:
                 raise UnsuitedError("its actions and properties are evaluated one by one in less time")
 
-    def is_too_large(self) -> bool:
-        """Tell whether the search would take more memory than it may, and note that."""
-        if self.most_memory is None or self.memory <= self.most_memory:
+    def is_too_large(self, more: int) -> bool:
+        """Tell whether the search would take more memory than it may with more states, and note that."""
+        used = self.expander.trees.nbytes + self.frontier.nbytes + self.listed
+        used += 0 if self.graph is None else self.graph.nbytes
+        self.result.memory = max(self.result.memory, used + self.seen.nbytes)
+        if self.most_memory is None or used + self.seen.nbytes_with(more) <= self.most_memory:
             return False
         said = f"the search would need more than {self.most_memory / 1e9:.3g} GB of memory"
         self.result.gave_up = f"{said}, with {self.result.distinct:,} distinct states"
@@ -424,57 +388,43 @@ class _Search:
         size, next_first = self.expander.size, self.result.distinct
         for begin in range(0, count, size):
             end = min(begin + size, count)
-            goes_on = self.piece(begin, end, first, next_first)
-            if not goes_on or self.is_too_large():
+            if not self.piece(begin, end, first):
                 return False
             self.refuse_what_gains_nothing()
             self.tell(count - end + self.result.distinct - next_first)
-        self.hands.turn()
+        self.frontier.advance()
         return True
 
-    def piece(self, begin: int, end: int, first: int, next_first: int) -> bool:
-        """Expand the states at some places of a level; answer whether the search goes on.
-
-        Arguments: `first`, the number of the level's first state; `next_first`, that of the next level's.
-        """
-        result, found = self.result, self.hands.expand(begin, end)
-        result.evaluations, result.looked_up, self.too_deep = found.evaluations, found.looked_up, found.too_deep
-        self.note_room(found)
-        candidates = np.flatnonzero(~self.seen.has(found.hashes))
-        new = candidates[first_ones(found.hashes[:, candidates])]
-        wrong = np.concatenate([found.wrong, self.hands.take(new, result.distinct - next_first)])
-        stop, enough = self.ends(found.parents[new], wrong)
-        kept, count = new, found.count
+    def piece(self, begin: int, end: int, first: int) -> bool:
+        """Expand the states at some places of a level, whose first state has a number; answer whether to go on."""
+        result, found = self.result, self.frontier.expand(begin, end)
+        result.evaluations, result.looked_up = self.expander.trees.evaluations, self.expander.trees.looked_up
+        stop, enough = self.ends(found.parents, found.wrong)
+        kept, count = len(found.parents), found.generated_count
         if stop is not None:
-            kept, count = new[found.parents[new] < stop], self.hands.counted(stop)
+            kept, count = int(np.searchsorted(found.parents, stop)), self.frontier.generated_before(stop)
         elif enough is not None:
-            kept, count = new[found.parents[new] <= enough], self.hands.counted(enough + 1)
-        self.seen.add(found.hashes[:, kept])
-        self.enlist(found.hashes[:, kept], first + found.parents[kept])
+            kept = int(np.searchsorted(found.parents, enough, side="right"))
+            count = self.frontier.generated_before(enough + 1)
+        if self.is_too_large(kept) and stop is None:
+            return False
+        self.seen.add(found.hashes[:, :kept])
+        self.enlist(found.hashes[:, :kept], first + found.parents[:kept])
         result.generated += count
-        result.distinct += len(kept)
+        result.distinct += kept
         if result.orbits is not None:
-            self.note_orbits(result.orbits, len(kept))
+            self.note_orbits(result.orbits, kept)
         if self.graph is not None:
-            self.note_steps(first + begin, first + end, len(kept), count)
+            self.note_steps(first + begin, first + end, kept, count)
         if stop is not None:
             self.judge(first + stop)
         return stop is None and enough is None
 
     def enlist(self, found: Hashes, parents: Ints) -> None:
         """List states that were found: their fingerprints, and the numbers of the states before them."""
-        self.found.append(self.room.kept(found))
-        self.parents.append(self.room.kept(parents))
-        self.listed += resident((self.found[-1], self.parents[-1]))
-
-    def note_room(self, found: Found) -> None:
-        """Note how much memory is used here, and by all."""
-        mine, result = self.seen.nbytes + self.listed, self.result
-        mine += 0 if self.graph is None else self.graph.nbytes
-        self.room.used = mine if self.processes > 1 else mine + found.memory
-        self.memory = mine + found.memory
-        mapped = found.mapped + (self.room.mapped if self.processes > 1 else 0)
-        result.memory, result.mapped = max(result.memory, self.memory), max(result.mapped, mapped)
+        self.found.append(found)
+        self.parents.append(parents)
+        self.listed += found.nbytes + parents.nbytes
 
     def ends(self, parents: Ints, wrong: Ints) -> tuple[int | None, int | None]:
         """Answer the place of the first state of which something is wrong, or after whose successors there are enough.
@@ -491,7 +441,7 @@ class _Search:
     def note_steps(self, first: int, end: int, kept: int, count: int) -> None:
         """Keep the states and steps that were found; `first` and `end` are the numbers of those that were expanded."""
         assert self.graph is not None
-        expanded, states = self.alone.expanded, self.alone.taken[-1]
+        expanded, states = self.frontier.expanded, self.frontier.accepted[-1]
         self.graph.states.add(states.rows[:kept])
         inside = np.flatnonzero(~expanded.outside[:count])
         targets = self.seen.numbers(expanded.least[:, inside])
@@ -501,8 +451,8 @@ class _Search:
 
     def note_orbits(self, orbits: Orbits, kept: int) -> None:
         """Count the images of the states that were found, and of those that were generated."""
-        words, part, expanded = self.function.words, self.alone.part, self.alone.expanded
-        orbits.levels[-1] += int(orbit_sizes(self.alone.taken[-1].hashes[:kept], words).sum())
+        words, part, expanded = self.function.words, self.frontier.part, self.frontier.expanded
+        orbits.levels[-1] += int(orbit_sizes(self.frontier.accepted[-1].hashes[:kept], words).sum())
         orbits.generated += int(orbit_sizes(part.hashes, words)[expanded.generated.rows].sum())
 
     def judge(self, number: int) -> None:
@@ -516,7 +466,7 @@ class _Search:
         generated, distinct, violation = self.literal.expand(self.trace(number), self.has)
         result.generated += generated
         result.distinct += distinct
-        if violation is None and self.too_deep:
+        if violation is None and self.expander.too_deep:
             raise UnsuitedError(TOO_DEEP)
         if violation is None:
             raise AssertionError("the tables find fault with a state in which the literal search finds none")

@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.tables.states.content import Hashes
-from lockstep.tla.tables.states.room import Room, resident
 
 __all__ = ["Seen"]
 
 _FIRST = 1 << 12
-#: So many places are looked at together where a table grows; what that takes is in memory, wherever the table is.
+#: Places that are moved together where a table grows, so that moving takes little memory beside the tables.
 _AT_ONCE = 1 << 16
 _ZERO = np.uint64(0)
 _INSTEAD_OF_ZERO = np.uint64(0x9E3779B97F4A7C15)
@@ -20,9 +19,8 @@ _INSTEAD_OF_ZERO = np.uint64(0x9E3779B97F4A7C15)
 class Seen:
     """A set of fingerprints, 8 bytes a word, in a table that is never more than half full."""
 
-    def __init__(self, words: int, *, numbered: bool = False, room: Room | None = None) -> None:
+    def __init__(self, words: int, *, numbered: bool = False) -> None:
         """Begin with none; if they are `numbered`, the set tells the number of each in the order of adding."""
-        self._room = Room() if room is None else room
         self._table: Hashes = np.zeros((words, _FIRST), np.uint64)
         self._numbers = np.zeros(_FIRST if numbered else 0, np.int32)
         self._count = 0
@@ -33,8 +31,16 @@ class Seen:
 
     @property
     def nbytes(self) -> int:
-        """The size of the table in memory."""
-        return resident((self._table, self._numbers))
+        """The size of the table."""
+        return self._table.nbytes + self._numbers.nbytes
+
+    def nbytes_with(self, more: int) -> int:
+        """Compute how many bytes it takes to put in more fingerprints: of the old table, too, where that grows."""
+        width = self._table.shape[1]
+        while 2 * (self._count + more) > width:
+            width *= 2
+        scale = width // self._table.shape[1]
+        return self.nbytes if scale == 1 else self.nbytes * (scale + scale // 2)
 
     def has(self, hashes: Hashes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Tell of each fingerprint whether it is in the set."""
@@ -75,8 +81,8 @@ class Seen:
 
     def _grow(self) -> None:
         old, numbers = self._table, self._numbers
-        self._table = self._room.zeros((len(old), 2 * old.shape[1]), np.uint64)
-        self._numbers = self._room.zeros((2 * len(numbers),), np.int32)
+        self._table = np.zeros((len(old), 2 * old.shape[1]), np.uint64)
+        self._numbers = np.zeros(2 * len(numbers), np.int32)
         for begin in range(0, old.shape[1], _AT_ONCE):
             taken = begin + np.flatnonzero(old[0][begin : begin + _AT_ONCE] != _ZERO)
             self._put(old[:, taken], numbers[taken] if self.is_numbered else None)
