@@ -20,7 +20,7 @@ def by_tables(spec: Spec, **options: Any) -> TableExploration | str:
 
 
 #: What concerns tables alone.
-_OF_TABLES = ("seed", "bits", "orbits", "most_memory")
+_OF_TABLES = ("seed", "orbits", "most_memory")
 
 
 def literally(spec: Spec, **options: Any) -> Exploration | str:

@@ -77,10 +77,10 @@ def test_a_search_goes_on_from_its_checkpoint(
     monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
     monkeypatch.setattr(Expander, "size", 37)
     with pytest.raises(_InterruptedError):
-        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5), bits=128)
+        explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
     assert [each.name for each in file.parent.iterdir()] == [file.name]
     begun: list[Progress] = []
-    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append, bits=128)
+    found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append)
     assert begun[0].depth == 5
     assert told(found) == told(explore_by_tables(spec))
 
@@ -241,7 +241,7 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
 def test_a_checkpoint_of_another_search_or_none_is_refused(tmp_path: Path, file: Path) -> None:
     spec = post(tmp_path)
     explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0)
-    for name, options in {"seed": {"seed": 1}, "bits": {"bits": 128}, "orbits": {"orbits": True}}.items():
+    for name, options in {"seed": {"seed": 1}, "orbits": {"orbits": True}}.items():
         with pytest.raises(BadInputError, match=f"{name}: the checkpoint is of another search"):
             explore_by_tables(spec, checkpoint=file, **options)
     with pytest.raises(BadInputError, match="spec: the checkpoint is of another search"):

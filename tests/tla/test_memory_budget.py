@@ -51,14 +51,16 @@ def _without_properties(spec: Spec) -> Spec:
 
 
 def test_a_set_of_fingerprints_grows_without_other_memory_than_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = np.random.default_rng(0).integers(1, 2**63, (2, 1 << 18)).astype(np.uint64)
+    numbers = np.random.default_rng(0).integers(1, 2**63, 1 << 18).astype(np.uint64)
     monkeypatch.setattr(seen_module, "_AT_ONCE", 1 << 12)
-    seen = Seen(2, numbered=True)
-    for part in np.array_split(numbers, 300, axis=1):
+    seen = Seen(numbered=True)
+    for part in np.array_split(numbers, 300):
         seen.add(part)
+    before, with_one_more = seen.nbytes, seen.nbytes_with(1)
     tracemalloc.start()
     seen._grow()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.1 * seen.nbytes
+    assert with_one_more == before + seen.nbytes
     assert seen.numbers(numbers).tolist() == list(range(1 << 18))

@@ -66,22 +66,6 @@ if TYPE_CHECKING:
     "where temporal properties are checked.",
 )
 @click.option(
-    "--fingerprint",
-    type=click.IntRange(0, 2**32),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="With --engine tables: which function makes fingerprints of states, as TLC's -fp chooses one.",
-)
-@click.option(
-    "--fingerprint-bits",
-    type=click.Choice(["64", "128"]),
-    default="64",
-    show_default=True,
-    help="With --engine tables: how long they are. With 64 bits, as TLC's have, the chance that two of a billion "
-    "states share one is some 3 %; 128 take twice the memory.",
-)
-@click.option(
     "--memory",
     type=click.FloatRange(0, min_open=True),
     metavar="GB",
@@ -113,8 +97,6 @@ def command(
     library: tuple[Path, ...],
     engine: str | None,
     checkpoint: Path | None,
-    fingerprint: int,
-    fingerprint_bits: str,
     memory: float | None,
     confirm: bool,
     deadlock: bool | None,
@@ -143,7 +125,7 @@ def command(
     from lockstep.systems.models import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
-    how = How(checkpoint, fingerprint, int(fingerprint_bits), _bytes_of(memory), confirm)
+    how = How(checkpoint, _bytes_of(memory), confirm)
     if how != How() and (own is None or engine != "tables"):
         raise click.UsageError(f"{_OF_TABLES} go with --spec and --engine tables")
     if own is not None:
@@ -212,20 +194,18 @@ class Shown:
     itf: Path | None
 
 
-_OF_TABLES = "--checkpoint, --fingerprint, --fingerprint-bits, --memory and --confirm"
+_OF_TABLES = "--checkpoint, --memory and --confirm"
 
 
 @dataclass(frozen=True, slots=True)
 class How:
     """How tables explore.
 
-    That is the file that keeps the search, which function of fingerprints and how many bits these have, how many bytes
-    of memory may be used, and whether the count is to be confirmed.
+    That is the file that keeps the search, how many bytes of memory may be used, and whether the count is to be
+    confirmed.
     """
 
     checkpoint: Path | None = None
-    fingerprint: int = 0
-    fingerprint_bits: int = 64
     most_memory: int | None = None
     confirm: bool = False
 

@@ -292,17 +292,15 @@ def explore_with_tables(
     max_states: int | None = None,
     most_memory: int | None = None,
     checkpoint: Path | None = None,
-    fingerprint: int = 0,
-    fingerprint_bits: int = 64,
     confirm: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> SearchResult:
     """Explore a spec by tables of its compiled form; where that cannot be, state by state, and a note says so.
 
     Arguments: as of explore_compiled; `most_memory`, the bytes of memory that may be used, three quarters of what is
-    free if None; `checkpoint`, a file that keeps the search; `fingerprint`, which function makes fingerprints, and
-    `fingerprint_bits`, how long they are, 64 or 128; `confirm`, whether to explore several times until the count is
-    confirmed, without which the verdict is inconclusive; `on_progress`, called with more than the number of states.
+    free if None; `checkpoint`, a file that keeps the search; `confirm`, whether to explore several times until the
+    count is confirmed, without which the verdict is inconclusive; `on_progress`, called with more than the number of
+    states.
     Raises CompileError where the spec is outside the supported language, MissingExtraError without NumPy, GaveUpError
     where a count that is to be confirmed cannot be explored by tables.
     """
@@ -320,8 +318,6 @@ def explore_with_tables(
             "on_progress": on_progress,
             "most_memory": most_of_the_memory() if most_memory is None else most_memory,
             "checkpoint": checkpoint,
-            "seed": fingerprint,
-            "bits": fingerprint_bits,
         }
         try:
             if confirm:

@@ -108,7 +108,6 @@ class Expander:
         trees: all tables.
         groups: what generates successors.
         size: how many states are to be expanded at once.
-        words: how many words a fingerprint has.
     """
 
     def __init__(self, spec: Spec, layout: Layout, *, check_deadlock: bool, function: Function) -> None:
@@ -116,7 +115,7 @@ class Expander:
         self.layout, self.trees, self._check_deadlock = layout, Trees(), check_deadlock
         trees, evaluator, module = self.trees, Evaluator(layout, self.trees), tracked(spec)
         self._hashing, self._evaluator = Fingerprints(layout, sameness(spec).images, function), evaluator
-        self.words, self._views, self._view = function.words, Views(function), None
+        self._views, self._view = Views(function), None
         if spec.view is not None:
             self._view = trees.tree(evaluator.numbered(_view(module, spec.view), self._views.number))
         self.groups = Groups(module["META"]["stages"], module, evaluator, trees)
@@ -127,7 +126,7 @@ class Expander:
         self._action_constraints = OfSteps(evaluator, trees, of_steps)
         self._is_constrained = bool(of_states or of_steps)
         self._expanded, self._ask_again_at = 0, _ASK_AGAIN_AT
-        self._added: Hashes = np.zeros((0, self._hashing.count * function.words), np.uint64)
+        self._added: Hashes = np.zeros((0, self._hashing.count), np.uint64)
         definitions = Definitions(layout, evaluator.reading, evaluator.open_definition, evaluator.tried)
         definitions.put_into(module)
 
@@ -170,7 +169,7 @@ class Expander:
 
     def fingerprints(self, rows: Rows) -> Hashes:
         """Answer the fingerprints of states."""
-        return least(self.hashed(rows), self.words)
+        return least(self.hashed(rows))
 
     def hashed(self, rows: Rows) -> Hashes:
         """Answer the fingerprints of states, of each of their images.
@@ -216,7 +215,7 @@ class Expander:
             stuck = np.ones(len(level.full), np.bool_)
             stuck[generated.rows] = False
             wrong.append(np.flatnonzero(stuck))
-        fingerprints = least(hashes, self.words)
+        fingerprints = least(hashes)
         return Expanded(generated, fingerprints, hashes, outside, patterns, after, np.unique(np.concatenate(wrong)))
 
     def accept(self, level: Level, expanded: Expanded, new: Ints) -> tuple[Level, Ints]:
@@ -281,8 +280,8 @@ class Expander:
         """
         assert self._view is not None
         numbers = self.trees.answers(np.full(len(which), self._view.root, np.int64), RowsAsked(rows, which))
-        hashes = np.zeros((len(rows), self.words), np.uint64)
-        hashes[which] = self._views.hashes(numbers)
+        hashes = np.zeros((len(rows), 1), np.uint64)
+        hashes[which, 0] = self._views.hashes(numbers)
         return hashes, which[numbers == ERROR]
 
     def _constrained(

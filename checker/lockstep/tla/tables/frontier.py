@@ -72,12 +72,12 @@ class Frontier:
         self._begin, self.part = begin, self.level.part(begin, end)
         expanded = self.expanded = self._expander.expand(self.part)
         candidates = np.flatnonzero(~expanded.outside & ~self._seen.has(expanded.least))
-        new = candidates[first_ones(expanded.least[:, candidates])]
+        new = candidates[first_ones(expanded.least[candidates])]
         accepted, violating = self._expander.accept(self.part, expanded, new)
         self.accepted.append(accepted)
         return NewStates(
             begin + expanded.generated.rows[new],
-            expanded.least[:, new],
+            expanded.least[new],
             begin + np.concatenate([expanded.wrong, violating]),
             len(expanded.generated.rows),
         )

@@ -130,7 +130,6 @@ def explore_by_tables(
     max_states: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     seed: int = 0,
-    bits: int = 64,
     keep_edges: bool = False,
     orbits: bool = False,
     most_memory: int | None = None,
@@ -145,7 +144,6 @@ def explore_by_tables(
         max_states: stop after the state whose successors make this many distinct ones.
         on_progress: told how far the search is, a few times a second.
         seed: chooses the function that makes fingerprints.
-        bits: how many each of them has, 64 or 128.
         keep_edges: whether to keep the states and steps.
         orbits: whether to count what the states stand for under SYMMETRY.
         most_memory: give up where the arrays would take more bytes.
@@ -175,14 +173,14 @@ def explore_by_tables(
     if checkpoint is not None:
         if keep_edges or spec.temporal:
             raise BadInputError(f"{checkpoint}: no checkpoint can be kept where temporal properties are checked")
-        identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed, "bits": bits, "orbits": orbits}
+        identity = {"spec": spec.spec_hash, "deadlock": deadlock, "seed": seed, "orbits": orbits}
         identity["SYMMETRY"] = spec.symmetry
         file = Checkpoint(checkpoint, identity, list(spec.model_values))
     with nullcontext() if file is None else file.held():
         kept = None if file is None else file.load()
         whole: set[Path] = set() if kept is None else set(kept.whole)
         while True:
-            search = _Search(spec, deadlock, max_states, on_progress, Function(seed, bits // 64), whole, keep_edges)
+            search = _Search(spec, deadlock, max_states, on_progress, Function(seed), whole, keep_edges)
             search.result.orbits = Orbits([], 0) if orbits else None
             search.most_memory, search.checkpoint, search.checkpoint_seconds = most_memory, file, checkpoint_seconds
             try:
@@ -228,7 +226,7 @@ class _Search:
         self.frontier: Frontier
         self.look_at = _LOOK
         self.graph: Graph | None = None
-        self.seen = Seen(function.words, numbered=keep_edges or bool(spec.temporal))
+        self.seen = Seen(numbered=keep_edges or bool(spec.temporal))
         self.listed = 0
         self.parents: list[Ints] = []
         self.found: list[Hashes] = []
@@ -273,7 +271,7 @@ class _Search:
 
     def told(self) -> TableExploration:
         result = self.result
-        result.collision = collision(result.distinct, result.generated, self.expander.images, self.function.words)
+        result.collision = collision(result.distinct, result.generated, self.expander.images)
         result.graph = self.graph if self.keep_edges else None
         return result
 
@@ -300,7 +298,7 @@ class _Search:
         self.seen.add(found)
         self.enlist(found, np.full(len(rows), -1, np.int64))
         if (orbits := self.result.orbits) is not None:
-            sizes = orbit_sizes(self.expander.hashed(rows), self.function.words)
+            sizes = orbit_sizes(self.expander.hashed(rows))
             orbits.levels, orbits.generated = [int(sizes.sum())], self.result.generated
         if self.seen.is_numbered:
             self.graph = Graph(layout)
@@ -316,8 +314,8 @@ class _Search:
         known = len(self.seen)
         self.found, self.parents, self.listed = [], [], 0
         for found, parents in kept.pairs("found", "parents"):
-            self.seen.add(found[:, known:])
-            known = max(0, known - found.shape[1])
+            self.seen.add(found[known:])
+            known = max(0, known - len(found))
             self.enlist(found, parents)
         for name in _COUNTS:
             setattr(result, name, kept.counts[name])
@@ -408,8 +406,8 @@ class _Search:
             count = self.frontier.generated_before(enough + 1)
         if self.is_too_large(kept) and stop is None:
             return False
-        self.seen.add(found.hashes[:, :kept])
-        self.enlist(found.hashes[:, :kept], first + found.parents[:kept])
+        self.seen.add(found.hashes[:kept])
+        self.enlist(found.hashes[:kept], first + found.parents[:kept])
         result.generated += count
         result.distinct += kept
         if result.orbits is not None:
@@ -444,16 +442,16 @@ class _Search:
         expanded, states = self.frontier.expanded, self.frontier.accepted[-1]
         self.graph.states.add(states.rows[:kept])
         inside = np.flatnonzero(~expanded.outside[:count])
-        targets = self.seen.numbers(expanded.least[:, inside])
+        targets = self.seen.numbers(expanded.least[inside])
         self.graph.follows.add(first + expanded.generated.rows[inside], targets, end)
         if self.keep_edges:
             self.graph.actions += map(self.expander.groups.action, expanded.generated.places[inside].tolist())
 
     def note_orbits(self, orbits: Orbits, kept: int) -> None:
         """Count the images of the states that were found, and of those that were generated."""
-        words, part, expanded = self.function.words, self.frontier.part, self.frontier.expanded
-        orbits.levels[-1] += int(orbit_sizes(self.frontier.accepted[-1].hashes[:kept], words).sum())
-        orbits.generated += int(orbit_sizes(part.hashes, words)[expanded.generated.rows].sum())
+        part, expanded = self.frontier.part, self.frontier.expanded
+        orbits.levels[-1] += int(orbit_sizes(self.frontier.accepted[-1].hashes[:kept]).sum())
+        orbits.generated += int(orbit_sizes(part.hashes)[expanded.generated.rows].sum())
 
     def judge(self, number: int) -> None:
         """Let the literal search expand a state of which something is wrong, and take over what it finds.
@@ -480,8 +478,8 @@ class _Search:
         return bool(self.seen.has(self.expander.fingerprints(self.layout.encode([state])))[0])
 
     def fingerprint(self, state: State) -> int:
-        """Answer the fingerprint of a state, as one number."""
-        return _number(self.expander.fingerprints(self.layout.encode([state]))[:, 0])
+        """Return the fingerprint of a state."""
+        return int(self.expander.fingerprints(self.layout.encode([state]))[0])
 
     def fingerprints(self, number: int) -> list[int]:
         """Answer the fingerprints on the way from an initial state to a state."""
@@ -490,12 +488,7 @@ class _Search:
         while number >= 0:
             part = int(np.searchsorted(starts, number, side="right")) - 1
             place = number - int(starts[part])
-            way.append(_number(self.found[part][:, place]))
+            way.append(int(self.found[part][place]))
             number = int(self.parents[part][place])
         way.reverse()
         return way
-
-
-def _number(words: Hashes) -> int:
-    """Answer a fingerprint as one number."""
-    return int.from_bytes(words.astype("<u8").tobytes(), "little")

@@ -4,8 +4,7 @@ The fingerprint of a state is the sum of one random-looking number for each colu
 content of its value. So a step changes it by the difference of what it writes. Under SYMMETRY a state has such a sum
 for each permutation, that of its image, and the least of them stands for all its images: no image is ever built.
 
-A fingerprint has one word of 64 bits, or two, and fingerprints are arrays with a row for each word. Those of all images
-are arrays with a row for each state, so that what a step changes is added to what lies together.
+Those of all images are arrays with a row for each state, so that what a step changes is added to what lies together.
 """
 
 from __future__ import annotations
@@ -27,28 +26,24 @@ from lockstep.tla.values.kinds import TlaError, Value
 
 __all__ = ["Fingerprints", "Function", "Hashes", "Views", "collision", "content", "first_ones", "least", "orbit_sizes"]
 
-#: Fingerprints, a row for each of their words; or for each state those of its images, word by word, or what these are
-#: the sum of.
+#: Fingerprints; or for each state those of its images, or what these are the sum of.
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 _FIRST = 8
 #: So many states are taken one by one.
 _FEW = 32
-_MOST = np.uint64(2**64 - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Which function makes fingerprints, one for each seed, and how many words of 64 bits they have: 1 or 2."""
+    """The function that makes fingerprints of 64 bits; there is one for each seed."""
 
     seed: int = 0
-    words: int = 1
 
-    def of(self, place: bytes, value: bytes) -> list[int]:
-        """Answer the words of what stands at a place."""
+    def of(self, place: bytes, value: bytes) -> int:
+        """Return the number for a value at a place."""
         key = self.seed.to_bytes(8, "little")
-        digest = hashlib.blake2b(place + value, digest_size=8 * self.words, key=key).digest()
-        return [int.from_bytes(digest[at : at + 8], "little") for at in range(0, 8 * self.words, 8)]
+        return int.from_bytes(hashlib.blake2b(place + value, digest_size=8, key=key).digest(), "little")
 
 
 def content(value: Value) -> bytes:
@@ -89,7 +84,7 @@ class Fingerprints:
                 if place not in known:  # its image is taken apart further, or is only a part of what is one
                     raise ShapeChangedError(to if place in within else path[:-1])
             self._places.append(places)
-        self._table: Hashes = np.zeros((0, function.words * self.count), np.uint64)
+        self._table: Hashes = np.zeros((0, self.count), np.uint64)
         self._start = np.zeros(layout.width, np.int64)
         self._room = np.zeros(layout.width, np.int64)
         self._filled = [0] * layout.width
@@ -126,11 +121,10 @@ class Fingerprints:
         if (images := self._contents.get(own)) is None:  # many columns have the same values
             moved = [each.of(value) for each in self._images]
             images = self._contents[own] = [own, *[own if each is value else content(each) for each in moved]]
-        each = [self._function.of(place[slot], image) for place, image in zip(self._places, images, strict=True)]
-        return [word for words in zip(*each, strict=True) for word in words]
+        return [self._function.of(place[slot], image) for place, image in zip(self._places, images, strict=True)]
 
     def of_rows(self, rows: Rows) -> Hashes:
-        """Answer the fingerprints of states' images: a row for each state, with those of each image word by word."""
+        """Return the fingerprints of states' images, a row for each state."""
         self.known()
         found = np.zeros((len(rows), self._table.shape[1]), np.uint64)
         if len(rows) < _FEW:
@@ -153,7 +147,7 @@ class Views:
         """Begin with no value."""
         self._function = function
         self._numbers: dict[bytes, int] = {}
-        self._hashes: list[list[int]] = []
+        self._hashes: list[int] = []
 
     def number(self, value: Value) -> int:
         """Answer the number of a value of the VIEW."""
@@ -165,7 +159,7 @@ class Views:
 
     def hashes(self, numbers: Ints) -> Hashes:
         """Answer the fingerprints of values by their numbers; of none, where the number is negative, any."""
-        found: Hashes = np.array([*self._hashes, [0] * self._function.words], np.uint64)[numbers]
+        found: Hashes = np.array([*self._hashes, 0], np.uint64)[numbers]
         return found
 
 
@@ -173,41 +167,26 @@ def _path_content(path: Path) -> bytes:
     return content((path[0], *path[1:]))
 
 
-def least(hashes: Hashes, words: int) -> Hashes:
-    """Answer of each state the least of the fingerprints of its images."""
-    if words == 1:
-        return _least(hashes)[None]
-    first, second = np.split(hashes, words, axis=1)
-    found = _least(first)
-    return np.stack([found, _least(np.where(first == found[:, None], second, _MOST))])
+def least(hashes: Hashes) -> Hashes:
+    """Return of each state the least of the fingerprints of its images."""
+    return reduce(np.minimum, hashes.T)  # one column after the other is faster than many short rows
 
 
-def _least(numbers: Hashes) -> Hashes:
-    """Answer the least number of each row; one column after the other is faster than many short rows."""
-    return reduce(np.minimum, numbers.T)
-
-
-def orbit_sizes(hashes: Hashes, words: int) -> Ints:
-    """Answer of each state how many different images it has, given the fingerprints of all images."""
-    each = np.sort(hashes[:, : hashes.shape[1] // words], axis=1)
-    sizes: Ints = 1 + (np.diff(each, axis=1) != 0).sum(axis=1)
+def orbit_sizes(hashes: Hashes) -> Ints:
+    """Count the different images of each state, given the fingerprints of all images."""
+    sizes: Ints = 1 + (np.diff(np.sort(hashes, axis=1), axis=1) != 0).sum(axis=1)
     return sizes
 
 
 def first_ones(hashes: Hashes) -> Ints:
-    """Answer, in order, where each fingerprint stands for the first time."""
-    if len(hashes) == 1:
-        return np.sort(np.unique(hashes[0], return_index=True)[1])
-    order = np.lexsort(hashes[::-1])  # of those that are the same the first stays before the others
-    others = np.ones(len(order), np.bool_)
-    others[1:] = (np.diff(hashes[:, order]) != 0).any(axis=0)
-    return np.sort(order[others])
+    """Return, in order, the places at which each fingerprint stands for the first time."""
+    return np.sort(np.unique(hashes, return_index=True)[1])
 
 
-def collision(distinct: int, generated: int, images: int, words: int) -> float:
-    """Answer about how probable it is that two states had the same fingerprint, so that something was not seen.
+def collision(distinct: int, generated: int, images: int) -> float:
+    """Estimate the probability that two states had the same fingerprint, so that something was not seen.
 
     It is what TLC calculates: every state that was generated and is not distinct might have been one. That the least of
     several images counts makes it more probable, since small numbers are met more often.
     """
-    return distinct * max(1, generated - distinct) / 2.0 ** (64 * words) * images**2 / (2 * images - 1)
+    return distinct * max(1, generated - distinct) / 2.0**64 * images**2 / (2 * images - 1)
