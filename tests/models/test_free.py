@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models import free, search
-from lockstep.tla.tables.search import explore_by_tables
+from lockstep.models import memory_budget, spec_search
+from lockstep.tla.tables.table_search import explore_by_tables
 from places import SPECS
 
 
@@ -20,15 +20,15 @@ def group(folder: Path, most: str) -> Path:
 
 
 def test_a_container_may_take_what_it_does_not_use_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free, "_GROUP", group(tmp_path, "10000\n"))
-    assert free.most_of_the_memory() == 6000
-    monkeypatch.setattr(free, "_GROUP", group(tmp_path, "max\n"))
-    assert (free.most_of_the_memory() or 0) > 6000
-    monkeypatch.setattr(free, "_GROUP", tmp_path / "none")
-    assert (free.most_of_the_memory() or 0) > 6000
+    monkeypatch.setattr(memory_budget, "_GROUP", group(tmp_path, "10000\n"))
+    assert memory_budget.most_of_the_memory() == 6000
+    monkeypatch.setattr(memory_budget, "_GROUP", group(tmp_path, "max\n"))
+    assert (memory_budget.most_of_the_memory() or 0) > 6000
+    monkeypatch.setattr(memory_budget, "_GROUP", tmp_path / "none")
+    assert (memory_budget.most_of_the_memory() or 0) > 6000
 
 
-@pytest.mark.parametrize("explore", [search.explore_compiled, search.explore_with_tables])
+@pytest.mark.parametrize("explore", [spec_search.explore_compiled, spec_search.explore_with_tables])
 def test_a_search_takes_no_more_than_that(explore: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {}
 
@@ -36,9 +36,9 @@ def test_a_search_takes_no_more_than_that(explore: object, tmp_path: Path, monke
         asked.update(options)
         return explore_by_tables(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("lockstep.tla.tables.search.explore_by_tables", noted)
-    monkeypatch.setattr("lockstep.tla.tables.either.FEW", 5)
-    monkeypatch.setattr(search, "most_of_the_memory", lambda: 10**9)
+    monkeypatch.setattr("lockstep.tla.tables.table_search.explore_by_tables", noted)
+    monkeypatch.setattr("lockstep.tla.tables.compiled_search.FEW", 5)
+    monkeypatch.setattr(spec_search, "most_of_the_memory", lambda: 10**9)
     cfg = tmp_path / "Post.cfg"
     cfg.write_text("CONSTANT Station = {a, b} Most = 1\nINIT Init NEXT Next\n")
     assert callable(explore)

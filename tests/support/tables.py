@@ -7,7 +7,7 @@ from typing import Any
 
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.search import TableExploration, explore_by_tables
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tla.values.kinds import TlaError
 
 

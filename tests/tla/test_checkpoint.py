@@ -19,12 +19,12 @@ import pytest
 from lockstep.base.errors import BadInputError, EnvironmentFailedError
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables import search
-from lockstep.tla.tables.checkpoint import Checkpoint
-from lockstep.tla.tables.confirm import confirm
-from lockstep.tla.tables.expand import Expander
+from lockstep.tla.tables import table_search
+from lockstep.tla.tables.confirmed_count import confirm
+from lockstep.tla.tables.expander import Expander
 from lockstep.tla.tables.frontier import Frontier
-from lockstep.tla.tables.search import Progress, TableExploration, explore_by_tables
+from lockstep.tla.tables.search_checkpoint import Checkpoint
+from lockstep.tla.tables.table_search import Progress, TableExploration, explore_by_tables
 from places import SPECS
 
 CFGS: dict[str, tuple[str, ...]] = {
@@ -74,7 +74,7 @@ def test_a_search_goes_on_from_its_checkpoint(
     what: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = post(tmp_path, *CFGS[what])
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
     monkeypatch.setattr(Expander, "size", 37)
     with pytest.raises(_InterruptedError):
         explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
@@ -90,7 +90,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables import search
+from lockstep.tla.tables import table_search
 
 module, cfg, folder, file, level, when = sys.argv[1:]
 depth = 0
@@ -109,10 +109,10 @@ def fsync(number):
     if depth == int(level):
         die()
 
-search._SAY_EVERY = 0.0
+table_search._SAY_EVERY = 0.0
 if when == "writing":
     os.fsync = fsync
-search.explore_by_tables(
+table_search.explore_by_tables(
     load_spec(Path(module), Path(cfg), cache_dir=Path(folder)), checkpoint=Path(file), checkpoint_seconds=0,
     on_progress=tell,
 )
@@ -130,7 +130,7 @@ def test_a_search_that_was_killed_goes_on_to_the_same_counts(
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "6\n")
     begun: list[Progress] = []
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
     found = explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=begun.append)
     assert begun[0].depth == 6
     assert told(found) == told(explore_by_tables(spec))
@@ -143,7 +143,7 @@ def test_a_checkpoint_that_lacks_states_is_refused(tmp_path: Path, file: Path, m
     right = Frontier.parts
     monkeypatch.setattr(Expander, "size", 5)
     monkeypatch.setattr(Frontier, "parts", lambda self: islice(right(self), 1))
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
     with pytest.raises(_InterruptedError):
         explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
     with pytest.raises(BadInputError, match="the checkpoint lacks states"):
@@ -162,7 +162,7 @@ def test_a_search_whose_file_cannot_be_written_goes_on_and_says_so(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = post(tmp_path)
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
     with pytest.raises(_InterruptedError):
         explore_by_tables(spec, checkpoint=file, checkpoint_seconds=0, on_progress=_interrupt_at(5))
     before = file.read_bytes()
@@ -218,7 +218,7 @@ def test_two_searches_do_not_share_a_checkpoint(tmp_path: Path, file: Path, monk
     """Each would write over what the other kept."""
     spec = post(tmp_path)
     words = [SPECS / "tables" / "Post.tla", tmp_path / "Post.cfg", tmp_path, file, "0", "expanding"]
-    monkeypatch.setattr(search, "_SAY_EVERY", 0.0)
+    monkeypatch.setattr(table_search, "_SAY_EVERY", 0.0)
     others = []
 
     def while_it_runs(progress: Progress) -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import explore_with_tables
+from lockstep.models.spec_search import explore_with_tables
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.confirm import confirm
-from lockstep.tla.tables.search import explore_by_tables
-from lockstep.tla.tables.states import content
+from lockstep.tla.tables import fingerprints
+from lockstep.tla.tables.confirmed_count import confirm
+from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep_command import lockstep
 from places import SPECS
 
@@ -89,8 +89,8 @@ def test_a_violation_is_confirmed(tmp_path: Path) -> None:
 
 
 def test_fingerprints_that_collide_confirm_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = content.Function.of
-    monkeypatch.setattr(content.Function, "of", lambda self, *told: right(self, *told) & 0xFF)
+    right = fingerprints.Function.of
+    monkeypatch.setattr(fingerprints.Function, "of", lambda self, *told: right(self, *told) & 0xFF)
     found = confirm(loaded(post(tmp_path), tmp_path))
     assert found.said == ()
     assert "functions 0 and 1 of fingerprints: distinct: " in found.found.doubt
@@ -132,4 +132,4 @@ def test_a_search_that_gives_up_is_not_confirmed(tmp_path: Path) -> None:
 
 def test_an_orbit_has_as_many_states_as_there_are_different_images() -> None:
     hashes = np.array([[1, 4, 9], [2, 4, 9], [3, 5, 9]], np.uint64)
-    assert content.orbit_sizes(hashes.T).tolist() == [3, 2, 1]
+    assert fingerprints.orbit_sizes(hashes.T).tolist() == [3, 2, 1]

@@ -10,9 +10,9 @@ import pytest
 
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.search import explore_by_tables
-from lockstep.tla.tables.states import seen as seen_module
-from lockstep.tla.tables.states.seen import Seen
+from lockstep.tla.tables import fingerprint_set as seen_module
+from lockstep.tla.tables.fingerprint_set import Seen
+from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep_command import lockstep
 from places import SPECS
 

@@ -11,24 +11,22 @@ import numpy as np
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import Engine, explore_literally, explore_with_tables
+from lockstep.models.spec_search import Engine, explore_literally, explore_with_tables
 from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.symmetry import Images
-from lockstep.tla.tables import search
-from lockstep.tla.tables.answers import definitions, evaluate, groups
-from lockstep.tla.tables.answers.definitions import Definition
-from lockstep.tla.tables.answers.evaluate import Evaluator, Lists
-from lockstep.tla.tables.answers.kinds import Kinds
-from lockstep.tla.tables.answers.memberships import Membership
-from lockstep.tla.tables.answers.predicates import OfStates
-from lockstep.tla.tables.answers.trees import Trees
-from lockstep.tla.tables.answers.unread import Unread
-from lockstep.tla.tables.expand import Expander
-from lockstep.tla.tables.search import explore_by_tables
-from lockstep.tla.tables.states import content
-from lockstep.tla.tables.states.layout import Layout, UnsuitedError
+from lockstep.tla.tables import definition_columns, evaluator, fingerprints, successor_groups, table_search
+from lockstep.tla.tables.decision_trees import Trees
+from lockstep.tla.tables.definition_columns import Definition
+from lockstep.tla.tables.evaluator import Evaluator, Lists
+from lockstep.tla.tables.expander import Expander
+from lockstep.tla.tables.memberships import Membership
+from lockstep.tla.tables.predicate_trees import OfStates
+from lockstep.tla.tables.state_layout import Layout, UnsuitedError
+from lockstep.tla.tables.step_kinds import Kinds
+from lockstep.tla.tables.table_search import explore_by_tables
+from lockstep.tla.tables.unread import Unread
 from places import SPECS
 from tables import differences, literally
 from tla_models import Maker
@@ -96,7 +94,7 @@ def test_states_and_steps_are_those_that_come_without_columns_of_definitions(cac
 def test_a_definition_is_evaluated_once_for_what_it_reads(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = post(cache, *ASKING, following="AskingNext")
     with_columns = explore_by_tables(spec)
-    for each in (definitions, evaluate):
+    for each in (definition_columns, evaluator):
         monkeypatch.setattr(each, "ROOM", 0)
     without = explore_by_tables(spec)
     assert with_columns.distinct == without.distinct
@@ -147,14 +145,14 @@ def test_the_counts_depend_on_no_choice_of_the_fingerprint(cache: Path) -> None:
 
 def test_first_ones_are_in_order_and_each_fingerprint_has_one() -> None:
     hashes = np.array([3, 1, 3, 1, 3], np.uint64)
-    assert content.first_ones(hashes).tolist() == [0, 1]
-    assert content.first_ones(hashes[:0]).tolist() == []
+    assert fingerprints.first_ones(hashes).tolist() == [0, 1]
+    assert fingerprints.first_ones(hashes[:0]).tolist() == []
 
 
 def test_a_collision_is_as_probable_as_tlc_calculates() -> None:
     """TLC tells 1.0E-13 of the model `ordered`; the least of two numbers falls on another by 4/3 as often."""
-    assert f"{content.collision(683, 3409, 1):.1E}" == "1.0E-13"
-    assert content.collision(683, 3409, 2) == pytest.approx(4 / 3 * content.collision(683, 3409, 1))
+    assert f"{fingerprints.collision(683, 3409, 1):.1E}" == "1.0E-13"
+    assert fingerprints.collision(683, 3409, 2) == pytest.approx(4 / 3 * fingerprints.collision(683, 3409, 1))
 
 
 def test_orbits_under_symmetry_expand_to_the_states_without_it(cache: Path) -> None:
@@ -192,7 +190,7 @@ def test_what_a_search_state_by_state_asks_of_each_successor_is_counted(
 ) -> None:
     spec = post(cache, *lines)
     layout = Layout(spec.variables, list(spec.initial_states()), ())
-    expander = Expander(spec, layout, check_deadlock=False, function=content.Function())
+    expander = Expander(spec, layout, check_deadlock=False, function=fingerprints.Function())
     assert expander.asked_of(0, 10) == 10 * more
     assert expander.asked_of(10, 0) == 10 * expander.groups.count
 
@@ -239,7 +237,7 @@ def test_a_spec_whose_states_are_one_part_is_explored_state_by_state(
         "Next == \\E i \\in 1..8 : x' = (x \\ {i}) \\cup ({i} \\ x)\n====\n"
     )
     cfg.write_text("INIT Init NEXT Next\n")
-    monkeypatch.setattr(search, "_LOOK", 1_000)
+    monkeypatch.setattr(table_search, "_LOOK", 1_000)
     found = explore_with_tables(module, cfg)
     assert (found.distinct, found.generated, found.verdict) == (256, 2049, Verdict.HOLDS)
     assert any("state by state, not by tables: its actions" in note for note in found.notes)
@@ -251,7 +249,7 @@ def test_tables_are_given_up_where_they_take_much_longer_than_states_one_by_one(
 ) -> None:
     """The time that tables may take is none, or any; what states take one by one is measured."""
     for name, value in {"_LOOK": 20, "_DOUBTFUL": 0.0, "_WORTH": float("inf"), "_PATIENCE": patience}.items():
-        monkeypatch.setattr(search, name, value)
+        monkeypatch.setattr(table_search, name, value)
     spec = post(cache, "INVARIANT TypeOK", "CHECK_DEADLOCK FALSE")
     if gives_up:
         with pytest.raises(UnsuitedError, match="evaluated one by one in less time"):
@@ -328,12 +326,12 @@ class _Wrong(Images):
 
 def an_image_is_wrong(patch: pytest.MonkeyPatch) -> None:
     """Under SYMMETRY the stations within sets stay as they are."""
-    right = content.Fingerprints.__init__
+    right = fingerprints.Fingerprints.__init__
 
     def prepare(self: Any, layout: Layout, images: Any, function: Any) -> None:
         right(self, layout, [_Wrong(each.permutation) for each in images], function)
 
-    patch.setattr(content.Fingerprints, "__init__", prepare)
+    patch.setattr(fingerprints.Fingerprints, "__init__", prepare)
 
 
 def a_read_is_not_noticed(patch: pytest.MonkeyPatch) -> None:
@@ -353,19 +351,19 @@ class _Once(Lists):
 
 def a_successor_counts_once(patch: pytest.MonkeyPatch) -> None:
     """What is generated twice is counted once."""
-    patch.setattr(groups, "Lists", _Once)
+    patch.setattr(successor_groups, "Lists", _Once)
 
 
 def the_last_way_to_a_state_counts(patch: pytest.MonkeyPatch) -> None:
     """Of states that are the same, another than the first one found stands for all."""
-    right = groups.Groups.generate
+    right = successor_groups.Groups.generate
 
     def generate(self: Any, *rest: Any) -> Any:
         found = right(self, *rest)
         order = np.lexsort((-found.places, found.rows))
-        return groups.Generated(found.rows, found.steps[order], found.places[order], found.failing)
+        return successor_groups.Generated(found.rows, found.steps[order], found.places[order], found.failing)
 
-    patch.setattr(groups.Groups, "generate", generate)
+    patch.setattr(successor_groups.Groups, "generate", generate)
 
 
 def a_constraint_is_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -376,8 +374,8 @@ def a_constraint_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def fingerprints_are_short(patch: pytest.MonkeyPatch) -> None:
     """A fingerprint has six bits."""
-    right = content.Function.of
-    patch.setattr(content.Function, "of", lambda self, *told: right(self, *told) & 0x3F)
+    right = fingerprints.Function.of
+    patch.setattr(fingerprints.Function, "of", lambda self, *told: right(self, *told) & 0x3F)
 
 
 def a_definition_stays_as_it_was(patch: pytest.MonkeyPatch) -> None:
@@ -432,7 +430,7 @@ def what_is_in_no_set_is_told_as_what_is(patch: pytest.MonkeyPatch) -> None:
 
 def a_choice_is_taken_for_another(patch: pytest.MonkeyPatch) -> None:
     """Actions that choose with the same arguments share a tree, whatever they choose from."""
-    patch.setattr(groups, "code_key", lambda code: code.co_argcount)
+    patch.setattr(successor_groups, "code_key", lambda code: code.co_argcount)
 
 
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], dict[str, Any]] = {
@@ -567,7 +565,7 @@ def compare_richer_models(seed: int, count: int, folder: Path) -> list[str]:
 def test_tables_come_to_the_same_in_made_up_models_of_records_sequences_and_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate, "_AUDIT_EVERY", 1)
+    monkeypatch.setattr(evaluator, "_AUDIT_EVERY", 1)
     monkeypatch.setattr(Expander, "size", 37)
     assert len({*compare_richer_models(0, 6, tmp_path)}) > 1
 
@@ -578,7 +576,7 @@ def test_tables_come_to_the_same_in_hundreds_of_made_up_models_of_records_sequen
     first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`LOCKSTEP_SEED` gives other models than those of every night."""
-    monkeypatch.setattr(evaluate, "_AUDIT_EVERY", (1, 257)[first % 2])
+    monkeypatch.setattr(evaluator, "_AUDIT_EVERY", (1, 257)[first % 2])
     monkeypatch.setattr(Expander, "size", (3, 37, 1_000)[first % 3])
     told = compare_richer_models(SEED * 20 + first, 24, tmp_path)
     assert {*told} == {"holds", "violated", "fails"}

@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.base.errors import GaveUpError
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import (
+from lockstep.models.spec_search import (
     SearchResult,
     explore_compiled,
     explore_literally,
@@ -17,9 +17,8 @@ from lockstep.models.search import (
     explore_with_tlc,
 )
 from lockstep.tla.loading.load import load_spec
-from lockstep.tla.tables import expand, search
-from lockstep.tla.tables.answers import evaluate
-from lockstep.tla.tables.search import explore_by_tables
+from lockstep.tla.tables import evaluator, expander, table_search
+from lockstep.tla.tables.table_search import explore_by_tables
 from lockstep.tla.values.operators import bags
 from tables import differences
 
@@ -205,7 +204,7 @@ Either == x < 9 /\\ either # 7 /\\ either >= 0 /\\ Step"""
 def test_a_definition_may_hold_what_was_not_read(
     following: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate, "_AUDIT_EVERY", every)
+    monkeypatch.setattr(evaluator, "_AUDIT_EVERY", every)
     assert differ(tmp_path, DEFINITIONS, f"NEXT {following}") == []
 
 
@@ -232,8 +231,8 @@ def test_no_verdict_is_lost_to_an_endless_recursion_in_a_state_of_the_sample(
     text = ENDLESS.replace("{0, 1}", "0..2").replace("x = 1 /\\", "x = 2 /\\").replace("x = 0 /\\", "x = 1 /\\")
     spec = load_spec(*written(tmp_path, text, "NEXT Next", "INVARIANT Inv"), cache_dir=tmp_path / "cache")
     for name, value in {"_LOOK": 1, "_DOUBTFUL": 0.0, "_WORTH": float("inf"), "_PATIENCE": float("inf")}.items():
-        monkeypatch.setattr(search, name, value)
-    monkeypatch.setattr(expand.Expander, "size", 1)
+        monkeypatch.setattr(table_search, name, value)
+    monkeypatch.setattr(expander.Expander, "size", 1)
     assert differences(spec) == []
     assert explore_by_tables(spec).violation is not None
 
@@ -396,11 +395,11 @@ def test_what_reads_nothing_and_so_is_asked_once_for_all_states_is_audited(
     module, config = written(tmp_path, READS_NOTHING[where], "NEXT Next", *invariant)
     module.write_text(module.read_text().replace("FiniteSets", "FiniteSets, Bags"))
     spec = load_spec(module, config, cache_dir=tmp_path / "cache")
-    monkeypatch.setattr(evaluate, "_AUDITED", 0)
-    monkeypatch.setattr(expand, "_ASK_AGAIN_AT", 3)
+    monkeypatch.setattr(evaluator, "_AUDITED", 0)
+    monkeypatch.setattr(expander, "_ASK_AGAIN_AT", 3)
     assert differences(spec) == []
     monkeypatch.setattr(bags, "_is_number", lambda count: type(count) is int)
-    with pytest.raises(evaluate.LeakError, match=r"that reads? nothing (answers|has)"):
+    with pytest.raises(evaluator.LeakError, match=r"that reads? nothing (answers|has)"):
         explore_by_tables(spec)
 
 

@@ -32,10 +32,10 @@ from lockstep.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockstep.models.run import ModelOutcome
-    from lockstep.models.search import SearchResult
+    from lockstep.models.pinned_models import ModelOutcome
+    from lockstep.models.spec_search import SearchResult
     from lockstep.tla.behaviour import Behaviour
-    from lockstep.tla.tables.search import Progress
+    from lockstep.tla.tables.table_search import Progress
 
 
 @click.command()
@@ -121,7 +121,7 @@ def command(
     lockstep model --spec My.tla --cfg My.cfg --engine tables --format json
     """
     from lockstep.base.verdict import worst
-    from lockstep.models.run import behaviour_of, run_models
+    from lockstep.models.pinned_models import behaviour_of, run_models
     from lockstep.systems.models import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
@@ -228,7 +228,7 @@ def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, 
     """Explore a spec of the reader's own."""
     from lockstep.base.errors import BadInputError, GaveUpError
     from lockstep.base.verdict import Verdict
-    from lockstep.models.search import Engine, without_search
+    from lockstep.models.spec_search import Engine, without_search
     from lockstep.report.steps import counterexample_record
     from lockstep.report.text import table
 
@@ -261,7 +261,7 @@ def _explore(spec: Path, cfg: Path | None, deadlock: bool | None, tools: Tools, 
 
 def _search_with(tools: Tools, spec: Path) -> Callable[..., SearchResult]:
     """Return what explores with an engine, and tells how far it is."""
-    from lockstep.models.search import explore_compiled, explore_literally, explore_with_tables, explore_with_tlc
+    from lockstep.models.spec_search import explore_compiled, explore_literally, explore_with_tables, explore_with_tlc
 
     if tools.engine == "tables":
         say = partial(_say_tables, spec.name)
@@ -275,7 +275,7 @@ def _search_with(tools: Tools, spec: Path) -> Callable[..., SearchResult]:
 
 
 def _says_no_deadlock(cfg: Path) -> bool:
-    from lockstep.tlc.parse import cfg_section
+    from lockstep.tlc.tlc_output import cfg_section
 
     return cfg_section(cfg.read_text(encoding="utf-8", errors="replace"), "CHECK_DEADLOCK") == ("FALSE",)
 

@@ -19,9 +19,9 @@ from lockstep.tla.syntax.cfg import Cfg, parse_cfg
 from lockstep.tla.syntax.instances import resolve_instances
 from lockstep.tla.syntax.tree import Tree, read_tree
 from lockstep.tla.values.kinds import Value
-from lockstep.tlc import unicode
+from lockstep.tlc import unicode_symbols
 from lockstep.tlc.java import find_tla2tools
-from lockstep.tlc.modules import project_files
+from lockstep.tlc.module_files import project_files
 
 __all__ = [
     "Parsed",
@@ -98,7 +98,7 @@ def read_cfg(cfg_path: str | Path | None, given: dict[str, Value]) -> tuple[str,
 
 
 def project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
-    """Read the text of each module of a project, by name; see :func:`lockstep.tlc.modules.project_files`.
+    """Read the text of each module of a project, by name; see :func:`lockstep.tlc.module_files.project_files`.
 
     This decides only what the hash covers, and whose text explanations can quote.
     """
@@ -106,7 +106,10 @@ def project_modules(root: Path, directories: list[Path]) -> dict[str, str]:
 
 
 #: What else the XML of a project depends on: how its modules are rewritten, and the modules that the jar may lack.
-_READ_WITH_THEM = (Path(unicode.__file__), *sorted(Path(unicode.__file__).parent.glob("standard/*.tla")))
+_READ_WITH_THEM = (
+    Path(unicode_symbols.__file__),
+    *sorted(Path(unicode_symbols.__file__).parent.glob("standard/*.tla")),
+)
 
 
 def exported(

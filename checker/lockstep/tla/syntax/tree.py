@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from lockstep.tlc.modules import STANDARD_MODULES
+from lockstep.tlc.module_files import STANDARD_MODULES
 
 __all__ = [
     "MODULES_PARTLY_JAVA",

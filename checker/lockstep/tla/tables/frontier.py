@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockstep.tla.tables.answers.trees import Ints
-from lockstep.tla.tables.expand import Expanded, Expander, Level
-from lockstep.tla.tables.states.content import Hashes, first_ones
-from lockstep.tla.tables.states.layout import Rows
-from lockstep.tla.tables.states.seen import Seen
+from lockstep.tla.tables.decision_trees import Ints
+from lockstep.tla.tables.expander import Expanded, Expander, Level
+from lockstep.tla.tables.fingerprint_set import Seen
+from lockstep.tla.tables.fingerprints import Hashes, first_ones
+from lockstep.tla.tables.state_layout import Rows
 
 __all__ = ["Frontier", "NewStates"]
 
