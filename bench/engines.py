@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lockstep.models.search import SearchResult, explore_literally, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_literally, explore_with_tlc
 from lockstep.report.text import table
 from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec

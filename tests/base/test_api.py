@@ -44,7 +44,7 @@ def test_importing_lockstep_imports_nothing_else_of_it_and_no_package() -> None:
 
 
 def test_every_name_is_what_the_commands_use() -> None:
-    from lockstep.models.picture import draw
+    from lockstep.models.counterexample_picture import draw
     from lockstep.systems.judge import check
     from lockstep.tla.explore import explore
     from lockstep.tla.loading.load_spec import load_spec

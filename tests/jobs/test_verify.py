@@ -18,9 +18,9 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.session import SparkStartError, spark_session
-from lockstep.jobs.verify import Job
-from lockstep.models.manifest import compare
-from lockstep.models.run import ModelOutcome
+from lockstep.jobs.verify_job import Job
+from lockstep.models.model_manifest import compare
+from lockstep.models.pinned_models import ModelOutcome
 from lockstep.systems.dledger.plans import FLAWED, KEPT, PLANS, VERIFIED, fault_plan
 from lockstep.systems.models import manifest
 from lockstep.systems.registry import SYSTEMS
@@ -105,7 +105,7 @@ def test_the_fleet_has_every_plan_its_floor_and_what_it_would_do_and_says_how_mu
         if system.simulator is not None
     }
     assert len(some) == len(SYSTEMS)
-    monkeypatch.setattr("lockstep.jobs.verify.SYSTEMS", some)
+    monkeypatch.setattr("lockstep.jobs.verify_job.SYSTEMS", some)
     printed: list[str] = []
     job = Job(printed.append, lambda text: None, seeds=1, events=60)
     job._fleet(spark, tmp_path)
@@ -138,8 +138,8 @@ def found(name: str, verdict: TlcVerdict, reason: str = "") -> ModelOutcome:
 def models(monkeypatch: pytest.MonkeyPatch) -> list[ModelOutcome]:
     """The outcomes of a job that has models alone; the test fills the list."""
     outcomes: list[ModelOutcome] = []
-    monkeypatch.setattr("lockstep.jobs.verify.lemmas", dict)
-    monkeypatch.setattr("lockstep.jobs.verify.run_models", lambda *_, **__: (each for each in outcomes))
+    monkeypatch.setattr("lockstep.jobs.verify_job.lemmas", dict)
+    monkeypatch.setattr("lockstep.jobs.verify_job.run_models", lambda *_, **__: (each for each in outcomes))
     return outcomes
 
 
@@ -174,7 +174,7 @@ def test_a_tool_that_is_missing_leaves_the_other_parts_their_verdicts(
     def missing(*_: object, **_named: object) -> None:
         raise SparkStartError("Spark did not start: no Java")
 
-    monkeypatch.setattr("lockstep.jobs.verify.spark_session", missing)
+    monkeypatch.setattr("lockstep.jobs.verify_job.spark_session", missing)
     printed: list[str] = []
     job = Job(printed.append, lambda text: None)
     assert job.run() is Verdict.VIOLATED
@@ -190,7 +190,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 from test_verify import found
 from lockstep.tlc import TlcVerdict
-import lockstep.jobs.verify as v
+import lockstep.jobs.verify_job as v
 go = Path(sys.argv.pop(1))
 
 def outcomes(*_, **__):

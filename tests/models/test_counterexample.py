@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.cli import cli
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
 from lockstep.report.steps import itf, steps_text
 from lockstep.systems.models import manifest
 from lockstep.tla.behaviour import Behaviour, changes

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.manifest import ModelEntry, compare, load_manifest, run_model
-from lockstep.tlc import ManifestError, TlcResult
+from lockstep.models.model_manifest import ManifestError, ModelEntry, compare, load_manifest, run_model
+from lockstep.tlc import TlcResult
 from places import SPECS
 
 MODULES = SPECS / "tlc"

@@ -15,7 +15,7 @@ import pytest
 
 from lockstep.systems.models import manifests, model_named
 from lockstep.tla.loading.load_spec import load_spec
-from lockstep.tla.tables.search import TableExploration, explore_by_tables
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tlc import TlcOptions, dumped_graph, read_dot
 from sensitivity import asking
 from whole_graphs import Numbered, graph_differences, of_tables, of_tlc

@@ -15,7 +15,7 @@ from lockstep.pipeline.specs import Shipping
 from lockstep.pipeline.store.store import Batch
 from lockstep.pipeline.work.batches import Done, Stage, StageFailed
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.tlc.errors import ToolDied
+from lockstep.tlc.supervised_process import ToolDied
 from lockstep.trace.format import TraceError, trace_lines
 from simulated_traces import header
 

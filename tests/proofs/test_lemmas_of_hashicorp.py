@@ -13,9 +13,9 @@ import z3
 
 from hashicorp_traces import spec_of
 from lockstep.conformance.shown.compare import to_value
-from lockstep.models.proofs import Proof, ProofVerdict
-from lockstep.models.proofs.machine import one_step
+from lockstep.models.proofs.lemmas import Proof, ProofVerdict
 from lockstep.models.proofs.quorum_rules_equal import majority
+from lockstep.models.proofs.z3_questions import one_step
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.lemmas.applied_order_inductive import (
     ACTIONS,

@@ -23,8 +23,7 @@ from unittest import mock
 from lockstep.cli import main
 from lockstep.conformance.codes import OF_THE_CHECK
 from lockstep.jobs.recordings import RecordingsError, load_recordings
-from lockstep.models.manifest import load_manifest
-from lockstep.tlc import ManifestError
+from lockstep.models.model_manifest import ManifestError, load_manifest
 from mistakes import MISTAKES
 from places import ROOT
 

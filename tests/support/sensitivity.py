@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.models.manifest import ModelEntry
+from lockstep.models.model_manifest import ModelEntry
 from lockstep.report.text import table
 from lockstep.systems.models import manifest
 from lockstep.systems.registry import SYSTEMS
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
-from lockstep.tlc.parse import cfg_section
+from lockstep.tlc.tlc_output import cfg_section
 
 #: A graph with more distinct states than this is not searched.
 LARGEST = 60_000

@@ -7,7 +7,7 @@ from typing import Any
 
 from lockstep.tla.explore import Exploration, explore
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.search import TableExploration, explore_by_tables
+from lockstep.tla.tables.table_search import TableExploration, explore_by_tables
 from lockstep.tla.values.kinds import TlaError
 
 
@@ -20,7 +20,7 @@ def by_tables(spec: Spec, **options: Any) -> TableExploration | str:
 
 
 #: What concerns tables alone.
-_OF_TABLES = ("processes", "seed", "bits", "orbits", "most_memory", "most_files")
+_OF_TABLES = ("seed", "orbits", "most_memory")
 
 
 def literally(spec: Spec, **options: Any) -> Exploration | str:

@@ -6,7 +6,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from lockstep.tlc.unicode import SYMBOLS
+from lockstep.tlc.unicode_symbols import SYMBOLS
 
 #: The Unicode form of each ASCII form of a symbol.
 FORMS = {

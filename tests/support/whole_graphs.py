@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lockstep.tla.spec import Spec
-from lockstep.tla.tables.answers.trees import Ints
-from lockstep.tla.tables.search import TableExploration
-from lockstep.tla.tables.states.layout import Rows
+from lockstep.tla.tables.decision_trees import Ints
+from lockstep.tla.tables.state_layout import Rows
+from lockstep.tla.tables.table_search import TableExploration
 from lockstep.tla.values.kinds import Value, as_fcn
 from lockstep.tla.values.printed_values import parse_value
 from lockstep.tlc import TlcEdge, TlcNode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.models.proofs.proof import Proof
+from lockstep.models.proofs.lemmas import Proof
 from lockstep.models.proofs.quorums_intersect import quorums_intersect
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
 from sampling import sampled
 
 

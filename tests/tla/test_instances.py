@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.models.search import explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import explore_compiled, explore_with_tlc
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.syntax.sany import SanyError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.models.search import SearchResult, explore_compiled, explore_with_tlc
+from lockstep.models.spec_search import SearchResult, explore_compiled, explore_with_tlc
 from lockstep.report.steps import counterexample_record, steps_text
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.load_spec import load_spec

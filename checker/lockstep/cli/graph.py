@@ -60,7 +60,7 @@ def command(
     internal error.
     """
     from lockstep.models.counterexample import of_search
-    from lockstep.models.picture import draw
+    from lockstep.models.counterexample_picture import draw
     from lockstep.report.steps import counterexample_record
     from lockstep.systems.models import model_named
     from lockstep.tla.loading.load_spec import load_spec

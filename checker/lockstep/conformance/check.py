@@ -34,7 +34,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.html_table import table
 from lockstep.tla.values.kinds import ArgumentError, Fcn, TlaError, Value
-from lockstep.tlc.errors import ToolDied, ToolMissing
+from lockstep.tlc.supervised_process import ToolDied, ToolMissing
 from lockstep.trace.format import Event, TraceError
 from lockstep.trace.json_lines import UnreadableError
 

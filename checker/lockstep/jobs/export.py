@@ -21,7 +21,7 @@ from lockstep.jobs.view.known import (
     replayed,
     subject_of,
 )
-from lockstep.models.manifest import Manifest, ModelEntry
+from lockstep.models.model_manifest import Manifest, ModelEntry
 from lockstep.report.export.drawn import Drawn, drawn
 from lockstep.report.page.behaviour import Shown, Step
 from lockstep.report.page.content import Subject

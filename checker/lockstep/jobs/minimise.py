@@ -21,7 +21,7 @@ from lockstep.conformance.minimise.rebinding import Rebinding, Step
 from lockstep.conformance.minimise.runs import Replay, Run, Search
 from lockstep.conformance.minimise.steps import minimise_steps
 from lockstep.conformance.shown.compare import to_tree
-from lockstep.models.manifest import ModelEntry, load_manifest
+from lockstep.models.model_manifest import ModelEntry, load_manifest
 from lockstep.report.text import verdict_text
 from lockstep.systems.opening import Watched
 from lockstep.systems.specs import spec_hash

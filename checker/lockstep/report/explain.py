@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lockstep.conformance.codes import OF_THE_CHECK, Rule
-from lockstep.models.manifest import load_manifest
+from lockstep.models.model_manifest import load_manifest
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
 from lockstep.tla.loading.spec_project import module_texts

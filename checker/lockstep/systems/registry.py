@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from lockstep.models.proofs.run import OF_QUORUMS, Lemmas
+from lockstep.models.proofs.lemmas import OF_QUORUMS, Lemmas
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.system import Constants, RawFormat, Simulator, System

@@ -15,7 +15,7 @@ from lockstep.conformance.shown.words import Words
 from lockstep.models.counterexample import of_search
 from lockstep.systems.models import model_named
 from lockstep.tla.loading.load_spec import load_spec
-from lockstep.tla.tables.either import explore_either
+from lockstep.tla.tables.compiled_search import explore_either
 from lockstep.tla.values.kinds import Value
 from raftref.dledger.member_state import Role
 from raftref.dledger.messages import Message

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lockstep.models.manifest import ModelEntry
+from lockstep.models.model_manifest import ModelEntry
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.constants import CONSTANTS, FEATURES, FLAWS, IN_V173
 from lockstep.systems.models import manifest, manifests

@@ -31,7 +31,7 @@ from lockstep.tla.loading.spec_project import Parsed
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import Fcn, TlaError, Value
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
-from lockstep.tlc.result import Cause, PropertyKind
+from lockstep.tlc.tlc_result import Cause, PropertyKind
 from lockstep.trace.format import Event, TraceError
 from lockstep.trace.json_lines import UnreadableError
 

@@ -13,7 +13,7 @@ from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict
 from lockstep.conformance.incremental import Branching
 from lockstep.jobs.view.window import Window, evaluated, taken
 from lockstep.models.counterexample import of_search
-from lockstep.models.manifest import Manifest, ModelEntry
+from lockstep.models.model_manifest import Manifest, ModelEntry
 from lockstep.report.page.behaviour import Said, Shown, Step
 from lockstep.report.page.content import Subject
 from lockstep.report.page.sources import of_spec
@@ -29,7 +29,7 @@ from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.tla.tables.either import explore_either
+from lockstep.tla.tables.compiled_search import explore_either
 from lockstep.tla.values.kinds import TlaError, Value
 
 

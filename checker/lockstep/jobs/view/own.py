@@ -26,7 +26,7 @@ from lockstep.jobs.view.known import (
 from lockstep.jobs.view.window import AFTER, BEFORE, Window
 from lockstep.logs.check import explain_logs, told_best
 from lockstep.logs.search import Run
-from lockstep.models.search import explore_compiled
+from lockstep.models.spec_search import explore_compiled
 from lockstep.report.page.behaviour import Shown, Step
 from lockstep.report.page.content import Subject
 from lockstep.report.text import verdict_text

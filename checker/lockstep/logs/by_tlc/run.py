@@ -24,7 +24,7 @@ from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.printed_values import parse_value
 from lockstep.tla.values.quantifier_bounds import Exactly
 from lockstep.tlc import Budget, TlcOptions, TlcResult, TlcVerdict, ToolDied, run_tlc
-from lockstep.tlc.result import PropertyKind
+from lockstep.tlc.tlc_result import PropertyKind
 
 
 class Undecided(GaveUpError):  # noqa: N818 - it names what happened

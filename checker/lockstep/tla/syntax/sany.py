@@ -15,13 +15,12 @@ from lockstep.base.interrupts import deferred_interrupts
 from lockstep.base.near import did_you_mean
 from lockstep.base.scratch import lacks_room, scratch
 from lockstep.tla.syntax.standard_modules import STANDARD
-from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools
-from lockstep.tlc.later_modules import lacking_modules
-from lockstep.tlc.modules import ModuleFile, project_files
-from lockstep.tlc.process import Budget, How, killed_by, run_supervised
-from lockstep.tlc.unicode import rewritten
-from lockstep.tlc.verdict import sany_error
+from lockstep.tlc.module_files import ModuleFile, project_files
+from lockstep.tlc.newer_tlc import lacking_modules
+from lockstep.tlc.supervised_process import Budget, How, ToolDied, killed_by, run_supervised
+from lockstep.tlc.tlc_verdict import sany_error
+from lockstep.tlc.unicode_symbols import rewritten
 
 __all__ = ["SanyError", "default_jar", "export", "standard_module"]
 

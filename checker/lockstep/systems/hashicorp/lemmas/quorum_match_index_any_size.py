@@ -6,10 +6,10 @@ Element k of n in ascending order is element n - 1 - k in descending order, and 
 
 import z3
 
-from lockstep.models.proofs.asking import prove
-from lockstep.models.proofs.proof import DEFAULT_TIMEOUT_MS, Proof
+from lockstep.models.proofs.lemmas import DEFAULT_TIMEOUT_MS, Proof
 from lockstep.models.proofs.quorum_rules_equal_any_size import question
 from lockstep.models.proofs.quorums_intersect_any_size import SizeTerm, majority_term
+from lockstep.models.proofs.z3_questions import prove
 
 NAME = "quorum_match_index_any_size"
 STATEMENT = (
