@@ -25,7 +25,7 @@ from typing import Any
 from two_phase.runs import AHEAD, Run
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text import table
 from lockstep.systems.judge import ByTlc, judge_own
 from lockstep.systems.own.logs import OwnLogs

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from lockstep.conformance import incremental
-from lockstep.conformance.incremental import Branching, Standing
+from lockstep.conformance import property_evaluation as incremental
+from lockstep.conformance.property_evaluation import Branching, Standing
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State

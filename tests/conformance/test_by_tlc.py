@@ -21,15 +21,15 @@ import pytest
 
 from broken_spec import NO_VALUE, broken_spec
 from dledger import dledger_subject
-from lockstep.base.paths import spec_dir, traces_dir
+from lockstep.base.package_data import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.by_tlc import Subject, check_with_tlc, hold_with_tlc
-from lockstep.conformance.by_tlc.literals import Literals, decoded, encoded
-from lockstep.conformance.by_tlc.module import ReadEvent, TraceModule
-from lockstep.conformance.check import TraceVerdict, check_trace
-from lockstep.conformance.reading import Reading
-from lockstep.conformance.shown.compare import to_value
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.by_tlc.module_text import Literals, decoded, encoded
+from lockstep.conformance.by_tlc.tlc_trace_check import Subject, check_with_tlc, hold_with_tlc
+from lockstep.conformance.by_tlc.trace_module import ReadEvent, TraceModule
+from lockstep.conformance.event_reader import Reading
+from lockstep.conformance.json_values import Words, to_value
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.own.traces import load_own_spec, own_system
@@ -39,7 +39,9 @@ from lockstep.tla.loading.project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.itf import to_itf
 from lockstep.tlc import TlcOptions, TlcVerdict, run_tlc
-from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from lockstep_command import lockstep
 from places import SPECS
 from processes import wait_until

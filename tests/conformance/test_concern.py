@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockstep.conformance.concern import _new
+from lockstep.conformance.affected_elements import _new
 from lockstep.tla.values.growing import GrowingSet
 from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.tla.values.lazy.sets import member

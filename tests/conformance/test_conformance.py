@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from lockstep.base.paths import spec_dir
+from lockstep.base.package_data import spec_dir
 from lockstep.base.verdict import Verdict
 from lockstep.systems.dledger import DLEDGER
-from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import figure8, resurrected_tail, scenario_plan
 from raftref.dledger.switches import PUBLISHED, Switches
 from simulated_traces import EVENTS, REPAIRED, as_event, check, header, last, simulated, tampered

@@ -10,11 +10,12 @@ import pytest
 
 from broken_spec import NO_VALUE, broken_spec
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text import verdict_text
 from lockstep.systems.specs import UncheckedPropertyError, spec_key, trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Event, TraceError
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event
 from sampling import sampled
 from simulated_traces import EVENTS, check, last, simulated, tampered
 
@@ -135,7 +136,7 @@ def test_an_error_of_the_checker_itself_is_an_internal_error_with_its_line(monke
     def boom(*_: object) -> None:
         raise ZeroDivisionError("x")
 
-    monkeypatch.setattr("lockstep.conformance.shown.compare.equal_count", boom)
+    monkeypatch.setattr("lockstep.conformance.comparison.equal_count", boom)
     verdict = check(list(simulated()[1]))
     node = simulated()[1][0].node
     assert verdict.verdict is Verdict.INTERNAL

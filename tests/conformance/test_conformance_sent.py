@@ -9,9 +9,10 @@ import pytest
 
 from dledger import interface
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Event, Trace, trace_lines
+from lockstep.trace.trace_format import Event, trace_lines
+from lockstep.trace.trace_reader import Trace
 from simulated_traces import check, last, simulated, tampered
 
 SENDING = (

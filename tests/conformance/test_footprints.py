@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockstep.conformance.concern import Footprints, meet
+from lockstep.conformance.affected_elements import Footprints, meet
 from lockstep.tla.values.kinds import ModelValue
 
 NODES = (ModelValue("n1"), ModelValue("n2"))

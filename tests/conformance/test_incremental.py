@@ -10,11 +10,11 @@ import pytest
 
 from broken_spec import broken_spec
 from dledger import check_dledger, interface
-from lockstep.base.paths import traces_dir
-from lockstep.conformance import incremental
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.incremental import Branching, Evaluation, Incremental, Literal, changes
-from lockstep.conformance.tamper import Tampering, tamperings
+from lockstep.base.package_data import traces_dir
+from lockstep.conformance import property_evaluation as incremental
+from lockstep.conformance.property_evaluation import Branching, Evaluation, Incremental, Literal, changes
+from lockstep.conformance.tampering import Tampering, tamperings
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.systems.dledger.plans import PLANS, fault_plan
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.hashicorp import HASHICORP
@@ -22,7 +22,8 @@ from lockstep.systems.hashicorp import plans as hashicorp_plans
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.trace.format import Event, Header, Trace, trace_lines
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import simulate
 from sampling import sampled
 from simulated_traces import as_event, header

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockstep.conformance.shown import remembering as remembering_module
-from lockstep.conformance.shown.compare import ObservationError, compare, equal_count, to_value
-from lockstep.conformance.shown.remembering import Remembering
-from lockstep.conformance.shown.words import Words, is_plainly
+from lockstep.conformance import comparison_cache as remembering_module
+from lockstep.conformance.comparison import ObservationError, compare, equal_count
+from lockstep.conformance.comparison_cache import Remembering
+from lockstep.conformance.json_values import Words, is_plainly, to_value
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value, as_fcn
 
 LOG = ({"term": 1, "value": "x"}, {"term": 1, "value": "y"})

@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.by_tlc import check_with_tlc
-from lockstep.conformance.check import TraceCheck, check_trace
-from lockstep.conformance.tamper import (
+from lockstep.conformance.by_tlc.tlc_trace_check import check_with_tlc
+from lockstep.conformance.tampering import (
     COMPARED,
     Judged,
     Kind,
@@ -26,11 +25,14 @@ from lockstep.conformance.tamper import (
     Tampering,
     tamperings,
 )
+from lockstep.conformance.trace_check import TraceCheck, check_trace
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.specs import subject as tlc_subject
 from lockstep.systems.specs import system_of, trace_spec
-from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines, write_trace
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, Header, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace
 from lockstep_command import lockstep
 from sampling import sampled
 from simulated_traces import simulated

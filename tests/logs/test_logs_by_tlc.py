@@ -16,18 +16,18 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.conformance.shown.compare import to_value
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.json_values import Words, to_value
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.by_tlc.run import Explored, Runs
-from lockstep.logs.check import Subject, begins_of
-from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.order import Order
-from lockstep.logs.reading.mapped import read_logs
-from lockstep.logs.reading.mapping import Mapping as Said
-from lockstep.logs.reading.mapping import read_mapping
-from lockstep.logs.search import Conclusion, Explained, explain, smallest
-from lockstep.logs.steps import NONE, Steps
+from lockstep.logs.continuations import NONE
+from lockstep.logs.explanation_search import Conclusion, Explained, explain, smallest
+from lockstep.logs.line_order import Order
+from lockstep.logs.line_steps import Steps
+from lockstep.logs.log_check import Subject, begins_of
+from lockstep.logs.log_lines import Claim, Line, Thread
+from lockstep.logs.mapped_logs import read_logs
+from lockstep.logs.mapping import Mapping as Said
+from lockstep.logs.mapping import read_mapping
 from lockstep.systems.judge import ByTlc, judge_own
 from lockstep.systems.own.traces import load_own_spec, own_system
 from lockstep.tla.loading.project import Parsed, parse_spec

@@ -11,8 +11,8 @@ import pytest
 
 from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.logs.reading.mapped import read_logs
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.logs.mapped_logs import read_logs
 from lockstep.systems.judge import ByTlc, judge_own
 from sampling import sampled
 

@@ -9,14 +9,14 @@ import pytest
 
 from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.mapped import Rules
-from lockstep.logs.reading.mapping import MappingError, Stamp, Text, read_mapping
-from lockstep.logs.reading.records import Record
-from lockstep.logs.reading.stamps import Stamps, nanoseconds
-from lockstep.logs.reading.texts import splitting
+from lockstep.logs.log_records import Record
+from lockstep.logs.mapping import MappingError, Stamp, Text, read_mapping
+from lockstep.logs.mapping_rules import Rules
+from lockstep.logs.text_formats import splitting
+from lockstep.logs.timestamps import Stamps, nanoseconds
 from lockstep.systems.judge import ByTlc, judge_own
 from lockstep.tla.loading.load import load_spec
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 from lockstep_command import lockstep
 
 RULE = '[lines.put]\naction = "Put"\n'

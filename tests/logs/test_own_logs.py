@@ -22,20 +22,20 @@ import pytest
 
 from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.logs import clocks
-from lockstep.logs.lines import Line, Thread
-from lockstep.logs.order import Order
-from lockstep.logs.reading.mapped import Rules
-from lockstep.logs.reading.mapping import Mapping, MappingError, Text, line_of, read_mapping
-from lockstep.logs.reading.misfit import misfit
-from lockstep.logs.reading.records import records
-from lockstep.logs.reading.rotation import logs_of
-from lockstep.logs.reading.stamps import nanoseconds
-from lockstep.logs.reading.strays import Strays
-from lockstep.logs.reading.texts import splitting
-from lockstep.logs.search import Explained, explain
-from lockstep.logs.steps import Steps
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.logs import clock_skew as clocks
+from lockstep.logs.explanation_search import Explained, explain
+from lockstep.logs.line_order import Order
+from lockstep.logs.line_steps import Steps
+from lockstep.logs.log_lines import Line, Thread
+from lockstep.logs.log_records import records
+from lockstep.logs.log_rotation import logs_of
+from lockstep.logs.mapping import Mapping, MappingError, Text, line_of, read_mapping
+from lockstep.logs.mapping_rules import Rules
+from lockstep.logs.schema_mismatch import misfit
+from lockstep.logs.stray_lines import Strays
+from lockstep.logs.text_formats import splitting
+from lockstep.logs.timestamps import nanoseconds
 from lockstep.report.junit import junit_xml
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own.logs import OwnLogs

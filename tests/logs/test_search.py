@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.shown.words import Words
-from lockstep.logs.lines import Claim, Line, Thread
-from lockstep.logs.order import Order, Positions
-from lockstep.logs.search import Conclusion, Explained, Run, explain
-from lockstep.logs.steps import NONE, Steps
-from lockstep.logs.steps import Path as Way
+from lockstep.conformance.json_values import Words
+from lockstep.conformance.spec_interface import Interface
+from lockstep.logs.continuations import NONE
+from lockstep.logs.continuations import Path as Way
+from lockstep.logs.explanation_search import Conclusion, Explained, Run, explain
+from lockstep.logs.line_order import Order, Positions
+from lockstep.logs.line_steps import Steps
+from lockstep.logs.log_lines import Claim, Line, Thread
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State

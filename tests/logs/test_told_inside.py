@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.logs.reading.mapping import MappingError, read_mapping
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.logs.mapping import MappingError, read_mapping
 from lockstep.systems.judge import ByTlc, judge_own
 from places import ROOT
 

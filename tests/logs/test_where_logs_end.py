@@ -10,7 +10,7 @@ import pytest
 
 from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.mapping import MappingError
+from lockstep.logs.mapping import MappingError
 from lockstep.systems.judge import ByTlc, judge_own
 from lockstep.systems.own.logs import OwnLogs
 

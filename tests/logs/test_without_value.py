@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.judge import judge_own
 
 Check = Callable[[str], TraceVerdict]

@@ -21,7 +21,7 @@ from typing import Any
 from unittest import mock
 
 from lockstep.cli import main
-from lockstep.conformance.codes import OF_THE_CHECK
+from lockstep.conformance.finding_codes import OF_THE_CHECK
 from lockstep.jobs.recordings import RecordingsError, load_recordings
 from lockstep.models.manifest import load_manifest
 from lockstep.tlc import ManifestError

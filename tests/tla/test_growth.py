@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from dledger import check_dledger
-from lockstep.conformance.incremental import Evaluation
+from lockstep.conformance.property_evaluation import Evaluation
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.models import manifest
 from lockstep.systems.specs import trace_spec
@@ -50,7 +50,8 @@ from lockstep.tla.values.operators.sequences import (
 from lockstep.tla.values.operators.sets import big_union, cup, minus, union_over
 from lockstep.tla.values.remembered import growth
 from lockstep.tla.values.remembered.growth import added_to, made_of
-from lockstep.trace.format import Event, Header, Trace, trace_lines
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import simulate
 from sampling import sampled
 from simulated_traces import as_event, header

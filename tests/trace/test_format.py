@@ -7,17 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lockstep.trace.format import (
-    FORMAT,
-    Event,
-    Header,
-    Trace,
-    TraceError,
-    json_schema,
-    read_trace,
-    trace_lines,
-    write_trace,
-)
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import FORMAT, Event, Header, json_schema, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace, read_trace
 
 HEADER = Header(format=FORMAT, system="s", version="1", spec="DLedger", nodes=("n1", "n2"), constants={"Fifo": True})
 EVENTS = [

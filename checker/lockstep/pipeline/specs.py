@@ -20,7 +20,7 @@ from lockstep.pipeline.work.batches import MACHINE_FAILED
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import Switches, spec_key, trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 
 Key = tuple[object, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lockstep.conformance.codes import OF_THE_CHECK, Rule
+from lockstep.conformance.finding_codes import OF_THE_CHECK, Rule
 from lockstep.models.manifest import load_manifest
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System

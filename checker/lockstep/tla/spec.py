@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.tla.compile.blame import SpecFault, blamed, place_of_line
 from lockstep.tla.compile.module.meta import Meta, Temporal
 from lockstep.tla.compile.module.parts import PathOf, PropertyPart, part_of

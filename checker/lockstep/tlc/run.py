@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from lockstep.base.interrupts import deferred_interrupts
-from lockstep.base.paths import common_dir
+from lockstep.base.package_data import common_dir
 from lockstep.base.scratch import lacks_room, scratch
 from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.tlc.cfg_entries import told_of_entries

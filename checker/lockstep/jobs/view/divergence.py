@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockstep.conformance.check import TraceCheck
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.report.page.behaviour import Table
 from lockstep.tla.explain import Branch
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 
 def divergence(check: TraceCheck, state: State, line: int, event: Event) -> Iterator[Table]:

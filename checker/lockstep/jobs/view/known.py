@@ -9,8 +9,9 @@ from pathlib import Path
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict
-from lockstep.conformance.incremental import Branching
+from lockstep.conformance.property_evaluation import Branching
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.view.window import Window, evaluated, taken
 from lockstep.models.counterexample import of_search
 from lockstep.models.manifest import Manifest, ModelEntry

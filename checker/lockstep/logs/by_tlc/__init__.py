@@ -3,7 +3,7 @@
 The module EXTENDS the spec. Beside the spec's variables it has how far each log was read, how far within a line of
 several steps, how often each hidden action was taken since the last line, and the properties that have failed. A line
 is a disjunct of its next-state relation, with a disjunct for each way to understand it, and so is a hidden action. What
-the search of lockstep.logs.search gives up for something better, TLC does not: it explores all of it, with no bound but
+lockstep.logs.explanation_search gives up for something better, TLC does not: it explores all of it, with no bound but
 its time. Nothing is evaluated by the compiled spec: it gives the names of actions, parameters and definitions.
 """
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import INIT, Finding, TraceVerdict
-from lockstep.conformance.shown.compare import Compared, ObservationError, compare
+from lockstep.conformance.comparison import Compared, ObservationError, compare
+from lockstep.conformance.trace_verdict import INIT, Finding, TraceVerdict
 from lockstep.logs.by_tlc.module import Stage
 from lockstep.logs.by_tlc.run import Explored, Moment, Runs, Undecided
-from lockstep.logs.check import (
+from lockstep.logs.explanation_search import smallest
+from lockstep.logs.line_order import Order
+from lockstep.logs.log_check import (
     Subject,
     conclude_explained,
     conclude_nothing_told,
@@ -21,10 +23,8 @@ from lockstep.logs.check import (
     first_of,
     violation,
 )
-from lockstep.logs.lines import Line
-from lockstep.logs.order import Order
-from lockstep.logs.reading.mapped import read_logs
-from lockstep.logs.search import smallest
+from lockstep.logs.log_lines import Line
+from lockstep.logs.mapped_logs import read_logs
 from lockstep.tla.loading.project import Parsed
 from lockstep.trace.json_lines import source_name
 
@@ -44,7 +44,7 @@ def check_logs_with_tlc(
     strict: bool = False,
     say: Say = silent,
 ) -> TraceVerdict:
-    """Check the logs of one system with TLC, by the rules of lockstep.logs.check.check_logs.
+    """Check the logs of one system with TLC, by the rules of lockstep.logs.log_check.check_logs.
 
     TLC explores all behaviours that may explain the lines, and then once more until it comes to what is told of.
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.by_tlc.actions import Actions
-from lockstep.conformance.by_tlc.comparisons import Comparisons
-from lockstep.conformance.by_tlc.literals import Literals
-from lockstep.conformance.by_tlc.names import Names
-from lockstep.logs.reading.mapped import PartOf
+from lockstep.conformance.by_tlc.module_actions import Actions
+from lockstep.conformance.by_tlc.module_comparisons import Comparisons
+from lockstep.conformance.by_tlc.module_text import Literals, Names
+from lockstep.logs.mapped_logs import PartOf
 from lockstep.tla.syntax.tree import Bound
 from lockstep.tla.values.operators.bounds import Exactly, Matching
 

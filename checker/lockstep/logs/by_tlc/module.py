@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.by_tlc.module import search_tree
-from lockstep.conformance.by_tlc.parts import Parts
-from lockstep.conformance.by_tlc.properties import Properties
-from lockstep.conformance.shown.compare import Has, Size
+from lockstep.conformance.by_tlc.module_properties import Properties
+from lockstep.conformance.by_tlc.trace_module import Parts, search_tree
+from lockstep.conformance.comparison import Has, Size
 from lockstep.logs.by_tlc.choices import Choices, ChoosingActions
-from lockstep.logs.check import Subject
-from lockstep.logs.lines import Claim, Line
-from lockstep.logs.order import Order
+from lockstep.logs.line_order import Order
+from lockstep.logs.log_check import Subject
+from lockstep.logs.log_lines import Claim, Line
 from lockstep.tla.loading.project import Parsed
 
 

@@ -10,15 +10,13 @@ from typing import Any
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.scratch import scratch
-from lockstep.conformance.by_tlc.literals import decoded
-from lockstep.conformance.by_tlc.names import PROBE
-from lockstep.conformance.by_tlc.printed import printed_values
+from lockstep.conformance.by_tlc.module_text import PROBE, decoded, printed_values
 from lockstep.logs.by_tlc.choices import FOREIGN
 from lockstep.logs.by_tlc.module import LogModule, Stage
-from lockstep.logs.check import Subject
-from lockstep.logs.lines import Line
-from lockstep.logs.order import Order, Positions
-from lockstep.logs.steps.sight import unknown_node
+from lockstep.logs.line_order import Order, Positions
+from lockstep.logs.line_steps import unknown_node
+from lockstep.logs.log_check import Subject
+from lockstep.logs.log_lines import Line
 from lockstep.tla.loading.project import Parsed
 from lockstep.tla.values.kinds import Value, format_value
 from lockstep.tla.values.operators.bounds import Exactly

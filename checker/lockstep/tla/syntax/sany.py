@@ -12,8 +12,8 @@ from pathlib import Path
 
 from lockstep.base.errors import NOT_PARSED, BadInputError
 from lockstep.base.interrupts import deferred_interrupts
-from lockstep.base.near import did_you_mean
 from lockstep.base.scratch import lacks_room, scratch
+from lockstep.base.spelling import did_you_mean
 from lockstep.tla.syntax.standard import STANDARD
 from lockstep.tlc.errors import ToolDied
 from lockstep.tlc.java import find_java, find_tla2tools

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.base.paths import course_dir
-from lockstep.conformance.incremental import Incremental
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.reading import Reading
-from lockstep.conformance.shown.compare import Compared, ObservationError, compare
+from lockstep.base.package_data import course_dir
+from lockstep.conformance.comparison import Compared, ObservationError, compare
+from lockstep.conformance.event_reader import Reading
+from lockstep.conformance.property_evaluation import Incremental
+from lockstep.conformance.spec_interface import Interface
 from lockstep.jobs.play.course.answers import OPEN, Answers, is_plain
 from lockstep.jobs.play.course.exercise import TRACE, Predict, Question
 from lockstep.jobs.play.course.graded import UNANSWERED, Graded
@@ -18,7 +18,9 @@ from lockstep.systems.specs import compiled, system_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ModelValue, Value, format_value
-from lockstep.trace.format import Event, TraceError, read_trace
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import read_trace
 
 #: What an answer says where no step violates the property, and where there is no such node.
 NEVER, NONE = "never", "none"

@@ -1,0 +1,64 @@
+"""Where a trace meets a spec: which definitions its events are compared with, and what their words stand for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lockstep.conformance.finding_codes import PROPERTY
+from lockstep.conformance.json_values import WORDS, Words
+from lockstep.tla.spec import Spec
+from lockstep.tla.values.kinds import Fcn, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """How a spec says what a node has sent.
+
+    `operator` gives, of a node, the messages under way from it; `network` is the variable that holds, by node, its
+    channels, each a sequence or a bag of messages; `address` are the fields that every message has.
+    """
+
+    operator: str
+    network: str
+    address: tuple[str, ...] = ()
+
+
+def no_location(_action: str) -> str:
+    """Return "": no reference implements the action."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What the check of a trace must be told about a spec, since the spec itself does not say it.
+
+    `observe` names the definition that gives what a trace may show, of a node if it takes one; where the spec does not
+    define it, a trace shows the variables by name. `outbox` says what a node has sent, if that can be told. `words`
+    says what null and strings of the trace stand for. `codes` gives the codes of the properties by name. `locate`
+    returns where a reference implements an action, as FILE:LINE, or "".
+    """
+
+    observe: str = "Observe"
+    outbox: Outbox | None = None
+    words: Words = WORDS
+    codes: Mapping[str, str] = field(default_factory=dict)
+    locate: Callable[[str], str] = no_location
+
+    def code_of(self, name: str) -> str:
+        """Return the code of a property that is violated."""
+        return self.codes.get(name, PROPERTY)
+
+    def has_outbox(self, spec: Spec) -> bool:
+        """Tell whether a spec says what a node has sent."""
+        outbox = self.outbox
+        return outbox is not None and outbox.operator in spec.definitions and outbox.network in spec.variables
+
+
+def copies(channels: Value) -> Counter[Value]:
+    """Count the messages in a node's channels of the spec: a channel is a sequence, or a bag of copies by message."""
+    found: Counter[Value] = Counter()
+    for channel in channels.d.values() if isinstance(channels, Fcn) else ():  # a node alone has no channels
+        found.update(channel.d if isinstance(channel, Fcn) else Counter(channel))
+    return found
