@@ -101,9 +101,9 @@ def command(
     With --spec a trace may be a counterexample of Apalache, Quint or lockstep in the Informal Trace Format (ITF).
 
     `--engine tlc` leaves the whole check to TLC. Each trace becomes a TLA+ module in which every event is one step
-    of the spec; logs that need a search become one whose behaviours are all that may explain them. TLC is the
-    authority if the two engines ever differ. It is slow: it takes seconds for a trace, and as long again for each
-    property that fails. It names the event, but not the condition that is false.
+    of the spec. TLC is the authority if the two engines ever differ. It is slow: it takes seconds for a trace, and
+    as long again for each property that fails. It names the event, but not the condition that is false. It searches
+    for no steps: each line of a log must describe one in full.
 
     \b
     lockstep check trace.ndjson

@@ -177,17 +177,15 @@ def judge_own(
         timed = partial(check_logs, timeout_seconds=timeout_seconds)
         return OwnLogs(plain, held.searched, held.always, strict, say, timed, not_checked(spec))
     from lockstep.conformance.by_tlc.tlc_trace_check import Subject, check_with_tlc
-    from lockstep.logs.by_tlc import check_logs_with_tlc
 
     parsed = parse_spec(own, cfg, search_path=search_path, jar=tlc.jar)
 
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
         return check_with_tlc(trace, Subject(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
 
-    def search(paths: Sequence[Path], subject: LogSubject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
-        return check_logs_with_tlc(
-            paths, subject, parsed, timeout_seconds=tlc.timeout, jar=tlc.jar, strict=strict, say=say
-        )
+    def refuse(paths: Sequence[Path], _: LogSubject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
+        open_steps = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
+        raise TraceError(source_name(paths[0]), 1, open_steps)
 
     plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc)
-    return OwnLogs(plain, held.searched, held.always, strict, say, search, not_checked(spec))
+    return OwnLogs(plain, held.searched, held.always, strict, say, refuse, not_checked(spec))

@@ -28,10 +28,6 @@ class Comparisons:
         """Return the operator of one parameter that holds where the spec's value agrees with what was shown."""
         return self._object(shown, "shows")
 
-    def part(self, told: Mapping[str, Any], path: str) -> str:
-        """Return the operator that holds for a value that has the parts told of it; `path` is what they are told as."""
-        return self._object(told, path)
-
     def sent(self, messages: Sequence[Value]) -> str:
         """Return the operator that holds where what a step adds to the outbox are just these messages."""
         names, parameter = self._names, f"{self._names.prefix}a"

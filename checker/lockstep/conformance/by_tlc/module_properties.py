@@ -5,7 +5,7 @@ What a property says of behaviours without end is no such part: no trace is chec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lockstep.base.errors import BadInputError
@@ -124,36 +124,3 @@ class PropertyParts:
     def _refusal(self, name: str) -> BadInputError:
         why = "its parts are of an INSTANCE and have no names of their own, as Init, Next and vars would be"
         return BadInputError(f"TLC cannot say where the PROPERTY {name} fails: {why}")
-
-
-class Properties:
-    """Writes operators that give the names of the properties that fail, as sets of strings.
-
-    Attributes:
-        in_state, by_step, at_first: the operators: what fails in a state, by a step, and in the first state besides.
-        lines: the definitions.
-        unwritten: as of PropertyParts.
-    """
-
-    def __init__(self, program: Program, source: Source, prefix: str) -> None:
-        """Write the properties of the cfg; raises BadInputError where one cannot be."""
-        self._prefix = prefix
-        parts = PropertyParts(program, source, prefix)
-        self.lines, self.unwritten = parts.lines, parts.unwritten
-        found = [parts.of(name) for name in program.cfg.properties]
-        states = {name: name for name in program.cfg.invariants}
-        for key, operator in (each for operators in found for each in operators.states):
-            states.setdefault(key, operator)
-        self.in_state = self._failing("broken", list(states.items()))
-        self.by_step = self._failing("broken_by", [each for operators in found for each in operators.steps])
-        self.at_first = self._failing("broken_first", [each for operators in found for each in operators.first])
-
-    def after_step(self) -> str:
-        """Write the names of what fails by a step and after it."""
-        return f"{self.by_step} \\cup {self.in_state}'"
-
-    def _failing(self, title: str, parts: Sequence[tuple[str, str]]) -> str:
-        name = f"{self._prefix}{title}"
-        sets = ", ".join(f'IF {operator} THEN {{}} ELSE {{"{of}"}}' for of, operator in parts)
-        self.lines.append(f"{name} == UNION {{{sets}}}")
-        return name

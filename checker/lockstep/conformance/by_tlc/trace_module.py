@@ -36,26 +36,18 @@ class Parts:
         literals, actions, comparisons: what writes values, actions and comparisons, and what these define.
     """
 
-    def __init__(
-        self,
-        spec: Spec,
-        parsed: Parsed,
-        interface: Interface,
-        *,
-        probing: bool = False,
-        actions: type[Actions] = Actions,
-    ) -> None:
+    def __init__(self, spec: Spec, parsed: Parsed, interface: Interface, *, probing: bool = False) -> None:
         """Prepare the parts.
 
         Arguments: `spec`, compiled, for its names alone; `parsed`, the same spec; `interface`, where a trace meets it;
-        `probing`, whether the module says what it is about to compare; `actions`, what writes actions.
+        `probing`, whether the module says what it is about to compare.
         """
         self.spec, self.parsed, self.interface = spec, parsed, interface
         self.source = Source(parsed.modules)
         self.names = Names(self.source.fresh_prefix("Trace_", spec.model_values), probing)
         self.literals = Literals(self.names.prefix, self.names.operators)
         self._init, by_name = behaviour(parsed.program)
-        self.actions = actions(parsed.program, by_name, self.source, self.names)
+        self.actions = Actions(parsed.program, by_name, self.source, self.names)
         self.comparisons = Comparisons(self.names, self.literals, interface.words)
         self._constants: dict[str, str] = {}
 
@@ -75,10 +67,9 @@ class Parts:
         yield from [*literals.definitions, *constants, *self._observations()]
         yield from [*self.comparisons.lines, *self.actions.lines]
 
-    def init(self, further: Sequence[str], start: str | None = None) -> Iterator[str]:
-        """Write the initial predicate: the spec's or, where it is named, another one, with further conjuncts."""
-        prefix = self.names.prefix
-        own = self._conjuncts() if start is None else [f"    {start}"]
+    def init(self, further: Sequence[str]) -> Iterator[str]:
+        """Write the spec's initial predicate with further conjuncts."""
+        prefix, own = self.names.prefix, self._conjuncts()
         for number, conjunct in enumerate(own, start=1):
             yield f"{prefix}init{number} ==\n{conjunct}"
         yield f"{prefix}init =="
