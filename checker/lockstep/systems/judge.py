@@ -183,9 +183,9 @@ def judge_own(
     def with_tlc(trace: Events, spec: Spec, interface: Interface) -> TraceVerdict:
         return check_with_tlc(trace, Subject(spec, parsed, interface), timeout_seconds=tlc.timeout, jar=tlc.jar)
 
-    def refuse(paths: Sequence[Path], _: LogSubject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
-        open_steps = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
-        raise TraceError(source_name(paths[0]), 1, open_steps)
+    def refuse(paths: Sequence[Path], subject: LogSubject, *, strict: bool = False, say: Say = silent) -> TraceVerdict:
+        problem = "the lines leave steps open, and TLC alone searches for none; leave --engine out"
+        raise TraceError(source_name(paths[0]), 1, problem)
 
     plain = partial(check_own, spec=spec, interface=interface, mapping=mapped, check=with_tlc)
     return OwnLogs(plain, held.searched, held.always, strict, say, refuse, not_checked(spec))

@@ -79,20 +79,25 @@ def test_no_modules_import_each_other_in_a_circle(package: str) -> None:
     assert sorted(nx.simple_cycles(graph)) == []
 
 
-#: What each room of the checker may import, besides itself: the rooms before it.
-ORDER = ("base", "tlc", "tla", "trace", "conformance", "models", "systems", "report", "jobs", "pipeline", "cli")
+#: The packages of the checker by layer: each imports itself and those before it.
+ORDER = ("base", "tlc", "tla", "trace", "conformance", "logs", "models", "systems", "report", "jobs", "pipeline", "cli")
 
 
-def test_data_flows_one_way_through_the_rooms() -> None:
+def test_every_package_of_the_checker_has_a_layer() -> None:
+    packages = {path.name for path in (SOURCES["lockstep"] / "lockstep").iterdir() if (path / "__init__.py").exists()}
+    assert packages == set(ORDER)
+
+
+def test_data_flows_one_way_through_the_layers() -> None:
     known = modules("lockstep")
     wrong = []
     for name, path in known.items():
-        room = name.split(".")[1] if name.count(".") else ""
-        if room not in ORDER:
+        layer = name.split(".")[1] if name.count(".") else ""
+        if layer not in ORDER:  # lockstep itself, and __main__
             continue
         for other in imports(path, set(known)):
-            there = other.split(".")[1] if other.startswith("lockstep.") else room
-            if there in ORDER and ORDER.index(there) > ORDER.index(room):
+            there = other.split(".")[1] if other.startswith("lockstep.") else layer
+            if ORDER.index(there) > ORDER.index(layer):
                 wrong.append(f"{name} imports {other}")
     assert wrong == []
 
@@ -107,11 +112,14 @@ def test_the_reference_never_imports_the_checker() -> None:
 # ---- Tests ----
 
 
-def test_every_room_of_tests_is_a_room_of_the_project() -> None:
-    rooms = {each.name for package in SOURCES for each in folders(SOURCES[package] / package)} | {"bench", "reference"}
+def test_every_folder_of_tests_is_one_of_the_project() -> None:
+    packages = {each.name for package in SOURCES for each in folders(SOURCES[package] / package)} | {
+        "bench",
+        "reference",
+    }
     support = {"support", "specs", "recorded", "__pycache__"}
     here = {each.name for each in TESTS.iterdir() if each.is_dir()} - support
-    assert here - rooms == set()
+    assert here - packages - {"bench", "reference"} == set()
     assert not list(TESTS.glob("test_*.py"))
 
 
@@ -119,7 +127,7 @@ def test_every_room_of_tests_is_a_room_of_the_project() -> None:
 
 
 def names_of(system: System) -> set[str]:
-    """Actions, properties, constants, and what a node shows: the words that only a system's own rooms may know."""
+    """Actions, properties, constants, and what a node shows: the words that only a system's own package may know."""
     assert system.constants is not None
     assert system.null is not None
     first = {name: choices[0] for name, choices in system.constants.allowed.items()}
@@ -131,7 +139,7 @@ def names_of(system: System) -> set[str]:
 
 
 def words_of(system: System) -> set[str]:
-    """Every word of a system's spec: its own rooms may know them, whoever else has them."""
+    """Every word of a system's spec: its own package may know them, whoever else has them."""
     return {word for text in module_texts(system.module).values() for word in re.findall(r"\w+", text)}
 
 
@@ -153,8 +161,8 @@ PLAIN = {
     ),
 }
 
-#: The room of each system.
-ROOMS = {system.spec: system.root.parts[0] for system in SYSTEMS.values()}
+#: The package of each system.
+HOMES = {system.spec: system.root.parts[0] for system in SYSTEMS.values()}
 
 
 @functools.cache
@@ -171,28 +179,28 @@ def tokens(path: Path) -> tuple[tuple[int, str], ...]:
 
 
 @pytest.mark.parametrize("owner", SYSTEMS.values(), ids=lambda system: system.spec)
-def test_no_name_of_a_system_stands_outside_its_rooms(owner: System) -> None:
+def test_no_name_of_a_system_stands_outside_its_package(owner: System) -> None:
     """Nothing is assumed by name; the registry alone says that the system is there. Two systems may share a word."""
     names = {system.spec: names_of(system) for system in SYSTEMS.values()}
     assert len(names[owner.spec]) > 60
     found = []
     for path in sorted((ROOT / "checker").rglob("*.py")):
         place = path.relative_to(ROOT / "checker" / "lockstep")
-        if place.parts[:2] == ("systems", ROOMS[owner.spec]) or place.parts == ("systems", "registry.py"):
+        if place.parts[:2] == ("systems", HOMES[owner.spec]) or place.parts == ("systems", "registry.py"):
             continue
-        lives_here = [spec for spec, room in ROOMS.items() if place.parts[:2] == ("systems", room)]
+        lives_here = [spec for spec, home in HOMES.items() if place.parts[:2] == ("systems", home)]
         foreign = names[owner.spec] - {word for spec in lives_here for word in words_of(SYSTEMS[spec])}
         found += [
             f"{place}:{line}: {word}"
             for line, word in tokens(path)
-            if word in foreign or ROOMS[owner.spec] in word.lower()
+            if word in foreign or HOMES[owner.spec] in word.lower()
         ]
     assert found == []
 
 
-@pytest.mark.parametrize("room", ROOMS.values())
-def test_what_systems_share_in_the_reference_names_none_of_them(room: str) -> None:
+@pytest.mark.parametrize("system", HOMES.values())
+def test_what_systems_share_in_the_reference_names_none_of_them(system: str) -> None:
     for path in sorted((ROOT / "reference" / "raftref").rglob("*.py")):
-        if room not in path.relative_to(ROOT).parts:
-            text = re.sub(rf"`raftref\.{room}[^`]*`", "", path.read_text(encoding="utf-8"))
-            assert not re.search(room, text, re.I), path
+        if system not in path.relative_to(ROOT).parts:
+            text = re.sub(rf"`raftref\.{system}[^`]*`", "", path.read_text(encoding="utf-8"))
+            assert not re.search(system, text, re.I), path

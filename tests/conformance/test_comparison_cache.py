@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lockstep.conformance import comparison_cache as remembering_module
-from lockstep.conformance.comparison import ObservationError, compare, equal_count
+from lockstep.conformance.comparison import ObservationError, compare, equal_count, is_plainly
 from lockstep.conformance.comparison_cache import Remembering
-from lockstep.conformance.json_values import Words, is_plainly, to_value
+from lockstep.conformance.json_values import Words, to_value
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value, as_fcn
 
 LOG = ({"term": 1, "value": "x"}, {"term": 1, "value": "y"})
