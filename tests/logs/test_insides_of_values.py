@@ -13,7 +13,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.logs.mapping import MappingError, read_mapping
-from lockstep.systems.judge import ByTlc, judge_own
+from lockstep.systems.judge import judge_own
 from places import ROOT
 
 #: A node learns a later term from a letter first, and handles the letter in a further step.
@@ -66,11 +66,11 @@ def post(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TraceVerdict
     (folder / "Post.tla").write_text(POST)
     (folder / "Post.cfg").write_text(POST_CFG)
 
-    def check(*lines: dict[str, Any], mapping: str = MAPPING, tlc: ByTlc | None = None) -> TraceVerdict:
+    def check(*lines: dict[str, Any], mapping: str = MAPPING) -> TraceVerdict:
         (folder / "mapping.toml").write_text(mapping)
         log = folder / "post.log"
         log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return judge_own(folder / "Post.tla", folder / "Post.cfg", folder / "mapping.toml", tlc)(log)
+        return judge_own(folder / "Post.tla", folder / "Post.cfg", folder / "mapping.toml")(log)
 
     return check
 
@@ -103,20 +103,6 @@ def test_the_step_is_not_taken_again_with_another_message(post: Callable[..., Tr
     learnt = [sent(), received(), sent(), sent(last=1, size=1)]
     assert post(*learnt, received(count=2)).verdict is Verdict.HOLDS
     assert post(*learnt, received(count=3)).verdict is Verdict.VIOLATED  # it would be one of each
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (sent(), "post.log:1: TLC cannot be given what is in a value that is shown; the compiled spec can"),
-        (received(), "post.log:1: TLC cannot be given a step that is repeated; the compiled spec can"),
-    ],
-)
-def test_tlc_refuses_what_its_module_cannot_say(
-    post: Callable[..., TraceVerdict], line: dict[str, Any], said: str
-) -> None:
-    found = post(line, tlc=ByTlc(None, None))
-    assert (found.verdict, found.reason.rpartition("/")[2]) == (Verdict.MALFORMED, said)
 
 
 def test_an_element_that_is_told_in_parts_must_be_there(post: Callable[..., TraceVerdict]) -> None:

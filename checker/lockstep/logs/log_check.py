@@ -16,7 +16,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.finding_codes import POSSIBLE, UNEXPLAINED
 from lockstep.conformance.spec_interface import Interface
 from lockstep.conformance.trace_verdict import EVERY, Ambiguity, Finding, TraceVerdict, place_of_property
-from lockstep.logs import clock_skew as clocks
+from lockstep.logs import clock_skew
 from lockstep.logs.continuations import Path as Way
 from lockstep.logs.explanation_search import Blocked, Conclusion, Explained, Run, explain, smallest
 from lockstep.logs.line_order import Order
@@ -260,15 +260,15 @@ def _blame_clocks(
 ) -> None:
     """Say so where clocks that differ by more than is declared would explain the lines, and by how much."""
     try:
-        slack = clocks.enough(
+        slack = clock_skew.enough(
             logs, steps, lambda few: begins_of(subject, few), deadline, lambda text: say(f"{verdict.source}: {text}")
         )
     except Interrupted as stopped:
         raise CutShort(stopped.number, verdict) from stopped
     if slack is not None:
         verdict.notes.append(
-            f"note: if the clocks differ by {clocks.milliseconds(slack)} ms, a behaviour explains these lines;"
-            f" the mapping says {clocks.milliseconds(logs.slack)} ms"
+            f"note: if the clocks differ by {clock_skew.milliseconds(slack)} ms, a behaviour explains these lines;"
+            f" the mapping says {clock_skew.milliseconds(logs.slack)} ms"
         )
 
 
