@@ -1,10 +1,13 @@
-"""What a set has that another has not, be they long sets that were made of one another, or plain ones."""
+"""The footprints that a change overlaps, and what a set has that another has not, however they were made."""
 
 from __future__ import annotations
 
-from lockstep.conformance.affected_elements import _new
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockstep.conformance.affected_elements import FootprintIndex, _new, overlap
 from lockstep.tla.values.growing import GrowingSet
-from lockstep.tla.values.kinds import Fcn, Value
+from lockstep.tla.values.kinds import Fcn, ModelValue, Value
 from lockstep.tla.values.lazy.sets import member
 from lockstep.tla.values.operators.sets import cup
 
@@ -44,3 +47,29 @@ def test_an_older_set_has_nothing_new_and_a_set_made_otherwise_has_what_the_othe
     assert isinstance(branch, GrowingSet)
     assert _new(branch, second) == {entry(9000)}
     assert _new(frozenset({entry(1), entry(-5)}), second) == {entry(-5)}
+
+
+# ---- Footprints ----
+
+NODES = (ModelValue("n1"), ModelValue("n2"))
+CHANGES = st.tuples(st.sampled_from(["node", "network"])).flatmap(
+    lambda variable: st.lists(st.sampled_from([*NODES, "log", 1]), max_size=3).map(lambda keys: (*variable, *keys))
+)
+PATHS = st.tuples(CHANGES, st.sets(st.integers(1, 3))).map(
+    lambda drawn: tuple(None if number in drawn[1] else key for number, key in enumerate(drawn[0]))
+)
+
+
+@given(st.lists(st.lists(PATHS, max_size=3), max_size=8), CHANGES)
+def test_the_footprints_that_are_looked_up_are_those_that_comparing_every_path_finds(
+    footprints: list[list[tuple[object, ...]]], change: tuple[object, ...]
+) -> None:
+    compared = [number for number, paths in enumerate(footprints) if any(overlap(path, change) for path in paths)]
+    assert FootprintIndex(footprints).affected_by(change) == compared
+
+
+def test_a_change_meets_what_lies_below_it_above_it_and_where_any_key_is_read() -> None:
+    below, above, any_node, beside = ("node", "n1", "log"), ("node",), ("node", None, "log"), ("node", "n2")
+    footprints = FootprintIndex([[below], [above], [any_node], [beside], [beside, below]])
+    assert footprints.affected_by(("node", "n1")) == [0, 1, 2, 4]
+    assert footprints.affected_by(("network",)) == []

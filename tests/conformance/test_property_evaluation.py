@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -11,8 +12,15 @@ import pytest
 from broken_spec import broken_spec
 from dledger import check_dledger, interface
 from lockstep.base.package_data import traces_dir
-from lockstep.conformance import property_evaluation as incremental
-from lockstep.conformance.property_evaluation import Branching, Evaluation, Incremental, Literal, changes
+from lockstep.conformance import property_evaluation
+from lockstep.conformance.property_evaluation import (
+    Evaluation,
+    Incremental,
+    Literal,
+    PropertyEvaluator,
+    Standing,
+    changes,
+)
 from lockstep.conformance.tampering import Tampering, tamperings
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.systems.dledger.plans import PLANS, fault_plan
@@ -20,6 +28,7 @@ from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp import plans as hashicorp_plans
 from lockstep.systems.specs import trace_spec
+from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.trace.trace_format import Event, Header, trace_lines
@@ -96,8 +105,10 @@ RISES = (
 )
 
 
-def all_along(spec: Spec, steps: Sequence[tuple[State, State]], properties: Branching) -> Iterator[frozenset[str]]:
-    """What Branching says of each step."""
+def all_along(
+    spec: Spec, steps: Sequence[tuple[State, State]], properties: PropertyEvaluator
+) -> Iterator[frozenset[str]]:
+    """What PropertyEvaluator finds at each step."""
     known = properties.standing(steps[0][0])
     for state, after in steps:
         failed, known = properties.step(state, known, after)
@@ -113,20 +124,20 @@ def wrong_steps(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[list[str
         spec = trace_spec(head, "t")
     steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
     told = both(spec, iter(steps))
-    for properties in (Branching(spec), Branching(spec, one_behaviour=True)):
+    for properties in (PropertyEvaluator(spec), PropertyEvaluator(spec, one_behaviour=True)):
         along = list(all_along(spec, steps, properties))
         assert along == [frozenset(literal) for literal, _ in told]
         assert len(set(along)) > 4
     return told
 
 
-def test_of_a_long_log_a_behaviour_is_followed_by_the_elements_that_a_step_concerns() -> None:
+def test_of_a_long_log_a_behaviour_is_followed_by_the_elements_that_a_step_affects() -> None:
     """Otherwise the time for a step grows with the log, and that for a trace with its square."""
     made = fault_plan("ordered", 300)
     head = header(made)
     spec = trace_spec(head, "t")
     steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
-    properties = Branching(spec, one_behaviour=True)
+    properties = PropertyEvaluator(spec, one_behaviour=True)
     whole = 0
 
     def counting(holds: Callable[..., bool], elements: int) -> Callable[..., bool]:
@@ -137,8 +148,8 @@ def test_of_a_long_log_a_behaviour_is_followed_by_the_elements_that_a_step_conce
 
         return counted
 
-    for each in properties._instances:
-        if each.concerns:
+    for each in properties._parts:
+        if each.affected:
             each.part = dataclasses.replace(each.part, holds=counting(each.part.holds, len(each.elements)))
     assert not any(all_along(spec, steps, properties))
     assert 0 < whole < len(steps) / 2
@@ -212,41 +223,41 @@ def test_what_a_step_leaves_alone_is_no_change() -> None:
                 assert any(change[0] == name for change in told)
 
 
-def test_most_instances_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_most_parts_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     made = fault_plan("ordered", 200)
     head = header(made)
     spec = trace_spec(head, "t")
     quick = Incremental(spec)
     evaluated = 0
-    holds = incremental._is_true
+    holds = property_evaluation._part_holds
 
     def counted(*args: object) -> bool:
         nonlocal evaluated
         evaluated += 1
         return holds(*args)  # type: ignore[arg-type]  # as they were given
 
-    monkeypatch.setattr(incremental, "_is_true", counted)
+    monkeypatch.setattr(property_evaluation, "_part_holds", counted)
     steps = list(states_of(spec, [as_event(tree) for tree in simulate(7, made)], head))
     for state, after in steps:
         quick.violated(state, after)
-    assert evaluated < len(steps) * len(quick._instances) / 3
+    assert evaluated < len(steps) * len(quick._evaluator._parts) / 3
 
 
 def test_a_footprint_that_is_too_small_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: paths into a log count as unchanged, so that violations are missed."""
-    told: Callable[[State, State], Iterator[incremental.Change]] = changes
+    told: Callable[[State, State], Iterator[property_evaluation.Change]] = changes
 
-    def blind(state: State, after: State) -> Iterator[incremental.Change]:
+    def blind(state: State, after: State) -> Iterator[property_evaluation.Change]:
         return (change for change in told(state, after) if change[-1] not in ("log", "committedIndex"))
 
     imported = import_recording(traces_dir() / "captured" / "dledger" / "dledger-0.2.7-figure8.ndjson")
     spec = trace_spec(imported.header, "t")
     literal = found_by(Evaluation.LITERAL, imported.header, list(imported), spec)
-    monkeypatch.setattr(incremental, "changes", blind)
+    monkeypatch.setattr(property_evaluation, "changes", blind)
     assert found_by(Evaluation.INCREMENTAL, imported.header, list(imported), spec) != literal
 
 
-# ---- Which elements a change concerns ----
+# ---- The elements that a change affects ----
 
 
 def grown(size: int) -> tuple[Spec, State, State]:
@@ -270,23 +281,23 @@ def grown(size: int) -> tuple[Spec, State, State]:
     return spec, state, after
 
 
-def elements_asked(size: int) -> int:
+def affected_count(size: int) -> int:
     """How many elements of sets and ranges are looked at after an append to logs of this length."""
     spec, state, after = grown(size)
     quick = Incremental(spec)
     count = 0
-    for instance in quick._instances:
-        for concern in instance.concerns:
-            step = ((state, state), (state, after)) if instance.of_step else ((state, None), (after, None))
-            found = concern.concerned(*step, list(changes(state, after)))
-            assert found is not None or instance.name == "TypeOK" or "AcknowledgedIsDurable" in instance.name
+    for part in quick._evaluator._parts:
+        for elements in part.affected:
+            step = ((state, state), (state, after)) if part.of_step else ((state, None), (after, None))
+            found = elements.affected(*step, list(changes(state, after)))
+            assert found is not None or part.name == "TypeOK" or "AcknowledgedIsDurable" in part.name
             count += len(list(found or ()))
     assert quick.violated(state, after) == []
     return count
 
 
-def test_an_append_concerns_as_many_elements_of_a_long_log_as_of_a_short_one() -> None:
-    assert 0 < elements_asked(400) <= elements_asked(10) + 2
+def test_an_append_affects_as_many_elements_of_a_long_log_as_of_a_short_one() -> None:
+    assert 0 < affected_count(400) <= affected_count(10) + 2
 
 
 def test_an_entry_that_is_overwritten_within_a_long_log_is_found() -> None:
@@ -337,13 +348,80 @@ def test_of_a_log_with_gaps_only_the_entries_that_changed_are_looked_at() -> Non
     state = state.replace(node=Fcn(node))
     of_types = next(
         each
-        for each in Incremental(spec)._instances
+        for each in PropertyEvaluator(spec)._parts
         if each.name == "TypeOK" and each.elements == ("n1",) and any(at for part in each.part.eaches for at in part.at)
     )
     for index in (min(log), max(log), max(log) + 2):
         wrong = Fcn({**log, index: Fcn({**log[max(log)].d, "term": -1})})
         after = state.replace(node=Fcn({**node, "n1": Fcn({**node["n1"].d, "log": wrong})}))
-        (concern,) = of_types.concerns
-        assert set(concern.concerned((state, None), (after, None), list(changes(state, after))) or ()) == {index}
+        (elements,) = of_types.affected
+        assert set(elements.affected((state, None), (after, None), list(changes(state, after))) or ()) == {index}
         assert "TypeOK" in Incremental(spec).violated(state, after)
         assert Incremental(spec).violated(state, after) == Literal(spec).violated(state, after)
+
+
+# ---- Behaviours that branch ----
+
+#: Properties that come and go, of states and of steps; Ticks forbids that anything else moves while x stands still.
+CLOCKS = """---- MODULE Clocks ----
+EXTENDS Naturals
+VARIABLES x, y
+Init == x = 0 /\\ y = [n \\in {1, 2} |-> 0]
+Tick == x' = (x + 1) % 4 /\\ UNCHANGED y
+Skip == x' = (x + 2) % 4 /\\ UNCHANGED y
+Turn(n) == y' = [y EXCEPT ![n] = (@ + 1) % 3] /\\ UNCHANGED x
+Same(n) == y' = [y EXCEPT ![n] = @ + 0] /\\ x' = x + 0
+Next == Tick \\/ Skip \\/ \\E n \\in {1, 2} : Turn(n) \\/ Same(n)
+Low == x < 3
+Apart == \\A n \\in {1, 2} : y[n] # x
+Ticks == [][x' = (x + 1) % 4 /\\ \\A n \\in {1, 2} : y'[n] >= y[n]]_<<x, y>>
+Both == []Low /\\ [][y[1] # 2]_y
+====
+"""
+CFG = "INIT Init\nNEXT Next\nINVARIANTS Low Apart\nPROPERTIES Ticks Both\n"
+
+
+@pytest.fixture(scope="module")
+def clocks(tmp_path_factory: pytest.TempPathFactory) -> Spec:
+    folder = tmp_path_factory.mktemp("clocks")
+    (folder / "Clocks.tla").write_text(CLOCKS)
+    (folder / "Clocks.cfg").write_text(CFG)
+    return load_spec(folder / "Clocks.tla", folder / "Clocks.cfg", cache_dir=folder / "cache")
+
+
+def differing(spec: Spec) -> tuple[Counter[str], list[tuple[State, State]]]:
+    """Go along every edge of the graph; count what fails as the formulas say, and list where the evaluator differs."""
+    properties = PropertyEvaluator(spec)
+    failing: Counter[str] = Counter()
+    wrong = []
+    start = next(spec.initial_states())
+    standing: dict[State, Standing] = {start: properties.standing(start)}
+    pending = [start]
+    while pending:
+        state = pending.pop()
+        for _, _, after in spec.successors(state):
+            there = {name for name, holds in spec.invariants.items() if not holds(after)}
+            by_step = {name for name, holds in spec.action_properties.items() if not holds(state, after)}
+            failing.update(there | by_step)
+            found, known = properties.step(state, standing[state], after)
+            if found != there | by_step or known != properties.standing(after):
+                wrong.append((state, after))
+            if after not in standing:
+                standing[after] = known
+                pending.append(after)
+    assert len(standing) == 4 * 3 * 3
+    return failing, wrong
+
+
+def test_what_fails_by_each_step_of_a_graph_is_what_the_formulas_say(clocks: Spec) -> None:
+    failing, wrong = differing(clocks)
+    assert wrong == []
+    assert set(failing) == {"Low", "Apart", "Ticks", "Both"}
+
+
+def test_a_footprint_that_is_too_small_would_be_found_out_on_a_graph(
+    clocks: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(property_evaluation.FootprintIndex, "affected_by", lambda _self, _change: [])
+    _, wrong = differing(clocks)
+    assert wrong

@@ -49,7 +49,7 @@ class OwnSpec:
     parsed: Parsed
 
     def order(self, files: Sequence[Path]) -> Order:
-        logs = read_logs(files, self.subject.mapping, self.subject.spec, self.subject.interface.words)
+        logs = read_logs(files, self.subject.mapping, self.subject.spec, self.subject.interface)
         return Order(logs.threads, logs.skew, logs.resolution)
 
     def explored(self, orders: Sequence[Order]) -> list[Explored]:

@@ -99,7 +99,7 @@ def test_true_and_1_are_two_nodes(tmp_path: Path) -> None:
     spec = EXAMPLE / "PrimaryBackup.tla"
     searched = judge_own(spec, spec.with_suffix(".cfg"), tmp_path / "mapping.toml").searched
     assert searched is not None
-    logs = read_logs([tmp_path / "a.log"], searched.mapping, searched.spec, searched.interface.words)
+    logs = read_logs([tmp_path / "a.log"], searched.mapping, searched.spec, searched.interface)
     assert [[each.number for each in thread.lines] for thread in logs.threads] == [[1, 4], [2], [3]]
 
 

@@ -1,8 +1,8 @@
-"""Which elements a change concerns, where a property says something of every element of a set of the state.
+"""The elements that a change affects, where a property says something of every element of a set of the state.
 
-``\\A x \\in D : P(x)`` held, and a step changed something. Concerned are the elements that are new in D; those at whose
+``\\A x \\in D : P(x)`` held, and a step changed something. Affected are the elements that are new in D; those at whose
 index a sequence changed that P reads there; and those whose number lies between the old and the new limit of a
-comparison. Where something else changed that P reads, all are.
+comparison. Where something else changed that P reads, all are affected.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lockstep.tla.values.growing import GrowingSeq, GrowingSet
 from lockstep.tla.values.kinds import Fcn, Value
 from lockstep.tla.values.remembered.growth import added_to
 
-__all__ = ["Change", "Concern", "Footprints", "States", "at_elements", "meet"]
+__all__ = ["AffectedElements", "Change", "FootprintIndex", "States", "at_elements", "overlap"]
 
 #: Where a step changed something: a variable, a key of its function, a key of the function there.
 Change = tuple[Value, ...]
@@ -43,14 +43,14 @@ def at_elements(path: PathOf, elements: tuple[Value, ...]) -> _Place:
     return tuple(elements[step] if isinstance(step, int) else step for step in path)
 
 
-def meet(path: _Place, change: Change) -> bool:
+def overlap(path: _Place, change: Change) -> bool:
     """Tell whether a path and a change lie one within the other; None is any key."""
     return all(step is None or step == key for step, key in zip(path, change, strict=False))
 
 
 @dataclass(slots=True)
 class _Places:
-    """Of the paths that begin alike the numbers of those that end here, and by their next key the others."""
+    """Paths that begin alike: the numbers of those that end here, and the others by their next key."""
 
     ends: set[int] = field(default_factory=set)
     below: dict[Value | None, _Places] = field(default_factory=dict)
@@ -61,8 +61,8 @@ class _Places:
             yield from each.all()
 
 
-class Footprints:
-    """Tells which of many footprints a change meets. It goes along the change, instead of comparing with every path."""
+class FootprintIndex:
+    """Footprints by the keys of their paths, so that a change is looked up instead of compared with every path."""
 
     def __init__(self, footprints: Iterable[Iterable[_Place]]) -> None:
         """Take the paths of each footprint; its number is its place."""
@@ -74,7 +74,7 @@ class Footprints:
                     at = at.below.setdefault(key, _Places())
                 at.ends.add(number)
 
-    def met_by(self, change: Change) -> list[int]:
+    def affected_by(self, change: Change) -> list[int]:
         """Return the numbers of the footprints with a path that lies within a change, or the change within it."""
         level = [self._places]
         found = set(self._places.ends)
@@ -85,8 +85,8 @@ class Footprints:
         return sorted(found)
 
 
-class _Met(NamedTuple):
-    """What of a part a change meets: what is read as a whole; the domain; sequences, by their numbers; limits."""
+class _Touched(NamedTuple):
+    """What of a formula a change overlaps: what is read as a whole; the domain; sequences, by number; limits."""
 
     whole: bool
     domain: bool
@@ -94,8 +94,8 @@ class _Met(NamedTuple):
     thresholds: tuple[int, ...]
 
 
-class Concern:
-    """Tells, for one instance of a part, which elements a change concerns. It is asked about every change it meets."""
+class AffectedElements:
+    """The elements of one quantifier's set that a change affects; every change that overlaps it must be reported."""
 
     def __init__(self, part: EachPart, elements: tuple[Value, ...]) -> None:
         """Take the part and the elements of the constant sets that it is for."""
@@ -107,21 +107,21 @@ class Concern:
             (key, offset, limit, [at_elements(path, elements) for path in paths])
             for key, offset, limit, paths in part.thresholds
         ]
-        self._met_by: dict[Change, _Met] = {}
+        self._touched_by: dict[Change, _Touched] = {}
         self._indexed: Value = frozenset()
         self._indexes: dict[str, dict[Value, list[Value]]] = {
             key: {} for key in {key for _, key, _ in part.at} | {key for key, *_ in part.thresholds} if key is not None
         }
 
-    def concerned(self, before: States, states: States, changed: Sequence[Change]) -> Iterable[Value] | None:
+    def affected(self, before: States, states: States, changed: Sequence[Change]) -> Iterable[Value] | None:
         """Return the elements for which P may be false of `states`, though it was true of those before; None: all.
 
         Arguments: `changed` is where the states, the last of each, differ.
         """
-        met = [self._met(change) for change in changed]
-        if any(each.whole for each in met):
+        touched = [self._touched(change) for change in changed]
+        if any(each.whole for each in touched):
             return None
-        intervals = self._intervals(before, states, changed, met)
+        intervals = self._intervals(before, states, changed, touched)
         if intervals is None:
             return None
         if self._part.range is not None:
@@ -129,49 +129,49 @@ class Concern:
             if not all(type(end) is int for end in ends):
                 return None
             low, high, old_low, old_high = ends
-            return self._of_range((low, high), (old_low, old_high), intervals)
+            return self._in_range((low, high), (old_low, old_high), intervals)
         assert self._part.domain is not None
         domain = self._part.domain(*states, *self._elements)
         if not isinstance(domain, _SETS):
             return None
         new: frozenset[Value] = frozenset()
-        if any(each.domain for each in met):
+        if any(each.domain for each in touched):
             old = self._part.domain(*before, *self._elements)
             if not isinstance(old, _SETS):
                 return None
             new = _new(domain, old)
         return {*new, *self._in_set(domain, intervals)} if intervals else new
 
-    def _met(self, change: Change) -> _Met:
-        """Return what a change meets; there are few places in a state where one can be."""
-        found = self._met_by.get(change)
+    def _touched(self, change: Change) -> _Touched:
+        """Return what a change overlaps; there are few places in a state where one can be."""
+        found = self._touched_by.get(change)
         if found is None:
-            found = self._met_by[change] = _Met(
-                any(meet(path, change) for path in self._whole),
-                any(meet(path, change) for path in self._of_domain),
-                tuple(number for number, (path, *_) in enumerate(self._at) if meet(path, change)),
+            found = self._touched_by[change] = _Touched(
+                any(overlap(path, change) for path in self._whole),
+                any(overlap(path, change) for path in self._of_domain),
+                tuple(number for number, (path, *_) in enumerate(self._at) if overlap(path, change)),
                 tuple(
                     number
                     for number, (*_, paths) in enumerate(self._thresholds)
-                    if any(meet(path, change) for path in paths)
+                    if any(overlap(path, change) for path in paths)
                 ),
             )
         return found
 
     def _intervals(
-        self, before: States, states: States, changed: Sequence[Change], met: Sequence[_Met]
+        self, before: States, states: States, changed: Sequence[Change], touched: Sequence[_Touched]
     ) -> list[_Interval] | None:
         """Return the numbers of the elements that may have become wrong; None where that cannot be told."""
         found: list[_Interval] = []
-        for change, touched in zip(changed, met, strict=True):
-            for number in touched.at:
+        for change, each in zip(changed, touched, strict=True):
+            for number in each.at:
                 path, key, offset = self._at[number]
                 ends = (_at(before[0], change), _at(states[1] or states[0], change))
                 positions = None if len(path) != len(change) else _positions(*ends)
                 if positions is None:
                     return None
                 found.append((key, positions[0] - offset, positions[1] - offset))
-        for number in {number for touched in met for number in touched.thresholds}:
+        for number in {number for each in touched for number in each.thresholds}:
             key, offset, limit, _paths = self._thresholds[number]
             old, new = limit(*before, *self._elements), limit(*states, *self._elements)
             if type(old) is not int or type(new) is not int:
@@ -180,7 +180,7 @@ class Concern:
                 found.append((key, min(old, new) - 1 - offset, max(old, new) + 1 - offset))
         return found
 
-    def _of_range(self, now: tuple[int, int], before: tuple[int, int], intervals: list[_Interval]) -> Iterator[Value]:
+    def _in_range(self, now: tuple[int, int], before: tuple[int, int], intervals: list[_Interval]) -> Iterator[Value]:
         (low, high), (old_low, old_high) = now, before
         pieces = [(low, min(high, old_low - 1)), (max(low, old_high + 1), high)]
         if old_low > old_high:

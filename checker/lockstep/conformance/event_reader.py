@@ -7,7 +7,14 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from lockstep.base.characters import visible_line
-from lockstep.conformance.comparison import Compared, ObservationError, compare, like
+from lockstep.conformance.comparison import (
+    Comparison,
+    ComparisonCache,
+    ObservationError,
+    ShownValue,
+    compare,
+    spelling_hint,
+)
 from lockstep.conformance.json_values import to_value
 from lockstep.conformance.spec_interface import Interface
 from lockstep.tla.spec import ActionInfo
@@ -27,12 +34,13 @@ class Reading:
         """Read events of the trace in `source`."""
         self.source, self.actions, self.interface = source, actions, interface
         self.words = interface.words
+        self._comparisons = ComparisonCache(self.words)
 
     def arguments(self, line: int, event: Event) -> dict[str, Value]:
         """Return the arguments of the event's action, by the spec's names; its node is the first."""
         action = self.actions.get(event.action)
         if action is None:
-            near = like(event.action, self.actions)
+            near = spelling_hint(event.action, self.actions)
             raise self.malformed(line, "action", f"the spec has no action {event.action!r}{near}")
         bound = {action.params[0]: self.node(event)} if event.node and action.params else {}
         others = [name for name in action.params if name not in bound]
@@ -85,10 +93,17 @@ class Reading:
         """Make the error of messages that nothing of the spec can be compared with."""
         return self.malformed(line, "sent", "the spec does not say what a node sends")
 
-    def compared(self, event: Event, line: int, observable: Value) -> list[Compared]:
-        """Hold what an event shows beside what the spec says."""
+    def compare(self, event: Event, line: int, observable: Value) -> Comparison:
+        """Compare what an event shows with what the spec says."""
         try:
-            return list(compare(event.shows, observable, self.words))
+            return self._comparisons.compare(event.node, event.shows, observable)
+        except ObservationError as error:
+            raise TraceError(self.source, line, str(error)) from error
+
+    def shown_values(self, event: Event, line: int, observable: Value) -> list[ShownValue]:
+        """Return each value that an event shows beside the spec's."""
+        try:
+            return compare(event.shows, observable, self.words)
         except ObservationError as error:
             raise TraceError(self.source, line, str(error)) from error
 

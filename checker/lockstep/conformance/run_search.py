@@ -12,7 +12,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.property_evaluation import Branching, Standing
+from lockstep.conformance.property_evaluation import PropertyEvaluator, Standing
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import TlaError
@@ -66,7 +66,7 @@ class Replay(Generic[T]):
     ) -> None:
         """Take the properties of a spec apart."""
         self._spec, self._take, self._only = spec, take, only
-        self._properties = Branching(spec)
+        self._properties = PropertyEvaluator(spec)
 
     def begin(self, state: State) -> Run[T]:
         """Return the run without a step, in the state that every behaviour begins in."""

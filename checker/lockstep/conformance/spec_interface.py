@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from lockstep.conformance.finding_codes import PROPERTY
 from lockstep.conformance.json_values import WORDS, Words
 from lockstep.tla.spec import Spec
+from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, Value
 
 
@@ -32,7 +33,7 @@ def no_location(_action: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What the check of a trace must be told about a spec, since the spec itself does not say it.
+    """What the check of a trace must know about a spec, since the spec itself does not say it.
 
     `observe` names the definition that gives what a trace may show, of a node if it takes one; where the spec does not
     define it, a trace shows the variables by name. `outbox` says what a node has sent, if that can be told. `words`
@@ -49,6 +50,27 @@ class Interface:
     def code_of(self, name: str) -> str:
         """Return the code of a property that is violated."""
         return self.codes.get(name, PROPERTY)
+
+    def takes_node(self, spec: Spec) -> bool:
+        """Tell whether what a trace may show is defined for each node."""
+        return self.observe in spec.definitions and spec.arity(self.observe) > 0
+
+    def observable(self, spec: Spec, state: State, node: Value | None = None) -> Value:
+        """Return what a trace may show of a state, of a node if that is defined for each.
+
+        Raises TlaError where it has no value.
+        """
+        if self.observe not in spec.definitions:
+            return Fcn(dict(state.as_dict()))
+        return spec.evaluate(self.observe, state, *([node] if spec.arity(self.observe) else []))
+
+    def read_variables(self, spec: Spec) -> list[int] | None:
+        """Return the numbers of the variables that `observable` reads; None where that is not known."""
+        try:
+            read = {path[0] for path in spec.footprint(self.observe)}
+        except KeyError:
+            return None
+        return [number for number, name in enumerate(spec.variables) if name in read]
 
     def has_outbox(self, spec: Spec) -> bool:
         """Tell whether a spec says what a node has sent."""

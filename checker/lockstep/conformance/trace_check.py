@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Protocol
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.comparison_cache import Remembering
 from lockstep.conformance.event_reader import Reading
 from lockstep.conformance.property_evaluation import Evaluation, Incremental, Literal
 from lockstep.conformance.spec_interface import Interface, copies
@@ -106,7 +105,6 @@ class TraceCheck:
         self.evaluation, self.follower = evaluation, follower
         self.trace, self.spec, self.interface = trace, spec, interface
         self.reading = Reading(trace.source, spec.actions, interface)
-        self.remembering = Remembering(self.reading.words)
         self.result = TraceVerdict(trace.source, Verdict.INCONCLUSIVE, "")
         self.failed: set[str] = set()
         self._outboxes: dict[Value, tuple[State, Counter[Value]]] = {}
@@ -203,28 +201,17 @@ class TraceCheck:
     def _shows(self, after: State, line: int, event: Event) -> bool:
         if not event.shows:
             return True
-        observable = self.observable(after, line, event)
-        count = self.remembering.equal_count(event.node, event.shows, observable)
-        if count is not None:
-            self.result.observed += count
-            return True
-        compared = self.reading.compared(event, line, observable)
-        self.result.observed += len(compared)
-        differing = [each for each in compared if not each.equal]
-        if differing:
-            self._found("shows", differing[0].path, line, event, [str(each) for each in differing], "")
-        return not differing
+        count, differences = self.reading.compare(event, line, self.observable(after, line, event))
+        self.result.observed += count
+        if differences:
+            self._found("shows", differences[0].path, line, event, [str(each) for each in differences], "")
+        return not differences
 
     def observable(self, state: State, line: int, event: Event) -> Value:
         """Return what the node of an event may show in a state; raises TraceError where it must have one."""
-        observe = self.interface.observe
-        if observe not in self.spec.definitions:
-            return Fcn(dict(state.as_dict()))
-        if not self.spec.arity(observe):
-            return self.spec.evaluate(observe, state)
-        if not event.node:
+        if not event.node and self.interface.takes_node(self.spec):
             raise self.reading.no_node(line)
-        return self.spec.evaluate(observe, state, self.reading.node(event))
+        return self.interface.observable(self.spec, state, self.reading.node(event))
 
     def _sent(self, state: State, after: State, line: int, event: Event) -> bool:
         if event.sent is None:

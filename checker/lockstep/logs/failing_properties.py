@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from lockstep.conformance.property_evaluation import Branching, Standing
+from lockstep.conformance.property_evaluation import PropertyEvaluator, Standing
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
 
@@ -18,7 +18,7 @@ class Failing:
     def __init__(self, spec: Spec) -> None:
         """Take the properties of a spec."""
         self._first = spec.initial_properties
-        self._properties = Branching(spec)
+        self._properties = PropertyEvaluator(spec)
         self._known, self._keys = dict[Hashable, Standing](), KeysApart()
         self._known_before, self._keys_before = dict[Hashable, Standing](), KeysApart()
 

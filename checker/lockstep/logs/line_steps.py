@@ -14,7 +14,7 @@ from lockstep.logs.hidden_steps import HiddenSteps
 from lockstep.logs.log_lines import Claim, Line
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import KeysApart, State
-from lockstep.tla.values.kinds import ArgumentError, Fcn, ForeignWordError, TlaError, Value, format_value
+from lockstep.tla.values.kinds import ArgumentError, ForeignWordError, TlaError, Value, format_value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
 
 #: How many hidden steps are tried at most before one line.
@@ -49,7 +49,8 @@ class Steps:
         self._failing = Failing(spec)
         self._unseen = HiddenSteps(spec, hidden, most, self._failing, self.left_out, deadline)
         self._sights: dict[tuple[int, Hashable], bool] = {}
-        self._read = what_is_read(spec, interface.observe)
+        read = interface.read_variables(spec)
+        self._read: Callable[[State], tuple[Value, ...]] = values_at(read) if read is not None else lambda state: state
         self._moves = {name: Moves(spec, name) for name in spec.actions}
         self._told: dict[tuple[int, Hashable], list[Move]] = {}
         self._explained: dict[tuple[Hashable, Line], list[Path]] = {}
@@ -162,7 +163,7 @@ class Steps:
 
     def seen(self, state: State, claim: Claim) -> Value:
         """Return what the spec lets be seen of a state."""
-        return seen(self.spec, self.interface.observe, state, claim)
+        return self.interface.observable(self.spec, state, claim.node)
 
     def mistake(self, state: State, line: Line) -> str | None:
         """Say what a line tells that the spec cannot have, however it is read; None where there is nothing such."""
@@ -176,13 +177,23 @@ class Steps:
         try:
             for claim in claims:
                 for state in self._after(before.state, claim):
-                    list(compare(claim.shows, self.seen(state, claim), self.interface.words))
+                    compare(claim.shows, self.seen(state, claim), self.interface.words)
         except ObservationError as error:
             return str(error)
         except ArgumentError as error:
             return f"`{error.name}`: {error}"
         except TlaError:
-            return next(filter(None, (unknown_node(self.spec, self.interface.observe, each) for each in claims)), None)
+            return next(filter(None, map(self._unknown_node, claims)), None)
+        return None
+
+    def _unknown_node(self, claim: Claim) -> str | None:
+        """Say that a line's node cannot be observed, not even in the first state; None where it can be."""
+        if claim.node is None or not claim.shows:
+            return None
+        try:
+            self.seen(next(iter(self.spec.initial_states())), claim)
+        except TlaError as error:
+            return f"`node`: {self.interface.observe}({format_value(claim.node)}) has no value: {error}"
         return None
 
     def _after(self, state: State, claim: Claim) -> Iterator[State]:
@@ -213,36 +224,3 @@ class Steps:
 
     def _leave_out(self, reason: str) -> None:
         self.left_out.setdefault(reason)
-
-
-# ---- What is seen ----
-
-
-def seen(spec: Spec, observe: str, state: State, claim: Claim) -> Value:
-    """Return what a state shows: what the definition `observe` gives, of the claim's node if it takes one.
-
-    Raises TlaError where it has no value.
-    """
-    if observe not in spec.definitions:
-        return Fcn(dict(state.as_dict()))
-    return spec.evaluate(observe, state, *([claim.node] if spec.arity(observe) else []))
-
-
-def unknown_node(spec: Spec, observe: str, claim: Claim) -> str | None:
-    """Say that a line's node cannot be observed, not even in the first state; None where it can be."""
-    if claim.node is None or not claim.shows:
-        return None
-    try:
-        seen(spec, observe, next(iter(spec.initial_states())), claim)
-    except TlaError as error:
-        return f"`node`: {observe}({format_value(claim.node)}) has no value: {error}"
-    return None
-
-
-def what_is_read(spec: Spec, observe: str) -> Callable[[State], tuple[Value, ...]]:
-    """Return what takes from a state the variables that an observation reads, all where that is not known."""
-    try:
-        read = {path[0] for path in spec.footprint(observe)}
-    except KeyError:
-        return lambda state: state
-    return values_at([number for number, name in enumerate(spec.variables) if name in read])

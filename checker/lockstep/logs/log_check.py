@@ -87,7 +87,7 @@ def explain_logs(
     begin, deadline = time.perf_counter(), Deadline(timeout_seconds)
     source = ", ".join(source_name(path) for path in paths)
     tell = _told_now_and_then(say, source)
-    logs = read_logs(paths, subject.mapping, subject.spec, subject.interface.words, tell("line {:,} read"))
+    logs = read_logs(paths, subject.mapping, subject.spec, subject.interface, tell("line {:,} read"))
     verdict = TraceVerdict(source, Verdict.HOLDS, "", notes=list(logs.notes))
     if not logs.lines:
         conclude_nothing_told(verdict, logs)

@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lockstep.conformance.comparison import Has, Size, equal_count, is_so
+from lockstep.conformance.comparison import Has, Size, equal_count, is_true_inside
 from lockstep.conformance.json_values import Words, to_value
+from lockstep.conformance.spec_interface import Interface
 from lockstep.logs.log_lines import Claim, Line, Thread
 from lockstep.logs.log_records import UNTOLD, Parts, Record, cut, plain, records
 from lockstep.logs.log_rotation import Log, logs_of, missing_of, without_order
@@ -22,7 +23,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.tla.values.operators.bounds import Exactly, Matching
 from lockstep.trace.json_lines import TraceError, source_name
-from lockstep.trace.trace_format import OBSERVE, Event
+from lockstep.trace.trace_format import Event
 
 
 @dataclass(frozen=True)
@@ -103,15 +104,15 @@ def read_logs(
     paths: Sequence[Path],
     mapping: Mapping,
     spec: Spec,
-    words: Words,
+    interface: Interface,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Logs:
     """Read the logs of one system.
 
-    Arguments: `paths`, their files; rotated ones of a log are put together; `words`, what null and strings stand for.
+    Arguments: `paths`, their files; rotated ones of a log are put together; `interface`, where they meet the spec.
     Raises TraceError where a line is malformed, UnreadableError where a file cannot be read.
     """
-    reader = _Reader(mapping, spec, words)
+    reader = _Reader(mapping, spec, interface)
     notes: list[str] = []
     threads: dict[tuple[str, _Node | None], list[Line]] = {}
     ended: set[tuple[str, _Node | None]] = set()
@@ -188,10 +189,9 @@ class PartOf:
 
 
 class _Reader:
-    def __init__(self, mapping: Mapping, spec: Spec, words: Words) -> None:
-        self.mapping, self.spec, self.words, self.rules = mapping, spec, words, Rules(mapping)
-        self.observe = mapping.observe or OBSERVE
-        self.shows_nodes = self.observe in spec.definitions and spec.arity(self.observe) > 0
+    def __init__(self, mapping: Mapping, spec: Spec, interface: Interface) -> None:
+        self.mapping, self.words, self.rules = mapping, interface.words, Rules(mapping)
+        self.observe, self.shows_nodes = interface.observe, interface.takes_node(spec)
         self.stamps = {stamp.field: stamp for stamp in mapping.stamps()}
         self.times = Stamps(self.stamps.values())
 
@@ -250,7 +250,7 @@ class _Reader:
             return Matching(name, PartOf(found.told, self.words))
         if isinstance(found, Has | Size):
             inside, words = found, self.words
-            return Matching(name, lambda value: is_so(inside, value, words))
+            return Matching(name, lambda value: is_true_inside(inside, value, words))
         return Exactly(name, self.value(found, record, name))
 
     def value(self, tree: Any, record: Record, name: str) -> Value:

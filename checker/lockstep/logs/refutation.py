@@ -148,7 +148,7 @@ def _of_branch(branch: Branch) -> Iterator[str]:
 
 def _of_sight(before: State, after: State, claim: Claim, steps: Steps, taken: int, title: str) -> Iterator[Reason]:
     try:
-        compared = list(compare(claim.shows, steps.seen(after, claim), steps.interface.words))
+        compared = compare(claim.shows, steps.seen(after, claim), steps.interface.words)
     except (ObservationError, TlaError) as error:
         yield Reason((taken, 1, 0, 0), before, title, (str(error),), "", "")
         return

@@ -261,11 +261,12 @@ class _Check:
     def _differs(self, line: int, event: Event, observable: Value) -> None:
         if observable is False:
             raise self.reading.no_node(line)
-        compared = self.reading.compared(event, line, observable)
-        self.result.observed += len(compared)
-        differing = [each for each in compared if not each.equal]
-        path = differing[0].path if differing else "shows"
-        details = [str(each) for each in differing] or [f"TLC says it differs from {observable}; the checker does not"]
+        count, differences = self.reading.compare(event, line, observable)
+        self.result.observed += count
+        path = differences[0].path if differences else "shows"
+        details = [str(each) for each in differences] or [
+            f"TLC says it differs from {observable}; the checker does not"
+        ]
         self._found("shows", path, line, event, details, "")
 
     def _sent_details(self, line: int, event: Event, printed: Value) -> list[str]:

@@ -262,8 +262,7 @@ class TraceModule:
     def _shown(self, number: int, read: ReadEvent) -> list[str]:
         if not read.event.shows:
             return []
-        observe = self._interface.observe
-        if not read.event.node and observe in self.spec.definitions and self.spec.arity(observe):
+        if not read.event.node and self._interface.takes_node(self.spec):
             return [self._agrees(number, SHOWS, self._comparisons.never(SHOWS), "FALSE")]
         agrees = self._comparisons.shows(read.event.shows)
         return [self._agrees(number, SHOWS, agrees, f"{self.names.observed}({self._node(read)})'")]

@@ -13,7 +13,7 @@ from itertools import islice
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.spelling import did_you_mean
-from lockstep.conformance.property_evaluation import Branching, Standing
+from lockstep.conformance.property_evaluation import PropertyEvaluator, Standing
 from lockstep.tla.explain import Explanation
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
@@ -108,7 +108,7 @@ class Session:
         if not self.initial:
             raise CannotPlayError(f"{spec.name} has no initial state to play from")
         self.visits: list[Visit] = []
-        self._properties = Branching(spec)
+        self._properties = PropertyEvaluator(spec)
         self._offers: dict[int, Offers] = {}
         self._children: dict[tuple[int | None, State, str, tuple[Value, ...]], int] = {}
         self.begin()

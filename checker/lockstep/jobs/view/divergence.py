@@ -40,7 +40,7 @@ def divergence(check: TraceCheck, state: State, line: int, event: Event) -> Iter
 def _shown(check: TraceCheck, after: State, line: int, event: Event) -> Iterator[Table]:
     if not event.shows:
         return
-    compared = check.reading.compared(event, line, check.observable(after, line, event))
+    compared = check.reading.shown_values(event, line, check.observable(after, line, event))
     rows = tuple((each.path, format_value(each.observed), format_value(each.expected)) for each in compared)
     differing = frozenset(number for number, each in enumerate(compared) if not each.equal)
     if rows:

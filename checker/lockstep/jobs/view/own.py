@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.property_evaluation import Branching
+from lockstep.conformance.property_evaluation import PropertyEvaluator
 from lockstep.conformance.spec_interface import Interface, no_location
 from lockstep.conformance.state_check import follow_states
 from lockstep.conformance.trace_verdict import TraceVerdict
@@ -111,7 +111,7 @@ def _of_states(title: str, trace: ItfTrace, interface: Interface, subject: Subje
     refuse_no_verdict(of_own(verdict))
     if not taken:
         raise NothingToViewError(verdict_text(verdict).splitlines()[0])
-    properties = Branching(subject.spec, one_behaviour=True)
+    properties = PropertyEvaluator(subject.spec, one_behaviour=True)
     state, known = taken[0].state, properties.standing(taken[0].state)
     steps = [Step(0, "Init", {}, "", state.as_dict(), trace.states[0].line, known.failed)]
     for number, each in enumerate(taken[1:], 1):
@@ -153,7 +153,7 @@ def _of_runs(title: str, verdict: TraceVerdict, runs: Sequence[Run], subject: Su
 
 
 def _steps(runs: Sequence[Run], spec: Spec) -> Iterator[Step]:
-    properties = Branching(spec, one_behaviour=True)
+    properties = PropertyEvaluator(spec, one_behaviour=True)
     state = runs[0].state
     known = properties.standing(state)
     number = 0

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from lockstep.conformance.property_evaluation import Branching
+from lockstep.conformance.property_evaluation import PropertyEvaluator
 from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.view.divergence import divergence
 from lockstep.report.page.behaviour import Step, Table
@@ -79,7 +79,7 @@ def taken(check: TraceCheck) -> Iterator[Kept]:
 
 def evaluated(kept: Iterable[Kept], spec: Spec) -> Iterator[Step]:
     """Evaluate every property in each state, and return the steps as a page shows them."""
-    properties = Branching(spec, one_behaviour=True)
+    properties = PropertyEvaluator(spec, one_behaviour=True)
     known = None
     for each in kept:
         known = known or properties.standing(each.state)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockstep.base.package_data import course_dir
-from lockstep.conformance.comparison import Compared, ObservationError, compare
+from lockstep.conformance.comparison import ObservationError, ShownValue, compare
 from lockstep.conformance.event_reader import Reading
 from lockstep.conformance.property_evaluation import Incremental
 from lockstep.conformance.spec_interface import Interface
@@ -35,7 +35,7 @@ class Taken:
     states: Mapping[int, State]
     violations: Mapping[str, int]
 
-    def right(self, question: Question, answer: Any) -> Compared:
+    def right(self, question: Question, answer: Any) -> ShownValue:
         """Hold an answer beside what the spec says.
 
         Raises ObservationError where the two cannot be compared, and KeyError where the question names no event.
@@ -49,7 +49,7 @@ class Taken:
         shown: Any = None if answer == NONE else answer
         for part in reversed(question.field.split(".")):
             shown = {part: shown}
-        compared = list(compare(shown, self.spec.evaluate(self.interface.observe, state, node), self.interface.words))
+        compared = compare(shown, self.spec.evaluate(self.interface.observe, state, node), self.interface.words)
         return next((each for each in compared if not each.equal), compared[0])
 
     def _may(self, question: Question) -> bool:
@@ -176,11 +176,11 @@ def _value(taken: Taken, question: Question) -> Value:
     return value
 
 
-def _plain(name: str, answer: Any, expected: str | int | bool) -> Compared:
+def _plain(name: str, answer: Any, expected: str | int | bool) -> ShownValue:
     kinds = {bool} if isinstance(expected, bool) else {str, int}
     if type(answer) not in kinds and answer != NEVER:
         raise ObservationError(name, f"{_toml(answer)} cannot be compared")
-    return Compared(name, answer, expected, _same(answer, expected))
+    return ShownValue(name, answer, expected, _same(answer, expected))
 
 
 def _toml(value: Any) -> str:

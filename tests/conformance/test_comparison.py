@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockstep.conformance import comparison_cache as remembering_module
-from lockstep.conformance.comparison import ObservationError, compare, equal_count, is_plainly
-from lockstep.conformance.comparison_cache import Remembering
-from lockstep.conformance.json_values import Words, to_value
+from lockstep.conformance import comparison
+from lockstep.conformance.comparison import ComparisonCache, ObservationError, compare, equal_count
+from lockstep.conformance.json_values import Meanings, Words, to_value
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaTypeError, Value, as_fcn
 
 LOG = ({"term": 1, "value": "x"}, {"term": 1, "value": "y"})
@@ -24,10 +23,10 @@ def state(log: list[dict[str, Any]], end: Value = 1) -> Fcn:
 def test_a_field_that_did_not_change_is_counted_each_time() -> None:
     before = state(list(LOG))
     shown = {"log": list(LOG), "end": 1}
-    remembering = Remembering()
+    cache = ComparisonCache()
     for after in (before, Fcn({**before.d, "end": 2})):
         told = {**shown, "end": after.d["end"]}
-        assert remembering.equal_count("n1", told, after) == equal_count(told, after) == 2
+        assert cache.equal_count("n1", told, after) == equal_count(told, after) == 2
 
 
 @pytest.mark.parametrize(
@@ -40,21 +39,21 @@ def test_a_field_that_did_not_change_is_counted_each_time() -> None:
     ],
 )
 def test_another_word_of_the_trace_is_not_taken_for_the_one_before(told: list[dict[str, Any]]) -> None:
-    remembering, spec = Remembering(), state(list(LOG))
-    assert remembering.equal_count("n1", {"log": list(LOG)}, spec) == 1
-    assert remembering.equal_count("n1", {"log": told}, spec) is None
+    cache, spec = ComparisonCache(), state(list(LOG))
+    assert cache.equal_count("n1", {"log": list(LOG)}, spec) == 1
+    assert cache.equal_count("n1", {"log": told}, spec) is None
 
 
 def test_another_value_of_the_spec_is_not_taken_for_the_one_before() -> None:
-    remembering = Remembering()
-    assert remembering.equal_count("n1", {"log": list(LOG)}, state(list(LOG))) == 1
-    assert remembering.equal_count("n1", {"log": list(LOG)}, state([LOG[0]])) is None
+    cache = ComparisonCache()
+    assert cache.equal_count("n1", {"log": list(LOG)}, state(list(LOG))) == 1
+    assert cache.equal_count("n1", {"log": list(LOG)}, state([LOG[0]])) is None
 
 
 def test_each_node_has_its_own_memory() -> None:
-    remembering, one, other = Remembering(), state(list(LOG)), state([LOG[0]])
-    assert remembering.equal_count("n1", {"log": list(LOG)}, one) == 1
-    assert remembering.equal_count("n2", {"log": list(LOG)}, other) is None
+    cache, one, other = ComparisonCache(), state(list(LOG)), state([LOG[0]])
+    assert cache.equal_count("n1", {"log": list(LOG)}, one) == 1
+    assert cache.equal_count("n2", {"log": list(LOG)}, other) is None
 
 
 ATOMS = st.booleans() | st.integers(-1, 2) | st.sampled_from(["x", "nobody", "NoNode", "n1", ""]) | st.none()
@@ -84,7 +83,7 @@ def test_what_is_compared_without_being_decoded_is_equal_exactly_where_the_decod
             equal = False
         else:
             assert (equal_count({"log": [told]}, spec, WORDS) == 1) is equal
-        assert equal or not is_plainly(told, to_value_or_none(said), WORDS)
+        assert equal or not comparison._equals_at_a_glance(told, to_value_or_none(said), WORDS.meanings)
 
 
 def to_value_or_none(told: Any) -> Value:
@@ -110,7 +109,7 @@ FIRST = "x" * 400
 def test_what_grew_is_told_equal_exactly_where_all_of_it_is_equal(
     changes: list[tuple[bool, list[Any]]], data: st.DataObject, as_map: bool, first: int
 ) -> None:
-    remembering = Remembering(WORDS)
+    cache = ComparisonCache(WORDS)
     spec, truth = [FIRST], [FIRST]
     for grows, entries in changes:
         spec = [*spec, *(to_value(each, WORDS) for each in entries)] if grows else [FIRST]
@@ -128,21 +127,22 @@ def test_what_grew_is_told_equal_exactly_where_all_of_it_is_equal(
             value = as_fcn(dict(enumerate(spec, first)))
             shown = {"log": {"#map": [[number, each] for number, each in enumerate(told, first)]}}
         expected = Fcn({"log": value})
-        assert remembering.equal_count("n1", shown, expected) == equal_count(shown, expected, WORDS)
+        assert cache.equal_count("n1", shown, expected) == equal_count(shown, expected, WORDS)
 
 
 def test_only_what_was_added_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[Any] = []
+    equals = comparison._equals_at_a_glance
 
-    def noted(part: Any, value: Value, words: Words) -> bool:
+    def noted(part: Any, value: Value, words: Meanings) -> bool:
         compared.append(part)
-        return is_plainly(part, value, words)
+        return equals(part, value, words)
 
-    monkeypatch.setattr(remembering_module, "is_plainly", noted)
-    remembering, log = Remembering(), [f"v{number}" for number in range(100)]
+    cache, log = ComparisonCache(), [f"v{number}" for number in range(100)]
     value = tuple(log)
-    assert remembering.equal_count("n1", {"log": log}, Fcn({"log": value})) == 1
-    assert remembering.equal_count("n1", {"log": [*log, "w"]}, Fcn({"log": (*value, "w")})) == 1
+    assert cache.equal_count("n1", {"log": log}, Fcn({"log": value})) == 1
+    monkeypatch.setattr(comparison, "_equals_at_a_glance", noted)
+    assert cache.equal_count("n1", {"log": [*log, "w"]}, Fcn({"log": (*value, "w")})) == 1
     assert compared == ["w"]
 
 
@@ -161,9 +161,9 @@ def as_map(elements: list[Any]) -> dict[str, Any]:
     ],
 )
 def test_what_did_not_only_grow_is_compared_from_the_begin(written: Any, told: list[Any], said: list[Any]) -> None:
-    remembering = Remembering()
-    assert remembering.equal_count("n1", {"log": written([FIRST, "x", 1])}, Fcn({"log": (FIRST, "x", 1)})) == 1
-    assert remembering.equal_count("n1", {"log": written([FIRST, *told])}, Fcn({"log": (FIRST, *said)})) is None
+    cache = ComparisonCache()
+    assert cache.equal_count("n1", {"log": written([FIRST, "x", 1])}, Fcn({"log": (FIRST, "x", 1)})) == 1
+    assert cache.equal_count("n1", {"log": written([FIRST, *told])}, Fcn({"log": (FIRST, *said)})) is None
 
 
 def test_a_set_of_one_is_not_the_set_of_true() -> None:
@@ -178,13 +178,13 @@ def test_a_word_that_is_a_key_within_a_tag_is_the_model_value_of_its_name() -> N
 
 
 def test_a_long_field_of_a_field_is_remembered_by_itself() -> None:
-    remembering, log = Remembering(), [f"v{number}" for number in range(100)]
+    cache, log = ComparisonCache(), [f"v{number}" for number in range(100)]
     value = tuple(log)
     for end in (1, 2):
         shown, spec = {"fsm": {"applied": log, "end": end}}, Fcn({"fsm": Fcn({"applied": value, "end": end})})
-        assert remembering.equal_count("n1", shown, spec) == equal_count(shown, spec) == 2
+        assert cache.equal_count("n1", shown, spec) == equal_count(shown, spec) == 2
     lie = {"fsm": {"applied": [*log[:-1], "w"], "end": 2}}
-    assert remembering.equal_count("n1", lie, spec) is None
+    assert cache.equal_count("n1", lie, spec) is None
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_key_that_is_true_is_not_taken_for_one() -> None:
     before, after = Fcn({0: FIRST, True: "x"}), Fcn({0: FIRST, True: "x", 2: "y"})
     pairs = [[0, FIRST], [1, "x"], [2, "y"]]
     assert equal_count({"log": {"#map": pairs}}, Fcn({"log": after})) is None
-    assert Remembering().equal_count("n1", {"log": {"#map": pairs[:2]}}, Fcn({"log": before})) is None
+    assert ComparisonCache().equal_count("n1", {"log": {"#map": pairs[:2]}}, Fcn({"log": before})) is None
 
 
 def test_a_set_that_is_written_as_such_is_not_taken_for_a_record() -> None:
