@@ -201,7 +201,7 @@ class LogModule:
         """Operators that give the names of the properties that fail: in a state, by a step, in the first state."""
         prefix, cfg = self.names.prefix, parsed.program.cfg
         parts = PropertyParts(parsed.program, self._parts.source, prefix)
-        found = [parts.of(name) for name in cfg.properties]
+        found = [parts.write(name) for name in cfg.properties]
         states = {name: name for name in cfg.invariants}
         for key, operator in (each for operators in found for each in operators.states):
             states.setdefault(key, operator)
@@ -289,7 +289,7 @@ class LogModule:
         assert not _shows_inside(claim.shows.values())
         node = "0"
         if observe in spec.definitions and spec.arity(observe):
-            node = self._parts.literals.of(claim.node)
+            node = self._parts.literals.text(claim.node)
         yield f"{self._parts.comparisons.shows(claim.shows)}({self.names.observed}({node})')"
 
     def _hidden_steps(self) -> Iterator[str]:
@@ -315,7 +315,7 @@ class LogModule:
         element, domain = f"{prefix}t", f"{prefix}d"
         if isinstance(told, Exactly):
             return self._defined(
-                f"{{{element} \\in {{{self._parts.literals.of(told.value)}}} : {element} \\in {domain}}}"
+                f"{{{element} \\in {{{self._parts.literals.text(told.value)}}} : {element} \\in {domain}}}"
             )
         if told is None or told.test is None:
             return self._any

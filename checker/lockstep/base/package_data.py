@@ -1,4 +1,4 @@
-"""Where the files are that `lockstep` reads beside its own code."""
+"""The folders of files that `lockstep` reads beside its own code: specs, recordings, exercises."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The word that was meant, where one is not known."""
+"""Spelling hints: the known words that are like an unknown one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 def did_you_mean(word: str, known: Iterable[str], likeness: float = 0.6, most: int = 2) -> str:
     """Return `; did you mean ...?` with the known words that are nearly `word`, the nearest first; "" where none is.
 
-    Arguments: `likeness`, how alike they must be, from 0 to 1; `most`, of how many it tells.
+    Arguments: `likeness`, how alike they must be, from 0 to 1; `most`, how many to name.
     """
     near = nearest(word, known, likeness, most)
     return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -34,7 +34,7 @@ _Set: TypeAlias = frozenset[Value] | GrowingSet
 #: A path, in which None is any key.
 _Place = tuple[Value | None, ...]
 
-#: Numbers of elements: of which field (None: the element itself), from, to.
+#: Numbers of elements: the field that has them (None: the element itself), from, to.
 _Interval = tuple[str | None, int, int]
 
 
@@ -44,7 +44,7 @@ def at_elements(path: PathOf, elements: tuple[Value, ...]) -> _Place:
 
 
 def overlap(path: _Place, change: Change) -> bool:
-    """Tell whether a path and a change lie one within the other; None is any key."""
+    """Return whether a path and a change lie one within the other; None is any key."""
     return all(step is None or step == key for step, key in zip(path, change, strict=False))
 
 
@@ -86,7 +86,7 @@ class FootprintIndex:
 
 
 class _Touched(NamedTuple):
-    """What of a formula a change overlaps: what is read as a whole; the domain; sequences, by number; limits."""
+    """The parts of a formula that a change overlaps: what is read whole, the domain, sequences by number, limits."""
 
     whole: bool
     domain: bool
@@ -161,7 +161,7 @@ class AffectedElements:
     def _intervals(
         self, before: States, states: States, changed: Sequence[Change], touched: Sequence[_Touched]
     ) -> list[_Interval] | None:
-        """Return the numbers of the elements that may have become wrong; None where that cannot be told."""
+        """Return the numbers of the elements that may have become wrong; None where that is not known."""
         found: list[_Interval] = []
         for change, each in zip(changed, touched, strict=True):
             for number in each.at:
@@ -256,7 +256,7 @@ def _at(state: State, path: Change) -> Value:
 
 
 def _keys_between(before: Mapping[Value, Value], after: Mapping[Value, Value]) -> tuple[int, int] | None:
-    """Return the least and the greatest integer at which two functions differ, as far as identity tells."""
+    """Return the least and the greatest integer at which two functions differ, by identity."""
     differing = [key for key, value in after.items() if before.get(key, _ABSENT) is not value]
     differing += [key for key in before if key not in after]
     if not all(type(key) is int for key in differing):

@@ -1,9 +1,9 @@
 """Conformance both ways: what a running system would do at a step, beside all that the spec allows there.
 
-A trace shows what was done. Who never takes a step contradicts nothing, so a guard that is too strict is no deviation.
-Here the system is asked between two of its steps, on a copy, whatever its schedule does: every action with every
-arguments that the spec's quantifiers bind, and more that lies beyond them. It must take what the spec allows and refuse
-what it does not, and what it takes must come to the same: what every node shows, what was sent.
+A trace shows what was done. A step that is never taken contradicts nothing, so a guard that is too strict is no
+deviation. Here actions are tried on a copy of the system between two of its steps, whatever its schedule does: every
+action with all arguments that the spec's quantifiers bind, and some that they do not. The system must take what the
+spec allows and refuse what it does not, and each step must lead to the same: what every node shows, what was sent.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ Run: TypeAlias = Iterator[tuple[Event, Trial]]
 
 @dataclass(slots=True)
 class BothWays:
-    """What came of asking one run: after so many `steps`, so often an action was `taken`, so often `refused`, by both.
+    """The differences between a run of a system and the spec, in what both take and refuse.
 
+    `steps` is after how many steps actions were tried, `taken` and `refused` how often both took or refused one;
     `findings` is where system and spec differ, or where the run itself leaves the spec.
     """
 
@@ -61,27 +62,27 @@ class BothWays:
 
 
 def check_both_ways(
-    header: Header, run: Run, spec: Spec, interface: Interface, asked: Container[int], source: str, most: int = 10
+    header: Header, run: Run, spec: Spec, interface: Interface, probed: Container[int], source: str, most: int = 10
 ) -> BothWays:
-    """Follow a run of a system with the spec, and ask it at some of its steps what else it would do.
+    """Follow a run of a system with the spec, and try after some of its steps what else it would do.
 
-    Arguments: `header`, of the run's trace; `spec`, compiled with its constants; `asked`, the numbers of the steps,
-    from 1 on; `most`, after so many differences it ends.
+    Arguments: `header`, of the run's trace; `spec`, compiled with its constants; `probed`, the numbers of the steps,
+    from 1 on; `most`, how many differences end the check.
     """
     found = BothWays(source)
-    asking = _Asking(header, spec, interface, found)
+    prober = _Asking(header, spec, interface, found)
     place = "the initial state"
     try:
-        state = asking.check.initial()
+        state = prober.check.initial()
         for number, (event, trial) in enumerate(run, start=1):
             place = f"step {number} ({event.action} of {visible_line(event.node)})"
-            after = asking.follow(state, event)
+            after = prober.follow(state, event)
             if after is None or len(found.findings) >= most:
                 break
             state = after
-            if number in asked:
+            if number in probed:
                 found.steps += 1
-                asking.ask(state, event, trial)
+                prober.probe(state, event, trial)
     except Exception as error:  # Whatever it is, it is this run's alone.
         failed = failure(error, source, place)
         found.verdict, found.reason = failed.verdict, failed.reason
@@ -95,7 +96,7 @@ def check_both_ways(
 
 
 class _Asking:
-    """The spec beside one run: its state, and what the system is asked there."""
+    """The spec beside one run, with the actions that are tried on both."""
 
     def __init__(self, header: Header, spec: Spec, interface: Interface, found: BothWays) -> None:
         """Prepare the check of the run that a header begins."""
@@ -112,10 +113,10 @@ class _Asking:
                 after = self.check.advance(after, event.seq, event)
         return after
 
-    def ask(self, state: State, last: Event, trial: Trial) -> None:
-        """Ask for everything after an event: what the spec has arguments for, and what the system offers besides.
+    def probe(self, state: State, last: Event, trial: Trial) -> None:
+        """Try everything after an event: what the spec has arguments for, and what the system offers besides.
 
-        Of an action whose arguments have no end only what the system offers is tried.
+        If the arguments of an action have no end, only what the system offers is tried.
         """
         tried: set[tuple[str, tuple[Value, ...]]] = set()
         for name in self.spec.actions:
@@ -148,11 +149,11 @@ class _Asking:
         elif self.spec.step(state, name, args) is None:
             self.found.refused += 1
         else:
-            asked = Event(seq=last.seq, node=to_tree(args[node], words), action=name, args=tree)
-            told = [f"{param} = {format_value(args[param])}" for param in others]
-            details = ["the spec allows it, and the system refuses it", *told]
-            self.found.findings.append(finding(self.spec, self.interface, "refused", name, last.seq, asked, details))
+            refused = Event(seq=last.seq, node=to_tree(args[node], words), action=name, args=tree)
+            arguments = [f"{param} = {format_value(args[param])}" for param in others]
+            details = ["the spec allows it, and the system refuses it", *arguments]
+            self.found.findings.append(finding(self.spec, self.interface, "refused", name, last.seq, refused, details))
 
     def _tried(self, last: Event, event: Event) -> Event:
-        """Return what was tried as an event of the place where it was tried."""
+        """Return an event as one of the place where it was tried."""
         return Event(last.seq, event.node, event.action, event.args, event.shows, event.sent)

@@ -1,9 +1,9 @@
-"""What of a trace led to what is wrong with it: a part that happened, with every value as it was told.
+"""The causal past of what is wrong with a trace: a part of it that may have been all that happened.
 
 Happens-before is that of Lamport: the steps of a node in their order, and the sending of a message before whatever
-handles it. A part that has the past of each of its steps may have been all that happened, as far as any node
-can tell. What such a part lacks a property may still speak of, such as what another node committed meanwhile; so every
-part is checked again, against what was told of each step, and is taken only if the same is wrong at the same event.
+handles it. A part that has the past of each of its steps looks the same to every node. A property may still depend on
+what such a part lacks, such as what another node committed meanwhile; so every part is checked again, against the
+values that the trace has, and is taken only if the same is wrong at the same event.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ __all__ = ["Told", "causes", "cut_to_past", "take_told"]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One event as a trace tells it: its line there, and its place among the events, from 0."""
+    """An event of a trace, with its line and its place among the events, from 0."""
 
     place: int
     line: int
     event: Event
 
 
-def take_told(check: TraceCheck, state: State, told: Told) -> tuple[Told, State]:
-    """Take an event as it is told, and compare what it shows and sent; raises LeftError where it is not the spec's."""
+def take_told(check: TraceCheck, state: State, placed: Told) -> tuple[Told, State]:
+    """Take an event, and compare what it shows and sent; raises LeftError where it is not the spec's."""
     try:
-        after = check.advance(state, told.line, told.event)
+        after = check.advance(state, placed.line, placed.event)
     except TraceError as error:
         raise LeftError("malformed", str(error)) from error
     if after is None:
         found = check.result.findings.pop()
         raise LeftError(found.kind, found.code, found.name, found.action, found.spec_line)
-    return told, after
+    return placed, after
 
 
 def causes(run: Run[Told], check: TraceCheck) -> list[set[int]]:
@@ -49,23 +49,23 @@ def causes(run: Run[Told], check: TraceCheck) -> list[set[int]]:
     found: list[set[int]] = []
     last: dict[str, int] = {}
     senders: dict[Value, deque[int]] = defaultdict(deque)
-    for number, told in enumerate(run.steps):
-        direct = {last[told.event.node]} if told.event.node in last else set()
+    for number, placed in enumerate(run.steps):
+        direct = {last[placed.event.node]} if placed.event.node in last else set()
         before = _under_way(run.states[number], check)
         after = _under_way(run.states[number + 1], check) if number + 1 < len(run.states) else before
-        for message in _handled(told, before, check):
+        for message in _handled(placed, before, check):
             direct.update(list(senders[message])[:1])
         for message, count in (before - after).items():
             direct.update(senders[message].popleft() for _ in range(min(count, len(senders[message]))))
         for message, count in (after - before).items():
             senders[message].extend([number] * count)
         found.append(direct)
-        last[told.event.node] = number
+        last[placed.event.node] = number
     return found
 
 
 def _under_way(state: State, check: TraceCheck) -> Counter[Value]:
-    """Count the copies of each message under way; of a spec that does not say what a node has sent there is none."""
+    """Count the copies of each message under way; there is none if the spec does not say what a node has sent."""
     outbox = check.interface.outbox
     network = None if outbox is None or not check.interface.has_outbox(check.spec) else state[outbox.network]
     found: Counter[Value] = Counter()
@@ -74,10 +74,10 @@ def _under_way(state: State, check: TraceCheck) -> Counter[Value]:
     return found
 
 
-def _handled(told: Told, under_way: Counter[Value], check: TraceCheck) -> Iterator[Value]:
+def _handled(placed: Told, under_way: Counter[Value], check: TraceCheck) -> Iterator[Value]:
     """Yield the messages that an event names, whether it takes them from the network or not."""
-    if not check.reading.is_observation(told.event):
-        args = check.reading.arguments(told.line, told.event)
+    if not check.reading.is_observation(placed.event):
+        args = check.reading.arguments(placed.line, placed.event)
         yield from (value for value in args.values() if isinstance(value, Fcn) and value in under_way)
 
 
@@ -109,7 +109,7 @@ def cut_to_past(search: Search[Told], check: TraceCheck) -> bool:
         outside = [number for number in range(len(direct)) if number not in past]
         if not outside or search.without(outside):
             return True
-        for node in sorted({told.event.node for told in search.best.steps}):
+        for node in sorted({placed.event.node for placed in search.best.steps}):
             _cut_node(search, outside, node, effects)
         left = 0
         while left != len(search.best.steps):
@@ -123,7 +123,7 @@ def cut_to_past(search: Search[Told], check: TraceCheck) -> bool:
 
 def _cut_node(search: Search[Told], outside: list[int], node: str, effects: Sequence[set[int]]) -> None:
     """Find by bisection how early the events of a node that are outside the past can end."""
-    here = {told.place: told.event.node for told in search.best.steps}
+    here = {placed.place: placed.event.node for placed in search.best.steps}
     mine = [place for place in outside if here.get(place) == node]
     low, high = 0, len(mine)  # with `high` of them the verdict is the same
     while low < high:
@@ -135,7 +135,7 @@ def _cut_node(search: Search[Told], outside: list[int], node: str, effects: Sequ
 
 
 def _leave_out(search: Search[Told], place: int, effects: Sequence[set[int]]) -> bool:
-    """Leave out an event with all that happened after it; tell whether that can go."""
+    """Leave out an event with all that happened after it; return whether that can go."""
     gone = _closure(place, effects)
-    numbers = [number for number, told in enumerate(search.best.steps) if told.place in gone]
+    numbers = [number for number, placed in enumerate(search.best.steps) if placed.place in gone]
     return bool(numbers) and search.without(numbers)

@@ -1,4 +1,4 @@
-"""What nodes show, compared with the spec's values.
+"""Comparison of what nodes show with the spec's values.
 
 An object is compared key by key, so that a part of a record or function may be shown; an array, and an object with an
 ITF tag, is compared whole. JSON has strings for keys alone: the key "7" is the integer 7 where that is in the domain of
@@ -87,7 +87,7 @@ class ShownValue:
 
 
 class Comparison(NamedTuple):
-    """How many values were compared, and those that differ."""
+    """The number of values that were compared, and those that differ."""
 
     value_count: int
     differences: list[ShownValue]
@@ -123,7 +123,7 @@ def compare(shown: Mapping[str, Any], expected: Value, words: Words = WORDS) -> 
 def equal_count(shown: Mapping[str, Any], expected: Value, words: Words = WORDS) -> int | None:
     """Return how many values are shown, if all are equal to the spec's; None at the first that is not, or cannot be.
 
-    Where it is not None, `compare` returns so many, all equal.
+    Where it is not None, `compare` returns as many values, all equal.
     """
     return _walk(shown, expected, words, None)
 
@@ -177,7 +177,7 @@ def _at(function: Value, key: str, words: Words) -> Value:
 
 
 def _is_by_key(part: Mapping[str, Any], value: Value) -> bool:
-    """Tell whether an object is compared key by key: with a function, or a sequence if integers are its keys."""
+    """Return whether an object is compared key by key: with a function, or a sequence if integers are its keys."""
     if is_tagged(part):
         return False
     is_sequence = isinstance(value, tuple) and bool(part) and all(integer_of(key) is not None for key in part)
@@ -208,7 +208,7 @@ def _equals(part: Any, value: Value, words: Words) -> bool:
 
 
 def is_true_inside(part: Has | Size, value: Value, words: Words) -> bool:
-    """Tell whether a value has an element with some parts, or its size."""
+    """Return whether a value has an element with some parts, or its size."""
     elements = _elements(value)
     if elements is None:
         return False
@@ -237,7 +237,7 @@ def _shown_inside(path: str, part: Has | Size, value: Value, words: Words) -> Sh
 def _described(part: Any) -> Value:
     """Return what is known of a value as messages show it."""
     if isinstance(part, Size):
-        return f"so many: {part.count}"
+        return f"of size {part.count}"
     if isinstance(part, Has):
         return f"with {format_value(_described(part.parts))}"
     if isinstance(part, dict) and not is_tagged(part):
@@ -245,7 +245,7 @@ def _described(part: Any) -> Value:
     return part if isinstance(part, str | int) else str(part)
 
 
-# ---- Equality at a glance: False says nothing ----
+# ---- Equality at a glance: where it is False the values may be equal all the same ----
 
 
 def _equals_at_a_glance(part: Any, value: Value, words: Meanings) -> bool:
@@ -283,7 +283,7 @@ def _equals_tagged(tag: str, body: Any, value: Value, words: Meanings) -> bool:
 
 
 def _equals_set(body: list[Any], value: Collection[Value], words: Meanings) -> bool:
-    """Tell whether as many JSON values as a set has elements are those, each one of them."""
+    """Return whether as many JSON values as a set has elements are those, each one of them."""
     kinds = set(map(type, body))
     if kinds <= {str}:
         return frozenset(map(words.values.get, body, body)) == value
@@ -383,7 +383,7 @@ class ComparisonCache:
 
 
 def _has_grown(last: _Compared, part: Any, text: bytes, value: Value, words: Meanings) -> bool:
-    """Tell whether trace and spec have what they had, and the same more at the end; it is one value, compared whole."""
+    """Return whether trace and spec have what they had, and the same more at the end; it counts as one value."""
     if type(part) is list:
         return _continues(last.text[:-1], text) and _have_more_elements(last.value, part, value, words)
     pairs = part.get("#map") if len(part) == 1 else None
@@ -393,7 +393,7 @@ def _has_grown(last: _Compared, part: Any, text: bytes, value: Value, words: Mea
 
 
 def _continues(begin: bytes, text: bytes) -> bool:
-    """Tell whether a text goes on where another ends that has no closing brackets: with one more element."""
+    """Return whether a text goes on where another ends that has no closing brackets: with one more element."""
     return text.startswith(begin) and text[len(begin) : len(begin) + 1] == b","
 
 

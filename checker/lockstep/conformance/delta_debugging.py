@@ -20,16 +20,16 @@ from lockstep.conformance.run_search import BudgetSpentError, Run, Search
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value, sort_key
 
-__all__ = ["Seen", "groups", "minimise_steps"]
+__all__ = ["StepObservation", "groups", "minimise_steps"]
 
-#: Gives, of the states before and after a step, what the node shows afterwards, and the messages that it sent.
-Seen: TypeAlias = Callable[[State, State, Step], tuple[Value, Collection[Value]]]
+#: Returns, by the states before and after a step, what the node shows afterwards, and the messages that it sent.
+StepObservation: TypeAlias = Callable[[State, State, Step], tuple[Value, Collection[Value]]]
 
 
-def minimise_steps(search: Search[Step], seen: Seen) -> bool:
+def minimise_steps(search: Search[Step], observe: StepObservation) -> bool:
     """Make the best run of a search 1-minimal; return False where the time was over before.
 
-    Arguments: `seen`, what is seen of a step.
+    Arguments: `observe`, what is observed of a step.
     """
     try:
         before = None
@@ -39,23 +39,23 @@ def minimise_steps(search: Search[Step], seen: Seen) -> bool:
             while size > 1:
                 _leave_out_chunks(search, size)
                 size = min(size, len(search.best.steps)) // 2
-            _leave_out_singles(search, seen)
+            _leave_out_singles(search, observe)
     except BudgetSpentError:
         return False
     return True
 
 
-def _leave_out_singles(search: Search[Step], seen: Seen) -> None:
+def _leave_out_singles(search: Search[Step], observe: StepObservation) -> None:
     """Leave out single steps, groups, and elements of arguments, until none can go."""
     while True:
         while _leave_out_chunks(search, 1):
             pass
-        if not _leave_out_group(search, seen) and not _shorten_argument(search):
+        if not _leave_out_group(search, observe) and not _shorten_argument(search):
             return
 
 
 def _leave_out_chunks(search: Search[Step], size: int) -> bool:
-    """Try to leave out so many steps at once, from the last to the first; tell whether any could go."""
+    """Try to leave out `size` steps at once, from the last to the first; return whether any could go."""
     before = len(search.best.steps)
     end = before
     while end > 0:
@@ -64,18 +64,18 @@ def _leave_out_chunks(search: Search[Step], size: int) -> bool:
     return len(search.best.steps) < before
 
 
-def _leave_out_group(search: Search[Step], seen: Seen) -> bool:
+def _leave_out_group(search: Search[Step], observe: StepObservation) -> bool:
     """Leave out the first group of steps that can go; single steps were tried."""
-    return any(search.without(group) for group in groups(search.best, seen) if len(group) > 1)
+    return any(search.without(group) for group in groups(search.best, observe) if len(group) > 1)
 
 
-def groups(run: Run[Step], seen: Seen) -> Iterator[frozenset[int]]:
+def groups(run: Run[Step], observe: StepObservation) -> Iterator[frozenset[int]]:
     """Yield the places of the steps of each node, then of those that share a word or number in a field, each once."""
     by_node: dict[str, list[int]] = {}
     shared: dict[tuple[object, ...], set[int]] = {}
     for place, step in enumerate(run.steps):
         by_node.setdefault(step.node, []).append(place)
-        shown, sent = seen(run.states[place], run.states[place + 1], step)
+        shown, sent = observe(run.states[place], run.states[place + 1], step)
         plain = _plain_parts(shown.d if isinstance(shown, Fcn) else {})
         for name, value in (*_leaves("", Fcn(dict(step.args))), *_leaves("", tuple(sent)), *plain):
             shared.setdefault((name, sort_key(value)), set()).add(place)

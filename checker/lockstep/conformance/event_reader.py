@@ -1,4 +1,4 @@
-"""What the values of an event mean to the spec, and what is malformed about them; the same for every engine."""
+"""Values of events as the spec has them, and the errors of malformed ones, for every engine alike."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Reading:
         return bound | {name: self.value(event.args[name], line, f"args.{name}") for name in others}
 
     def is_observation(self, event: Event) -> bool:
-        """Tell whether an event is no step; a spec may have an action of that name, and then it is one."""
+        """Return whether an event is no step; a spec may have an action of that name, and then it is one."""
         return event.action == OBSERVE and OBSERVE not in self.actions
 
     def refuse_arguments(self, line: int, event: Event) -> None:

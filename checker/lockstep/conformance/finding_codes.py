@@ -1,4 +1,4 @@
-"""The codes of what a check can find, whatever the spec, and what each means. A property may have a code of its own."""
+"""Codes of findings, whatever the spec, and what each means. A property may have a code of its own."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Rule:
     text: str
 
 
-#: What an author may have got wrong in a spec of his own; every command tells it alike, and the exit code is 2.
-OF_THE_AUTHOR = (
+#: Mistakes in a spec of your own; every command reports them alike, and the exit code is 2.
+SPEC_CODES = (
     Rule(
         NOT_PARSED,
         "the spec does not parse",
         """SANY, the parser of TLA+, refuses a module: its syntax is wrong, or a name is not defined, not declared,
 or has another number of arguments. The message names the first such place; where a word is not known, those that are
-nearly it.""",
+spelt like it.""",
     ),
     Rule(
         WRONG_CFG,
@@ -56,8 +56,8 @@ Conjuncts are read from left to right: x' has a value after the conjunct that sa
     Rule(
         INCOMPLETE_STEP,
         "a step does not say what becomes of a variable",
-        """In TLA+ a variable of which an action says nothing may have any value after it; no search can try them
-all. Say what it becomes, or that it is UNCHANGED, in every branch of the action. Init must say what each one is.""",
+        """In TLA+ a variable that an action leaves out may have any value after it; no search can try them all. Give
+its next value, or UNCHANGED, in every branch of the action. Init must give the value of each variable.""",
     ),
     Rule(
         NOT_TRANSLATED,
@@ -81,7 +81,7 @@ disjunction of the SPECIFICATION, or a property that a definition with arguments
     ),
 )
 
-OF_THE_CHECK = (
+ALL_CODES = (
     Rule(
         PROPERTY,
         "a property of your own spec is violated",
@@ -92,16 +92,16 @@ it.""",
     Rule(
         STEP,
         "the action is not enabled",
-        """The spec has no step of this action with these parameters in the state that the events before led to. Of
-each branch of the action the finding tells the first conjunct that is false, with the values of both its sides; the
+        """The spec has no step of this action with these parameters in the state that the events before led to. The
+finding lists, for each branch of the action, the first conjunct that is false, with the values of both its sides; the
 branches that came furthest come first. Either the system did what the protocol forbids, or an event is missing before
-this one, or a parameter is told wrongly.""",
+this one, or a parameter is wrong in the trace.""",
     ),
     Rule(
         SHOWS,
         "what is shown differs from the spec",
-        """The action is a step of the spec, but a value that the event shows after it is another one than that of the
-spec. The finding tells both. What is shown is never written into the spec's state.""",
+        """The action is a step of the spec, but a value that the event shows after it differs from that of the spec.
+The finding has both. What is shown is never written into the spec's state.""",
     ),
     Rule(
         SENT,
@@ -113,33 +113,33 @@ not observed.""",
     Rule(
         REFUSED,
         "the action is enabled, and refused",
-        """A system that was asked what it would do, whatever its schedule does, refuses an action with arguments with
-which the spec allows it. No trace shows that: what is never taken contradicts nothing. What it would do though the spec
-does not allow it is LS201; what would come of it otherwise than in the spec, LS202 and LS203.""",
+        """An action was tried on a system, whatever its schedule does, and refused, though the spec allows it with
+these arguments. No trace shows that: a step that is never taken contradicts nothing. A step that the system takes and
+the spec does not allow is LS201; one with another outcome than in the spec is LS202 or LS203.""",
     ),
     Rule(
         UNEXPLAINED,
         "no behaviour explains this line",
-        """Logs tell a part of what happened. Every behaviour of the spec that explains the lines before this one was
-carried along: in every order that clocks, files and messages allow, with as many hidden steps as are declared, with
-every value of what is not told. None of them goes on to this line. The finding tells, for the ones that come nearest,
-the first conjunct that is false or the value that differs. Either the system did what the spec forbids, or the mapping
-tells a line wrongly, or it declares too few hidden steps or too little skew.""",
+        """Logs have lines for a part of the steps. Every behaviour of the spec that explains the lines before this one
+was carried along: in every order that clocks, files and messages allow, with as many hidden steps as are declared, with
+every value that the lines leave open. None of them goes on to this line. The finding lists, for the nearest ones, the
+first conjunct that is false or the value that differs. Either the system did what the spec forbids, or the mapping
+misreads a line, or it declares too few hidden steps or too little skew.""",
     ),
     Rule(
         POSSIBLE,
         "some explanation violates a property",
         """A behaviour that violates nothing explains the logs, so nothing is known to be wrong. Another one explains
-them as well, and violates a property: the logs do not tell which of them happened. This is a note, and the exit code
+them as well, and violates a property: the logs leave open which of them happened. This is a note, and the exit code
 is 0; with --strict it is 3. The note names the variable that the explanations differ in most: log it.""",
     ),
     Rule(
         NO_STEP,
         "no step leads to this state",
-        """Each state of an ITF file tells all variables, and no action. The first one must be an initial state of the
+        """Each state of an ITF file has all variables, and no action. The first one must be an initial state of the
 spec; each other one must be what some action makes of the state before, with some arguments, or equal that state. This
-one is neither, or the last one does not lead back to where the file's `loop` says. The finding tells which states the
-spec allows there, those that differ in the fewest variables, with both values.""",
+one is neither, or the last one does not lead back to the state that the file's `loop` names. The finding lists states
+that the spec allows there, those that differ in the fewest variables, with both values.""",
     ),
     Rule(
         MALFORMED,
@@ -154,7 +154,7 @@ docs/errors.md has an example of each.""",
         """The header's spec_hash is not that of the spec of this installation. The trace is checked all the same,
 against the spec that is here: its actions, parameters and values are compared one by one, so a verdict holds for this
 spec, whatever the trace was written with. An action or field that the other version had and this one has not is
-malformed; a step that this one does not allow is a violation. Where that is a surprise, this note tells why.""",
+malformed; a step that this one does not allow is a violation. Where that is a surprise, this note is the reason.""",
     ),
     Rule(
         INCONCLUSIVE,
@@ -168,5 +168,5 @@ spent. It is never a pass: the exit code is 3.""",
         """An error of the checker, a formula of the spec that has no value, or a machine that refuses what is needed,
 such as a full disk. It says nothing about the trace; the exit code is 4.""",
     ),
-    *OF_THE_AUTHOR,
+    *SPEC_CODES,
 )

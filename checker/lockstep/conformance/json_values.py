@@ -1,4 +1,4 @@
-"""JSON of traces and values of TLA+, and what words of JSON stand for."""
+"""Decoding and encoding of JSON in traces: TLA+ values, and the words that stand for constants of a spec."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What words of JSON stand for: null (None: nothing), and those strings that name a constant of the spec."""
+    """The meaning of words of JSON: null (None: nothing), and those strings that name a constant of the spec."""
 
     null: Value | None = None
     strings: Mapping[str, Value] = field(default_factory=dict)
     meanings: Meanings = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Tell what the words stand for outside of a value with an ITF tag, and within one."""
+        """Work out the meanings outside of a value with an ITF tag, and within one."""
         named: dict[str, Value] = {word: ModelValue(word) for word in self.strings}
         tagged = Meanings(self.null, named, {})
         object.__setattr__(self, "meanings", Meanings(self.null, self.strings, self.strings, tagged))
@@ -31,7 +31,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """What words stand for at a place of a JSON value: `values` in the place of a value, `keys` as keys of objects.
+    """The meaning of words at a place of a JSON value: `values` in the place of a value, `keys` as keys of objects.
 
     Within a value that has an ITF tag (`tagged`; None: this is within one) a string that names a constant is the model
     value of its name, and keys are what they are.
@@ -85,5 +85,5 @@ def integer_of(key: str) -> int | None:
 
 
 def is_tagged(tree: Mapping[str, Any]) -> bool:
-    """Tell whether an object is a value in ITF, and so compared whole."""
+    """Return whether an object is a value in ITF, and so compared whole."""
     return any(name[:1] == "#" for name in tree)

@@ -26,7 +26,7 @@ MAX_REMEMBERED_CHANGES = 10_000
 
 
 class Evaluation(StrEnum):
-    """How properties are evaluated."""
+    """The two ways to evaluate properties."""
 
     LITERAL = "literal"
     INCREMENTAL = "incremental"
@@ -78,7 +78,7 @@ class Incremental:
         return self.confirmed(suspects, state, after) if suspects else []
 
     def suspected(self, state: State, after: State) -> set[str]:
-        """Return the properties of which a part is false after a step, or has no value."""
+        """Return the properties with a part that is false after a step, or has no value."""
         step = _Step(state, after, tuple(changes(state, after)))
         if not step.changed:
             return set()
@@ -104,7 +104,7 @@ class Incremental:
 
 
 class Standing(NamedTuple):
-    """What is known of a state: the invariants that fail there, and the parts that are false of a stuttering step."""
+    """The invariants that fail in a state, and the parts of properties that are false of a stuttering step there."""
 
     failed: frozenset[str]
     stutter_sensitive: frozenset[int]
@@ -140,7 +140,7 @@ class _Affected(NamedTuple):
 class PropertyEvaluator:
     """Evaluates all properties in every state and step of behaviours, which may have states in common.
 
-    What stands of a state follows from what stands of one before it; no behaviour is remembered.
+    The standing of a state follows from that of one before it; no behaviour is remembered.
     """
 
     def __init__(self, spec: Spec, *, one_behaviour: bool = False) -> None:
@@ -165,7 +165,7 @@ class PropertyEvaluator:
         return tuple(number for number, variable in enumerate(variables) if variable in read)
 
     def forget(self) -> None:
-        """Forget of which values of what they read the invariants are true."""
+        """Forget for which values of the variables they read the invariants are true."""
         if self._holding is not None:
             self._holding.clear()
             self._keys.clear()
@@ -177,7 +177,7 @@ class PropertyEvaluator:
         return {number for number, each in enumerate(self._parts) if each.name == name}
 
     def standing(self, state: State) -> Standing:
-        """Return what stands of a state that none is known before."""
+        """Return the standing of a state, evaluated from scratch."""
         failed = frozenset(name for name, holds in self._invariants.items() if not _evaluated(name, holds, state))
         return Standing(failed, self.stutter_sensitive(state))
 
@@ -192,9 +192,9 @@ class PropertyEvaluator:
         )
 
     def step(self, state: State, known: Standing, after: State) -> tuple[frozenset[str], Standing]:
-        """Return what fails by a step or after it, and what stands of the state after it.
+        """Return what fails by a step or after it, and the standing of the state after it.
 
-        Arguments: `known`, what stands of the state before.
+        Arguments: `known`, the standing of the state before.
         """
         step = _Step(state, after, tuple(changes(state, after)))
         if not step.changed:
@@ -230,7 +230,7 @@ class PropertyEvaluator:
         return found
 
     def parts_hold(self, numbers: Iterable[int], step: _Step) -> bool:
-        """Tell whether parts of an invariant that holds before a step are true after it; False where one has no value.
+        """Return whether parts of an invariant that holds before a step are true after it.
 
         Where one is false or has no value, the invariant as a whole must be evaluated.
         """
@@ -240,7 +240,7 @@ class PropertyEvaluator:
     def suspected_steps(
         self, affected: frozenset[int], stutter_sensitive: frozenset[int], step: _Step
     ) -> tuple[set[str], frozenset[int]]:
-        """Return the properties of steps of which a part is false, and which parts are false of stuttering afterwards.
+        """Return the properties of steps with a part that is false, and the stutter-sensitive parts afterwards.
 
         Arguments: `affected`, by the step; `stutter_sensitive`, the parts that are in the state before.
         """
@@ -260,7 +260,7 @@ class PropertyEvaluator:
         return suspects, stutter_sensitive if later == stutter_sensitive else frozenset(later)
 
     def _invariant_holds(self, name: str, parts: Iterable[int], known: Standing, step: _Step) -> bool:
-        """Tell whether an invariant is true after a step; where it was before, look at what was changed alone."""
+        """Return whether an invariant is true after a step; where it was before, look at what was changed alone."""
         if self._holding is None:
             return self._decide_invariant(name, parts, known, step)
         key = name, self._keys.of(tuple([step.after[number] for number in self._reads[name]]))
@@ -318,7 +318,7 @@ def _parts(spec: Spec) -> Iterator[_Part]:
 
 
 def changes(state: State, after: State) -> Iterator[Change]:
-    """Yield where two states differ, as far as identity tells: a part that is the same object has not changed."""
+    """Yield the places where two states differ, by identity: a part that is the same object has not changed."""
     for name, old, new in zip(after.variables, state, after, strict=True):
         if old is new:
             continue

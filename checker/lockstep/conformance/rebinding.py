@@ -28,14 +28,14 @@ __all__ = ["Rebinding", "Step", "distance"]
 class Step:
     """One step of a trace that is taken again: its action with all arguments, the node among them.
 
-    `shows` names the fields that the trace shows after it; `tells_sent`, whether it tells what was sent.
+    `shows` names the fields that the trace shows after it; `has_sent`, whether it lists what was sent.
     """
 
     node: str
     action: str
     args: dict[str, Value]
     shows: tuple[str, ...] = ()
-    tells_sent: bool = False
+    has_sent: bool = False
 
 
 class Rebinding:
@@ -66,7 +66,7 @@ class Rebinding:
             return None
 
     def _bindings(self, state: State, step: Step, others: list[str], count: int) -> list[dict[str, Value]]:
-        """Return the arguments that differ in so many parameters, those that differ least first."""
+        """Return the arguments that differ in `count` parameters, those that differ least first."""
         found: dict[tuple[object, ...], dict[str, Value]] = {}
         for open_ones in combinations(others, count):
             for args in self._listed(state, step, open_ones):
@@ -77,10 +77,10 @@ class Rebinding:
         return [found[key] for key in sorted(found)]
 
     def _listed(self, state: State, step: Step, open_ones: tuple[str, ...]) -> Iterator[dict[str, Value]]:
-        told = {name: Exactly(name, value) for name, value in step.args.items() if name not in open_ones}
+        bounds = {name: Exactly(name, value) for name, value in step.args.items() if name not in open_ones}
         try:
-            yield from self._spec.arguments(state, step.action, told)
-        except (UntoldError, TlaTypeError):  # a set without an end, or one that a told value cannot be compared with
+            yield from self._spec.arguments(state, step.action, bounds)
+        except (UntoldError, TlaTypeError):  # a set without an end, or one that a value cannot be compared with
             return
 
 
@@ -97,5 +97,5 @@ def distance(one: Value, other: Value) -> int:
 
 
 def _same(one: Value, other: Value) -> bool:
-    """Tell whether two values are equal; to Python 1 equals True."""
+    """Return whether two values are equal; to Python 1 equals True."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other

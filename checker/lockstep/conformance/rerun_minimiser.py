@@ -1,8 +1,8 @@
-"""Fewer steps of a program that runs again: what leaves the spec is looked for anew in each run.
+"""Fewer steps of a program that leaves the spec, by running it again without some of them.
 
-A program that left the spec did so by what it is, and what it would have done without some of its steps only another
-run can tell. So the steps that are left are taken again, from the beginning, and what the program tells of them is
-checked as any trace is. Chunks of steps go first, then single steps, then all of one node (delta debugging).
+Only another run shows what a program does without some of its steps. So the steps that are left are taken again from
+the beginning, and what the program records of them is checked as any trace is. Chunks of steps go first, then single
+steps, then all of one node (delta debugging).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["Again"]
 class Again:
     """Looks for a shorter run that leaves the spec in the same way; `best` is the shortest so far.
 
-    Arguments: `run`, which takes steps again and returns what is told of them; `cut`, which returns the events up to
-    the one that is wrong in the wanted way, or None where nothing is, or something else; `deadline` and `say`, how long
-    it may take, and who is told how far it is.
+    Arguments: `run`, which takes steps again and returns their events; `cut`, which returns the events up to the one
+    that is wrong in the wanted way, or None where nothing is, or something else; `deadline`, how long it may take;
+    `say`, which reports progress.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Again:
         self.tried = 0
 
     def begin(self, events: Sequence[Event]) -> bool:
-        """Take all steps again, and tell whether that leaves the spec in the same way."""
+        """Take all steps again, and return whether that leaves the spec in the same way."""
         found = self._cut(self._run(events))
         self.best = found or ()
         return found is not None
@@ -62,7 +62,7 @@ class Again:
         return True
 
     def _leave_out_chunks(self, size: int) -> bool:
-        """Try to leave out so many steps at once, from the last to the first; tell whether any could go."""
+        """Try to leave out `size` steps at once, from the last to the first; return whether any could go."""
         before = len(self.best)
         end = before
         while end > 0:

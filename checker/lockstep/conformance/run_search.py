@@ -24,8 +24,8 @@ T = TypeVar("T")
 #: What is wrong at the end of a run: each property that fails there, by name, or how the trace leaves the spec.
 Wrong: TypeAlias = frozenset[tuple[str, ...]]
 
-#: After so many candidates it is forgotten of which values the invariants are true: that only costs time.
-_REMEMBERED = 20
+#: After this many candidates it is forgotten for which values the invariants are true: that only costs time.
+FORGET_EVERY = 20
 
 
 class BudgetSpentError(Exception):
@@ -33,10 +33,10 @@ class BudgetSpentError(Exception):
 
 
 class LeftError(Exception):
-    """A step is not the spec's; `wrong` says how."""
+    """A step is not the spec's; `wrong` is what is wrong with it."""
 
     def __init__(self, *wrong: str) -> None:
-        """Say how."""
+        """Take what is wrong."""
         super().__init__(*wrong)
         self.wrong: Wrong = frozenset({wrong})
 
@@ -58,7 +58,7 @@ class Replay(Generic[T]):
     """Takes steps one after the other, until something is wrong.
 
     Arguments: `take`, which returns a step as it was taken, with the state after it, and None where the step goes;
-    it raises LeftError where it is not the spec's. `only`: the properties that are looked at, if not all.
+    it raises LeftError where it is not the spec's. `only`: the properties that count, if not all.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class Replay(Generic[T]):
         at_first = {name for name, holds in self._spec.initial_properties.items() if not holds(state)}
         return Run((), (state,), (known,), self._seen(known.failed | at_first))
 
-    def after(self, kept: Run[T], count: int, rest: Iterable[T]) -> Run[T]:
-        """Return the run that begins with so many steps of another, and goes on with `rest`."""
-        steps = list(kept.steps[:count])
-        states, known = list(kept.states[: count + 1]), list(kept.known[: count + 1])
+    def after(self, base: Run[T], count: int, rest: Iterable[T]) -> Run[T]:
+        """Return the run that begins with the first `count` steps of another, and goes on with `rest`."""
+        steps = list(base.steps[:count])
+        states, known = list(base.states[: count + 1]), list(base.known[: count + 1])
         wrong: Wrong = frozenset()
         for step in rest:
             try:
@@ -88,9 +88,9 @@ class Replay(Generic[T]):
                 break
             if taken is None:
                 continue
-            told, state = taken
+            step_taken, state = taken
             failed, standing = self._properties.step(states[-1], known[-1], state)
-            steps.append(told)
+            steps.append(step_taken)
             states.append(state)
             known.append(standing)
             wrong = self._seen(failed)
@@ -109,9 +109,9 @@ class Replay(Generic[T]):
 class Search(Generic[T]):
     """Looks for shorter runs that are wrong in the same way; `best` is the shortest so far.
 
-    Arguments: `replay`, which takes the steps; `first`, the run that is to become shorter; `deadline` and `say`, how
-    long it may take, and who is told how far it is; `ends`, which tells of the step at which something is wrong whether
-    a run may end with it: any may, if not given.
+    Arguments: `replay`, which takes the steps; `first`, the run that is to become shorter; `deadline`, how
+    long it may take; `say`, which reports progress; `ends`, whether a run may end with a step at which something is
+    wrong: with any, if not given.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Search(Generic[T]):
         self.tried = 0
 
     def without(self, places: Collection[int]) -> bool:
-        """Leave out the steps at these places, and tell whether what is left is wrong in the same way."""
+        """Leave out the steps at these places, and return whether what is left is wrong in the same way."""
         first = min(places)
         rest = [step for place, step in enumerate(self.best.steps) if place > first and place not in places]
         found = self.candidate(first, rest)
@@ -139,7 +139,7 @@ class Search(Generic[T]):
         return True
 
     def candidate(self, count: int, rest: Iterable[T]) -> Run[T] | None:
-        """Return the run that keeps so many steps and goes on with `rest`, if it is wrong in the same way.
+        """Return the run that keeps the first `count` steps and goes on with `rest`, if it is wrong in the same way.
 
         Raises BudgetSpentError where the time is over.
         """
@@ -147,7 +147,7 @@ class Search(Generic[T]):
             raise BudgetSpentError
         self.tried += 1
         self._say(f"{len(self.best.steps):,} steps, {self.tried:,} runs tried")
-        if self.tried % _REMEMBERED == 0:
+        if self.tried % FORGET_EVERY == 0:
             self._replay.forget()
         try:
             found = self._replay.after(self.best, count, rest)

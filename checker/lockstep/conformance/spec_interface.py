@@ -1,4 +1,4 @@
-"""Where a trace meets a spec: which definitions its events are compared with, and what their words stand for."""
+"""The interface of a spec for traces: the definitions that events are compared with, and what their words mean."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lockstep.tla.values.kinds import Fcn, Value
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """How a spec says what a node has sent.
+    """The definitions of a spec that give what a node has sent.
 
     `operator` gives, of a node, the messages under way from it; `network` is the variable that holds, by node, its
     channels, each a sequence or a bag of messages; `address` are the fields that every message has.
@@ -33,11 +33,11 @@ def no_location(_action: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """What the check of a trace must know about a spec, since the spec itself does not say it.
+    """The names of a spec that the check of a trace must know, since the spec itself does not say them.
 
     `observe` names the definition that gives what a trace may show, of a node if it takes one; where the spec does not
-    define it, a trace shows the variables by name. `outbox` says what a node has sent, if that can be told. `words`
-    says what null and strings of the trace stand for. `codes` gives the codes of the properties by name. `locate`
+    define it, a trace shows the variables by name. `outbox` gives what a node has sent, if the spec has that. `words`
+    are what null and strings of the trace stand for. `codes` are the codes of the properties by name. `locate`
     returns where a reference implements an action, as FILE:LINE, or "".
     """
 
@@ -52,7 +52,7 @@ class Interface:
         return self.codes.get(name, PROPERTY)
 
     def takes_node(self, spec: Spec) -> bool:
-        """Tell whether what a trace may show is defined for each node."""
+        """Return whether what a trace may show is defined for each node."""
         return self.observe in spec.definitions and spec.arity(self.observe) > 0
 
     def observable(self, spec: Spec, state: State, node: Value | None = None) -> Value:
@@ -73,7 +73,7 @@ class Interface:
         return [number for number, name in enumerate(spec.variables) if name in read]
 
     def has_outbox(self, spec: Spec) -> bool:
-        """Tell whether a spec says what a node has sent."""
+        """Return whether a spec says what a node has sent."""
         outbox = self.outbox
         return outbox is not None and outbox.operator in spec.definitions and outbox.network in spec.variables
 

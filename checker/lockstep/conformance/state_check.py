@@ -2,8 +2,7 @@
 
 The first state must be an initial one. Each other one must be a successor of the state before by some action of the
 next-state relation, with some arguments, or equal it: a behaviour of TLA+ may stutter. Which action it was is found;
-one that the file tells is looked at first. What the spec computes with is its own states, to which those that are told
-are equal.
+one that the file names is tried first. The spec computes with its own states, to which those of the file are equal.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ from lockstep.trace.itf_reader import ItfState, ItfTrace
 from lockstep.trace.json_lines import TraceError
 from lockstep.trace.trace_format import Event
 
-#: So many initial states are compared with the first one.
-MOST_INITIAL = 1_000_000
+#: How many initial states are compared with the first one.
+MAX_INITIAL_STATES = 1_000_000
 
-#: So many of the nearest states are told where none is equal; a text longer than that is cut.
-_TOLD, _LONG = 3, 160
+#: How many of the nearest states are shown where none is equal, and the length at which a text is cut.
+MAX_NEAREST, MAX_TEXT = 3, 160
 
 _STUTTERS = "a step that changes nothing"
 
@@ -52,8 +51,8 @@ _STUTTERS = "a step that changes nothing"
 class Taken:
     """A step that the spec allows: its action, "Init" for the first state, with its arguments, and the state after it.
 
-    Of a step that changes nothing the action is "". `differing` names the variables in which the state that is told
-    is another one.
+    The action of a step that changes nothing is "". `differing` names the variables in which the file has another
+    value.
     """
 
     action: str
@@ -64,14 +63,14 @@ class Taken:
     @property
     def title(self) -> str:
         """The step in a line."""
-        told = ", ".join(f"{name} = {_short(value)}" for name, value in self.args.items())
-        return f"{self.action}({told})" if told else self.action
+        args = ", ".join(f"{name} = {_short(value)}" for name, value in self.args.items())
+        return f"{self.action}({args})" if args else self.action
 
 
 def check_states(trace: ItfTrace, spec: Spec, interface: Interface, deadline: Deadline = NEVER) -> TraceVerdict:
-    """Check a behaviour of which every state is told in full.
+    """Check a behaviour whose states all have every variable.
 
-    Arguments: `trace`, the behaviour; `interface` tells which strings stand for model values, and codes of properties;
+    Arguments: `trace`, the behaviour; `interface` has the strings that stand for model values, and codes of properties;
     `deadline`, after which the verdict is left open.
     Returns the verdict; a malformed file is one, too, and so is an error of the spec, with the state it had come to.
     """
@@ -114,7 +113,7 @@ class _Check:
             self.result.notes.append(f"note: left out, for no spec has them: {', '.join(self.trace.left_out)}")
         conclude(self.result)
 
-    # ---- What is told ----
+    # ---- The file ----
 
     def _refuse_names(self) -> None:
         for name in self.trace.variables:
@@ -130,14 +129,14 @@ class _Check:
             if name not in self.spec.constants:
                 near = did_you_mean(name, self.spec.constants)
                 raise TraceError(self.trace.source, 1, f"field `params`: the spec has no constant {name!r}{near}")
-            told, here = self._decoded(0, name, tree), self.spec.constants[name]
-            if not _equal(told, here):
-                problem = f"it is {_short(told)}, and {_short(here)} with the cfg"
+            given, here = self._decoded(0, name, tree), self.spec.constants[name]
+            if not _equal(given, here):
+                problem = f"it is {_short(given)}, and {_short(here)} with the cfg"
                 raise TraceError(self.trace.source, self.trace.states[0].line, f"field `states[0].{name}`: {problem}")
 
     def _values(self, index: int) -> dict[str, Value]:
-        told = self.trace.states[index].values
-        return {name: self._decoded(index, name, told[name]) for name in self.spec.variables}
+        given = self.trace.states[index].values
+        return {name: self._decoded(index, name, given[name]) for name in self.spec.variables}
 
     def _decoded(self, index: int, name: str, tree: object) -> Value:
         try:
@@ -152,9 +151,9 @@ class _Check:
     # ---- The behaviour ----
 
     def _initial(self) -> State | None:
-        told = self._values(0)
-        allowed = (Taken(INIT, {}, state) for state in islice(self.spec.initial_states(), MOST_INITIAL))
-        found = self._found(0, told, allowed, "no initial state is like it")
+        given = self._values(0)
+        allowed = (Taken(INIT, {}, state) for state in islice(self.spec.initial_states(), MAX_INITIAL_STATES))
+        found = self._found(0, given, allowed, "no initial state is like it")
         if found is not None:
             self.taken.append(found)
             for table in (self.spec.invariants, self.spec.initial_properties):
@@ -184,7 +183,7 @@ class _Check:
             self._loop(state, self.taken[self.trace.loop].state, properties)
 
     def _loop(self, state: State, first: State, properties: Incremental) -> None:
-        """Ask the same of the step from the last state to the one that the loop goes back to."""
+        """Check the step from the last state to the one that the loop goes back to."""
         last, back = len(self.trace.states) - 1, f"states[{self.trace.loop}]"
         self.place = f"the loop, from states[{last}]"
         found = self._step(state, last, first.as_dict(), f"no step leads from it back to {back}")
@@ -192,31 +191,31 @@ class _Check:
             for name in properties.violated(state, found.state):
                 self._violated(name, last, found.action or _STUTTERS)
 
-    def _step(self, state: State, index: int, told: Mapping[str, Value], problem: str) -> Taken | None:
+    def _step(self, state: State, index: int, given: Mapping[str, Value], problem: str) -> Taken | None:
         self._refuse_late(index)
-        if all(_equal(told[name], value) for name, value in state.as_dict().items()):
+        if all(_equal(given[name], value) for name, value in state.as_dict().items()):
             self.stuttering += 1
-            self.result.observed += len(told)
+            self.result.observed += len(given)
             return Taken("", {}, state)
         claimed = self._claimed(state, index)
-        if claimed is not None and all(_equal(told[name], value) for name, value in claimed.state.as_dict().items()):
-            self.result.observed += len(told)
+        if claimed is not None and all(_equal(given[name], value) for name, value in claimed.state.as_dict().items()):
+            self.result.observed += len(given)
             return claimed
         successors = (Taken(action, args, after) for action, args, after in self.spec.successors(state))
         try:
-            return self._found(index, told, successors, problem)
+            return self._found(index, given, successors, problem)
         except TlaError as error:
             if claimed is None:
                 raise
-            why = f"the action that the file tells leads to another one, and no list has all steps: {error}"
-            return self._found(index, told, [claimed], why)
+            why = f"the action that the file names leads to another one, and no list has all steps: {error}"
+            return self._found(index, given, [claimed], why)
 
     def _claimed(self, state: State, index: int) -> Taken | None:
-        """Return the state that the action leads to which the file tells; None where it tells none that is enabled.
+        """Return the state that the file's action leads to; None where it names none that is enabled.
 
-        An action alone is never believed: it says which of the spec's steps to look at first.
+        An action alone is never believed: it is the step of the spec to try first.
         """
-        claim = self._at(index).told
+        claim = self._at(index).claimed_step
         known = None if claim is None else self.spec.actions.get(claim[0])
         if claim is None or known is None or set(known.params) != claim[1].keys():
             return None
@@ -227,19 +226,19 @@ class _Check:
             return None
         return None if after is None else Taken(claim[0], args, after)
 
-    def _found(self, index: int, told: Mapping[str, Value], allowed: Iterable[Taken], problem: str) -> Taken | None:
-        """Return the state that is allowed and equal to what is told; None, with a finding, where there is none."""
+    def _found(self, index: int, given: Mapping[str, Value], allowed: Iterable[Taken], problem: str) -> Taken | None:
+        """Return the state that is allowed and equal to the given one; None, with a finding, where there is none."""
         nearest: dict[tuple[str, ...], Taken] = {}
         for each in allowed:
             self._refuse_late(index)
-            differing = tuple(name for name, value in each.state.as_dict().items() if not _equal(told[name], value))
+            differing = tuple(name for name, value in each.state.as_dict().items() if not _equal(given[name], value))
             if not differing:
-                self.result.observed += len(told)
+                self.result.observed += len(given)
                 return each
             nearest.setdefault((each.action, *differing), replace(each, differing=differing))
-        best = sorted(nearest.values(), key=lambda near: len(near.differing))[:_TOLD]
-        self._refuse_incomparable(index, told, best)
-        details = [f"states[{index}]: {problem}", *self._nearest(told, best)]
+        best = sorted(nearest.values(), key=lambda near: len(near.differing))[:MAX_NEAREST]
+        self._refuse_incomparable(index, given, best)
+        details = [f"states[{index}]: {problem}", *self._nearest(given, best)]
         event = Event(seq=index, node="", action=best[0].action if best else "")
         line = self._at(index).line
         self.result.findings.append(
@@ -262,23 +261,23 @@ class _Check:
         if self.deadline.is_over():
             raise GaveUpError(f"{self.deadline.spent()} at line {self._at(index).line:,}, states[{index}]")
 
-    def _refuse_incomparable(self, index: int, told: Mapping[str, Value], nearest: Iterable[Taken]) -> None:
-        """Raise TraceError where what is told of a variable cannot be compared with what the spec has there."""
+    def _refuse_incomparable(self, index: int, given: Mapping[str, Value], nearest: Iterable[Taken]) -> None:
+        """Raise TraceError where a value of the file cannot be compared with what the spec has there."""
         for near in nearest:
             for name in near.differing:
                 try:
-                    eq(told[name], near.state[name])
+                    eq(given[name], near.state[name])
                 except TlaTypeError as error:
                     problem = f"field `states[{index}].{name}`: {error}"
                     raise TraceError(self.trace.source, self._at(index).line, problem) from error
 
-    def _nearest(self, told: Mapping[str, Value], nearest: list[Taken]) -> Iterator[str]:
+    def _nearest(self, given: Mapping[str, Value], nearest: list[Taken]) -> Iterator[str]:
         if not nearest:
             yield "no action is enabled in the state before"
         for near in nearest:
             yield "the nearest initial state:" if near.action == INIT else f"after {near.title}:"
             for name in near.differing:
-                yield f"  {name}: the file has {_short(told[name])}, the spec {_short(near.state[name])}"
+                yield f"  {name}: the file has {_short(given[name])}, the spec {_short(near.state[name])}"
 
     def _place(self, action: str) -> str:
         if action == INIT:
@@ -305,4 +304,4 @@ def _equal(left: Value, right: Value) -> bool:
 
 def _short(value: Value) -> str:
     text = format_value(value)
-    return text if len(text) <= _LONG else f"{text[: _LONG - 4]} ..."
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 4]} ..."

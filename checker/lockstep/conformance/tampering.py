@@ -1,6 +1,6 @@
 """Tampering: change one thing of a conforming trace at a time, and see whether the check notices.
 
-What a trace shows is worth what the check makes of it. Each tampering changes one value that an event shows, sends or
+Each tampering changes one value that an event shows, sends or
 takes, or one event: its node, its action, its place. The spec is deterministic given action and parameters, so the
 check of a tampered trace begins in the state in which the changed event stands, and ends where it is refused, or
 where the spec is again in the state that the trace as it was led to: from there on nothing differs.
@@ -29,7 +29,7 @@ from lockstep.trace.trace_reader import Trace
 
 
 class Kind(StrEnum):
-    """What is changed."""
+    """The thing that is changed."""
 
     SHOWS = "a value that is shown"
     SENT = "a value of a message that was sent"
@@ -41,7 +41,7 @@ class Kind(StrEnum):
     DROPPED = "an event: dropped"
     REPEATED = "an event: repeated"
     SWAPPED = "two events: swapped"
-    SEQUENCE = "the order that seq tells"
+    SEQUENCE = "the order that seq gives"
 
 
 #: What is compared with the spec at the event itself.
@@ -65,7 +65,7 @@ class Tampering:
 
 
 class Outcome(StrEnum):
-    """What became of a tampering."""
+    """The result of checking a tampered trace."""
 
     AT_ONCE = "at its event"
     LATER = "later"
@@ -75,7 +75,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A tampering and its outcome; `index` is that of the event refused in the tampered trace, `names` say why."""
+    """A tampering and its outcome; `index` is that of the event refused in the tampered trace, `names` why."""
 
     tampering: Tampering
     outcome: Outcome
@@ -85,7 +85,7 @@ class Judged:
 
 @dataclass(slots=True)
 class Tally:
-    """How many tamperings of each kind had which outcome."""
+    """The number of tamperings by kind and outcome."""
 
     counts: Counter[tuple[Kind, Outcome]] = field(default_factory=Counter)
 
@@ -151,8 +151,8 @@ class Tampered:
         position = begin
         for event in (*tampering.replaced, *self.events[end:]):
             assert state is not None
-            beyond = position - begin - len(tampering.replaced)  # events as they were, since the change
-            if beyond >= 0 and state == self._states[end + beyond]:
+            unchanged = position - begin - len(tampering.replaced)  # events as they were, since the change
+            if unchanged >= 0 and state == self._states[end + unchanged]:
                 break
             try:
                 state = check.advance(state, position, event)
@@ -187,10 +187,10 @@ def tamperings(header: Header, events: Sequence[Event], spec: Spec) -> Iterator[
     """Yield every single change of a trace that this module knows of, event by event."""
     known = _Known(events)
     for at, event in enumerate(events):
-        yield from _values(at, event, known)
-        yield from _messages(at, event)
-        yield from _of_the_event(at, event, header, spec)
-        yield from _of_its_place(at, events)
+        yield from _value_changes(at, event, known)
+        yield from _message_changes(at, event)
+        yield from _event_changes(at, event, header, spec)
+        yield from _place_changes(at, events)
 
 
 class _Known:
@@ -260,7 +260,7 @@ def _replaced(tree: Any, path: str, at: str, value: Any) -> Any:
 _KINDS = {"shows": Kind.SHOWS, "args": Kind.ARGS, "sent": Kind.SENT}
 
 
-def _values(at: int, event: Event, known: _Known) -> Iterator[Tampering]:
+def _value_changes(at: int, event: Event, known: _Known) -> Iterator[Tampering]:
     for name, tree in _trees(event):
         for path, leaf in _leaves(tree, name):
             for other in known.others(path, leaf):
@@ -270,13 +270,13 @@ def _values(at: int, event: Event, known: _Known) -> Iterator[Tampering]:
                 yield Tampering(_KINDS[name], at, (msgspec.structs.replace(event, **{name: changed}),), path=path)
 
 
-def _messages(at: int, event: Event) -> Iterator[Tampering]:
+def _message_changes(at: int, event: Event) -> Iterator[Tampering]:
     if event.sent:
         for sent in (event.sent[:-1], (*event.sent, event.sent[-1])):
             yield Tampering(Kind.SENT_MESSAGES, at, (msgspec.structs.replace(event, sent=sent),), path="sent")
 
 
-def _of_the_event(at: int, event: Event, header: Header, spec: Spec) -> Iterator[Tampering]:
+def _event_changes(at: int, event: Event, header: Header, spec: Spec) -> Iterator[Tampering]:
     for node in header.nodes:
         if node != event.node:
             yield Tampering(Kind.NODE, at, (msgspec.structs.replace(event, node=node),), path="node")
@@ -288,11 +288,11 @@ def _of_the_event(at: int, event: Event, header: Header, spec: Spec) -> Iterator
             yield Tampering(Kind.ACTION, at, (msgspec.structs.replace(event, action=name),), path="action")
 
 
-def _of_its_place(at: int, events: Sequence[Event]) -> Iterator[Tampering]:
+def _place_changes(at: int, events: Sequence[Event]) -> Iterator[Tampering]:
     event = events[at]
     yield Tampering(Kind.SEQUENCE, at, (msgspec.structs.replace(event, seq=events[at - 1].seq if at else -1),))
     if event.action == OBSERVE:
-        return  # says nothing that the spec could do otherwise, or twice
+        return  # an observation is no step that could be missing, or taken twice
     yield Tampering(Kind.DROPPED, at, ())
     yield Tampering(Kind.REPEATED, at, (event, event))
     if at + 1 < len(events):

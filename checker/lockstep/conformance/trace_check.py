@@ -1,13 +1,13 @@
-"""Trace x spec -> verdict: is every event a step that the spec allows, and does it show what the spec says?
+"""The check of a trace against the compiled spec: is every event a step that is allowed, and are its values the spec's?
 
 The compiled spec starts in its one initial state. For each event its action is taken with the event's own
 parameters; given state, action and parameters there is at most one successor, so the check is linear in the
-trace. Then what the node shows is compared with what the spec says of it, what it sent with what the step adds
-to the messages under way from it, and every property is evaluated. Nothing of the trace is ever written into the
-spec's state.
+trace. Then what the node shows is compared with the spec's values, what it sent with what the step adds to the
+messages under way from it, and every property is evaluated. Nothing of the trace is ever written into the spec's
+state.
 
-Whose fault an error is: a trace is malformed where its values cannot be compared with the spec's, which is told
-before anything of the spec is evaluated with them. So what fails in evaluation after that is an internal error.
+A trace is malformed where its values cannot be compared with the spec's. That is decided before anything of the spec is
+evaluated with them, so what fails in evaluation after that is an internal error.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def check_trace(
     and with the variables by name where the spec does not define it. Its node is the first parameter of its action; an
     event of no node gives them all.
 
-    Arguments: `trace`, opened; `spec`, compiled with the constants the trace is told in; `interface`, where a trace
+    Arguments: `trace`, opened; `spec`, compiled with the constants of the trace; `interface`, where a trace
     meets this spec; `evaluation`, of the properties: each as it stands after every step, or what the
     step can have changed, which comes to the same; `follower`, called after each event.
     Returns the verdict; a malformed trace is a verdict too, with the file, line and field as its reason, and so
@@ -152,7 +152,7 @@ class TraceCheck:
 
     @cached_property
     def outbox_paths(self) -> list[PathOf]:
-        """The paths into the state that tell which messages are under way from a node; 0 stands for the node."""
+        """The paths into the state to the messages that are under way from a node; 0 stands for the node."""
         outbox = self.interface.outbox
         assert outbox is not None
         return [*self.spec.footprint(outbox.operator), (outbox.network, 0)]
@@ -184,7 +184,7 @@ class TraceCheck:
         try:
             after = self.spec.step(state, event.action, args)
         except ArgumentError as error:
-            # The step asks first whether each argument is in the set that its quantifier binds it to, and raises
+            # The step decides first whether each argument is in the set that its quantifier binds it to, and raises
             # this one error where the two cannot be compared. An argument that is in the set is a value of the
             # spec's own, so any other error, from then on, is the spec's.
             raise self.reading.malformed(line, f"args.{error.name}", str(error)) from error
@@ -233,7 +233,7 @@ class TraceCheck:
         return not details
 
     def _outbox_stays(self, state: State, after: State, node: Value) -> bool:
-        """Tell whether a step left everything alone that tells of the messages from a node, by identity."""
+        """Return whether a step left the messages from a node alone, by identity."""
         for variable, *steps in self.outbox_paths:
             now, then = state[variable], after[variable]
             if steps and steps[0] == 0 and type(now) is Fcn and type(then) is Fcn:

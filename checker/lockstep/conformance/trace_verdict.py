@@ -20,7 +20,7 @@ from lockstep.trace.trace_format import Event
 #: What a reason begins with where it is the spec that failed.
 NOT_EVALUATED = "the spec could not be evaluated"
 
-#: What is said of the properties where none fails.
+#: The words for properties of which none fails.
 EVERY = "every property holds"
 
 #: The action of a finding in the initial state, before any event.
@@ -29,15 +29,14 @@ INIT = "Init"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, at one event, or in the initial state (then `action` is "Init").
+    """A thing that is wrong at an event, or in the initial state (then `action` is "Init").
 
-    `kind` is "step" (the action is not enabled), "shows" (an observed field differs), "sent" (the messages are
-    not those that the step sent), "refused" (it is enabled, and a system that was asked refuses it) or "property";
-    `code` is its rule's; `name` the action, field or property; `details`
-    are lines of explanation; `spec_line` and `reference_line` name the TLA+ and the Python source as FILE:LINE. Of
-    several logs that are one system's, `source` names the file, and `kind` is "unexplained" where no behaviour explains
-    the line; it is "state" where no step leads to a state that is told in full. `disputed`: it is wrong in an order of
-    the events that their recording contradicts, and so violates nothing.
+    `kind` is "step" (the action is not enabled), "shows" (an observed field differs), "sent" (the messages are not
+    those that the step sent), "property", "refused" (the action is enabled, and a system refuses it), "unexplained" (no
+    behaviour explains a line of logs) or "state" (no step leads to the state). `code` is explained by `lockstep
+    explain`; `name` is the action, field or property; `details` are lines of explanation; `spec_line` and
+    `reference_line` name the TLA+ and the Python source as FILE:LINE. `source` names the file among several logs of one
+    system. `disputed`: it is wrong in an order of the events that their recording contradicts, and violates nothing.
     """
 
     kind: str
@@ -57,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Ambiguity:
-    """How many behaviours explain some logs, and what would tell them apart.
+    """The number of behaviours that explain some logs, and the variables that differ among them.
 
     `states` is the largest number of states after a line, `explanations` how many ends explain all lines, `hidden` the
     number of hidden steps by action in the first of these; `entropy`, of each variable that was not always the same,
@@ -72,14 +71,14 @@ class Ambiguity:
 
 @dataclass(slots=True)
 class TraceVerdict:
-    """What the check of one trace found.
+    """The verdict on one trace, with what was found.
 
     `findings` holds at most one deviation from the spec (the check stops there) and the first violation of
     each property. `steps` counts the events that were steps, `events` all that were read, `observed` the values
     that were compared: each part of what was shown, each message sent, each word that nothing was sent. `forced` are
     the lines of events that stand where a recording contradicts them; from the line `disputed` on, that contradicts the
-    order of the events. `notes` are lines on what does not change the verdict. Of logs that tell a part of what
-    happened, `ambiguity` tells how sure this is. `sources` are the files of several logs that are one system's, and
+    order of the events. `notes` are lines on what does not change the verdict. Of logs with lines for a part
+    of the steps, `ambiguity` is how sure this is. `sources` are the files of several logs that are one system's, and
     `source` names them all; of one file it is empty.
     """
 
@@ -203,7 +202,7 @@ _CONTRADICTS = "the recording contradicts the order of its steps"
 
 
 def _disputed_reason(result: TraceVerdict) -> str:
-    """Say what is wrong in an order of the events that their recording contradicts."""
+    """Return what is wrong in an order of the events that their recording contradicts."""
     if result.deviation is not None:
         wrong = f"not a behaviour of the spec from line {result.deviation.line} on"
     else:
@@ -212,7 +211,7 @@ def _disputed_reason(result: TraceVerdict) -> str:
 
 
 def place_of_event(line: int, event: Event) -> str:
-    """Say how far a check has come: the line, its action, and the node if it has one."""
+    """Return how far a check has come: the line, its action, and the node if it has one."""
     return (
         f"line {line} ({event.action} of {visible_line(event.node)})" if event.node else f"line {line} ({event.action})"
     )

@@ -243,7 +243,7 @@ def _events(run: Run[Step], check: TraceCheck, nodes: frozenset[str]) -> Iterato
             args={name: _by_node(to_tree(step.args[name], words), nodes) for name in params},
             shows=_by_node(shows, nodes),
         )
-        if step.tells_sent:
+        if step.has_sent:
             sent = tuple(_by_node(to_tree(message, words), nodes) for message in _sent(check, before, after, step))
             event = msgspec.structs.replace(event, sent=sent)
         yield event

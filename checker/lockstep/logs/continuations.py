@@ -75,7 +75,7 @@ class Reached:
         self._before, self._step = before, step
 
     def no_worse(self, failed: frozenset[str], used: tuple[int, ...]) -> bool:
-        """Tell whether what this has failed does for another way to its state, and it used no more hidden steps."""
+        """Return whether what this has failed does for another way to its state, and it used no more hidden steps."""
         return does_for(self.failed, failed) and all(map(le, self.used, used))
 
     def steps(self) -> tuple[Step, ...]:
@@ -90,7 +90,7 @@ class Reached:
 
 
 def does_for(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Tell whether what fails `one` does for what fails `other`: these are properties that it fails, and no others.
+    """Return whether what fails `one` does for what fails `other`: these are properties that it fails, and no others.
 
     Nothing does not: whether some explanation fails anything is asked, too.
     """

@@ -179,7 +179,7 @@ class HiddenSteps:
 
 
 def _add_reached(alike: list[Reached], new: Reached) -> bool:
-    """Add a way to a state, unless another is as good; tell whether it was added."""
+    """Add a way to a state, unless another is as good; return whether it was added."""
     if any(other.no_worse(new.failed, new.used) for other in alike):
         return False
     if alike:

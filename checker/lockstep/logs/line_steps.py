@@ -151,7 +151,7 @@ class Steps:
         return Path(after, failed, (*before.steps, Step(action, args, after, hidden=False)))
 
     def shows(self, state: State, claim: Claim) -> bool:
-        """Tell whether a state shows what a line says."""
+        """Return whether a state shows what a line says."""
         if not claim.shows:
             return True
         key = id(claim), self._keys.of(self._read(state))

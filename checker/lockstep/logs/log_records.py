@@ -289,7 +289,7 @@ class _Appended:
 
 
 def _is_open(text: str) -> bool:
-    """Tell whether a text has one quote more or less than it needs."""
+    """Return whether a text has one quote more or less than it needs."""
     return (text.count('"') - text.count('\\"')) % 2 == 1
 
 
@@ -394,7 +394,7 @@ def _whole_lines(path: Path, log: Log, torn: Callable[[str], None], tell: Callab
 
 
 def _is_object(raw: bytes) -> bool:
-    """Tell whether a line is a whole JSON object."""
+    """Return whether a line is a whole JSON object."""
     if not raw.lstrip().startswith(b"{"):
         return False
     try:

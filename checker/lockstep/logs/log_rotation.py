@@ -77,7 +77,7 @@ def logs_of(paths: Sequence[Path]) -> list[Log]:
 
 
 def is_log(path: Path) -> bool:
-    """Tell whether a file's name is that of a log, or of a part of one: `.ndjson` or `.log`, rotated or gzipped."""
+    """Return whether a file's name is that of a log, or of a part of one: `.ndjson` or `.log`, rotated or gzipped."""
     return _part(path.name).base.endswith((".ndjson", ".log"))
 
 

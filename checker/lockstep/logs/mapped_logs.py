@@ -184,7 +184,7 @@ class PartOf:
     words: Words
 
     def __call__(self, value: Value) -> bool:
-        """Tell whether a value has these parts."""
+        """Return whether a value has these parts."""
         return equal_count(self.told, value, self.words) is not None
 
 

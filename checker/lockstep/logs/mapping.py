@@ -383,7 +383,7 @@ def _no_values(tree: Any) -> Iterator[Any]:
 
 
 def _asks_for_node(source: Source) -> bool:
-    """Tell whether the line's node, or a part that is it, is wanted."""
+    """Return whether the line's node, or a part that is it, is wanted."""
     if isinstance(source, str):
         return False
     parts = [*(source.parts or {}).values(), *(source.has or {}).values(), *([source.size] if source.size else [])]

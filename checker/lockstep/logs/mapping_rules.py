@@ -50,7 +50,7 @@ class Rules:
         return [*kinds, *(each for _, found in telling for each in found)]
 
     def is_appended(self, whole: Record | None, rest: Record, stamp: str) -> bool:
-        """Tell whether what begins within a line, with a stamp, is another line: it is one of which there is a rule.
+        """Return whether what begins within a line, with a stamp, is another line: it is one of which there is a rule.
 
         It is none where the stamp begins a word, and all that the line's own rule looks for stands behind it: so it may
         in a text that contains a time.
@@ -112,12 +112,12 @@ def _fitting(rule: Rule, matching: list[tuple[str, re.Pattern[str]]], record: Re
 
 
 def _fits_any(rule: Rule) -> bool:
-    """Tell whether a rule of no kind looks for nothing."""
+    """Return whether a rule of no kind looks for nothing."""
     return not rule.when and all(re.search(expression, "") for expression in rule.match.values())
 
 
 def _is_found_behind(stamp: str, rest: str, rule: Rule, whole: Record) -> bool:
-    """Tell whether a rule finds all that it looks for in a line behind a stamp, with which the rest of it begins."""
+    """Return whether a rule finds all that it looks for in a line behind a stamp, with which the rest of it begins."""
     for path, expression in rule.match.items():
         text = whole.at(path)
         places = (found.start() for found in re.finditer(re.escape(stamp), text))

@@ -64,7 +64,7 @@ def _of_struct(tree: dict[str, Any], wanted: inspect.StructType, path: str) -> I
 
 
 def _is(tree: Any, kind: inspect.Type) -> bool:
-    """Tell whether a value that is no table and no list is of a type."""
+    """Return whether a value that is no table and no list is of a type."""
     match kind:
         case inspect.LiteralType():
             return tree in kind.values

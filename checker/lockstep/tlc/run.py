@@ -12,7 +12,7 @@ from typing import Literal
 
 from lockstep.base.interrupts import deferred_interrupts
 from lockstep.base.package_data import common_dir
-from lockstep.base.scratch import lacks_room, scratch
+from lockstep.base.scratch import disk_full_reason, scratch
 from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.tlc.cfg_entries import told_of_entries
 from lockstep.tlc.errors import ToolMissing
@@ -110,7 +110,7 @@ def run_tlc(
             )
             if options.dump is not None and read.project is not None:
                 _restore(options.dump, read.project)
-            lacking = lacks_room(folder) if ended.status != 0 else None
+            lacking = disk_full_reason(folder) if ended.status != 0 else None
     except ToolMissing as problem:
         return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
     result = judge(Request(spec, cfg, options.simulation is not None), reader, ended)

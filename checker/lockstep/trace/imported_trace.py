@@ -1,4 +1,4 @@
-"""What importing raw input leads to: a trace, and what became of the lines."""
+"""Raw input as a trace, with a summary of what its lines were used for."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from lockstep.trace.trace_format import Event, Header
 
-#: What a line is used for: a step, something a node showed, nothing.
+#: Uses of a line: a step, something a node showed, nothing.
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What became of the lines: their number by kind and use, the events by action, and the moved ones.
+    """The lines by kind and use, the events by action, and the lines whose event was moved.
 
     `moved` are the lines whose event stands before one of a line above; `forced` those for which no place was
     found that agrees with all that was recorded, and which keep that of their line; `hidden` counts, by action, the
-    events that no line tells of and that one of a later line needs. `states` is how many states of the spec explain
-    the lines, at most, and `explanations` how many explain them all: one, where each step is told of; `refuted` is the
-    line of a log that none explains, with which the trace ends; `notes` tell what was left out.
+    events without a line that the event of a later line needs. `states` is how many states of the spec explain the
+    lines, at most, and `explanations` how many explain them all: one, where each step has a line; `refuted` is the line
+    of a log that none explains, with which the trace ends; `notes` name what was left out.
     """
 
     uses: dict[str, dict[str, int]]

@@ -1,7 +1,7 @@
 """Reading behaviours in Apalache's Informal Trace Format (ITF): one JSON object with the variables and the states.
 
-https://apalache-mc.org/docs/adr/015adr-trace.html describes it. A state has a value for each variable and tells no
-action, unless its `#meta` does, as in the files that lockstep writes. What a value says is read by
+https://apalache-mc.org/docs/adr/015adr-trace.html describes it. A state has a value for each variable and names no
+action, unless its `#meta` does, as in the files that lockstep writes. Values are decoded by
 :mod:`lockstep.tla.values.itf`.
 """
 
@@ -25,12 +25,12 @@ _BEGINNING = re.compile(rb'\s*\{\s*"(?:#meta|params|vars|states|loop)"\s*:')
 
 MAX_BYTES = 256 * 1024 * 1024
 
-#: What tools write beside the spec's variables: Quint the action that it took, and what it chose.
-_OF_TOOLS = "mbt::"
+#: Begins variables that tools write beside the spec's: Quint the action that it took, and what it chose.
+_TOOL_PREFIX = "mbt::"
 
 _META = "#meta"
 
-#: What of the `#meta` of a whole file holds the header of the trace that it was exported from.
+#: The key of the `#meta` of a whole file that holds the header of the trace it was exported from.
 HEADER = "lockstep-header"
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -44,8 +44,8 @@ class ItfState:
     values: dict[str, Any]
 
     @property
-    def told(self) -> tuple[str, dict[str, Any]] | None:
-        """The action that led here and the JSON of its arguments, where its `#meta` tells both."""
+    def claimed_step(self) -> tuple[str, dict[str, Any]] | None:
+        """The action that led here and the JSON of its arguments, where its `#meta` has both."""
         meta = self.values.get(_META)
         if not isinstance(meta, dict):
             return None
@@ -57,8 +57,8 @@ class ItfState:
 class ItfTrace:
     """A behaviour: its states in order, and the index of the one that follows the last, if it goes on for ever.
 
-    `params` are the constants that its first state tells, `left_out` the variables of tools that no spec has. `meta` is
-    what the file says of itself.
+    `params` are the constants of its first state, `left_out` the variables of tools that no spec has. `meta` is the
+    `#meta` of the whole file.
     """
 
     source: str
@@ -71,7 +71,7 @@ class ItfTrace:
 
 
 def is_itf(path: Path) -> bool:
-    """Tell by its name, or by how it begins, whether a file is ITF; a file that cannot be read is none."""
+    """Return whether a file is ITF, by its name or its beginning; a file that cannot be read is none."""
     if path == STDIN:
         return False
     if path.name.endswith(SUFFIX):
@@ -182,13 +182,13 @@ class _Scanner:
             found, self.at = _DECODER.raw_decode(self.text, self.at)
         except json.JSONDecodeError as error:
             self.at = error.pos
-            raise self._error(f"{_of(path)}no JSON: {error.msg[:1].lower()}{error.msg[1:]}") from error
+            raise self._error(f"{_field_prefix(path)}no JSON: {error.msg[:1].lower()}{error.msg[1:]}") from error
         except _TwiceError as error:
             raise self._error(f"field `{f'{path}.' if path else ''}{error}`: it is there twice") from error
         except ValueError as error:
-            raise self._error(f"{_of(path)}no JSON: {error}") from error
+            raise self._error(f"{_field_prefix(path)}no JSON: {error}") from error
         except RecursionError as error:
-            raise self._error(f"{_of(path)}nested deeper than {MAX_DEPTH} levels") from error
+            raise self._error(f"{_field_prefix(path)}nested deeper than {MAX_DEPTH} levels") from error
         return found
 
     def _skip(self) -> None:
@@ -215,7 +215,7 @@ class _Scanner:
         return TraceError(self.source, self._line_here(), problem)
 
 
-def _of(path: str) -> str:
+def _field_prefix(path: str) -> str:
     return f"field `{path}`: " if path else "not ITF: "
 
 
@@ -232,7 +232,7 @@ def _trace(tree: dict[str, Any], source: str) -> ItfTrace:
     loop = tree.get("loop")
     if loop is not None and (type(loop) is not int or not 0 <= loop < len(states)):
         raise TraceError(source, 1, f"field `loop`: {str(loop)[:40]} is the index of no state")
-    left_out = tuple(name for name in names if name.startswith(_OF_TOOLS))
+    left_out = tuple(name for name in names if name.startswith(_TOOL_PREFIX))
     return ItfTrace(
         source=source,
         variables=tuple(name for name in names if name not in left_out),

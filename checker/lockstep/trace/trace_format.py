@@ -1,7 +1,7 @@
 """The trace format: one header line, one line an event, one end line (NDJSON).
 
-A trace tells which actions the nodes of a system took and what each node showed afterwards. It is compared
-with the spec and never written into the spec's state. The end line makes a file cut at a line break differ
+A trace lists the actions that the nodes of a system took, and what each node showed afterwards. It is compared
+with the spec and never written into the spec's state. The end line makes a file that is cut at a line break differ
 from a whole one.
 """
 
@@ -28,7 +28,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class Header(msgspec.Struct, tag="header", tag_field="kind", forbid_unknown_fields=True, frozen=True):
-    """What a trace was recorded from, and the spec that it is told in.
+    """The source of a trace, and the spec that its actions are of.
 
     `constants` gives every constant of the spec that has a choice (flaw switches, grain); `spec_hash` is that
     of the spec when the trace was written, or empty where the writer had none. `origin` is free text: where
@@ -55,7 +55,7 @@ class Event(msgspec.Struct, tag="event", tag_field="kind", forbid_unknown_fields
     `seq`, `t_ms` (milliseconds) and `line` (of the recording it was imported from) are not compared with the
     spec; `seq` must rise. `forced`: it stands where something that was recorded contradicts it, and no place agrees
     with all; a trace with such an event does not hold. `disputed`: from this event on the order of the events is one of
-    several, none of which agrees with all that was recorded; so it is from a forced one on, too.
+    several, and none of them agrees with all that was recorded; so it is from a forced event on, too.
     """
 
     seq: Count
@@ -90,7 +90,7 @@ def trace_lines(header: Header, events: Iterable[Event]) -> Iterator[bytes]:
 
 
 def end_line(events: int) -> bytes:
-    """Return the end line of a trace of so many events."""
+    """Return the end line of a trace with this many events."""
     return _encoder.encode(End(events=events)) + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""Which traces a command is about: files, folders, patterns, standard input."""
+"""Traces that the words of a command stand for: files, folders, patterns, standard input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _is_trace(path: Path) -> bool:
     return path.suffix == ".ndjson"
 
 
-#: Tells whether a file of a folder is wanted.
+#: Whether a file of a folder is wanted.
 Wanted = Callable[[Path], bool]
 
 

@@ -23,7 +23,7 @@ _AnyLine = Header | Event | End
 
 
 def parse_trace_line(text: bytes, source: str, number: int, least: int = MIN_INTEGER) -> Header | Event | End:
-    """Return what a line of a trace says.
+    """Parse a line of a trace.
 
     Arguments: `source` and `number`, of the line, for messages; `least`, the least integer that an event may have.
     Raises TraceError where it is malformed.
@@ -76,7 +76,7 @@ class Trace:
         return iter(TracePart(self.header, self._lines, self.source, least_integer=self.least_integer))
 
     def _repr_html_(self) -> str:
-        """Show what the header says in a notebook; no event is read for it."""
+        """Show the header in a notebook; no event is read for it."""
         rows = [
             (name, msgspec.json.encode(getattr(self.header, name)).decode()) for name in self.header.__struct_fields__
         ]
@@ -86,9 +86,9 @@ class Trace:
 class TracePart:
     """Some of the lines of a trace, one after the other, read as those of the whole trace are.
 
-    Iterating yields (line number, event) and raises TraceError. What needs the lines before is left to whoever puts
-    parts together: `first_seq` and `last_seq` are those of the events that were read, None before there is one,
-    `has_ended` tells that the end line was read, and `last_line` is the number of the last line once all are read.
+    Iterating yields (line number, event) and raises TraceError. What needs the lines before is left to the caller that
+    puts parts together: `first_seq` and `last_seq` are those of the events that were read, None before there is one;
+    `has_ended` is true once the end line was read, and `last_line` is the number of the last line once all are read.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class TracePart:
     ) -> None:
         """Read a part of a trace.
 
-        Arguments: `lines` with their numbers, of which that of the header is 1; `source` names the file in messages;
+        Arguments: `lines` with their numbers, which begin with 1 for the header; `source` names the file in messages;
         `before`, the number of the line before; `is_last`, whether the trace must end with this part; `least_integer`
         that an event may have.
         """
@@ -166,7 +166,7 @@ _END_BYTES = 256
 def events_at_end(path: Path) -> int | None:
     """Return how many events the end line of a trace counts, read without the lines before; None where none is found.
 
-    A reader of the whole file checks the count; this one serves to say how far that has come.
+    The count is not checked here; it serves to report the progress of a reader of the whole file.
     """
     try:
         if not path.is_file():

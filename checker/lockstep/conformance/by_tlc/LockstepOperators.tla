@@ -14,7 +14,7 @@ Function(pairs) ==
     [key \in {pairs[k][1] : k \in DOMAIN pairs} |->
         pairs[CHOOSE k \in DOMAIN pairs : pairs[k][1] = key][2]]
 
-\* Is f, a function, a sequence?  Its domain is asked for as text: TLC compares no name with a number.
+\* Is f, a function, a sequence?  Its domain is compared as text: TLC compares no name with a number.
 IsSequence(f) ==
     LET D == DOMAIN f IN
     ToString({x : x \in D}) = ToString({k : k \in 1..Cardinality(D)})
@@ -25,8 +25,8 @@ HasKeys(v, modelValues) == IF \E m \in modelValues : v = m THEN FALSE ELSE ~IsSe
 \* The same for an object whose keys are integers: of a sequence they are the indices.
 IsFunction(v, modelValues) == IF \E m \in modelValues : v = m THEN FALSE ELSE TRUE
 
-\* What a key stands for that writes an integer: this integer, if it is in the domain of f.  The domain is asked
-\* for as text, as above.
+\* What a key stands for that writes an integer: this integer, if it is in the domain of f.  The domain is
+\* compared as text, as above.
 Key(f, key, number, text) == IF \E x \in DOMAIN f : ToString(x) = text THEN number ELSE key
 
 Has(f, key) == key \in DOMAIN f
@@ -61,6 +61,6 @@ Added(outboxBefore, before, outboxAfter, after) ==
         New(m)     == Copies(bagsAfter, m) - Was(m)
     IN  [m \in outboxAfter |-> IF New(m) > 0 THEN New(m) ELSE 0]
 
-NoneBut(added, told) == \A m \in DOMAIN added : m \notin told => added[m] = 0
+NoneBut(added, listed) == \A m \in DOMAIN added : m \notin listed => added[m] = 0
 
 =============================================================================

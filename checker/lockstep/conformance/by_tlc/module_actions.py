@@ -12,7 +12,7 @@ from lockstep.tla.syntax.tree import Bound, Definition, Let
 
 
 class Actions:
-    """Writes, for each action it is asked for, an operator of the action's parameters.
+    """Operators for actions, each with the action's parameters as its own.
 
     Attributes:
         lines: the definitions, each before its use.

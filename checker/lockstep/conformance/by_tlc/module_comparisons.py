@@ -1,4 +1,4 @@
-"""What an event shows and sent, as operators of TLA+ that compare it with what the spec says."""
+"""Operators of TLA+ that compare what an event shows and sent with the spec's values."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Comparisons:
     def sent(self, messages: Sequence[Value]) -> str:
         """Return the operator that holds where what a step adds to the outbox are just these messages."""
         names, parameter = self._names, f"{self._names.prefix}a"
-        claimed = {message: self._literals.of(message) for message in messages}
+        claimed = {message: self._literals.text(message) for message in messages}
         tests = names.evaluated(parameter)
         for message, count in Counter(messages).items():
             tests += names.probe(f"sent[{messages.index(message)}]")
             tests += [f"{names.operators}!Has({parameter}, {claimed[message]})"]
             tests += [f"{parameter}[{claimed[message]}] = {count}"]
-        told = f"{{{', '.join(claimed.values())}}}"
-        tests += [f"{names.operators}!NoneBut({parameter}, {told})", *names.probe("")]
+        listed = f"{{{', '.join(claimed.values())}}}"
+        tests += [f"{names.operators}!NoneBut({parameter}, {listed})", *names.probe("")]
         return self._defined("sent", parameter, tests)
 
     def never(self, what: str) -> str:
-        """Return the operator that holds nowhere: what the event says is malformed, so no value agrees with it."""
+        """Return the operator that holds nowhere: the event is malformed, so no value agrees with it."""
         return self._defined(f"no_{what}", f"{self._names.prefix}a", ["FALSE"])
 
     def _object(self, shown: Mapping[str, Any], path: str) -> str:
@@ -50,7 +50,7 @@ class Comparisons:
         tests = names.evaluated(parameter)
         for key, part in shown.items():
             here = f"{path}.{key}"
-            name = self._literals.of(self._words.strings.get(key, key))
+            name = self._literals.text(self._words.strings.get(key, key))
             if (number := integer_of(key)) is not None:
                 name = f'{names.operators}!Key({parameter}, {name}, {number}, "{number}")'
             item = f"{parameter}[{name}]"
@@ -67,9 +67,9 @@ class Comparisons:
 
     def _equals(self, item: str, part: Any) -> str:
         try:
-            return f"{item} = {self._literals.of(to_value(part, self._words))}"
+            return f"{item} = {self._literals.text(to_value(part, self._words))}"
         except ValueError:
-            return "FALSE"  # It is no value, so nothing equals it; the reading of the trace tells that it is malformed.
+            return "FALSE"  # It is no value, so nothing equals it; the event reader reports that it is malformed.
 
     def _defined(self, what: str, parameter: str, tests: list[str]) -> str:
         key = tuple(tests)

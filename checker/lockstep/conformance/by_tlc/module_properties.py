@@ -1,6 +1,6 @@
-"""The properties of a cfg in parts that TLC can be asked on their own: of a state, of a step, and of the first state.
+"""The properties of a cfg in parts that TLC can check one by one: of a state, of a step, and of the first state.
 
-What a property says of behaviours without end is no such part: no trace is checked for it.
+What a property requires of behaviours without end is no such part: no trace is checked for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PropertyParts:
 
     Attributes:
         lines: the definitions.
-        unwritten: properties of which no part can be written, though they have some; each with the reason.
+        unwritten: properties whose parts cannot be written, each with the reason.
     """
 
     def __init__(self, program: Program, source: Source, prefix: str) -> None:
@@ -40,7 +40,7 @@ class PropertyParts:
         self._count = 0
 
     def speaks_of_behaviours(self, name: str) -> bool:
-        """Tell whether a PROPERTY has a part that speaks of behaviours without end."""
+        """Return whether a PROPERTY has a part that speaks of behaviours without end."""
         return bool(sorted_formula(self._program, named(self._program, name, "PROPERTY").body).temporal)
 
     def called(self, name: str) -> list[str]:
@@ -49,7 +49,7 @@ class PropertyParts:
         parts = (*formula.initial, *formula.invariants)
         return [self._program.tree.name_of(part.op) for part in parts if isinstance(part, Call)]
 
-    def of(self, name: str) -> Operators:
+    def write(self, name: str) -> Operators:
         """Write the parts of a PROPERTY.
 
         Raises BadInputError where it cannot be written, unless it speaks of behaviours, too: such a one is then noted
@@ -123,4 +123,4 @@ class PropertyParts:
 
     def _refusal(self, name: str) -> BadInputError:
         why = "its parts are of an INSTANCE and have no names of their own, as Init, Next and vars would be"
-        return BadInputError(f"TLC cannot say where the PROPERTY {name} fails: {why}")
+        return BadInputError(f"TLC cannot find where the PROPERTY {name} fails: {why}")

@@ -28,7 +28,7 @@ SHOWS, SENT, PROBE = "shows", "sent", "probe"
 class Names:
     """The names of a module's own: all begin with `prefix`, and none of the spec does.
 
-    `probing`: the module prints what it is about to compare, so that its last word before an error tells whose
+    `probing`: the module prints what it is about to compare, so that its last words before an error show whose
     fault that is. The values of the spec are evaluated first: an error in those is not the trace's.
     """
 
@@ -61,7 +61,7 @@ class Names:
 
     @property
     def print_start(self) -> str:
-        """How what the module prints begins."""
+        """The beginning of what the module prints."""
         return f'<<"{self.prefix}", '
 
     def printed(self, what: str, first: str, second: str) -> str:
@@ -69,7 +69,7 @@ class Names:
         return f'{self.operators}!PrintT({self.print_start}"{what}", {first}, {second}>>)'
 
     def probe(self, field: str, event: int = 0) -> list[str]:
-        """Write the conjunct that says which field is compared next, or which event is taken (0: the same).
+        """Write the conjunct that prints which field is compared next, or which event is taken (0: the same).
 
         A module that does not probe has none.
         """
@@ -95,7 +95,7 @@ _PRINTABLE = re.compile(r"[ -~]*\Z")
 
 
 class Literals:
-    """Writes values, and remembers what the module must define for them.
+    """Values as text, with what the module must define for them.
 
     Attributes:
         definitions: lines of definitions, each before its use.
@@ -109,7 +109,7 @@ class Literals:
         self.definitions: list[str] = []
         self.model_values: dict[str, str] = {}
 
-    def of(self, value: Value) -> str:
+    def text(self, value: Value) -> str:
         """Return the text of a value."""
         kind = type(value)
         if kind is bool:
@@ -123,14 +123,14 @@ class Literals:
         if kind is tuple:
             return self._tuple(value)
         if kind is frozenset:
-            return self._defined("{" + ", ".join(map(self.of, sorted(value, key=sort_key))) + "}")
+            return self._defined("{" + ", ".join(map(self.text, sorted(value, key=sort_key))) + "}")
         if kind is Fcn:
             return self._function(value)
         return self._lazy(value)
 
     def _integer(self, value: int) -> str:
         if abs(value) > _MAX_INTEGER:
-            # TLC has no such number, so no value of the spec's equals it, and that is all a model value says.
+            # TLC has no such number, so no value of the spec's equals it; neither does any equal this model value.
             return self._model_value(f"{self._prefix}integer{'n' if value < 0 else ''}{abs(value)}")
         return str(value) if value >= 0 else self._defined(f"{self._operators}!Negative({-value})")
 
@@ -142,7 +142,7 @@ class Literals:
         return known
 
     def _tuple(self, value: tuple[Value, ...]) -> str:
-        parts = [self.of(element) for element in value]
+        parts = [self.text(element) for element in value]
         whole, before = f"<<{', '.join(parts)}>>", f"<<{', '.join(parts[:-1])}>>"
         if whole not in self._names and before in self._names:
             # Logs grow entry by entry: written whole, the module would grow with their square.
@@ -152,15 +152,15 @@ class Literals:
     def _function(self, value: Fcn) -> str:
         keys = sorted(value.d, key=sort_key)
         if all(type(key) is str and _NAME.match(key) and key not in _RESERVED for key in keys):
-            return self._defined("[" + ", ".join(f"{key} |-> {self.of(value.d[key])}" for key in keys) + "]")
-        pairs = ", ".join(f"<<{self.of(key)}, {self.of(value.d[key])}>>" for key in keys)
+            return self._defined("[" + ", ".join(f"{key} |-> {self.text(value.d[key])}" for key in keys) + "]")
+        pairs = ", ".join(f"<<{self.text(key)}, {self.text(value.d[key])}>>" for key in keys)
         return self._defined(f"{self._operators}!Function(<<{pairs}>>)")
 
     def _lazy(self, value: Value) -> str:
         if isinstance(value, LazySet) and not value.finite:
             name = format_value(value)
             return name if name in _RESERVED else f"{self._operators}!{name}"
-        return self.of(value.force())
+        return self.text(value.force())
 
     def _defined(self, text: str, key: str = "") -> str:
         name = self._names.get(key or text)

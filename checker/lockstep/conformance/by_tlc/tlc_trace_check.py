@@ -33,13 +33,13 @@ from lockstep.tlc.result import Cause, PropertyKind
 from lockstep.trace.json_lines import TraceError, UnreadableError
 from lockstep.trace.trace_format import Event
 
-#: So many events are worth a JVM that compiles better, and takes longer to do so.
-_LONG = 2_000
+#: From this number of events on a JVM that compiles better is worth its time.
+MANY_EVENTS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a trace is held against: the spec, compiled (for its names alone) and parsed; where a trace meets it."""
+    """The spec that a trace is checked against: compiled (for its names alone), parsed, and its interface."""
 
     spec: Spec
     parsed: Parsed
@@ -70,11 +70,10 @@ def check_with_tlc(
 
 
 def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | None = None) -> bool:
-    """Tell whether TLC finds every trace a behaviour of the spec in which every property holds, in one run for all.
+    """Return whether TLC finds every trace a behaviour of the spec in which every property holds, in one run for all.
 
-    Which trace is not, and why, check_with_tlc tells. Arguments: `traces`, opened, all of one header but for their
-    origin; `subject` and `jar` as there.
-    A trace with a step that its recording contradicts does not.
+    A trace with a step that its recording contradicts is none. To find out which trace is none, and why, use
+    check_with_tlc. Arguments: `traces`, opened, all of one header but for their origin; `subject` and `jar` as there.
     Raises TraceError where a trace is malformed or takes no step, ValueError where there is no trace, ToolDied where
     TLC comes to no end.
     """
@@ -95,7 +94,7 @@ def hold_with_tlc(traces: Sequence[Events], subject: Subject, *, jar: Path | Non
     with scratch("trace") as folder:
         spec, cfg = module.write(folder, ())
         options = TlcOptions(
-            deadlock_check=False, is_short=len(events) < _LONG, library=subject.parsed.directories, jar=jar
+            deadlock_check=False, is_short=len(events) < MANY_EVENTS, library=subject.parsed.directories, jar=jar
         )
         result = run_tlc(spec, cfg, options)
     if result.verdict in (TlcVerdict.INCONCLUSIVE, TlcVerdict.ERROR):
@@ -123,8 +122,8 @@ class _Check:
         with scratch("trace") as folder:
             result = self._run_to_the_last(module, folder)
             if result.verdict is TlcVerdict.VIOLATED:
-                # What is left is an error of evaluation. TLC does not always say where it was, so it is asked to
-                # tell of everything before it does it.
+                # What is left is an error of evaluation. TLC does not always report where it was, so the module
+                # prints what it does before it does it.
                 module = self._module(probing=True)
                 result = self._run_to_the_last(module, folder)
         self.result.notes += [f"note: {why}" for why in module.unwritten.values()]
@@ -181,7 +180,7 @@ class _Check:
         spec, cfg = module.write(folder, without)
         options = TlcOptions(
             deadlock_check=False,
-            is_short=len(self.events) < _LONG,
+            is_short=len(self.events) < MANY_EVENTS,
             budget=Budget(wall_seconds=left),
             library=self.parsed.directories,
             jar=self.jar,
@@ -192,7 +191,7 @@ class _Check:
         """Return how many events led to the last state that TLC printed."""
         steps = result.counterexample.steps if result.counterexample else ()
         if not steps:
-            raise ToolDied(f"TLC says: {result.reason}; and prints no state to tell where")
+            raise ToolDied(f"TLC reports: {result.reason}; and prints no state")
         return int(steps[-1].variables[module.names.next_event]) - 1
 
     # ---- The verdict ----
@@ -229,7 +228,7 @@ class _Check:
             self.result.reason += f"; the rest is not checked: TLC: {result.reason}"
 
     def _judge_depth(self, module: TraceModule, taken: int, printed: Mapping[int, tuple[str, Value]]) -> None:
-        """Give the verdict where TLC took so many events, each a step of the spec that agrees."""
+        """Give the verdict where TLC took the first events, each a step of the spec that agrees."""
         self._count(taken)
         if taken < len(self.events):
             self._deviates(taken + 1, printed.get(taken + 1))
@@ -265,7 +264,7 @@ class _Check:
         self.result.observed += count
         path = differences[0].path if differences else "shows"
         details = [str(each) for each in differences] or [
-            f"TLC says it differs from {observable}; the checker does not"
+            f"TLC finds that it differs from {observable}; the checker does not"
         ]
         self._found("shows", path, line, event, details, "")
 
@@ -275,7 +274,7 @@ class _Check:
         table = printed.d if isinstance(printed, Fcn) else {}
         added = Counter({message: count for message, count in table.items() if count})
         details = self.reading.sent_details(event, line, list(table), added)
-        return details or [f"TLC says it differs from {printed}; the checker does not"]
+        return details or [f"TLC finds that it differs from {printed}; the checker does not"]
 
     def _judge_error(self, module: TraceModule, result: TlcResult) -> None:
         """Give the verdict where TLC could not evaluate something: the fault of the trace, or of the spec."""

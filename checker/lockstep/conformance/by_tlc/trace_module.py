@@ -40,7 +40,7 @@ class Parts:
         """Prepare the parts.
 
         Arguments: `spec`, compiled, for its names alone; `parsed`, the same spec; `interface`, where a trace meets it;
-        `probing`, whether the module says what it is about to compare.
+        `probing`, whether the module prints what it is about to compare.
         """
         self.spec, self.parsed, self.interface = spec, parsed, interface
         self.source = Source(parsed.modules)
@@ -83,7 +83,7 @@ class Parts:
     def write(self, folder: Path, text: str, checked: Sequence[str]) -> tuple[Path, Path]:
         """Write module, operators and cfg into a folder; return module and cfg.
 
-        Arguments: `text`, of the module; `checked`, the lines of the cfg that say what is checked.
+        Arguments: `text`, of the module; `checked`, the lines of the cfg for what is checked.
         """
         module, cfg = folder / f"{MODULE}.tla", folder / f"{MODULE}.cfg"
         module.write_text(text, encoding="utf-8")
@@ -103,16 +103,16 @@ class Parts:
     def _all_model_values(self) -> str:
         constants = {value.name: value for value in self.spec.constants.values() if type(value) is ModelValue}
         known = {**constants, **self.spec.model_values}
-        # A typed one cannot be compared with every value, and so can be told of none.
-        return ", ".join(self.literals.of(known[name]) for name in sorted(known) if not known[name].kind)
+        # A typed one cannot be compared with every value, so it is left out.
+        return ", ".join(self.literals.text(known[name]) for name in sorted(known) if not known[name].kind)
 
     def _constant_definitions(self) -> list[str]:
-        """Define the values of constants that a cfg cannot say, or not with the module's own strings."""
+        """Define the values of constants that a cfg cannot have, or not with the module's own strings."""
         defined = []
         for name, value in self.parsed.program.cfg.constants.items():
             if type(value) is not ModelValue:
                 self._constants[name] = f"{self.names.prefix}constant{len(self._constants) + 1}"
-                defined.append(f"{self._constants[name]} == {self.literals.of(value)}")
+                defined.append(f"{self._constants[name]} == {self.literals.text(value)}")
         return defined
 
     def _observations(self) -> list[str]:
@@ -161,7 +161,7 @@ class TraceModule:
         names: the names of its own.
         text: the module.
         events: the events, in order; None stands between one trace and the next.
-        unwritten: properties that TLC is not asked anything of, each with the reason; see PropertyParts.
+        unwritten: properties that TLC does not check, each with the reason; see PropertyParts.
         property_of: the PROPERTY of the cfg that is meant where TLC names something else, by that name.
     """
 
@@ -177,7 +177,7 @@ class TraceModule:
         """Write the module.
 
         Arguments: `spec`, compiled, for its names alone; `parsed`, the same spec; `interface`, where a trace meets it;
-        `probing`, whether the module says what it is about to compare.
+        `probing`, whether the module prints what it is about to compare.
         Raises CompileError where TLC cannot be given the arguments of an action.
         """
         self.spec, self.events, self._interface = spec, events, interface
@@ -221,7 +221,7 @@ class TraceModule:
         self.property_of = {called: name for name in program.cfg.properties for called in parts.called(name)}
         lines = []
         for name in self._of_behaviours:
-            found = parts.of(name)
+            found = parts.write(name)
             self.property_of |= {operator: name for _, operator in (*found.states, *found.first)}
             formulas = [f"[]{operator}" for _, operator in found.states]
             formulas += [f"[][{operator}]_<<{variables}>>" for _, operator in found.steps]
@@ -257,7 +257,7 @@ class TraceModule:
         if self._reading.is_observation(read.event):
             return f"UNCHANGED <<{', '.join(self.spec.variables)}>>"
         operator = self._actions.operator(read.event.action)
-        return f"{operator}({', '.join(map(self._literals.of, read.args))})" if read.args else operator
+        return f"{operator}({', '.join(map(self._literals.text, read.args))})" if read.args else operator
 
     def _shown(self, number: int, read: ReadEvent) -> list[str]:
         if not read.event.shows:
@@ -286,7 +286,7 @@ class TraceModule:
         return f"IF {operator}({value}) THEN TRUE ELSE {printed} /\\ FALSE"
 
     def _node(self, read: ReadEvent) -> str:
-        return self._literals.of(self._reading.node(read.event))
+        return self._literals.text(self._reading.node(read.event))
 
     def _dispatch(self) -> tuple[list[str], str]:
         """Write a search tree over the events, so that a step costs the same wherever it stands."""

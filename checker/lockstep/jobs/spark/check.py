@@ -140,7 +140,7 @@ def _before_spark(trace: Path, switches: Switches, sources: Sources) -> TraceVer
         sources[key] = _compiled(header, source, switches)
     compiled = sources[key]
     if isinstance(compiled, TraceError):  # of the first trace that needs this spec
-        return failure(compiled.of(source), source)
+        return failure(compiled.in_trace(source), source)
     return failure(compiled, source) if isinstance(compiled, Exception) else None
 
 
