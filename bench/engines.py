@@ -24,7 +24,7 @@ from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.symmetry import sameness
 from lockstep.tla.values.kinds import Value
-from lockstep.trace.format import FORMAT, Header
+from lockstep.trace.trace_format import FORMAT, Header
 
 MODELS = ("votes_small", "votes_log", "ordered", "crash", "stale_push", "lossy")
 LOG_LENGTHS = (10, 100, 1_000, 10_000)

@@ -18,7 +18,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
@@ -26,8 +27,9 @@ from lockstep.pipeline.windows.state_bytes import state_bytes
 from lockstep.report.text import table
 from lockstep.systems.opening import open_trace
 from lockstep.systems.specs import system_of, trace_spec
-from lockstep.trace.format import Event, TracePart
 from lockstep.trace.json_lines import file_lines
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import TracePart
 
 
 class Job(NamedTuple):

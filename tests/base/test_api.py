@@ -21,7 +21,7 @@ import lockstep
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
 from lockstep.systems.opening import open_trace
-from lockstep.trace.format import write_trace
+from lockstep.trace.trace_format import write_trace
 from places import ROOT
 from simulated_traces import simulated
 

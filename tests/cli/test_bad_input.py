@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from dledger import check_dledger
 from lockstep.base.verdict import Verdict
-from lockstep.logs.reading.mapping import MappingError, read_mapping
+from lockstep.logs.mapping import MappingError, read_mapping
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines
 from lockstep.systems.specs import spec_hash, trace_spec
-from lockstep.trace.format import Trace, TraceError, read_trace
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_reader import Trace, read_trace
 from lockstep_command import lockstep
 from malformed import CAPTURED, CASES, EVENT, HEADER, LOCK_SERVICE, TRACE, WHOLE, Case, Said, lines, page, run
 from malformed import told as tell
@@ -179,7 +180,7 @@ def fuzz_toml(content: bytes, folder: Path) -> None:
 
 
 def simulated_lines() -> bytes:
-    from lockstep.trace.format import trace_lines
+    from lockstep.trace.trace_format import trace_lines
     from simulated_traces import simulated
 
     head, events = simulated()

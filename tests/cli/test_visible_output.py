@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.base.characters import visible
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep_command import lockstep
 from places import ROOT
 from terminals import on_a_terminal

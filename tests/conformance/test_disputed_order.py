@@ -11,12 +11,12 @@ import pytest
 
 import cut_traces
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.github import commands
 from lockstep.report.junit import junit_xml
 from lockstep.report.sarif import sarif
 from lockstep.report.text import verdict_text
-from lockstep.trace.format import Event, write_trace
+from lockstep.trace.trace_format import Event, write_trace
 from lockstep_command import lockstep
 from raftref.dledger.simulation import figure8, scenario_plan
 from raftref.dledger.switches import PUBLISHED

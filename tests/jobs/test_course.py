@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import course_dir
+from lockstep.base.package_data import course_dir
 from lockstep.cli import cli
 from lockstep.jobs.play.course.answers import AnswerError
 from lockstep.jobs.play.course.exercise import FindBug, Predict, WriteGuard, exercise_names, files_of, load_exercise

@@ -12,7 +12,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.jobs.coverage import Coverage
 from lockstep.jobs.fleet import Fleet
 from lockstep.systems.dledger.reached import ELECTIONS, FAULTS, reached
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 from mutants import planted
 from raftref.dledger.storage.ledger_store import LedgerStore
 

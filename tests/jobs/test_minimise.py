@@ -14,11 +14,12 @@ import pytest
 
 from lockstep.base.deadline import Deadline
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.incremental import Literal
-from lockstep.conformance.minimise.past import Told, causes, take_told
-from lockstep.conformance.minimise.rebinding import Rebinding, Step, distance
-from lockstep.conformance.minimise.runs import Replay, Run
+from lockstep.conformance.causal_past import Told, causes, take_told
+from lockstep.conformance.property_evaluation import Literal
+from lockstep.conformance.rebinding import Rebinding, Step, distance
+from lockstep.conformance.run_search import Replay, Run
+from lockstep.conformance.trace_check import TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.minimise import Minimised, NothingToMinimiseError, minimise, shortest_known
 from lockstep.jobs.play.course.planting import Method
 from lockstep.systems.own.traces import load_own_spec, own_system
@@ -27,7 +28,8 @@ from lockstep.systems.specs import compiled
 from lockstep.systems.system import System
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, Value, as_fcn
-from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines, write_trace
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace
 from lockstep_command import lockstep
 from places import SPECS
 from sampling import sampled

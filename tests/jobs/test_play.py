@@ -21,7 +21,7 @@ from lockstep.systems.system import System
 from lockstep.tla.explore import explore
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.values.kinds import ArgumentError, ModelValue
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 from plays import (
     LOCK_SERVICE,
     STEPS,

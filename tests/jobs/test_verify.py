@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from dledger import check_dledger
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.jobs.spark.session import SparkStartError, spark_session
 from lockstep.jobs.verify_job import Job
@@ -28,7 +28,7 @@ from lockstep.systems.specs import trace_spec
 from lockstep.systems.system import System
 from lockstep.systems.traces import write_cluster
 from lockstep.tlc import TlcResult, TlcVerdict
-from lockstep.trace.format import read_trace
+from lockstep.trace.trace_reader import read_trace
 from raftref.dledger.switches import PUBLISHED
 
 FAILED = Finding("property", "DL101", "IndexOrder", 12, 10, "n1", "HandleDoTruncate")

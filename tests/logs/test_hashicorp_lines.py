@@ -16,9 +16,9 @@ import pytest
 
 from hclog_lines import hclog_lines, printed
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.logs.reading.mapping import Text
-from lockstep.logs.reading.texts import splitting
+from lockstep.conformance.trace_verdict import TraceVerdict
+from lockstep.logs.mapping import Text
+from lockstep.logs.text_formats import splitting
 from lockstep.systems.judge import judge_own
 from lockstep.systems.own.logs import OwnLogs
 from lockstep_command import lockstep

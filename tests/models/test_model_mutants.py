@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lockstep.base.paths import spec_dir
+from lockstep.base.package_data import spec_dir
 from lockstep.models.model_manifest import Manifest, load_manifest, run_model
 from lockstep.systems.dledger.codes import CODES
 from lockstep.systems.models import manifest

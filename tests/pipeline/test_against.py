@@ -16,7 +16,8 @@ from lockstep.pipeline.store.store import Batch
 from lockstep.pipeline.work.batches import Done, Stage, StageFailed
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.tlc.supervised_process import ToolDied
-from lockstep.trace.format import TraceError, trace_lines
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import trace_lines
 from simulated_traces import header
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.fleet import judge_cluster
 from lockstep.pipeline.replay import replay_command, simulate_command, simulated
 from lockstep.pipeline.stages.generate import Clusters

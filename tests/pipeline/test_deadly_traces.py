@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cut_traces import of_events
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.pipeline.against import AS_TOLD, OwnSpec
 from lockstep.pipeline.session import pipeline_session
 from lockstep.pipeline.sources import EACH

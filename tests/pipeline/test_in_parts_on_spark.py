@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from cut_traces import Cut, changed, of_events
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import check_trace
+from lockstep.conformance.trace_check import check_trace
 from lockstep.jobs.spark.session import spark_session
 from lockstep.pipeline.against import AS_TOLD
 from lockstep.pipeline.replay import stored_counterexample

@@ -22,9 +22,9 @@ from pyspark.sql import SparkSession
 import lockstep.pipeline.stages.generate as generating
 from backup_service import EXAMPLE, service
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
 from lockstep.jobs.spark.check import check_with_spark, verdict_of
 from lockstep.pipeline.against import AS_TOLD, Against, OwnSpec, TaskJudge, Variant

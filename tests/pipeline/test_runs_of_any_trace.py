@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict, worst
 from lockstep.pipeline.against import AS_TOLD
 from lockstep.pipeline.run import run_all
@@ -23,7 +23,7 @@ from lockstep.systems.judge import judge_known
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import switches_of, system_of
 from lockstep.systems.traces import import_trace
-from lockstep.trace.format import REFERENCE
+from lockstep.trace.trace_format import REFERENCE
 
 COUNTEREXAMPLES = sorted((traces_dir() / "counterexamples").rglob("*.trace.ndjson"))
 

@@ -18,7 +18,7 @@ import pytest
 
 from growing_files import Pieces
 from hook_service import Service
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.pipeline.watch.table import Store
 from lockstep.pipeline.watch.told import Told
 from lockstep.systems.judge import check

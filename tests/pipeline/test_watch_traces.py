@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.spark.apart import TIMES_APART
 from lockstep.pipeline.watch import specs as watch_specs
 from lockstep.pipeline.watch.specs import NoSpecError, Specs

@@ -15,10 +15,10 @@ import pytest
 import cut_traces
 from broken_spec import broken_spec
 from cut_traces import Cut, changed, of_events, of_file, said
-from lockstep.base.paths import spec_dir, traces_dir
+from lockstep.base.package_data import spec_dir, traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.json_values import Words
+from lockstep.conformance.spec_interface import Interface
 from lockstep.pipeline.stages.windows import pays
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
@@ -37,8 +37,9 @@ from lockstep.systems.specs import trace_spec
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, Value
-from lockstep.trace.format import FORMAT as TRACE_FORMAT
-from lockstep.trace.format import Event, Header, TracePart, trace_lines
+from lockstep.trace.trace_format import FORMAT as TRACE_FORMAT
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import TracePart
 from raftref.dledger.simulation import simulate
 from sampling import sampled
 from simulated_traces import as_event, header, simulated

@@ -12,7 +12,7 @@ import pytest
 import z3
 
 from hashicorp_traces import spec_of
-from lockstep.conformance.shown.compare import to_value
+from lockstep.conformance.json_values import to_value
 from lockstep.models.proofs.lemmas import Proof, ProofVerdict
 from lockstep.models.proofs.quorum_rules_equal import majority
 from lockstep.models.proofs.z3_questions import one_step
@@ -34,7 +34,7 @@ from lockstep.systems.hashicorp.lemmas.quorum_match_index import lower_middle, q
 from lockstep.systems.hashicorp.lemmas.quorum_match_index_any_size import quorum_match_index_any_size
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.models import manifest
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 from raftref.hashicorp.leader.commitment import Commitment
 from raftref.hashicorp.values import Index
 

@@ -19,7 +19,7 @@ from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn
-from lockstep.trace.format import FORMAT, Header
+from lockstep.trace.trace_format import FORMAT, Header
 
 NODES = ("n1", "n2", "n3")
 LEADER = "n1"

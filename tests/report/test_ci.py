@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from lockstep.base.characters import visible
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict, malformed
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict, malformed
 from lockstep.report.explain import rule
 from lockstep.report.github import commands, summary, without_commands
 from lockstep.report.sarif import sarif

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep_command import lockstep
 from places import ROOT
 

@@ -18,7 +18,7 @@ from lockstep.systems.judge import judge_known
 from lockstep.systems.own.subject import own_subject
 from lockstep.systems.traces import write_cluster
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import events_at_end
+from lockstep.trace.trace_reader import events_at_end
 
 #: A spec of which one variable grows with each step by a sequence as long as LENGTH says.
 GROWS = """---- MODULE Grows ----

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import lockstep.base.paths
+import lockstep.base.package_data
 import lockstep.systems.system
-from lockstep.base.paths import spec_dir
+from lockstep.base.package_data import spec_dir
 from spec_book import chapters
 
 
@@ -29,7 +29,7 @@ def broken_spec(folder: Path, *replaced: tuple[str, str], cfg: str = "") -> Iter
     with (place / "dledger" / "Trace.cfg").open("a", encoding="utf-8") as file:
         file.write(cfg)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(lockstep.base.paths, "spec_dir", lambda: place)
+        patched.setattr(lockstep.base.package_data, "spec_dir", lambda: place)
         patched.setattr(lockstep.systems.system, "spec_dir", lambda: place)
         patched.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         yield

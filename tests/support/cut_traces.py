@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from lockstep.conformance.check import TraceVerdict, check_trace
-from lockstep.conformance.interface import Interface
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.pipeline.windows.checkpoints import checkpoints
 from lockstep.pipeline.windows.combine import combined
 from lockstep.pipeline.windows.part import PartVerdict, check_part
@@ -18,7 +19,8 @@ from lockstep.systems.opening import opened
 from lockstep.systems.specs import system_of, trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.trace.format import Event, Header, TracePart, trace_lines
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import TracePart
 
 SOURCE = "t"
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lockstep.conformance.by_tlc import Subject
-from lockstep.conformance.check import Events, TraceVerdict, check_trace
-from lockstep.conformance.incremental import Evaluation
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.by_tlc.tlc_trace_check import Subject
+from lockstep.conformance.json_values import Words
+from lockstep.conformance.property_evaluation import Evaluation
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import Events, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.specs import Switches, subject
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue
-from lockstep.trace.format import Header
+from lockstep.trace.trace_format import Header
 
 #: What the words of a trace of DLedger stand for: null is no node.
 WORDS = Words(ModelValue("NoNode"))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from lockstep.systems.system import Reached, Simulator
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 
 def times_reached(

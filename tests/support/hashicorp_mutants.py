@@ -8,7 +8,7 @@ from pathlib import Path
 import raftref.hashicorp
 from hashicorp_traces import FIRST, asked_with
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.both_ways import BothWays, check_both_ways
+from lockstep.conformance.both_ways_check import BothWays, check_both_ways
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS
 from lockstep.systems.specs import trace_spec

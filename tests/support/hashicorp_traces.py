@@ -10,13 +10,15 @@ from typing import Any
 
 import msgspec
 
-from lockstep.conformance.both_ways import Run
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.both_ways_check import Run
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.plans import REFERENCE, SIMULATOR, fault_plan
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Event, Header, Trace, trace_lines
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.hashicorp.simulation import simulate
 from raftref.hashicorp.switches import Flaw
 

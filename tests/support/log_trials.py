@@ -21,7 +21,9 @@ from dledger import check_dledger
 from lockstep.systems.dledger.log import UnexplainedError, import_log
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, TraceError, trace_lines
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
 from logger_lines import split_by_node
 from planted_lines import LIES, planted
 from raftref.dledger.simulation import FaultPlan, simulate

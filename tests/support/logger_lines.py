@@ -15,11 +15,12 @@ from typing import Any
 
 import dledger_texts as texts
 from dledger import check_dledger
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger.log import import_log
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import read_trace, write_trace
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.trace_format import write_trace
+from lockstep.trace.trace_reader import read_trace
 
 
 def logged(recording: Path, every_ms: float) -> str:

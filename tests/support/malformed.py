@@ -21,7 +21,7 @@ from typing import Any
 from unittest import mock
 
 from lockstep.cli import main
-from lockstep.conformance.codes import OF_THE_CHECK
+from lockstep.conformance.finding_codes import ALL_CODES
 from lockstep.jobs.recordings import RecordingsError, load_recordings
 from lockstep.models.model_manifest import ManifestError, load_manifest
 from mistakes import MISTAKES
@@ -439,7 +439,7 @@ def contents(found: Sequence[Said]) -> list[str]:
         for code in re.findall(r"\bLS\d{3}\b", said.text) or ["none"]:
             link = f"[{case.group}](#{case.group.lower().replace(' ', '-')})"
             sections.setdefault(code, []).append(link)
-    titles = {rule.code: rule.title for rule in OF_THE_CHECK} | {"none": "the message alone says what is wrong"}
+    titles = {rule.code: rule.title for rule in ALL_CODES} | {"none": "the message alone says what is wrong"}
     rows = [f"| {code} | {titles[code]} | {', '.join(dict.fromkeys(sections[code]))} |" for code in sorted(sections)]
     return ["| code | what it means | examples |", "| --- | --- | --- |", *rows]
 

@@ -12,8 +12,8 @@ _AT_START = """
 import os, signal, time
 import lockstep.systems.specs
 import lockstep.systems.traces
-from lockstep.conformance.check import TraceCheck
-from lockstep.trace.format import Trace
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.trace.trace_reader import Trace
 
 DEATHS = {
     "exits": lambda: os._exit(7),

@@ -15,7 +15,9 @@ from dledger import check_dledger
 from dledger_lines import CAPTURED, Json, encoded, lines_of
 from lockstep.systems.dledger.recording import import_lines
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, TraceError, trace_lines
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
 
 FILES = ("dledger-0.2.7-restarts", "dledger-0.2.7-batch_push", "dledger-0.3.1.2-leader_partition")
 #: In how many lines a field is changed at most, one after the other, in one recording.

@@ -9,11 +9,11 @@ from itertools import product
 from typing import Any
 
 from dledger import WORDS
-from lockstep.conformance.shown.compare import to_value
+from lockstep.conformance.json_values import to_value
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.trace.format import FORMAT, Header
+from lockstep.trace.trace_format import FORMAT, Header
 from mutants import Decision
 from raftref.dledger.election.election_rules import (
     PARSE_RESULTS,

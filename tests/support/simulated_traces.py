@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from dledger import VARIANTS, check_dledger
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines
+from lockstep.trace.trace_format import FORMAT, Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import constants, simulate
 
 REPAIRED = VARIANTS["repaired"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lockstep.base.paths import common_dir
+from lockstep.base.package_data import common_dir
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.system import System
 

@@ -19,7 +19,7 @@ from lockstep.systems.hashicorp.constants import FEATURES
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.system import System
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import Event, Header
+from lockstep.trace.trace_format import Event, Header
 from spec_book import chapters
 
 _ABOUT = re.compile(r"^\\\* ACTION (\w+): ((?:.*\n)(?:\\\* (?!Source:).*\n)*)", re.MULTILINE)

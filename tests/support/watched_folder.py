@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.pipeline.against import Variant
 from lockstep.pipeline.watch.table import Store
 

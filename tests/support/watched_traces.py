@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.pipeline.watch.specs import Specs
 from lockstep.pipeline.watch.task import specs_of, stepped
 from lockstep.pipeline.watch.told import Told

@@ -13,9 +13,8 @@ from counterexamples import tool
 from counterexamples.index import table
 from counterexamples.tool import CHOSEN, FOLDER, Counterexample, cluster_of, counterexamples, judged
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.shown.compare import to_value
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.json_values import Words, to_value
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.minimise import minimise
 from lockstep.jobs.view.known import of_trace
 from lockstep.report.page.content import content
@@ -23,7 +22,7 @@ from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.state import State
-from lockstep.trace.format import OBSERVE, Event, Header, write_trace
+from lockstep.trace.trace_format import OBSERVE, Event, Header, write_trace
 from raftref.action import NotEnabled
 from raftref.dledger.switches import SWITCHES
 from raftref.hashicorp.switches import Flaw

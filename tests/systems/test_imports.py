@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lockstep.systems.registry import simulators
-from lockstep.trace.format import write_trace
+from lockstep.trace.trace_format import write_trace
 
 #: The names of switches, features and flaws, which headers have, and bounds of options.
 NAMES = {

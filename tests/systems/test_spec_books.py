@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockstep.base.paths import common_dir, spec_dir
+from lockstep.base.package_data import common_dir, spec_dir
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
 from lockstep.tla.loading.load_spec import load_spec

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from lockstep.conformance.incremental import Incremental, Literal
+from lockstep.conformance.property_evaluation import Incremental, Literal
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State

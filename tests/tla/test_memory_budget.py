@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lockstep.tla.loading.load_spec import load_spec
 
+from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables import fingerprint_set as seen_module
 from lockstep.tla.tables.fingerprint_set import Seen

@@ -65,7 +65,7 @@ def command(recordings: tuple[Path, ...], output: Path, logged_version: str | No
 
 
 def _nanoseconds(told: str) -> int:
-    from lockstep.logs.reading.mapping import Duration, duration
+    from lockstep.logs.mapping import Duration, duration
 
     try:
         return duration(msgspec.convert(told, Duration))

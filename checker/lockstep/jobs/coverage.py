@@ -10,7 +10,8 @@ from statistics import median
 from lockstep.report.text import table
 from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached
-from lockstep.trace.format import Event, Trace
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import Trace
 
 
 @dataclass(slots=True)

@@ -12,8 +12,9 @@ import msgspec
 from lockstep.base.characters import visible_line
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
-from lockstep.conformance.interface import Interface
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck, check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.view.known import (
     counterexample,
     of_model,
@@ -35,8 +36,9 @@ from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.itf_values import from_itf, to_itf
 from lockstep.tla.values.kinds import ModelValue
-from lockstep.trace.format import Trace, TraceError, read_trace
-from lockstep.trace.itf import HEADER
+from lockstep.trace.itf_reader import HEADER
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_reader import Trace, read_trace
 
 
 class NotExportedError(BadInputError):

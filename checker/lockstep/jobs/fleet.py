@@ -14,7 +14,7 @@ from lockstep.base.characters import counted
 from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.both_ways import ASKED_HEADS, Asked, ask_with_spark, by_plan
 from lockstep.jobs.coverage import Coverage, reached_by
 from lockstep.jobs.floors import FLOOR_HEADS, FloorVerdict, judge_plan

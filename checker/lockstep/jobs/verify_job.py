@@ -11,11 +11,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lockstep.base.errors import GaveUpError
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.progress import Say
 from lockstep.base.scratch import scratch
 from lockstep.base.verdict import Verdict, worst
-from lockstep.conformance.check import Finding, TraceVerdict
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.both_ways import ASKED_HEADS, ask_with_spark, by_plan
 from lockstep.jobs.coverage import Coverage, reached_by
 from lockstep.jobs.fleet import judge_cluster
@@ -31,7 +31,7 @@ from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS, lemmas
 from lockstep.systems.traces import import_trace, raw_format, write_cluster
 from lockstep.tlc import TlcOptions, find_java, find_tla2tools
-from lockstep.trace.imported import Summary
+from lockstep.trace.imported_trace import Summary
 
 
 @dataclass(frozen=True, slots=True)

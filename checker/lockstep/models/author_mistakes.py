@@ -10,7 +10,7 @@ from io import StringIO
 from pathlib import Path
 
 from lockstep.base.errors import NO_VALUE, NOT_CHECKED, NOT_PARSED, WRONG_CFG, BadInputError, GaveUpError
-from lockstep.base.verdict import of_violation
+from lockstep.base.verdict import violation_reason
 from lockstep.models.counterexample import of_search, of_steps
 from lockstep.tla.behaviour import Behaviour, Taken
 from lockstep.tla.compile.compile_error import CompileError
@@ -134,7 +134,7 @@ def _searched(spec: Spec, result: TlcResult, kind: PropertyKind | None) -> Told 
     if isinstance(found, SpecFault):
         return _of_fault(spec, found) if kind not in _VIOLATED else None
     if kind in _VIOLATED and found is not None and found.kind == kind:
-        return Told(of_violation(found.kind, found.name, found.message), found.name, of_search(spec, found))
+        return Told(violation_reason(found.kind, found.name, found.message), found.name, of_search(spec, found))
     return None
 
 

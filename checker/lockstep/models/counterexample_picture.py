@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.extras import extra
-from lockstep.base.verdict import of_no_state
+from lockstep.base.verdict import no_state_reason
 from lockstep.tla.explore import Exploration, Step, Violation
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables.compiled_search import explore_either
@@ -52,7 +52,7 @@ def draw(
     if violation is None and not found.complete:
         raise StateLimitError(f"{name}: gave up after {limit:,} states; give a larger limit (--limit)")
     if violation is None and spec.has_behaviour and not found.distinct:
-        raise UncheckedError(f"{name}: {of_no_state(found.generated)}")
+        raise UncheckedError(f"{name}: {no_state_reason(found.generated)}")
     if violation is None and found.unchecked:
         unchecked = ", ".join(found.unchecked)
         raise UncheckedError(f"{name}: no violation was found, but no search checks {unchecked}")

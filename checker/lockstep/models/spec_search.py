@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lockstep.base.errors import WRONG_CFG, BadInputError, GaveUpError, too_deep
 from lockstep.base.extras import extra
-from lockstep.base.verdict import Verdict, of_no_state, of_violation
+from lockstep.base.verdict import Verdict, no_state_reason, violation_reason
 from lockstep.models.author_mistakes import in_tlc_s_words, noted_of_cfg, told_of_author
 from lockstep.models.counterexample import of_search, of_steps, of_tlc
 from lockstep.models.memory_budget import most_of_the_memory
@@ -412,13 +412,13 @@ def _judged(compiled: Spec, found: Exploration | TableExploration) -> tuple[Verd
     if doubt := getattr(found, "doubt", ""):
         return Verdict.INCONCLUSIVE, f"not confirmed: {doubt}"
     if (violation := found.violation) is not None:
-        return Verdict.VIOLATED, of_violation(violation.kind, violation.name, violation.message)
+        return Verdict.VIOLATED, violation_reason(violation.kind, violation.name, violation.message)
     if not found.complete:
         if (why := getattr(found, "gave_up", "")) != "":
             return Verdict.INCONCLUSIVE, f"given up: {why}"
         return Verdict.INCONCLUSIVE, f"given up after {found.distinct} distinct states"
     if compiled.has_behaviour and not found.distinct:
-        return Verdict.INCONCLUSIVE, of_no_state(found.generated)
+        return Verdict.INCONCLUSIVE, no_state_reason(found.generated)
     if found.unchecked:
         return Verdict.INCONCLUSIVE, f"not checked by this engine: {_unchecked(compiled, found.unchecked)}"
     if not compiled.has_behaviour:

@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, failure
+from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.jobs.spark.check import check_lines
-from lockstep.logs.reading.mapping import read_mapping
+from lockstep.logs.mapping import read_mapping
 from lockstep.pipeline.sources import EACH, TOGETHER, unpacked
 from lockstep.pipeline.specs import Key, Shipped, Shipping
 from lockstep.pipeline.store.store import hash_of

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from lockstep.base.characters import visible, visible_line
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.place import relative
 from lockstep.report.text import finding_text, verdict_text
 

@@ -19,15 +19,16 @@ from urllib.parse import quote
 
 from lockstep.base.characters import visible_line, visible_tree
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import common_dir
+from lockstep.base.package_data import common_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict
-from lockstep.conformance.codes import INCONCLUSIVE, INTERNAL, MALFORMED
+from lockstep.conformance.finding_codes import INCONCLUSIVE, INTERNAL, MALFORMED
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.report.explain import rule
 from lockstep.report.place import relative
 from lockstep.report.text import finding_text, placed
 from lockstep.systems.registry import SYSTEMS
-from lockstep.trace.format import Event, read_trace
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import read_trace
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.models.model_manifest import Manifest, ModelEntry, load_manifest
 from lockstep.systems.registry import SYSTEMS
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from lockstep.base.deadline import NEVER, Deadline
 from lockstep.base.errors import GaveUpError
 from lockstep.base.progress import EVERY, Say, silent
-from lockstep.conformance.check import Events
+from lockstep.conformance.trace_check import Events
 from lockstep.systems.registry import SYSTEMS, raw_formats
 from lockstep.systems.system import BEGINNING_BYTES
-from lockstep.trace.format import Event, Trace, TraceError, events_at_end
-from lockstep.trace.json_lines import file_lines, source_name
+from lockstep.trace.json_lines import TraceError, file_lines, source_name
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import Trace, events_at_end
 
 
 def open_trace(path: Path) -> Trace:

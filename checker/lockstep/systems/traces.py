@@ -13,8 +13,8 @@ from lockstep.base.progress import EVERY, Say, silent
 from lockstep.systems.registry import SYSTEMS, raw_formats, simulators
 from lockstep.systems.specs import spec_hash, trace_spec
 from lockstep.systems.system import ALL_TOLD, BEGINNING_BYTES, RawFormat, Simulator, System, Untold
-from lockstep.trace.format import Event, Header, write_trace
-from lockstep.trace.imported import Imported, Summary
+from lockstep.trace.imported_trace import Imported, Summary
+from lockstep.trace.trace_format import Event, Header, write_trace
 
 
 class OverwritingError(BadInputError):

@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any, TypeVar
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.tla.compile.compile_error import CompileError
 from lockstep.tla.compile.module_text import MARKER, STAGES
 from lockstep.tla.compile.property_parts import PathOf, PropertyPart, part_of

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from lockstep.base.interrupts import deferred_interrupts
-from lockstep.base.paths import common_dir
-from lockstep.base.scratch import lacks_room, scratch
+from lockstep.base.package_data import common_dir
+from lockstep.base.scratch import disk_full_reason, scratch
 from lockstep.base.text_files import NotUtf8Error, text_of
 from lockstep.tlc.java import find_java, find_tla2tools, jar_knows_option
 from lockstep.tlc.module_files import project_files
@@ -108,7 +108,7 @@ def run_tlc(
             )
             if options.dump is not None and read.project is not None:
                 _restore(options.dump, read.project)
-            lacking = lacks_room(folder) if ended.status != 0 else None
+            lacking = disk_full_reason(folder) if ended.status != 0 else None
     except ToolMissing as problem:
         return TlcResult(TlcVerdict.INCONCLUSIVE, str(problem), cause=Cause.TOOL_MISSING)
     result = judge(Request(spec, cfg, options.simulation is not None), reader, ended)

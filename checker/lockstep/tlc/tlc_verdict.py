@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lockstep.base.verdict import of_no_state, of_violation
+from lockstep.base.verdict import no_state_reason, violation_reason
 from lockstep.tlc.supervised_process import Ended, How, killed_by
 from lockstep.tlc.tlc_messages import Code, Message, Severity
 from lockstep.tlc.tlc_output import OutputReader, cfg_properties, parse_state
@@ -303,11 +303,11 @@ def _sentence(violation: TlcViolation) -> str:
     elif kind in (PropertyKind.ASSERTION, PropertyKind.EVALUATION):
         message = _complaint(violation.message)
     elif kind in (PropertyKind.INITIAL, PropertyKind.ACTION) and (at := violation.location) is not None:
-        return of_violation(kind.value, violation.name or f"at {at.module}.tla:{at.line}:{at.column}")
+        return violation_reason(kind.value, violation.name or f"at {at.module}.tla:{at.line}:{at.column}")
     elif kind is not PropertyKind.DEADLOCK and violation.name is None:
         listed = ", ".join(violation.candidates)
         return f"one of the temporal properties {listed} is violated; TLC does not say which"
-    return of_violation(kind.value, violation.name, message)
+    return violation_reason(kind.value, violation.name, message)
 
 
 #: What TLC says before the second argument of a false Assert.
@@ -352,7 +352,7 @@ def _judge_end(request: Request, reader: OutputReader, ended: Ended, partial: Tl
     if Code.SUCCESS not in reader.codes:
         return _inconclusive(partial, Cause.NO_FINAL_VERDICT, "TLC ended without saying that no error was found")
     if not partial.distinct:
-        return _inconclusive(partial, Cause.VACUOUS, of_no_state(partial.generated or 0))
+        return _inconclusive(partial, Cause.VACUOUS, no_state_reason(partial.generated or 0))
     return replace(
         partial,
         verdict=TlcVerdict.HOLDS,

@@ -24,10 +24,11 @@ from hypothesis.stateful import (
 )
 
 from dledger import WORDS
-from lockstep.conformance.shown.compare import compare, to_value
+from lockstep.conformance.comparison import compare
+from lockstep.conformance.json_values import to_value
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
-from lockstep.trace.format import FORMAT, Header
+from lockstep.trace.trace_format import FORMAT, Header
 from machines import search
 from raftref.dledger.messages import (
     BatchRequest,

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.conformance.shown.compare import to_tree
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.json_values import Words, to_tree
 from lockstep.models.counterexample import of_search
 from lockstep.systems.models import model_named
 from lockstep.tla.loading.load_spec import load_spec

@@ -18,7 +18,8 @@ from typing import Any
 import msgspec
 
 from counterexamples import dledger, hashicorp
-from lockstep.conformance.check import TraceVerdict, check_trace
+from lockstep.conformance.trace_check import check_trace
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.minimise import minimise
 from lockstep.systems.dledger.plans import REFERENCE as DLEDGER
 from lockstep.systems.hashicorp.plans import REFERENCE as HASHICORP
@@ -26,7 +27,8 @@ from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.simulated import event_of
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Event, Header, Trace, trace_lines, write_trace
+from lockstep.trace.trace_format import Event, Header, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.simulation import FaultPlan as DLedgerPlan
 from raftref.dledger.switches import REPAIRED
 from raftref.hashicorp.simulation import FaultPlan as HashicorpPlan

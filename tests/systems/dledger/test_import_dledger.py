@@ -8,15 +8,17 @@ import pytest
 
 from dledger import check_dledger
 from dledger_lines import CAPTURED, FAULT_FREE, FIGURE8, QUIET, Continued, encoded, ended, lines_of
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines, import_recording
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, trace_lines, write_trace
+from lockstep.trace.trace_reader import Trace, read_trace
 from raftref.dledger.switches import COARSE, PUBLISHED
 
 ACTION, OBSERVATION, NOISE = "action", "observation", "noise"

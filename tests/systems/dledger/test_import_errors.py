@@ -7,8 +7,7 @@ import pytest
 
 from dledger_lines import FIGURE8, Continued, Json, encoded, ended, lines_of
 from lockstep.systems.dledger.recording import import_lines, import_recording
-from lockstep.trace.format import TraceError
-from lockstep.trace.json_lines import UnreadableError
+from lockstep.trace.json_lines import TraceError, UnreadableError
 
 Change = Callable[[list[Json]], object]
 

@@ -12,8 +12,9 @@ from dledger_lines import Continued
 from lockstep.base.verdict import Verdict
 from lockstep.systems.dledger.recording import import_lines
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import OBSERVE, Trace, trace_lines
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.trace_format import OBSERVE, trace_lines
+from lockstep.trace.trace_reader import Trace
 
 
 def vote(told: Continued, node: str, candidate: str) -> int:

@@ -13,8 +13,8 @@ import pytest
 
 from dledger import interface
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceCheck
-from lockstep.logs.lines import Thread
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.logs.log_lines import Thread
 from lockstep.systems.dledger.log import UnexplainedError
 from lockstep.systems.dledger.log.hidden import Hidden, compare_index
 from lockstep.systems.dledger.log.lines import LogLine, read_logs
@@ -24,7 +24,9 @@ from lockstep.systems.dledger.log.sightings import Ahead, Sightings
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
 from lockstep.systems.traces import import_trace, imported_file, write_cluster
-from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event, Header, trace_lines
+from lockstep.trace.trace_reader import Trace
 from lockstep_command import lockstep
 from logger_lines import ELECTED, checked, imported, logged, written
 from malformed import CAPTURED

@@ -13,8 +13,9 @@ from dledger_lines import Continued
 from lockstep.base.verdict import Verdict
 from lockstep.systems.dledger.recording import import_lines
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, trace_lines
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
 
 
 def restarted(committed: int) -> Imported:

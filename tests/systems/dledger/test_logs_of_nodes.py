@@ -11,8 +11,8 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.systems.dledger.log import UnexplainedError, import_log
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import TraceError
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
+from lockstep.trace.json_lines import TraceError
 from lockstep_command import lockstep
 from logger_lines import ELECTED, checked, imported, logged, split_by_node, written
 from malformed import CAPTURED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dledger_lines import FAULT_FREE
-from lockstep.conformance.incremental import Evaluation, Incremental, Literal
+from lockstep.conformance.property_evaluation import Evaluation, Incremental, Literal
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.values.kinds import Fcn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dledger_lines import CAPTURED, lines_of
-from lockstep.base.paths import traces_dir
+from lockstep.base.package_data import traces_dir
 from recorded_fields import changed, found, label, section
 
 RESTARTS = lines_of(CAPTURED / "dledger-0.2.7-restarts.ndjson")

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from dledger import check_dledger
-from lockstep.conformance.check import Finding
+from lockstep.conformance.trace_verdict import Finding
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import Trace, trace_lines
+from lockstep.trace.trace_format import trace_lines
+from lockstep.trace.trace_reader import Trace
 from raftref.dledger.effects import Effects
 from raftref.dledger.messages import Index, Term
 from raftref.dledger.replication.client_futures import ClientFutures, Future

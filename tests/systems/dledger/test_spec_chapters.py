@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lockstep.base.paths import common_dir
+from lockstep.base.package_data import common_dir
 from lockstep.systems.dledger.constants import CONSTANTS, SET_CONSTANTS
 from lockstep.systems.dledger.plans import fault_plan
 from lockstep.systems.models import manifest

@@ -9,7 +9,7 @@ import pytest
 
 from lockstep.base.verdict import Verdict
 from lockstep.systems.dledger.log import UnexplainedError
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 from logger_lines import ELECTED, checked, imported, logged, written
 from malformed import CAPTURED
 from sampling import sampled

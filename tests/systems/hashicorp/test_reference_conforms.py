@@ -20,7 +20,7 @@ from lockstep.systems.hashicorp.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FE
 from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VERIFIED, fault_plan
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, reached
 from lockstep.systems.system import Reached
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 from raftref.hashicorp.raft import ACTIONS, SHOWN
 from sampling import sampled
 

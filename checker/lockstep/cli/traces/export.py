@@ -136,7 +136,7 @@ def _of_trace(
 
 def _holds_states(path: Path) -> bool:
     """Return whether a file is a behaviour in ITF, which tells every state and no event."""
-    from lockstep.trace.itf import is_itf
+    from lockstep.trace.itf_reader import is_itf
 
     return is_itf(path)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lockstep.jobs.minimise import Minimised
     from lockstep.systems.system import System
     from lockstep.tla.spec import Spec
-    from lockstep.trace.format import Trace
+    from lockstep.trace.trace_reader import Trace
 
 
 @click.command()
@@ -79,7 +79,7 @@ def command(
     from lockstep.base.verdict import Verdict
     from lockstep.jobs.minimise import minimise
     from lockstep.systems.traces import OverwritingError
-    from lockstep.trace.format import trace_lines, write_trace
+    from lockstep.trace.trace_format import trace_lines, write_trace
 
     if own is None and (cfg or library):
         raise click.UsageError("--cfg and -I go with --spec")
@@ -109,7 +109,8 @@ def _opened(
     from lockstep.systems.opening import open_trace
     from lockstep.systems.own.traces import load_own_spec, own_system
     from lockstep.systems.specs import compiled, system_of
-    from lockstep.trace.format import TraceError, read_trace
+    from lockstep.trace.json_lines import TraceError
+    from lockstep.trace.trace_reader import read_trace
 
     if own is None:
         trace = open_trace(path)

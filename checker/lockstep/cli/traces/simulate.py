@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.cli.options import EVENTS, FORMAT, completing, plan_names, progress, progress_end
 
 

@@ -128,7 +128,7 @@ def _known(what: Sequence[str], switches: dict[str, bool | str | int]) -> tuple[
     (name,) = what
     if Path(name).exists():
         from lockstep.jobs.view.own import of_exported
-        from lockstep.trace.itf import is_itf
+        from lockstep.trace.itf_reader import is_itf
 
         return of_exported(Path(name), switches) if is_itf(Path(name)) else of_trace(Path(name), switches, progress)
     if switches:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockstep.base.progress import Say, silent
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.interface import Interface, no_location
-from lockstep.conformance.shown.words import Words
+from lockstep.conformance.json_values import Words
+from lockstep.conformance.spec_interface import Interface, no_location
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.play.session import Offer, Session
 from lockstep.jobs.view.known import subject_of, system_of_manifest
 from lockstep.report.page.content import Subject
@@ -20,7 +20,8 @@ from lockstep.systems.specs import compiled, system_of
 from lockstep.systems.system import System
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
-from lockstep.trace.format import Header, Trace
+from lockstep.trace.trace_format import Header
+from lockstep.trace.trace_reader import Trace
 
 __all__ = ["Game", "of_header", "of_model", "of_own", "of_trace"]
 

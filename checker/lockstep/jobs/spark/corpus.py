@@ -12,8 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lockstep.trace.format import MAX_LINE_BYTES
-from lockstep.trace.json_lines import UnreadableError
+from lockstep.trace.json_lines import MAX_LINE_BYTES, UnreadableError
 
 SCHEMA = pa.schema(
     [

@@ -11,7 +11,7 @@ import pytest
 from lockstep.base.characters import visible
 from lockstep.base.errors import BadInputError
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.testing.said import own_words, said
 from lockstep.systems.judge import Judge, judge_known, judge_own
 from lockstep.systems.specs import switches_of

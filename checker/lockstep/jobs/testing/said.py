@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lockstep.base.characters import visible
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.report.text import verdict_text
 
 

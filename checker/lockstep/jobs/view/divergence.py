@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockstep.conformance.check import TraceCheck
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.report.page.behaviour import Table
 from lockstep.tla.explain import Branch
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value, format_value
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 
 def divergence(check: TraceCheck, state: State, line: int, event: Event) -> Iterator[Table]:
@@ -40,7 +40,7 @@ def divergence(check: TraceCheck, state: State, line: int, event: Event) -> Iter
 def _shown(check: TraceCheck, after: State, line: int, event: Event) -> Iterator[Table]:
     if not event.shows:
         return
-    compared = check.reading.compared(event, line, check.observable(after, line, event))
+    compared = check.reading.shown_values(event, line, check.observable(after, line, event))
     rows = tuple((each.path, format_value(each.observed), format_value(each.expected)) for each in compared)
     differing = frozenset(number for number, each in enumerate(compared) if not each.equal)
     if rows:

@@ -9,8 +9,9 @@ from pathlib import Path
 from lockstep.base.errors import BadInputError, GaveUpError
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict
-from lockstep.conformance.incremental import Branching
+from lockstep.conformance.property_evaluation import PropertyEvaluator
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict
 from lockstep.jobs.view.window import Window, evaluated, taken
 from lockstep.models.counterexample import of_search
 from lockstep.models.model_manifest import Manifest, ModelEntry
@@ -217,7 +218,7 @@ def false_for(spec: Spec, name: str, before: State, after: State) -> Iterator[tu
 
 
 def _of_behaviour(behaviour: Behaviour, spec: Spec, system: System | None) -> Iterator[Step]:
-    properties = Branching(spec, one_behaviour=True)
+    properties = PropertyEvaluator(spec, one_behaviour=True)
     state = spec.state(behaviour.steps[0].state)
     known = properties.standing(state)
     for number, each in enumerate(behaviour.steps):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from lockstep.base.progress import Say, silent
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
-from lockstep.conformance.incremental import Branching
-from lockstep.conformance.interface import Interface, no_location
-from lockstep.conformance.states import follow_states
+from lockstep.conformance.property_evaluation import PropertyEvaluator
+from lockstep.conformance.spec_interface import Interface, no_location
+from lockstep.conformance.state_check import follow_states
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.view.known import (
     NothingToViewError,
     NoVerdictError,
@@ -24,8 +24,8 @@ from lockstep.jobs.view.known import (
     subject_of,
 )
 from lockstep.jobs.view.window import AFTER, BEFORE, Window
-from lockstep.logs.check import explain_logs, told_best
-from lockstep.logs.search import Run
+from lockstep.logs.explanation_search import Run
+from lockstep.logs.log_check import explain_logs, told_best
 from lockstep.models.spec_search import explore_compiled
 from lockstep.report.page.behaviour import Shown, Step
 from lockstep.report.page.content import Subject
@@ -37,7 +37,7 @@ from lockstep.systems.specs import Switches, compiled, system_of
 from lockstep.tla.loading.load_spec import load_spec
 from lockstep.tla.loading.spec_project import module_texts
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
-from lockstep.trace.itf import ItfTrace, is_itf, read_itf
+from lockstep.trace.itf_reader import ItfTrace, is_itf, read_itf
 
 
 def of_own_spec(
@@ -111,7 +111,7 @@ def _of_states(title: str, trace: ItfTrace, interface: Interface, subject: Subje
     refuse_no_verdict(of_own(verdict))
     if not taken:
         raise NothingToViewError(verdict_text(verdict).splitlines()[0])
-    properties = Branching(subject.spec, one_behaviour=True)
+    properties = PropertyEvaluator(subject.spec, one_behaviour=True)
     state, known = taken[0].state, properties.standing(taken[0].state)
     steps = [Step(0, "Init", {}, "", state.as_dict(), trace.states[0].line, known.failed)]
     for number, each in enumerate(taken[1:], 1):
@@ -153,7 +153,7 @@ def _of_runs(title: str, verdict: TraceVerdict, runs: Sequence[Run], subject: Su
 
 
 def _steps(runs: Sequence[Run], spec: Spec) -> Iterator[Step]:
-    properties = Branching(spec, one_behaviour=True)
+    properties = PropertyEvaluator(spec, one_behaviour=True)
     state = runs[0].state
     known = properties.standing(state)
     number = 0

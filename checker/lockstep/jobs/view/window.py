@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.incremental import Branching
+from lockstep.conformance.property_evaluation import PropertyEvaluator
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.jobs.view.divergence import divergence
 from lockstep.report.page.behaviour import Step, Table
 from lockstep.systems.picture import shown
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Value
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 #: How many steps are shown up to what is wrong, or up to the end, and how many after it.
 BEFORE, AFTER = 1_500, 501
@@ -79,7 +79,7 @@ def taken(check: TraceCheck) -> Iterator[Kept]:
 
 def evaluated(kept: Iterable[Kept], spec: Spec) -> Iterator[Step]:
     """Evaluate every property in each state, and return the steps as a page shows them."""
-    properties = Branching(spec, one_behaviour=True)
+    properties = PropertyEvaluator(spec, one_behaviour=True)
     known = None
     for each in kept:
         known = known or properties.standing(each.state)

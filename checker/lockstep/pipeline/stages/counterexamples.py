@@ -31,7 +31,7 @@ from lockstep.pipeline.work.batches import Done, Stage, StageFailed, batches_of_
 from lockstep.pipeline.work.traces import in_order, survey
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, switches_of, system_of
-from lockstep.trace.format import end_line, trace_lines
+from lockstep.trace.trace_format import end_line, trace_lines
 
 #: So many seconds one minimisation may take.
 SECONDS = 60.0

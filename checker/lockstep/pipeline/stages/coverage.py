@@ -22,7 +22,8 @@ from lockstep.pipeline.work.traces import Known, TraceLines, traces_of, whole_tr
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import system_of
 from lockstep.systems.system import Reached, System
-from lockstep.trace.format import REFERENCE, Event, Trace
+from lockstep.trace.trace_format import REFERENCE, Event
+from lockstep.trace.trace_reader import Trace
 
 #: The kind and the name of the row that every trace has; its `times` is the number of events.
 EVENTS = ("trace", "events")

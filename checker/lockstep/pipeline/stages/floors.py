@@ -14,7 +14,7 @@ from lockstep.pipeline.stages.coverage import EVENTS
 from lockstep.systems.opening import opened
 from lockstep.systems.registry import simulators
 from lockstep.systems.specs import trace_spec
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 
 
 def summed(reached: DataFrame) -> list[dict[str, Any]]:

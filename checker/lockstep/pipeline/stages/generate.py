@@ -23,7 +23,7 @@ from lockstep.pipeline.work.traces import chunks, slots
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.specs import spec_hash
 from lockstep.systems.traces import cluster_trace
-from lockstep.trace.format import trace_lines
+from lockstep.trace.trace_format import trace_lines
 
 #: The variant of what is checked against the constants of its own header.
 TOLD = "told"

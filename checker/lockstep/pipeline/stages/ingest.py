@@ -21,7 +21,7 @@ from pyspark.sql import functions as sql
 from lockstep.base.errors import BadInputError
 from lockstep.base.progress import Say, silent
 from lockstep.jobs.spark.apart import Care, with_care
-from lockstep.logs.reading.rotation import is_log, logs_of
+from lockstep.logs.log_rotation import is_log, logs_of
 from lockstep.pipeline.sources import EACH, PACKED_SUFFIXES, TOGETHER, SourceFile, unpacked
 from lockstep.pipeline.stages.generate import TOLD
 from lockstep.pipeline.store.place import place, refuse_not_utf8

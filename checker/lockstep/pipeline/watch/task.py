@@ -12,7 +12,7 @@ import pandas as pd
 from pyspark.sql.streaming.state import GroupState
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict
+from lockstep.conformance.trace_verdict import TraceVerdict
 from lockstep.jobs.spark.apart import Care, DiedError
 from lockstep.pipeline.watch.specs import Specs
 from lockstep.pipeline.watch.told import Told

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceVerdict, conclude
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict, conclude
 from lockstep.pipeline.watch.under_way import UnderWay
 
 #: What a reason begins with where the trace is not settled.

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import Finding, TraceCheck, TraceVerdict, conclude, failure
-from lockstep.conformance.interface import Interface
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck
+from lockstep.conformance.trace_verdict import Finding, TraceVerdict, conclude, failure
 from lockstep.pipeline.watch.specs import NoSpecError, Specs
 from lockstep.pipeline.windows.state_bytes import state_bytes, state_of_bytes
 from lockstep.systems.judge import notes_on
@@ -24,7 +25,9 @@ from lockstep.systems.specs import system_of
 from lockstep.tla.compile.spec_fault import placed
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.trace.format import Event, Trace, TraceError, TracePart, after_the_end, not_rising
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import Trace, TracePart, after_the_end, not_rising
 
 FORMAT = "lockstep-under-way/1"
 

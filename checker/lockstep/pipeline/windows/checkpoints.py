@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.check import TraceCheck
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.shown.compare import to_value
+from lockstep.conformance.json_values import to_value
+from lockstep.conformance.spec_interface import Interface
+from lockstep.conformance.trace_check import TraceCheck
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
-from lockstep.trace.format import Event
+from lockstep.trace.trace_format import Event
 
 __all__ = ["Checkpoint", "checkpoints"]
 

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from lockstep.base.verdict import Verdict
-from lockstep.conformance.check import TraceVerdict, failure
+from lockstep.conformance.trace_verdict import TraceVerdict, failure
 from lockstep.jobs.spark.apart import Care, DiedError, killed_after
 from lockstep.pipeline.specs import Shipped
 from lockstep.pipeline.store.schema import TABLES, ddl
@@ -31,7 +31,7 @@ from lockstep.pipeline.windows.state_bytes import StateBytesError, packed, state
 from lockstep.pipeline.work.traces import Known, TraceLines, in_order, lacking, partitions, slots, told, traces_of
 from lockstep.systems.opening import opened
 from lockstep.systems.specs import spec_key, system_of
-from lockstep.trace.format import TracePart
+from lockstep.trace.trace_reader import TracePart
 
 __all__ = ["Cut", "Tell", "cuts_of", "pass_over", "states_for", "verdicts_in_parts"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lockstep.systems.simulated import Reference, Simulation
-from lockstep.trace.format import Header
+from lockstep.trace.trace_format import Header
 from raftref.dledger.switches import FINE, PUBLISHED, REPAIRED, VOTES
 
 if TYPE_CHECKING:

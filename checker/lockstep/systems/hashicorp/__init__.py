@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lockstep.base.progress import Say
-from lockstep.conformance.interface import Outbox
+from lockstep.conformance.spec_interface import Outbox
 from lockstep.systems.hashicorp.codes import CODES
 from lockstep.systems.hashicorp.constants import CONSTANTS
 from lockstep.systems.hashicorp.facts import FACTS
@@ -17,7 +17,7 @@ from lockstep.systems.hashicorp.reached import reached
 from lockstep.systems.hashicorp.reference import reference_location
 from lockstep.systems.system import Compile, Floor, RawFormat, System, Untold
 from lockstep.tla.spec import Spec
-from lockstep.trace.imported import Imported
+from lockstep.trace.imported_trace import Imported
 
 
 def _is_recording(_path: Path, begin: bytes) -> bool:

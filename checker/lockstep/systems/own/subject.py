@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError
-from lockstep.conformance.interface import Interface
-from lockstep.logs.check import Subject
-from lockstep.logs.reading.mapping import Mapping, read_mapping
+from lockstep.conformance.spec_interface import Interface
+from lockstep.logs.log_check import Subject
+from lockstep.logs.mapping import Mapping, read_mapping
 from lockstep.systems.own.logs import needs_search, refuse_mapping
 from lockstep.systems.own.traces import load_own_spec, own_system
 from lockstep.systems.system import System

@@ -11,18 +11,7 @@ from functools import cached_property, partial
 from lockstep.tla.compile.evaluation_facts import Facts
 from lockstep.tla.compile.value_shapes import ValueShapes, outcomes
 from lockstep.tla.syntax.cfg import Cfg
-from lockstep.tla.syntax.tree import (
-    Bind,
-    Builtin,
-    Call,
-    Definition,
-    Expr,
-    Let,
-    OperatorArg,
-    String,
-    Tree,
-    children,
-)
+from lockstep.tla.syntax.tree import Bind, Builtin, Call, Definition, Expr, Let, OperatorArg, String, Tree, children
 from lockstep.tla.values.kinds import ModelValue
 
 __all__ = ["Program"]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockstep.base.paths import common_dir
+from lockstep.base.package_data import common_dir
 from lockstep.base.text_files import text_of
 from lockstep.tla.compile.program import Program
 from lockstep.tla.loading.spec_cache import cache_folder, read_cached, write_cached

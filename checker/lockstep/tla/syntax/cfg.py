@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lockstep.base.errors import WRONG_CFG, BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 from lockstep.base.text_files import text_of
 from lockstep.tla.values.equality import build_set
 from lockstep.tla.values.kinds import ModelValue, TlaError, Value

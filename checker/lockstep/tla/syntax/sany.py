@@ -12,8 +12,8 @@ from pathlib import Path
 
 from lockstep.base.errors import NOT_PARSED, BadInputError
 from lockstep.base.interrupts import deferred_interrupts
-from lockstep.base.near import did_you_mean
-from lockstep.base.scratch import lacks_room, scratch
+from lockstep.base.scratch import disk_full_reason, scratch
+from lockstep.base.spelling import did_you_mean
 from lockstep.tla.syntax.standard_modules import STANDARD
 from lockstep.tlc.java import find_java, find_tla2tools
 from lockstep.tlc.module_files import ModuleFile, project_files
@@ -174,7 +174,7 @@ def _failure(done: _Done, folder: Path) -> str | None:
         return f"was killed by {name}"
     if (exhausted := re.search(r"java\.lang\.(OutOfMemoryError|StackOverflowError)", done.text)) is not None:
         return f"ended with {exhausted[1]}"
-    if done.status != 0 and (lacking := lacks_room(folder)) is not None:
+    if done.status != 0 and (lacking := disk_full_reason(folder)) is not None:
         return f"cannot write its temporary files: {lacking}"
     return None
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from lockstep.trace.format import Event as TraceEvent
-from lockstep.trace.format import Header, read_trace, write_trace
+from lockstep.trace.trace_format import Event as TraceEvent
+from lockstep.trace.trace_format import Header, write_trace
+from lockstep.trace.trace_reader import read_trace
 from raftref.action import NotEnabled
 from raftref.dledger.member_state import Role
 from raftref.dledger.server import ACTIONS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lockstep.base.characters import counted
 from lockstep.base.errors import BadInputError
-from lockstep.base.paths import course_dir, spec_dir
+from lockstep.base.package_data import course_dir, spec_dir
 from lockstep.base.scratch import scratch
 from lockstep.base.text_files import text_of
 from lockstep.jobs.play.course.exercise import WriteGuard

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from lockstep.base.errors import BadInputError
-from lockstep.base.near import did_you_mean
+from lockstep.base.spelling import did_you_mean
 
 #: What a student's expression may be made of; a name, an attribute or a call must be one that the method has already.
 _ALLOWED = (

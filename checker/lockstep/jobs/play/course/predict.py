@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lockstep.base.paths import course_dir
-from lockstep.conformance.incremental import Incremental
-from lockstep.conformance.interface import Interface
-from lockstep.conformance.reading import Reading
-from lockstep.conformance.shown.compare import Compared, ObservationError, compare
+from lockstep.base.package_data import course_dir
+from lockstep.conformance.comparison import ObservationError, ShownValue, compare
+from lockstep.conformance.event_reader import Reading
+from lockstep.conformance.property_evaluation import Incremental
+from lockstep.conformance.spec_interface import Interface
 from lockstep.jobs.play.course.answers import OPEN, Answers, is_plain
 from lockstep.jobs.play.course.exercise import TRACE, Predict, Question
 from lockstep.jobs.play.course.graded import UNANSWERED, Graded
@@ -18,7 +18,9 @@ from lockstep.systems.specs import compiled, system_of
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ModelValue, Value, format_value
-from lockstep.trace.format import Event, TraceError, read_trace
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import Event
+from lockstep.trace.trace_reader import read_trace
 
 #: What an answer says where no step violates the property, and where there is no such node.
 NEVER, NONE = "never", "none"
@@ -33,7 +35,7 @@ class Taken:
     states: Mapping[int, State]
     violations: Mapping[str, int]
 
-    def right(self, question: Question, answer: Any) -> Compared:
+    def right(self, question: Question, answer: Any) -> ShownValue:
         """Hold an answer beside what the spec says.
 
         Raises ObservationError where the two cannot be compared, and KeyError where the question names no event.
@@ -47,7 +49,7 @@ class Taken:
         shown: Any = None if answer == NONE else answer
         for part in reversed(question.field.split(".")):
             shown = {part: shown}
-        compared = list(compare(shown, self.spec.evaluate(self.interface.observe, state, node), self.interface.words))
+        compared = compare(shown, self.spec.evaluate(self.interface.observe, state, node), self.interface.words)
         return next((each for each in compared if not each.equal), compared[0])
 
     def _may(self, question: Question) -> bool:
@@ -174,11 +176,11 @@ def _value(taken: Taken, question: Question) -> Value:
     return value
 
 
-def _plain(name: str, answer: Any, expected: str | int | bool) -> Compared:
+def _plain(name: str, answer: Any, expected: str | int | bool) -> ShownValue:
     kinds = {bool} if isinstance(expected, bool) else {str, int}
     if type(answer) not in kinds and answer != NEVER:
         raise ObservationError(name, f"{_toml(answer)} cannot be compared")
-    return Compared(name, answer, expected, _same(answer, expected))
+    return ShownValue(name, answer, expected, _same(answer, expected))
 
 
 def _toml(value: Any) -> str:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as sql
 
 from lockstep.pipeline.store.schema import TABLES
 from lockstep.systems.system import Facts, System
-from lockstep.trace.format import REFERENCE
+from lockstep.trace.trace_format import REFERENCE
 
 __all__ = ["MEASURED", "facts_of", "rules_of"]
 

@@ -22,7 +22,7 @@ from lockstep.pipeline.work.traces import Known
 from lockstep.systems.opening import opened
 from lockstep.systems.registry import SYSTEMS
 from lockstep.systems.system import System
-from lockstep.trace.format import REFERENCE
+from lockstep.trace.trace_format import REFERENCE
 
 #: So many traces are named of which SQL and the spec say different things.
 _FEW = 20

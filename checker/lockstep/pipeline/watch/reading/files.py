@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from lockstep.base.errors import BadInputError
-from lockstep.logs.reading.rotation import place_of
+from lockstep.logs.log_rotation import place_of
 
 SUFFIX = ".trace.ndjson"
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.conformance.shown.compare import equal_count
-from lockstep.logs.steps import Step
+from lockstep.conformance.comparison import equal_count
+from lockstep.logs.continuations import Step
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, ModelValue, Value
-from lockstep.trace.format import OBSERVE
+from lockstep.trace.trace_format import OBSERVE
 
 #: The actions that may be hidden: those of which DLedger logs nothing, or nothing where they go well; and
 #: CheckAppendFuture, whose lines are not read.

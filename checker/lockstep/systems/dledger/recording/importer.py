@@ -32,9 +32,10 @@ from lockstep.systems.dledger.recording.lines.replication import (
 from lockstep.systems.dledger.recording.lines.surroundings import Dropped, Duplicated, NetError
 from lockstep.systems.dledger.recording.placement import PlacedStep, Placement, place
 from lockstep.systems.dledger.recording.world import OF_LOG, OF_ROLE, MarksNow, Node, RoleNow, World, shown_of_node
-from lockstep.trace import format as trace
-from lockstep.trace.format import OBSERVE, Event
-from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace import trace_format as trace
+from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import OBSERVE, Event
 from raftref.dledger.switches import COARSE, PUBLISHED, Variant
 
 SPEC = "DLedger"
@@ -129,7 +130,7 @@ def _constants(header: RecordingHeader, source: str) -> dict[str, bool | str | i
     """Return the constants of the spec that tell of this version with this config."""
     if header.version not in VERSIONS:
         problem = f"field `version`: {header.version!r} is none of {', '.join(VERSIONS)}"
-        raise trace.TraceError(source, header.number, problem)
+        raise TraceError(source, header.number, problem)
     batches = header.config.get("enableBatchPush") is True
     return {**CONSTANTS, **VERSIONS[header.version], "PendingMap": batches, "Batches": batches}
 

@@ -15,7 +15,7 @@ from lockstep.systems.dledger.recording.lines.replication import (
 from lockstep.systems.dledger.recording.pendings import Pendings, Removal
 from lockstep.systems.dledger.recording.placement import History, PlacedStep
 from lockstep.systems.dledger.recording.wire import Message, Rpc, Wire
-from lockstep.trace.format import TraceError
+from lockstep.trace.json_lines import TraceError
 
 #: What a change of these parts of a node may alter in what it shows.
 OF_ROLE = {"role", "currTerm", "leaderId", "currVoteFor"}

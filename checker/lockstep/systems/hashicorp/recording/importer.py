@@ -27,10 +27,10 @@ from lockstep.systems.hashicorp.recording.snapshots import Snapshots
 from lockstep.systems.hashicorp.recording.wire import Calls, Reply, answer, snapshot_place
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
-from lockstep.trace import format as trace
-from lockstep.trace.format import OBSERVE
-from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
+from lockstep.trace import trace_format as trace
+from lockstep.trace.imported_trace import ACTION, NOISE, OBSERVATION, Imported, Summary
 from lockstep.trace.json_lines import TraceError
+from lockstep.trace.trace_format import OBSERVE
 from raftref.hashicorp.switches import Feature, Flaw
 
 SPEC = "HashicorpRaft"
