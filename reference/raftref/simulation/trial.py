@@ -55,6 +55,13 @@ class CopiedTrial(ABC, Generic[G]):
     def read(self, name: str, value: Any) -> Any:
         """Read an argument as an event has it."""
 
+    def arguments(self, action: str, args: Mapping[str, Any]) -> list[Any] | None:
+        """Return the arguments of an event of an action; None where there is no such action, or one is missing."""
+        names = self.parameters(action)
+        if names is None or not set(names) <= args.keys():
+            return None
+        return [self.read(name, args[name]) for name in names]
+
     @cached_property
     def _image(self) -> bytes:
         return pickle.dumps(self.cluster)
@@ -79,11 +86,8 @@ class CopiedTrial(ABC, Generic[G]):
         Returns:
             The event, and after it what every other node shows then; None where the node may not take it.
         """
-        names = self.parameters(action)
-        if names is None:
-            return None
-        given = [self.read(name, args[name]) for name in names]
-        if not self._asked.enabled(node, action, *given):
+        given = self.arguments(action, args)
+        if given is None or not self._asked.enabled(node, action, *given):
             return None
         copy = self._copy()
         event = copy.take(node, action, *given)
