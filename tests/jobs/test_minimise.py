@@ -352,7 +352,7 @@ PLANTED = {
         ("ordered", 7, 150),
     ),
     "HashicorpRaft": (
-        ("raftref.hashicorp.leader.commitment", "Commitment.recalculate"),
+        ("raftref.hashicorp.state", "Commitment.recalculate"),
         ("(len(matched) - 1) // 2", "0"),
         ("raft", 2, 200),
     ),

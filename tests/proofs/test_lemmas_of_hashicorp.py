@@ -35,7 +35,7 @@ from lockstep.systems.hashicorp.lemmas.quorum_match_index_any_size import quorum
 from lockstep.systems.hashicorp.plans import SIMULATOR
 from lockstep.systems.models import manifest
 from lockstep.trace.format import Event
-from raftref.hashicorp.leader.commitment import Commitment
+from raftref.hashicorp.state import Commitment
 from raftref.hashicorp.values import Index
 
 # ---- What a majority stores ----
@@ -54,10 +54,9 @@ def reached_by(matched: list[int], count: int) -> int:
 
 def by_reference(matched: tuple[int, ...], half_commits: bool) -> int:
     names = [f"n{nth}" for nth in range(len(matched))]
-    kept = Commitment(voters=frozenset(names), half_commits=half_commits)
-    kept.match_indexes = {name: Index(mark) for name, mark in zip(names, matched, strict=True)}
-    kept.recalculate()
-    return kept.commit_index
+    marks = {name: Index(mark) for name, mark in zip(names, matched, strict=True)}
+    commitment = Commitment(voters=frozenset(names), half_commits=half_commits, match_indexes=marks)
+    return commitment.recalculate().commit_index
 
 
 @pytest.mark.parametrize(("plan", "flaw"), [("raft", False), ("raft_published", False)])

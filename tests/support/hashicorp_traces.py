@@ -17,8 +17,8 @@ from lockstep.systems.hashicorp.plans import REFERENCE, SIMULATOR, fault_plan
 from lockstep.systems.specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Event, Header, Trace, trace_lines
+from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.simulation import simulate
-from raftref.hashicorp.switches import Flaw
 
 #: The cluster in which a server with the flaw first does what a repaired one would not: its plan, the first such seed
 #: of that plan, how many events it takes until then. `python tests/support/hashicorp_traces.py` measures the last two.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -26,7 +27,7 @@ from lockstep.tla.state import State
 from lockstep.trace.format import OBSERVE, Event, Header, write_trace
 from raftref.action import NotEnabled
 from raftref.dledger.switches import SWITCHES
-from raftref.hashicorp.switches import Flaw
+from raftref.hashicorp.choices import Flaw
 from sampling import sampled
 
 ROWS = {row.switch: row for row in counterexamples()}
@@ -90,6 +91,12 @@ def test_the_spec_without_that_one_flaw_refuses_it(switch: str) -> None:
     assert row.violates is None or found.line <= row.violated[row.violates]
 
 
+def shows_of(cluster: Any, node: str) -> dict[str, Any]:
+    """Return all that a node of the reference shows."""
+    shown: dict[str, Any] = cluster.observe(node) if hasattr(cluster, "observe") else cluster.servers[node].observe()
+    return shown
+
+
 class Differs(Exception):  # noqa: N818 - what is looked for, not an error of the test
     """The reference does not do what a line of the trace tells."""
 
@@ -101,12 +108,12 @@ def replayed(header: Header, trace: Iterable[tuple[int, Event]], words: Words) -
     """
     cluster, trial = cluster_of(header)
     for line, told in trace:
-        args = [trial.read(name, told.args[name]) for name in trial.parameters(told.action)]
+        args = trial.arguments(told.action, told.args)
         try:
             done = cluster.take(told.node, told.action, *args)
         except (NotEnabled, LookupError) as error:
             raise Differs(line) from error
-        shown = {name: server.observe() for name, server in cluster.servers.items()}
+        shown = {name: shows_of(cluster, name) for name in cluster.node_ids}
         shown[told.node] |= done["shows"]
         mine = shown[told.node]
         same = [

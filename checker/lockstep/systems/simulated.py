@@ -68,14 +68,11 @@ class Started(Protocol):
     def cluster(self) -> Group:
         """The cluster; what is taken changes it."""
 
-    def parameters(self, action: str) -> tuple[str, ...] | None:
-        """Return the parameters of an action, None where no node and no network has it."""
+    def arguments(self, action: str, args: Mapping[str, Any]) -> list[Any] | None:
+        """Return the arguments of an event of an action; None where there is no such action, or one is missing."""
 
-    def read(self, name: str, value: Any) -> Any:
-        """Read an argument as an event has it."""
-
-    def under_way(self) -> Iterator[Mapping[str, Any]]:
-        """Yield every message, as an event has it: under way, or waiting at a node."""
+    def under_way(self) -> Iterable[Mapping[str, Any]]:
+        """Return every message, as an event has it: under way, or waiting at a node."""
 
 
 P = TypeVar("P", bound=Plan)
@@ -207,14 +204,12 @@ class Reference(Generic[P, S]):
 
 def _taken(started: Started, step: Event) -> list[Any] | None:
     """Return arguments with which a step can be taken now, its own if that may be."""
-    names = started.parameters(step.action)
-    if names is None or not set(names) <= step.args.keys():
-        return None
-    told = step.args.get("m")
-    for message in [told] if not isinstance(told, Mapping) else [told, *_like(told, started.under_way())]:
-        args = [started.read(name, message if name == "m" else step.args[name]) for name in names]
-        if started.cluster.enabled(step.node, step.action, *args):
-            return args
+    recorded = step.args.get("m")
+    others = _like(recorded, started.under_way()) if isinstance(recorded, Mapping) else []
+    for args in (step.args, *({**step.args, "m": message} for message in others)):
+        found = started.arguments(step.action, args)
+        if found is not None and started.cluster.enabled(step.node, step.action, *found):
+            return found
     return None
 
 

@@ -1,10 +1,10 @@
-"""What servers store: entries, configurations, snapshots. Each is frozen; `record()` gives it as the spec writes it."""
+"""What servers store: entries, configurations, snapshots. All of it is frozen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NewType, TypeAlias
+from typing import NewType, TypeAlias
 
 NodeId: TypeAlias = str
 Value: TypeAlias = str
@@ -16,11 +16,6 @@ Term = NewType("Term", int)
 
 NO_INDEX = Index(0)
 NO_TERM = Term(0)
-
-
-def set_record(members: frozenset[NodeId]) -> dict[str, Any]:
-    """Return a set of servers as a trace writes it."""
-    return {"#set": sorted(members)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +40,6 @@ class Configuration:
     def quorum_size(self) -> int:
         """Return how many voters are a majority. Source: quorumSize."""
         return len(self.voters) // 2 + 1
-
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"voters": set_record(self.voters), "nonvoters": set_record(self.nonvoters)}
 
 
 NO_CONFIGURATION = Configuration()
@@ -75,11 +66,6 @@ class Entry:
     value: Value | None = None
     configuration: Configuration = NO_CONFIGURATION
 
-    def record(self) -> dict[str, Any]:
-        """Return the entry as the spec's record."""
-        configuration = self.configuration.record()
-        return {"term": self.term, "type": self.type.value, "value": self.value, "configuration": configuration}
-
 
 @dataclass(frozen=True, slots=True)
 class Log:
@@ -88,10 +74,6 @@ class Log:
     index: Index
     entry: Entry
 
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"index": self.index, "entry": self.entry.record()}
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
@@ -99,10 +81,6 @@ class Place:
 
     index: Index = NO_INDEX
     term: Term = NO_TERM
-
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"index": self.index, "term": self.term}
 
 
 NO_PLACE = Place()
@@ -126,16 +104,6 @@ class Snapshot:
         """Where it ends."""
         return Place(self.index, self.term)
 
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {
-            "index": self.index,
-            "term": self.term,
-            "configuration": self.configuration.record(),
-            "configurationIndex": self.configuration_index,
-            "applied": [each.record() for each in self.applied],
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class ClientLog:
@@ -143,10 +111,6 @@ class ClientLog:
 
     type: EntryType
     value: Value | None = None
-
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"type": self.type.value, "value": self.value}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -156,7 +120,3 @@ class Zombie:
     peer: NodeId
     term: Term
     next_index: Index
-
-    def record(self) -> dict[str, Any]:
-        """Return it as the spec's record."""
-        return {"peer": self.peer, "term": self.term, "nextIndex": self.next_index}

@@ -29,8 +29,8 @@ from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Event, Header, Trace, trace_lines, write_trace
 from raftref.dledger.simulation import FaultPlan as DLedgerPlan
 from raftref.dledger.switches import REPAIRED
+from raftref.hashicorp.choices import Flaw
 from raftref.hashicorp.simulation import FaultPlan as HashicorpPlan
-from raftref.hashicorp.switches import Flaw
 
 FOLDER = Path(__file__).parents[3] / "traces" / "counterexamples"
 MANIFEST = FOLDER / "manifest.toml"

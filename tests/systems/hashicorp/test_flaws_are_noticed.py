@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,20 +12,14 @@ from hashicorp_traces import FIRST, check, checked, claiming_repaired, cluster_w
 from lockstep.base.verdict import Verdict
 from lockstep.systems.hashicorp.plans import REFERENCE
 from lockstep.systems.simulated import event_of
-from raftref.hashicorp.core.member import Member
-from raftref.hashicorp.core.outcome import DONE, Outcome, Result
-from raftref.hashicorp.core.state import Verification
-from raftref.hashicorp.election.voter import Voter
-from raftref.hashicorp.follower.follower import Follower
-from raftref.hashicorp.leader.commitment import Commitment
-from raftref.hashicorp.leader.follower_replication import FollowerReplication
+from raftref.hashicorp import follower, snapshots, votes
+from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.messages import Message, RpcType
-from raftref.hashicorp.raft import Raft
-from raftref.hashicorp.simulation import Cluster, FaultPlan
-from raftref.hashicorp.simulation.network import Network
-from raftref.hashicorp.simulation.schedule import handler_of
-from raftref.hashicorp.state_machine.snapshots import Snapshots
-from raftref.hashicorp.switches import Feature, Flaw
+from raftref.hashicorp.server import Server
+from raftref.hashicorp.simulation import Cluster, FaultPlan, Network
+from raftref.hashicorp.simulation.cluster import HANDLERS
+from raftref.hashicorp.state import Commitment, FollowerReplication, Verification
+from raftref.hashicorp.steps import DONE, Outcome, Result
 from raftref.hashicorp.values import ClientLog, EntryType
 from sampling import sampled
 
@@ -66,7 +61,7 @@ class Script:
     def deliver(self, src: str, dst: str, *outcome: Outcome) -> None:
         """Let the oldest message from one server to another be handled."""
         m: Message = next(iter(self.cluster.network.channels[src, dst]))
-        action = handler_of(m)
+        action = HANDLERS[type(m)]
         writes = action in ("AppendEntries", "RequestVote", "HandleRequestVoteResponse")
         self.take(dst, action, m, *(outcome or ((DONE,) if writes else ())))
 
@@ -83,7 +78,7 @@ class Script:
         self.apply(node)
 
     def apply(self, node: str) -> None:
-        while self.cluster.servers[node].fsm_routine.queue:
+        while self.cluster.servers[node].fsm.queue:
             self.take(node, "ApplyFsm")
 
     def snapshot(self, node: str) -> None:
@@ -187,36 +182,38 @@ def test_a_snapshot_that_is_reaped_is_no_repaired_one() -> None:
 # ---- Mistakes planted by hand ----
 
 
-def persist_vote_backwards(self: Member, term: Any, candidate: str) -> None:
-    self.stores.stable.set("LastVoteCand", candidate)
-    self.stores.stable.set("LastVoteTerm", term)
+def persist_vote_backwards(server: Server, term: Any, candidate: str) -> None:
+    for value in ({"last_vote_cand": candidate}, {"last_vote_term": term}):
+        with server.write():
+            server.stores = server.stores.set(**value)
 
 
-def forgets_no_answer(self: Network, node: str, abandoned: Any) -> None:
-    """Nothing is given up."""
+def count_a_minority(commitment: Commitment) -> Commitment:
+    return replace(commitment, commit_index=max(commitment.match_indexes.values(), default=0))
 
 
-MISTAKES: dict[str, tuple[type, str, Callable[..., Any]]] = {
-    "the leader counts a minority": (
-        Commitment,
-        "recalculate",
-        lambda self: setattr(self, "commit_index", max(self.match_indexes.values(), default=0)),
-    ),
-    "a vote for a shorter log": (Voter, "_has_better_log", lambda self, m: False),
-    "a vote is written backwards": (Member, "persist_vote", persist_vote_backwards),
-    "the entry before is not looked at": (Follower, "_verify_previous", lambda self, m: None),
-    "a follower commits nothing": (Follower, "_commit", lambda self, m: None),
-    "the log is never compacted": (Snapshots, "_compact", lambda self, index: None),
-    "a start forgets the configuration": (Member, "process_configuration_log_entry", lambda self, log: None),
-    "a lost leadership leaves no routine": (Member, "stop_leading", lambda self: None),
-    "an answer is no answer": (FollowerReplication, "is_answered", lambda self: (0, False)),
+def does_nothing(*_: Any) -> None:
+    """Nothing becomes of it."""
+
+
+#: A class or a module of the reference, a method or function of it, and what is there instead.
+MISTAKES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+    "the leader counts a minority": (Commitment, "recalculate", count_a_minority),
+    "a vote for a shorter log": (votes, "_has_better_log", lambda server, m: False),
+    "a vote is written backwards": (Server, "persist_vote", persist_vote_backwards),
+    "the entry before is not looked at": (follower, "_verify_previous", does_nothing),
+    "a follower commits nothing": (follower, "_commit", does_nothing),
+    "the log is never compacted": (snapshots, "_compact", does_nothing),
+    "a start forgets the configuration": (Server, "process_configuration_log_entry", does_nothing),
+    "a lost leadership leaves no routine": (Server, "stop_leading", does_nothing),
+    "an answer is no answer": (FollowerReplication, "answered", lambda replication: replication),
     "everybody says that it leads": (
         Verification,
         "vote",
-        lambda self, peer, leader: setattr(self, "acks", self.acks | {peer}),
+        lambda verification, peer, leader: replace(verification, acks=verification.acks | {peer}),
     ),
-    "an answer is never given up": (Network, "abandon", forgets_no_answer),
-    "a snapshot is not what was applied": (Snapshots, "adopt", lambda self, snapshot: None),
+    "an answer is never given up": (Network, "abandon", does_nothing),
+    "a snapshot is not what was applied": (snapshots, "adopt", does_nothing),
 }
 
 
@@ -231,4 +228,3 @@ def test_a_mistake_in_the_reference_is_noticed(mistake: str, monkeypatch: pytest
 def test_without_a_mistake_nothing_is_found() -> None:
     found = [checked("raft_whole_published", seed, 400) for seed in (1, 2)]
     assert [each for verdict in found for each in verdict.findings if each.kind != "property"] == []
-    assert issubclass(Raft, Member)

@@ -21,7 +21,7 @@ from lockstep.systems.hashicorp.recording.lines.reading import AnyLine
 from lockstep.systems.specs import trace_spec
 from lockstep.trace.format import Trace, TraceError, trace_lines
 from lockstep.trace.imported import Imported
-from raftref.hashicorp.switches import ALL_FEATURES, IN_V173, Feature, Flaw
+from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw
 from recording_lies import LIES, renumbered, with_lie
 from sampling import sampled
 

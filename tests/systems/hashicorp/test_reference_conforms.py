@@ -21,7 +21,7 @@ from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VER
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, reached
 from lockstep.systems.system import Reached
 from lockstep.trace.format import Event
-from raftref.hashicorp.raft import ACTIONS, SHOWN
+from raftref.hashicorp.hashicorp_raft import ACTIONS, SHOWN
 from sampling import sampled
 
 #: The plans that `verify` runs, and some that have what those have not; the others at night.

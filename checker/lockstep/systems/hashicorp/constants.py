@@ -8,7 +8,7 @@ from lockstep.systems.picture import shown
 from lockstep.systems.system import Choice, Choices, Constants
 from lockstep.tla.values.kinds import ModelValue, Value
 from lockstep.tla.values.lazy.constructed import STRING
-from raftref.hashicorp.switches import IN_V173, Feature, Flaw
+from raftref.hashicorp.choices import IN_V173, Feature, Flaw
 
 #: The most nodes that a trace may have, and the most that a bound of a server may be (10240 is the default of one).
 NODES_MAX, BOUND_MAX = 64, 100_000

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lockstep.systems.simulated import Reference, Simulation
-from lockstep.trace.format import Header
-from raftref.hashicorp.switches import ALL_FEATURES, IN_V173, Feature
+from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature
 
 if TYPE_CHECKING:
-    from raftref.hashicorp.simulation import FaultPlan, Schedule, Trial
+    from raftref.hashicorp.simulation import FaultPlan, Schedule
 
 _REPAIRED: dict[str, Any] = {"flaws": []}
 #: Writes fail, or are the last of their process, so often that this happens in most clusters.
@@ -65,31 +64,16 @@ KEPT = frozenset({"TypeOK", "TermsRiseProp"})
 
 def _simulation() -> Simulation[FaultPlan, Schedule]:
     # Only what runs clusters needs the reference, which is slow to import.
-    from raftref.hashicorp.simulation import FaultPlan, Schedule, Trial, constants, load_plan
+    from raftref.hashicorp.simulation import Cluster, FaultPlan, Schedule, Trial
 
     return Simulation(
-        FaultPlan.from_dict, load_plan, constants, Schedule, lambda schedule: Trial(schedule.cluster), _started
+        FaultPlan.from_dict,
+        FaultPlan.load,
+        FaultPlan.constants,
+        Schedule,
+        lambda schedule: Trial(schedule.cluster),
+        lambda header: Trial(Cluster(FaultPlan.from_constants(header.nodes, header.constants))),
     )
-
-
-def _started(header: Header) -> Trial:
-    from raftref.hashicorp.simulation import Cluster, FaultPlan, Trial
-    from raftref.hashicorp.switches import Flaw
-
-    told = header.constants
-    voters, nonvoters = int(told["Voters"]), int(told["Nonvoters"])
-    plan = FaultPlan(
-        voters=voters,
-        nonvoters=nonvoters,
-        spares=len(header.nodes) - voters - nonvoters,
-        fifo=bool(told["Fifo"]),
-        max_append_entries=int(told["MaxAppendEntries"]),
-        trailing_logs=int(told["TrailingLogs"]),
-        retain_snapshots=int(told["RetainSnapshots"]),
-        features=frozenset(each for each in Feature if told[str(each)]),
-        flaws=frozenset(each for each in Flaw if told[str(each)] == "published"),
-    )
-    return Trial(Cluster(plan))
 
 
 REFERENCE = Reference("HashicorpRaft", PLANS, _simulation, _VARIANTS)

@@ -9,7 +9,6 @@ def reference_location(action: str) -> str:
     The environment's own actions (loss, copies) have none.
     """
     # Only a finding names an action of the reference, which is slow to import.
-    from raftref.action import declared_at
-    from raftref.hashicorp.raft import Raft
+    from raftref.hashicorp.hashicorp_raft import ACTIONS
 
-    return declared_at(Raft, action)
+    return ACTIONS[action].location if action in ACTIONS else ""

@@ -31,7 +31,7 @@ from lockstep.trace import format as trace
 from lockstep.trace.format import OBSERVE
 from lockstep.trace.imported import ACTION, NOISE, OBSERVATION, Imported, Summary
 from lockstep.trace.json_lines import TraceError
-from raftref.hashicorp.switches import Feature, Flaw
+from raftref.hashicorp.choices import Feature, Flaw
 
 SPEC = "HashicorpRaft"
 

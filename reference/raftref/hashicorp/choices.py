@@ -1,9 +1,11 @@
-"""What a server can be told to be: its features, its flaws, its configuration. The names are the spec's."""
+"""What a model, or the header of a trace, may choose: features, flaws, bounds. The names are the spec's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from raftref.choices import Choices
 
 
 class Feature(StrEnum):
@@ -39,7 +41,7 @@ class Flaw(StrEnum):
     EVEN_QUORUM: half of an even number of voters is enough to commit.
     LAST_LOG_NOT_LOWERED: lastLog is not lowered by a truncation.
     LONGER_LOG_OLDER_TERM: a candidate with a shorter log is refused even if its last entry is of a later term.
-    KNOWN_LEADER_REJECTED: who knows a leader refuses every candidate, that leader, too.
+    KNOWN_LEADER_REJECTED: a server that knows a leader refuses every candidate, that leader, too.
 
     REPLAY_UNCOMMITTED: a start applies the whole log to the FSM.
     MATCH_WITHOUT_RECALCULATE: a leader that stored an entry does not compute anew what is committed.
@@ -85,8 +87,8 @@ ALL_FEATURES = frozenset(Feature)
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """How a server is set up.
+class Config(Choices):
+    """How a server is set up: its features, its flaws, and its bounds.
 
     `max_append_entries` is how many entries a request may have, `trailing_logs` how many a snapshot leaves in the
     log, `retain_snapshots` how many snapshots are kept.
@@ -94,12 +96,10 @@ class Config:
     Source: Config, NewFileSnapshotStore.
     """
 
+    all_features = Feature
+    all_flaws = Flaw
     features: frozenset[Feature] = ALL_FEATURES
     flaws: frozenset[Flaw] = IN_V173
     max_append_entries: int = 64
     trailing_logs: int = 10240
     retain_snapshots: int = 2
-
-    def has(self, choice: Feature | Flaw) -> bool:
-        """Tell whether a feature, or a flaw, is there."""
-        return choice in self.features or choice in self.flaws

@@ -1,71 +1,56 @@
-"""What every part of a server builds on: its durable and its volatile state, and how it changes its role."""
+"""One server: what it stores and knows, and the changes from which the actions are made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 
-from raftref.hashicorp.core.effects import Effects
-from raftref.hashicorp.core.outcome import Writes
-from raftref.hashicorp.core.state import (
+from raftref.hashicorp.choices import Config, Feature, Flaw
+from raftref.hashicorp.messages import OF_ELECTIONS, OF_LEADERS, Message, Request, Response
+from raftref.hashicorp.state import (
+    NO_REPLICATION,
     Campaign,
     CampaignPhase,
+    Commitment,
     Configurations,
-    LeaderState,
+    FollowerReplication,
+    Fsm,
     Loop,
     Role,
     Snapshotting,
     Transfer,
     Verification,
 )
-from raftref.hashicorp.core.step import PanicError
-from raftref.hashicorp.messages import OF_ELECTIONS, OF_LEADERS, Message, Request, Response
-from raftref.hashicorp.state_machine.fsm import Fsm, FsmRoutine, RecordingFsm
-from raftref.hashicorp.stores import (
-    CURRENT_TERM,
-    LAST_VOTE_CAND,
-    LAST_VOTE_TERM,
-    LogNotFoundError,
-    StoreError,
-    Stores,
-)
-from raftref.hashicorp.switches import Config, Feature, Flaw
-from raftref.hashicorp.values import NO_PLACE, Entry, EntryType, Index, Log, NodeId, Place, Term, Zombie
+from raftref.hashicorp.steps import DONE, CrashError, Effects, PanicError, Result, StoreError
+from raftref.hashicorp.stores import LogNotFoundError, Stores
+from raftref.hashicorp.values import NO_PLACE, Entry, EntryType, Index, Log, NodeId, Place, Snapshot, Term, Zombie
 
 
-class Member:
+class Server:
     """One server: `stores` is what outlasts it, all else is lost when it goes down.
+
+    What it knows are values that never change, so a copy of a server is another server.
 
     Source: Raft, raftState.
     """
 
-    def __init__(
-        self,
-        node_id: NodeId,
-        nodes: Sequence[NodeId],
-        config: Config,
-        stores: Stores,
-        new_fsm: Callable[[], Fsm] = RecordingFsm,
-    ) -> None:
-        """Start a server on what its stores have.
+    def __init__(self, node_id: NodeId, nodes: Sequence[NodeId], config: Config, stores: Stores) -> None:
+        """Make a server that has not been started.
 
         Args:
             node_id: Its name.
             nodes: All servers that there may be.
             config: Its features, its flaws, its bounds.
             stores: What is durable.
-            new_fsm: Makes the state machine at each start.
         """
         self.node_id = node_id
         self.nodes = tuple(nodes)
         self.config = config
-        self.writes = Writes()
-        self.stores = self.writes.through(stores)
-        self.effects = Effects()
-        self._new_fsm = new_fsm
-        self._forget()
+        self.stores = stores
+        self.outcome, self.write_count, self.effects = DONE, 0, Effects()
+        self.forget()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Take all that is volatile for what it is before the start."""
         self.role, self.loop = Role.FOLLOWER, Loop.SELECT
         self.leader: NodeId | None = None
@@ -73,11 +58,17 @@ class Member:
         self.commit_index = self.last_applied = Index(0)
         self.configurations = Configurations()
         self.campaign = Campaign()
-        self.leader_state = LeaderState()
         self.zombies: frozenset[Zombie] = frozenset()
-        self.fsm_routine = FsmRoutine(self._new_fsm())
+        self.fsm = Fsm()
         self.snapshotting = Snapshotting()
         self.transfer = Transfer()
+        self._forget_leadership()
+
+    def _forget_leadership(self) -> None:
+        self.commitment = Commitment()
+        self.repl_state: Mapping[NodeId, FollowerReplication] = {}
+        #: Whether a peer answered with a higher term.
+        self.must_step_down = False
         self.verification = Verification()
 
     def has(self, choice: Feature | Flaw) -> bool:
@@ -86,25 +77,33 @@ class Member:
 
     # ---- What is durable -----------------------------------------------------------------------------
 
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        """Count a durable write: raise StoreError before it where it fails, CrashError after it where the process dies.
+
+        So a simulation decides where a write fails and where a process dies; the server itself knows neither.
+        """
+        self.write_count += 1
+        result = self.outcome.result if self.write_count == self.outcome.write else Result.DONE
+        if result is Result.FAIL:
+            raise StoreError("the write failed")
+        yield
+        if result is Result.CRASH:
+            raise CrashError
+
     @property
     def current_term(self) -> Term:
         """The term; in memory it is never another than on disk. Source: getCurrentTerm."""
-        return Term(cast(int, self.stores.stable.get(CURRENT_TERM) or 0))
-
-    @property
-    def last_vote_term(self) -> Term:
-        """The term of the vote on disk; 0 without one."""
-        return Term(cast(int, self.stores.stable.get(LAST_VOTE_TERM) or 0))
-
-    @property
-    def last_vote_cand(self) -> NodeId | None:
-        """The candidate of the vote on disk; None without one."""
-        return cast("NodeId | None", self.stores.stable.get(LAST_VOTE_CAND))
+        return self.stores.current_term
 
     @property
     def log(self) -> Mapping[Index, Entry]:
         """The log as it is stored."""
-        return self.stores.logs.all_logs()
+        return self.stores.logs
+
+    def term_at(self, index: Index) -> Term:
+        """Return the term of the entry at an index, as GetLog does; raise LogNotFoundError."""
+        return self.stores.get_log(index).term
 
     def set_current_term(self, term: Term) -> None:
         """Enter a term, on disk first; panic where it cannot be written.
@@ -112,7 +111,8 @@ class Member:
         Source: setCurrentTerm.
         """
         try:
-            self.stores.stable.set(CURRENT_TERM, term)
+            with self.write():
+                self.stores = self.stores.set(current_term=term)
         except StoreError as error:
             raise PanicError from error
 
@@ -121,19 +121,29 @@ class Member:
 
         Source: persistVote.
         """
-        if not self.has(Flaw.TORN_VOTE):
-            self.stores.stable.set_together({LAST_VOTE_TERM: term, LAST_VOTE_CAND: candidate})
-            return
-        self.stores.stable.set(LAST_VOTE_TERM, term)
-        self.stores.stable.set(LAST_VOTE_CAND, candidate)
+        if self.has(Flaw.TORN_VOTE):
+            with self.write():
+                self.stores = self.stores.set(last_vote_term=term)
+            with self.write():
+                self.stores = self.stores.set(last_vote_cand=candidate)
+        else:
+            with self.write():
+                self.stores = self.stores.set(last_vote_term=term, last_vote_cand=candidate)
 
-    def has_range(self, first: Index, last: Index) -> bool:
-        """Tell whether the log has every entry from one index to another."""
-        return all(index in self.log for index in range(first, last + 1))
+    def store_logs(self, logs: Sequence[Log]) -> None:
+        """Store entries at their indexes; raise StoreError."""
+        with self.write():
+            self.stores = self.stores.store_logs(logs)
 
-    def term_at(self, index: Index) -> Term:
-        """Return the term of the entry at an index, as GetLog does; raise LogNotFoundError."""
-        return self.stores.logs.get_log(index).term
+    def delete_range(self, least: Index, greatest: Index) -> None:
+        """Delete the entries from one index to another, both included; raise StoreError."""
+        with self.write():
+            self.stores = self.stores.delete_range(least, greatest)
+
+    def save_snapshot(self, snapshot: Snapshot) -> None:
+        """Save a snapshot; raise StoreError."""
+        with self.write():
+            self.stores = self.stores.save_snapshot(snapshot, self.config.retain_snapshots)
 
     # ---- Where its log ends --------------------------------------------------------------------------
 
@@ -146,11 +156,6 @@ class Member:
     def last_index(self) -> Index:
         """The index of that. Source: getLastIndex."""
         return self.last_entry.index
-
-    def end_of_log(self) -> Place:
-        """Return where the log ends as it is stored."""
-        last = self.stores.logs.last_index()
-        return NO_PLACE if last == 0 else Place(last, self.term_at(last))
 
     # ---- Its role ------------------------------------------------------------------------------------
 
@@ -174,6 +179,11 @@ class Member:
         """Whether it has a vote itself, by the latest configuration."""
         return self.configurations.latest.has_vote(self.node_id)
 
+    @property
+    def other_voters(self) -> frozenset[NodeId]:
+        """The voters besides itself, by the latest configuration."""
+        return self.configurations.latest.voters - {self.node_id}
+
     def set_state(self, role: Role) -> None:
         """Change the role: no leader is known then, and a campaign, or a leadership, is over.
 
@@ -190,30 +200,39 @@ class Member:
             self.effects.abandon(OF_ELECTIONS)
         self.campaign = Campaign()
 
+    def replication(self, peer: NodeId) -> FollowerReplication:
+        """Return what a leader keeps for a peer; one that does not run, where there are no routines for it."""
+        return self.repl_state.get(peer, NO_REPLICATION)
+
+    def set_replication(self, peer: NodeId, replication: FollowerReplication) -> None:
+        """Keep something else for a peer."""
+        self.repl_state = {**self.repl_state, peer: replication}
+
+    def stop_routines(self, peers: Set[NodeId]) -> None:
+        """End the routines for some peers; one that is about to send still sends."""
+        stopped = {peer: self.repl_state[peer] for peer in peers if self.repl_state[peer].running}
+        if self.has(Feature.ZOMBIES):
+            self.zombies |= {each.zombie(peer) for peer, each in stopped.items()}
+        self.repl_state = {peer: each for peer, each in self.repl_state.items() if peer not in peers}
+
     def stop_leading(self) -> None:
-        """Forget what a leader keeps; its routines are told to stop, but one that is about to send still sends.
+        """Forget what a leader keeps.
 
         Source: runLeader, the deferred part.
         """
-        running = [(peer, each) for peer, each in self.leader_state.repl_state.items() if each.running]
-        if self.has(Feature.ZOMBIES):
-            self.zombies |= {each.zombie(peer) for peer, each in running}
+        self.stop_routines(self.repl_state.keys())
         self.effects.abandon(OF_LEADERS)
-        self.leader_state, self.verification = LeaderState(), Verification()
+        self._forget_leadership()
         if not self.has(Flaw.TRANSFER_FLAG_LEFT):
             self.transfer = Transfer()
 
     def go_down(self) -> None:
         """Lose all that is not durable."""
         self.effects.abandon(OF_ELECTIONS | OF_LEADERS)
-        self._forget()
+        self.forget()
         self.role = Role.SHUTDOWN
 
     # ---- Messages ------------------------------------------------------------------------------------
-
-    def is_addressed(self, m: Message) -> bool:
-        """Tell whether a message is for this server."""
-        return m.dst == self.node_id
 
     def send(self, m: Message) -> None:
         """Send a message."""
@@ -236,8 +255,7 @@ class Member:
         Source: processConfigurationLogEntry.
         """
         if log.entry.type is EntryType.CONFIGURATION:
-            self.configurations.set_committed()
-            self.configurations.set_latest(log.entry.configuration, log.index)
+            self.configurations = self.configurations.set_committed().set_latest(log.entry.configuration, log.index)
 
     def hand_to_fsm(self, index: Index) -> None:
         """Hand the entries up to an index to the FSM; panic where one is not there.
@@ -247,19 +265,20 @@ class Member:
         if index <= self.last_applied:
             return
         try:
-            logs = [
-                Log(Index(each), self.stores.logs.get_log(Index(each)))
-                for each in range(self.last_applied + 1, index + 1)
-            ]
+            logs = [Log(Index(at), self.stores.get_log(Index(at))) for at in range(self.last_applied + 1, index + 1)]
         except LogNotFoundError as error:
             raise PanicError from error
         for log in logs:
             if log.entry.type in (EntryType.COMMAND, EntryType.BARRIER):
-                self._hand(log)
+                self.fsm = self.fsm.enqueue(log) if self.has(Feature.FSM_QUEUE) else self.fsm.apply_single(log)
         self.last_applied = index
 
-    def _hand(self, log: Log) -> None:
-        if self.has(Feature.FSM_QUEUE):
-            self.fsm_routine.queue = (*self.fsm_routine.queue, log)
-        else:
-            self.fsm_routine.apply_single(log)
+
+def runs(server: Server, *_: object) -> bool:
+    """The process runs."""
+    return server.is_up
+
+
+def takes_event(server: Server, *_: object) -> bool:
+    """The main loop takes an event."""
+    return server.selects
