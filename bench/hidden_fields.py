@@ -34,8 +34,8 @@ from lockstep.logs.steps import Path as Way
 from lockstep.logs.steps import Steps
 from lockstep.report.text import table
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import write_cluster
+from lockstep.systems.trace_files import write_cluster
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.operators.bounds import Exactly, Matching
 from lockstep.trace.format import Event, Trace, read_trace

@@ -27,8 +27,8 @@ from two_phase.runs import AHEAD, Run
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.report.text import table
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.systems.file_check import ByTlc, judge_own
+from lockstep.systems.own_logs import OwnLogs
 from lockstep.tlc import find_java
 
 SPEC = Path(__file__).parent / "two_phase" / "TwoPhase.tla"

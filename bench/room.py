@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 
 from lockstep.report.text import table
-from lockstep.systems.models import model_named
+from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.tables.search import TableExploration, explore_by_tables

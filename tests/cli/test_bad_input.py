@@ -16,7 +16,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.logs.reading.mapping import MappingError, read_mapping
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import spec_hash, trace_spec
+from lockstep.systems.trace_specs import spec_hash, trace_spec
 from lockstep.trace.format import Trace, TraceError, read_trace
 from lockstep_command import lockstep
 from malformed import CAPTURED, CASES, EVENT, HEADER, LOCK_SERVICE, TRACE, WHOLE, Case, Said, lines, page, run

@@ -10,7 +10,7 @@ import pytest
 from dledger import interface
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceCheck
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.format import Event, Trace, trace_lines
 from simulated_traces import check, last, simulated, tampered
 

@@ -28,8 +28,8 @@ from lockstep.conformance.tamper import (
 )
 from lockstep.systems.dledger.recording import import_recording
 from lockstep.systems.hashicorp.plans import SIMULATOR
-from lockstep.systems.specs import subject as tlc_subject
-from lockstep.systems.specs import system_of, trace_spec
+from lockstep.systems.trace_specs import subject as tlc_subject
+from lockstep.systems.trace_specs import system_of, trace_spec
 from lockstep.trace.format import Event, Header, Trace, TraceError, trace_lines, write_trace
 from lockstep_command import lockstep
 from sampling import sampled

@@ -21,10 +21,10 @@ from lockstep.conformance.minimise.rebinding import Rebinding, Step, distance
 from lockstep.conformance.minimise.runs import Replay, Run
 from lockstep.jobs.minimise import Minimised, NothingToMinimiseError, minimise, shortest_known
 from lockstep.jobs.play.course.planting import Method
-from lockstep.systems.own.traces import load_own_spec, own_system
+from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.systems.registry import simulators
-from lockstep.systems.specs import compiled
 from lockstep.systems.system import System
+from lockstep.systems.trace_specs import compiled
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, Value, as_fcn
 from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines, write_trace

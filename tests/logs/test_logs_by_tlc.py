@@ -28,8 +28,8 @@ from lockstep.logs.reading.mapping import Mapping as Said
 from lockstep.logs.reading.mapping import read_mapping
 from lockstep.logs.search import Conclusion, Explained, explain, smallest
 from lockstep.logs.steps import NONE, Steps
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.traces import load_own_spec, own_system
+from lockstep.systems.file_check import ByTlc, judge_own
+from lockstep.systems.own_traces import load_own_spec, own_system
 from lockstep.tla.loading.project import Parsed, parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.itf import to_itf

@@ -13,7 +13,7 @@ from backup_service import EXAMPLE
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.logs.reading.mapped import read_logs
-from lockstep.systems.judge import ByTlc, judge_own
+from lockstep.systems.file_check import ByTlc, judge_own
 from sampling import sampled
 
 Check = Callable[..., TraceVerdict]

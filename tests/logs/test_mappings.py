@@ -14,7 +14,7 @@ from lockstep.logs.reading.mapping import MappingError, Stamp, Text, read_mappin
 from lockstep.logs.reading.records import Record
 from lockstep.logs.reading.stamps import Stamps, nanoseconds
 from lockstep.logs.reading.texts import splitting
-from lockstep.systems.judge import ByTlc, judge_own
+from lockstep.systems.file_check import ByTlc, judge_own
 from lockstep.tla.loading.load import load_spec
 from lockstep.trace.format import TraceError
 from lockstep_command import lockstep

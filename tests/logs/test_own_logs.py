@@ -37,8 +37,8 @@ from lockstep.logs.reading.texts import splitting
 from lockstep.logs.search import Explained, explain
 from lockstep.logs.steps import Steps
 from lockstep.report.junit import junit_xml
-from lockstep.systems.judge import judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.systems.file_check import judge_own
+from lockstep.systems.own_logs import OwnLogs
 from lockstep_command import lockstep
 from sampling import sampled
 

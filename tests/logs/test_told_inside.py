@@ -13,7 +13,7 @@ import pytest
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict
 from lockstep.logs.reading.mapping import MappingError, read_mapping
-from lockstep.systems.judge import ByTlc, judge_own
+from lockstep.systems.file_check import ByTlc, judge_own
 from places import ROOT
 
 #: A node learns a later term from a letter first, and handles the letter in a further step.

@@ -11,8 +11,8 @@ import pytest
 from backup_service import EXAMPLE, service
 from lockstep.base.verdict import Verdict
 from lockstep.logs.reading.mapping import MappingError
-from lockstep.systems.judge import ByTlc, judge_own
-from lockstep.systems.own.logs import OwnLogs
+from lockstep.systems.file_check import ByTlc, judge_own
+from lockstep.systems.own_logs import OwnLogs
 
 Judge = Callable[[str], OwnLogs]
 

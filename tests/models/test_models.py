@@ -15,10 +15,9 @@ from lockstep.conformance.check import TraceVerdict, check_trace
 from lockstep.jobs.recordings import Recording, RecordingsError, load_recordings, mismatches
 from lockstep.models.manifest import ModelEntry, compare, run_model
 from lockstep.models.run import ModelOutcome, run_models
-from lockstep.systems.models import manifest
-from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import trace_spec
-from lockstep.systems.traces import imported_file
+from lockstep.systems.registry import SYSTEMS, manifest
+from lockstep.systems.trace_files import imported_file
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.format import Trace, trace_lines
 from raftref.dledger.switches import SWITCHES
 

@@ -17,7 +17,7 @@ from lockstep.models.proofs import Proof, ProofVerdict
 from lockstep.models.proofs.machine import one_step
 from lockstep.models.proofs.quorum_rules_equal import majority
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.lemmas.applied_order_inductive import (
+from lockstep.systems.hashicorp.applied_order_inductive import (
     ACTIONS,
     LEMMA,
     RANGES,
@@ -30,10 +30,9 @@ from lockstep.systems.hashicorp.lemmas.applied_order_inductive import (
     in_order,
     in_range,
 )
-from lockstep.systems.hashicorp.lemmas.quorum_match_index import lower_middle, quorum_match_index
-from lockstep.systems.hashicorp.lemmas.quorum_match_index_any_size import quorum_match_index_any_size
 from lockstep.systems.hashicorp.plans import SIMULATOR
-from lockstep.systems.models import manifest
+from lockstep.systems.hashicorp.quorum_match_index import lower_middle, quorum_match_index, quorum_match_index_any_size
+from lockstep.systems.registry import manifest
 from lockstep.trace.format import Event
 from raftref.hashicorp.state import Commitment
 from raftref.hashicorp.values import Index

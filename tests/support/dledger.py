@@ -10,7 +10,7 @@ from lockstep.conformance.incremental import Evaluation
 from lockstep.conformance.interface import Interface
 from lockstep.conformance.shown.words import Words
 from lockstep.systems.dledger import DLEDGER
-from lockstep.systems.specs import Switches, subject
+from lockstep.systems.trace_specs import Switches, subject
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import ModelValue
 from lockstep.trace.format import Header

@@ -11,7 +11,7 @@ from lockstep.base.verdict import Verdict
 from lockstep.conformance.both_ways import BothWays, check_both_ways
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from mutants import Reference
 from raftref.hashicorp.choices import Flaw
 

@@ -14,7 +14,7 @@ from lockstep.conformance.both_ways import Run
 from lockstep.conformance.check import TraceVerdict, check_trace
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.plans import REFERENCE, SIMULATOR, fault_plan
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Event, Header, Trace, trace_lines
 from raftref.hashicorp.choices import Flaw

@@ -20,7 +20,7 @@ from pathlib import Path
 from dledger import check_dledger
 from lockstep.systems.dledger.log import UnexplainedError, import_log
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.format import Trace, TraceError, trace_lines
 from logger_lines import split_by_node
 from planted_lines import LIES, planted

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from hashicorp_traces import spec_of
 from lockstep.jobs.coverage import Coverage
 from lockstep.report.text import table
-from lockstep.systems.hashicorp.beyond import out_of_reach, seldom, universe
-from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS
+from lockstep.systems.hashicorp.floors import FEW_CLUSTERS, FEW_EVENTS, out_of_reach, seldom, universe
 from lockstep.systems.hashicorp.plans import PLANS, SIMULATOR
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, reached
 from lockstep.systems.system import Reached

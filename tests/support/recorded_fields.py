@@ -14,7 +14,7 @@ from typing import Any
 from dledger import check_dledger
 from dledger_lines import CAPTURED, Json, encoded, lines_of
 from lockstep.systems.dledger.recording import import_lines
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.format import Trace, TraceError, trace_lines
 
 FILES = ("dledger-0.2.7-restarts", "dledger-0.2.7-batch_push", "dledger-0.3.1.2-leader_partition")

@@ -11,7 +11,7 @@ import msgspec
 from dledger import VARIANTS, check_dledger
 from lockstep.conformance.check import TraceVerdict
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Event, Header, Trace, trace_lines
 from raftref.dledger.simulation import constants, simulate

@@ -20,9 +20,9 @@ from lockstep.conformance.shown.words import Words
 from lockstep.jobs.minimise import minimise
 from lockstep.jobs.view.known import of_trace
 from lockstep.report.page.content import content
-from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.state import State
 from lockstep.trace.format import OBSERVE, Event, Header, write_trace
 from raftref.action import NotEnabled

@@ -156,7 +156,7 @@ def command(
     """
     from lockstep.base.verdict import worst
     from lockstep.models.run import behaviour_of, run_models
-    from lockstep.systems.models import model_named, models_of_tier
+    from lockstep.systems.registry import model_named, models_of_tier
     from lockstep.tlc import TlcOptions, find_java, find_tla2tools
 
     how = How(checkpoint, processes, fingerprint, int(fingerprint_bits), _bytes_of(memory), _bytes_of(disk), confirm)

@@ -23,9 +23,9 @@ from lockstep.conformance.minimise.steps import minimise_steps
 from lockstep.conformance.shown.compare import to_tree
 from lockstep.models.manifest import ModelEntry, load_manifest
 from lockstep.report.text import verdict_text
-from lockstep.systems.opening import Watched
-from lockstep.systems.specs import spec_hash
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import Watched
+from lockstep.systems.trace_specs import spec_hash
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import Fcn, Value, sort_key

@@ -13,7 +13,7 @@ from lockstep.conformance.both_ways import Run
 from lockstep.conformance.interface import Interface, Outbox, no_location
 from lockstep.conformance.shown.words import Words
 from lockstep.models.proofs.run import Lemmas
-from lockstep.systems.picture import Picture
+from lockstep.systems.node_picture import Picture
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Value
 from lockstep.trace.format import Event, Header

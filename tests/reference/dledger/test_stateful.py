@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from dledger import WORDS
 from lockstep.conformance.shown.compare import compare, to_value
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import FORMAT, Header
 from machines import search

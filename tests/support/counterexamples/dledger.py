@@ -13,7 +13,7 @@ from typing import Any
 from lockstep.conformance.shown.compare import to_tree
 from lockstep.conformance.shown.words import Words
 from lockstep.models.counterexample import of_search
-from lockstep.systems.models import model_named
+from lockstep.systems.registry import model_named
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.tables.either import explore_either
 from lockstep.tla.values.kinds import Value

@@ -22,10 +22,10 @@ from lockstep.conformance.check import TraceVerdict, check_trace
 from lockstep.jobs.minimise import minimise
 from lockstep.systems.dledger.plans import REFERENCE as DLEDGER
 from lockstep.systems.hashicorp.plans import REFERENCE as HASHICORP
-from lockstep.systems.opening import open_trace
 from lockstep.systems.registry import SYSTEMS
-from lockstep.systems.simulated import event_of
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.simulated_clusters import event_of
+from lockstep.systems.trace_files import open_trace
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.format import Event, Header, Trace, trace_lines, write_trace
 from raftref.dledger.simulation import FaultPlan as DLedgerPlan
 from raftref.dledger.switches import REPAIRED

@@ -14,7 +14,7 @@ from lockstep.conformance.check import TraceVerdict
 from lockstep.jobs.recordings import load_recordings
 from lockstep.systems.dledger import DLEDGER
 from lockstep.systems.dledger.recording import import_lines, import_recording
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.format import Event, Trace, TraceError, read_trace, trace_lines, write_trace
 from lockstep.trace.imported import Imported
 from raftref.dledger.switches import COARSE, PUBLISHED

@@ -11,7 +11,7 @@ import pytest
 from dledger import check_dledger
 from lockstep.conformance.check import Finding
 from lockstep.systems.dledger.plans import fault_plan
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.format import Trace, trace_lines
 from raftref.dledger.effects import Effects
 from raftref.dledger.messages import Index, Term

@@ -11,7 +11,7 @@ import pytest
 from hashicorp_traces import FIRST, check, checked, claiming_repaired, cluster_with, first
 from lockstep.base.verdict import Verdict
 from lockstep.systems.hashicorp.plans import REFERENCE
-from lockstep.systems.simulated import event_of
+from lockstep.systems.simulated_clusters import event_of
 from raftref.hashicorp import follower, snapshots, votes
 from raftref.hashicorp.choices import Feature, Flaw
 from raftref.hashicorp.messages import Message, RpcType

@@ -18,7 +18,7 @@ from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.recording import import_lines
 from lockstep.systems.hashicorp.recording.importer import _CHANGES, _READERS
 from lockstep.systems.hashicorp.recording.lines.reading import AnyLine
-from lockstep.systems.specs import trace_spec
+from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.format import Trace, TraceError, trace_lines
 from lockstep.trace.imported import Imported
 from raftref.hashicorp.choices import ALL_FEATURES, IN_V173, Feature, Flaw

@@ -9,7 +9,7 @@ import pytest
 from lockstep.models.manifest import ModelEntry
 from lockstep.systems.hashicorp import HASHICORP
 from lockstep.systems.hashicorp.constants import CONSTANTS, FEATURES, FLAWS, IN_V173
-from lockstep.systems.models import manifest, manifests
+from lockstep.systems.registry import manifest, manifests
 from lockstep.tla.loading.load import load_spec
 
 MODELS = manifest(HASHICORP.spec)

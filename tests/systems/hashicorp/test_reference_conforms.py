@@ -14,9 +14,19 @@ from lockstep.jobs.both_ways import ask_cluster
 from lockstep.jobs.fleet import Fleet
 from lockstep.jobs.floors import judge_floor
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.beyond import OUT_OF_REACH, SELDOM, actions, out_of_reach, universe
 from lockstep.systems.hashicorp.constants import told_constants
-from lockstep.systems.hashicorp.floors import CLUSTERS, EVENTS, FEW_CLUSTERS, FEW_EVENTS, floors
+from lockstep.systems.hashicorp.floors import (
+    CLUSTERS,
+    EVENTS,
+    FEW_CLUSTERS,
+    FEW_EVENTS,
+    OUT_OF_REACH,
+    SELDOM,
+    actions,
+    floors,
+    out_of_reach,
+    universe,
+)
 from lockstep.systems.hashicorp.plans import FLAWED, KEPT, PLANS, SIMULATOR, VERIFIED, fault_plan
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, reached
 from lockstep.systems.system import Reached

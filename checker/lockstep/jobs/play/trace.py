@@ -17,8 +17,8 @@ from lockstep.conformance.check import TraceCheck, TraceVerdict, check_trace
 from lockstep.conformance.shown.compare import to_tree
 from lockstep.jobs.play.game import Game
 from lockstep.jobs.play.session import Visit
-from lockstep.systems.specs import compiled, spec_hash
 from lockstep.systems.system import System
+from lockstep.systems.trace_specs import compiled, spec_hash
 from lockstep.tla.spec import Spec
 from lockstep.tla.values.kinds import Fcn, ModelValue, TlaError, Value, format_value, sort_key
 from lockstep.trace.format import FORMAT, Event, Header, TraceError, trace_lines

@@ -18,12 +18,11 @@ from lockstep.conformance.interface import Interface
 from lockstep.conformance.states import check_states
 from lockstep.logs.check import Subject as LogSubject
 from lockstep.logs.check import check_logs
-from lockstep.systems.opening import open_trace, watched
-from lockstep.systems.own.logs import OwnLogs
-from lockstep.systems.own.subject import own_subject
-from lockstep.systems.own.traces import check_own, not_checked
-from lockstep.systems.specs import Switches, compiled, spec_hash, subject, system_of
+from lockstep.systems.own_logs import OwnLogs, own_subject
+from lockstep.systems.own_traces import check_own, not_checked
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import open_trace, watched
+from lockstep.systems.trace_specs import Switches, compiled, spec_hash, subject, system_of
 from lockstep.tla.loading.project import parse_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Header, Trace, TraceError

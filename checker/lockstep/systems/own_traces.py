@@ -22,8 +22,8 @@ from lockstep.conformance.interface import Interface
 from lockstep.conformance.states import check_states
 from lockstep.logs.reading.mapped import MappedTrace
 from lockstep.logs.reading.mapping import Mapping
-from lockstep.systems.opening import watched
 from lockstep.systems.system import System
+from lockstep.systems.trace_files import watched
 from lockstep.tla.loading.load import load_spec
 from lockstep.tla.spec import Spec
 from lockstep.trace.format import Trace, TraceError, read_trace

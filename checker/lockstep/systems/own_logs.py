@@ -15,10 +15,12 @@ from lockstep.base.progress import Say, silent
 from lockstep.base.text_files import text_of
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, failure, malformed
+from lockstep.conformance.interface import Interface
 from lockstep.logs.check import CutShort, Subject, check_logs
-from lockstep.logs.reading.mapping import Field, Mapping, Said, mapping_error
+from lockstep.logs.reading.mapping import Field, Mapping, Said, mapping_error, read_mapping
 from lockstep.logs.reading.rotation import logs_of
-from lockstep.systems.own.traces import of_own, with_notes
+from lockstep.systems.own_traces import load_own_spec, of_own, own_system, with_notes
+from lockstep.systems.system import System
 from lockstep.tla.spec import TWO_SUCCESSORS, Spec
 from lockstep.tla.values.kinds import TlaError
 from lockstep.trace.format import Trace
@@ -220,3 +222,43 @@ def _hinting(found: TraceVerdict) -> TraceVerdict:
     if found.verdict is Verdict.MALFORMED and _QUOTED_NUMBER.search(found.reason):
         found.notes.append('note: a number that a line has as text, or in quotes, needs as = "integer" in the mapping')
     return found
+
+
+# ---- What they are checked against ----
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSubject:
+    """A spec of the reader's own, where a trace meets it, and the mapping of its logs, if there is one.
+
+    `searched` is what logs are checked against that leave something open, and `always` tells whether they all do.
+    """
+
+    system: System
+    spec: Spec
+    interface: Interface
+    mapping: Mapping | None = None
+    searched: Subject | None = None
+    always: bool = False
+
+
+def own_subject(
+    own: Path, cfg: Path, mapping: Path | None = None, *, search_path: Sequence[Path] = (), jar: Path | None = None
+) -> OwnSubject:
+    """Compile a spec of the reader's own, and hold the mapping against it.
+
+    Arguments: `search_path`, further folders with modules; `jar`, the tla2tools that the spec is parsed with.
+    Raises BadInputError where spec, cfg or mapping cannot be used, and as load_spec does.
+    """
+    mapped = None if mapping is None else read_mapping(mapping)
+    system = own_system(own, cfg, mapped)
+    spec = load_own_spec(system, search_path, jar)
+    if mapping is None or mapped is None:
+        return OwnSubject(system, spec, system.interface(spec))
+    refuse_mapping(mapped, spec, mapping, system.observe)
+    interface = system.interface(spec)
+    start = None if mapped.start is None else load_own_spec(system, search_path, jar, mapped.start)
+    if not spec.has_behaviour:
+        raise BadInputError(f"{spec.name} has no initial predicate")
+    searched = Subject(spec, interface, mapped, start)
+    return OwnSubject(system, spec, interface, mapped, searched, needs_search(mapped, spec))
