@@ -50,7 +50,18 @@ PLANS: dict[str, dict[str, Any]] = {
 
 EVENTS = 250
 CLUSTERS = [(plan, seed) for plan in PLANS for seed in range(1, 26)]
-FEW = [("snapshots and chaos among five", 2)]
+CLUSTERS += [("quiet", 37), ("transfers", 59), ("transfers", 60)]
+
+#: The first has all that may happen; each of the others has an order of lines that the importer once misread.
+FEW = [
+    ("snapshots and chaos among five", 2),
+    ("snapshots", 4),  # a snapshot is saved between the building of a request and its sending
+    ("torn votes", 2),  # two peers answer from a higher term, and the routine of one of them goes on
+    ("quiet", 15),  # an answer to an earlier leadership of a server arrives
+    ("quiet", 37),  # an answer that was not needed to commit is never acted on
+    ("transfers", 59),  # entries are stored between the building of a TimeoutNow and its sending
+    ("transfers", 60),  # a handler changes what the next request would say
+]
 
 
 def simulated(plan: str, seed: int, events: int = EVENTS) -> Lines:
@@ -193,7 +204,7 @@ def test_what_is_no_recording_is_refused_with_line_and_field(name: str) -> None:
 
 def test_every_kind_of_line_is_read_or_known_to_be_none_of_the_specs() -> None:
     """A kind that nobody reads would pass in silence."""
-    noise = {"header", "end", "started", "stop_begin", "client_req", "client_resp", "transfer_req", "transfer_resp"}
+    noise = {"header", "end", "started", "stop_begin", "client_req", "client_resp"}
     noise |= {"partition", "heal", "cut_oneway", "script", "faults_off", "hb_failed_obs", "hb_resumed_obs"}
     kinds = {str(kind.__struct_config__.tag) for kind in AnyLine.__args__}
     assert {str(kind.__struct_config__.tag) for kind in _READERS} == kinds - noise

@@ -39,6 +39,9 @@ from lockstep.trace.json_lines import TraceError
 #: A node and which of its lives.
 Life = tuple[str, int]
 
+#: What a leader's routines send, in order, by life, peer and term.
+Requests = dict[tuple[Life, str, int], deque[Send]]
+
 #: The line of the library's own log with which a snapshot is complete.
 COMPLETE = "snapshot complete up to"
 
@@ -75,11 +78,11 @@ class Ahead:
     `handlers` by the line that begins one, `steps` by that at which the step is taken, `parts` of handlers and
     campaigns by line; `campaigns` are the writes of electSelf by the first of them; `noops` the line at which a
     leader stores its first entry, by the line at which it wins; `votes` the requests of a campaign, by life and
-    term; `rounds` those for pre-votes, by life and peer in order; `replication` what the routine for a peer sends,
-    by life, peer and term; `saved` the line of the snapshot that was begun at a line, `compacted` the line at which
-    the log was compacted after it, `completed` the lines of the snapshots whose routine came to its end;
-    `duplicates` the line at which a request is copied, by its number: that of the loss of the first copy may stand
-    above it.
+    term; `rounds` those for pre-votes, by life and peer in order; `replication` what the routine that replicates to a
+    peer sends, `heartbeats` what the routine beside it sends; `transfers` the TimeoutNow requests of a life in order;
+    `saved` the line of the snapshot that was begun at a line, `compacted` the line at which the log was compacted after
+    it, `completed` the lines of the snapshots whose routine came to its end; `duplicates` the line at which a request
+    is copied, by its number: that of the loss of the first copy may stand above it.
     """
 
     handlers: dict[int, Handler] = field(default_factory=dict)
@@ -89,7 +92,9 @@ class Ahead:
     noops: dict[int, StoreLogs] = field(default_factory=dict)
     votes: dict[tuple[Life, int], dict[str, Send]] = field(default_factory=lambda: defaultdict(dict))
     rounds: dict[tuple[Life, str], deque[Send]] = field(default_factory=lambda: defaultdict(deque))
-    replication: dict[tuple[Life, str, int], deque[Send]] = field(default_factory=lambda: defaultdict(deque))
+    replication: Requests = field(default_factory=lambda: defaultdict(deque))
+    heartbeats: Requests = field(default_factory=lambda: defaultdict(deque))
+    transfers: dict[Life, deque[Send]] = field(default_factory=lambda: defaultdict(deque))
     saved: dict[int, SnapshotSaved] = field(default_factory=dict)
     compacted: dict[int, DeleteRange] = field(default_factory=dict)
     completed: set[int] = field(default_factory=set)
@@ -164,10 +169,12 @@ class _Reader:
             self.ahead.votes[line.life, line.body.term][line.to] = line
         elif line.msg == "RequestPreVote":
             self.ahead.rounds[line.life, line.to].append(line)
-        elif not (
-            isinstance(line.body, TimeoutNow) or (isinstance(line.body, AppendEntries) and line.body.is_heartbeat)
-        ):
-            self.ahead.replication[line.life, line.to, line.body.term].append(line)
+        elif isinstance(line.body, TimeoutNow):
+            self.ahead.transfers[line.life].append(line)
+        else:
+            is_heartbeat = isinstance(line.body, AppendEntries) and line.body.is_heartbeat
+            table = self.ahead.heartbeats if is_heartbeat else self.ahead.replication
+            table[line.life, line.to, line.body.term].append(line)
 
     def _written(self, line: Written) -> None:
         node = line.node

@@ -46,7 +46,7 @@ class Handlers:
             args["outcome"] = outcome(handler)
         if self._changes_role(handler):
             self.leaders.lose(node)
-        self.leaders.zombies_before(node, action, args)
+        self.leaders.build_before_step(node, action, args)
         sent = self._answer(handler, call, awaited=m["awaited"])
         self.replay.take(node, action, args, self._shows(handler, server), sent)
         if any(isinstance(part, FsmRestore) for part in handler.parts):

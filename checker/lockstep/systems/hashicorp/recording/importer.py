@@ -258,6 +258,16 @@ class Reader:
         if line.text == BEGINS_ANEW and self.replay.server(line.node)["role"] == "Candidate":
             self.elections.begins_anew(line.life)
 
+    # ---- Clients ----
+
+    def _transfer_req(self, line: e.TransferReq) -> None:
+        self.leaders.asked_to_hand_over(line)
+        self.observed.add(line.number)
+
+    def _transfer_resp(self, line: e.TransferResp) -> None:
+        self.leaders.answered_transfer(line)
+        self.observed.add(line.number)
+
     # ---- Lives ----
 
     def _start(self, line: e.Start) -> None:
@@ -319,6 +329,8 @@ _READERS: dict[type[Line], Callable[[Reader, Any], None]] = {
     s.FsmRestore: lambda self, line: self.snapshots.restores(line),
     s.SnapshotSaved: Reader._snapshot_saved,
     s.LibLog: Reader._liblog,
+    e.TransferReq: Reader._transfer_req,
+    e.TransferResp: Reader._transfer_resp,
     e.Start: Reader._start,
     e.Stopped: Reader._stopped,
     e.Final: Reader._final,

@@ -7,7 +7,7 @@ holds against the spec by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from lockstep.conformance.shown.compare import to_tree, to_value
@@ -109,6 +109,19 @@ class Replay:
             return self.spec.step(self.state, action, values)
         except ArgumentError:
             return None
+
+    def trial_of(self, node: str, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> State | None:
+        """Return the state after several steps, None where the spec has no such steps."""
+        present = self.state
+        try:
+            for action, args in steps:
+                after = self.trial(node, action, args)
+                if after is None:
+                    return None
+                self.state = after
+            return self.state
+        finally:
+            self.state = present
 
     # ---- What the spec says ----
 

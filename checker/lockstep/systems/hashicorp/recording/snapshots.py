@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from lockstep.systems.hashicorp.recording.ahead import Ahead
 from lockstep.systems.hashicorp.recording.leader import Leaders
-from lockstep.systems.hashicorp.recording.lines.messages import AppendEntries
 from lockstep.systems.hashicorp.recording.lines.server import (
     DeleteRange,
     FsmApply,
@@ -75,7 +74,7 @@ class Snapshots:
         """A snapshot is durable; what of the log it makes needless goes then."""
         node = line.node
         self.take_if_waiting(node, at_last=True)
-        self.leaders.build_before(node, lambda each: each.msg == "InstallSnapshot")
+        self.leaders.build_before_step(node, "PersistSnapshot", {"outcome": DONE})
         place = {"index": line.last_index, "term": line.last_term}
         self.replay.take(node, "PersistSnapshot", {"outcome": DONE}, {"lastSnapshot": place}, ())
         if line.seq in self.ahead.completed and line.seq not in self.ahead.compacted:
@@ -85,9 +84,6 @@ class Snapshots:
     def compacts(self, line: DeleteRange) -> None:
         """The routine of snapshots deletes entries."""
         node = line.node
-        self.leaders.build_before(
-            node, lambda each: isinstance(each.body, AppendEntries) and each.body.prev_index <= line.max
-        )
-        self.leaders.zombies_before(node, "CompactLogs", {"outcome": DONE})
+        self.leaders.build_before_step(node, "CompactLogs", {"outcome": DONE})
         self.servers[node].write(line)
         self.replay.take(node, "CompactLogs", {"outcome": DONE}, log_shown(self.servers[node].log), ())

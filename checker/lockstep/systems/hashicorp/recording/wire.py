@@ -158,10 +158,10 @@ class Calls:
             del self.current[call.routine]
             self.replies.pop(call.routine, None)
 
-    def forget(self, node: str) -> None:
-        """A process is gone, and with it all that it waits for."""
+    def forget(self, node: str, *types: str) -> None:
+        """A node waits no more for its calls of these types, or of any type if none is given."""
         for table in (self.current, self.replies):
-            for routine in [each for each in table if each[0] == node]:
+            for routine in [each for each in table if each[0] == node and (not types or each[2] in types)]:
                 del table[routine]
 
     def replies_of(self, node: str, *types: str) -> Iterator[Reply]:
