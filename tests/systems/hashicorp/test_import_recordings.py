@@ -15,9 +15,8 @@ from lockstep.base.paths import traces_dir
 from lockstep.base.verdict import Verdict
 from lockstep.conformance.check import TraceVerdict, check_trace
 from lockstep.systems.hashicorp import HASHICORP
-from lockstep.systems.hashicorp.recording import import_lines
-from lockstep.systems.hashicorp.recording.importer import _CHANGES, _READERS
-from lockstep.systems.hashicorp.recording.lines.reading import AnyLine
+from lockstep.systems.hashicorp.recording_import import _CHANGES, _READERS, import_lines
+from lockstep.systems.hashicorp.recording_reader import AnyLine
 from lockstep.systems.trace_specs import trace_spec
 from lockstep.trace.format import Trace, TraceError, trace_lines
 from lockstep.trace.imported import Imported

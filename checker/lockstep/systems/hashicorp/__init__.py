@@ -49,7 +49,7 @@ def _is_recording(_path: Path, begin: bytes) -> bool:
 
 def _read_recording(paths: Sequence[Path], _untold: Untold, compile_: Compile, say: Say) -> Imported:
     # What reads a recording is slow to import, and only this needs it.
-    from lockstep.systems.hashicorp.recording import import_recording
+    from lockstep.systems.hashicorp.recording_import import import_recording
 
     (path,) = paths
     return import_recording(path, compile_, say)

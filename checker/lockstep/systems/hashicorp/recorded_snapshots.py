@@ -6,18 +6,18 @@ step is taken where the FSM is read, if a snapshot came of it, or as soon after 
 
 from __future__ import annotations
 
-from lockstep.systems.hashicorp.recording.ahead import Ahead
-from lockstep.systems.hashicorp.recording.leader import Leaders
-from lockstep.systems.hashicorp.recording.lines.server import (
+from lockstep.systems.hashicorp.recorded_calls import NO_CONFIGURATION, Tree
+from lockstep.systems.hashicorp.recorded_leaders import Leaders
+from lockstep.systems.hashicorp.recorded_servers import Server, log_shown
+from lockstep.systems.hashicorp.recording_lines import (
     DeleteRange,
     FsmApply,
     FsmRestore,
     FsmSnapshot,
     SnapshotSaved,
 )
-from lockstep.systems.hashicorp.recording.replay import DONE, Replay, fields
-from lockstep.systems.hashicorp.recording.servers import Server, log_shown
-from lockstep.systems.hashicorp.recording.wire import NO_CONFIGURATION, Tree
+from lockstep.systems.hashicorp.recording_lookahead import Ahead
+from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
 from lockstep.trace.json_lines import TraceError
 
 

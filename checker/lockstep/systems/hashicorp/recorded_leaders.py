@@ -12,13 +12,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from lockstep.systems.hashicorp.recording.ahead import Ahead, Life, Requests
-from lockstep.systems.hashicorp.recording.lines.messages import AppendEntries, InstallSnapshot, Send
-from lockstep.systems.hashicorp.recording.lines.server import StoreLogs
-from lockstep.systems.hashicorp.recording.lines.surroundings import TransferReq, TransferResp
-from lockstep.systems.hashicorp.recording.replay import DONE, Replay, fields
-from lockstep.systems.hashicorp.recording.servers import Server
-from lockstep.systems.hashicorp.recording.wire import Calls, Reply, Tree, entry, request, type_of
+from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, Tree, entry, request, type_of
+from lockstep.systems.hashicorp.recorded_servers import Server
+from lockstep.systems.hashicorp.recording_lines import StoreLogs, TransferReq, TransferResp
+from lockstep.systems.hashicorp.recording_lookahead import Ahead, Life, Requests
+from lockstep.systems.hashicorp.recording_messages import AppendEntries, InstallSnapshot, Send
+from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
 from lockstep.tla.state import State
 
 #: The action that takes an answer, by the type of its request.

@@ -11,8 +11,24 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from lockstep.systems.hashicorp.recording.lines.line import Line, NodeLine
-from lockstep.systems.hashicorp.recording.lines.messages import (
+from lockstep.systems.hashicorp.recording_lines import (
+    DeleteRange,
+    FsmRestore,
+    FsmSnapshot,
+    LeaderObs,
+    LibLog,
+    Line,
+    NodeLine,
+    SnapshotSaved,
+    StableFail,
+    StableSet,
+    Start,
+    State,
+    Stopped,
+    StoreLogs,
+    Written,
+)
+from lockstep.systems.hashicorp.recording_messages import (
     AppendEntries,
     Duplicate,
     Recv,
@@ -20,20 +36,6 @@ from lockstep.systems.hashicorp.recording.lines.messages import (
     Send,
     TimeoutNow,
 )
-from lockstep.systems.hashicorp.recording.lines.server import (
-    DeleteRange,
-    FsmRestore,
-    FsmSnapshot,
-    LeaderObs,
-    LibLog,
-    SnapshotSaved,
-    StableFail,
-    StableSet,
-    State,
-    StoreLogs,
-    Written,
-)
-from lockstep.systems.hashicorp.recording.lines.surroundings import Start, Stopped
 from lockstep.trace.json_lines import TraceError
 
 #: A node and which of its lives.

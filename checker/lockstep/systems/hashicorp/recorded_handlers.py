@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lockstep.systems.hashicorp.recording.ahead import WRITES, Handler
-from lockstep.systems.hashicorp.recording.leader import Leaders, entries_shown
-from lockstep.systems.hashicorp.recording.lines.messages import Body, Respond
-from lockstep.systems.hashicorp.recording.lines.server import FsmRestore, StableFail, StoreLogs
-from lockstep.systems.hashicorp.recording.replay import DONE, Replay
-from lockstep.systems.hashicorp.recording.servers import Server
-from lockstep.systems.hashicorp.recording.wire import Call, Calls, Tree, answer, entry, request, snapshot_place
+from lockstep.systems.hashicorp.recorded_calls import Call, Calls, Tree, answer, entry, request, snapshot_place
+from lockstep.systems.hashicorp.recorded_leaders import Leaders, entries_shown
+from lockstep.systems.hashicorp.recorded_servers import Server
+from lockstep.systems.hashicorp.recording_lines import FsmRestore, StableFail, StoreLogs
+from lockstep.systems.hashicorp.recording_lookahead import WRITES, Handler
+from lockstep.systems.hashicorp.recording_messages import Body, Respond
+from lockstep.systems.hashicorp.recording_replay import DONE, Replay
 
 #: The action that handles a request, by its type; each but the last two has an outcome.
 HANDLES = {

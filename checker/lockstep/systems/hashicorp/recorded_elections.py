@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from lockstep.systems.hashicorp.recording.ahead import Ahead, Life
-from lockstep.systems.hashicorp.recording.leader import Leaders
-from lockstep.systems.hashicorp.recording.lines.messages import Send
-from lockstep.systems.hashicorp.recording.lines.server import StableFail, StableSet, State
-from lockstep.systems.hashicorp.recording.replay import DONE, Replay, fields
-from lockstep.systems.hashicorp.recording.servers import Server
-from lockstep.systems.hashicorp.recording.wire import Calls, Tree, request
+from lockstep.systems.hashicorp.recorded_calls import Calls, Tree, request
+from lockstep.systems.hashicorp.recorded_leaders import Leaders
+from lockstep.systems.hashicorp.recorded_servers import Server
+from lockstep.systems.hashicorp.recording_lines import StableFail, StableSet, State
+from lockstep.systems.hashicorp.recording_lookahead import Ahead, Life
+from lockstep.systems.hashicorp.recording_messages import Send
+from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
 
 
 class Elections:

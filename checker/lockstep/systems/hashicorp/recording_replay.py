@@ -12,8 +12,8 @@ from typing import Any
 
 from lockstep.conformance.shown.compare import to_tree, to_value
 from lockstep.conformance.shown.words import Words
-from lockstep.systems.hashicorp.recording.lines.line import Line
-from lockstep.systems.hashicorp.recording.wire import Tree
+from lockstep.systems.hashicorp.recorded_calls import Tree
+from lockstep.systems.hashicorp.recording_lines import Line
 from lockstep.tla.spec import Spec
 from lockstep.tla.state import State
 from lockstep.tla.values.kinds import ArgumentError, Fcn, Value

@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.base.progress import EVERY, Say, silent
-from lockstep.systems.hashicorp.recording.ahead import Ahead, look_ahead
-from lockstep.systems.hashicorp.recording.elections import Elections
-from lockstep.systems.hashicorp.recording.handlers import Handlers
-from lockstep.systems.hashicorp.recording.leader import Leaders
-from lockstep.systems.hashicorp.recording.lines import messages as m
-from lockstep.systems.hashicorp.recording.lines import server as s
-from lockstep.systems.hashicorp.recording.lines import surroundings as e
-from lockstep.systems.hashicorp.recording.lines.line import Line, NodeLine
-from lockstep.systems.hashicorp.recording.lines.reading import parse_lines, read_recording
-from lockstep.systems.hashicorp.recording.replay import DepartedError, Replay
-from lockstep.systems.hashicorp.recording.servers import Server, log_shown, persisted_shown
-from lockstep.systems.hashicorp.recording.snapshots import Snapshots
-from lockstep.systems.hashicorp.recording.wire import Calls, Reply, answer, snapshot_place
+from lockstep.systems.hashicorp import recording_lines as s
+from lockstep.systems.hashicorp import recording_messages as m
+from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, answer, snapshot_place
+from lockstep.systems.hashicorp.recorded_elections import Elections
+from lockstep.systems.hashicorp.recorded_handlers import Handlers
+from lockstep.systems.hashicorp.recorded_leaders import Leaders
+from lockstep.systems.hashicorp.recorded_servers import Server, log_shown, persisted_shown
+from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
+from lockstep.systems.hashicorp.recording_lines import Line, NodeLine
+from lockstep.systems.hashicorp.recording_lookahead import Ahead, look_ahead
+from lockstep.systems.hashicorp.recording_reader import parse_lines, read_recording
+from lockstep.systems.hashicorp.recording_replay import DepartedError, Replay
 from lockstep.systems.system import Compile
 from lockstep.tla.spec import Spec
 from lockstep.trace import format as trace
@@ -53,14 +52,14 @@ def import_lines(raw: Iterator[bytes], source: str, compile_: Compile) -> Import
     return _imported(*parse_lines(raw, source), source, compile_, silent)
 
 
-def _imported(header: e.Header, lines: list[Line], source: str, compile_: Compile, say: Say) -> Imported:
+def _imported(header: s.Header, lines: list[Line], source: str, compile_: Compile, say: Say) -> Imported:
     told = trace_header(header)
     reader = Reader(compile_(told, source), header, look_ahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
     return Imported(told, tuple(reader.replay.events), _summary(reader, [header, *lines], last))
 
 
-def trace_header(header: e.Header) -> trace.Header:
+def trace_header(header: s.Header) -> trace.Header:
     """Return the header of the trace of a recording.
 
     The flaws are those of v1.7.3, but for one: the recorder's transport has no way round the main loop for heartbeats.
@@ -86,7 +85,7 @@ def trace_header(header: e.Header) -> trace.Header:
 class Reader:
     """Reads a recording line by line."""
 
-    def __init__(self, spec: Spec, header: e.Header, ahead: Ahead, source: str) -> None:
+    def __init__(self, spec: Spec, header: s.Header, ahead: Ahead, source: str) -> None:
         """Take the spec with the constants of the recording, its header, and what was looked up in it."""
         self.source, self.ahead = source, ahead
         self.servers = {name: Server(name) for name in header.nodes}
@@ -260,17 +259,17 @@ class Reader:
 
     # ---- Clients ----
 
-    def _transfer_req(self, line: e.TransferReq) -> None:
+    def _transfer_req(self, line: s.TransferReq) -> None:
         self.leaders.asked_to_hand_over(line)
         self.observed.add(line.number)
 
-    def _transfer_resp(self, line: e.TransferResp) -> None:
+    def _transfer_resp(self, line: s.TransferResp) -> None:
         self.leaders.answered_transfer(line)
         self.observed.add(line.number)
 
     # ---- Lives ----
 
-    def _start(self, line: e.Start) -> None:
+    def _start(self, line: s.Start) -> None:
         node = line.node
         self.leaders.lives[node] = line.life
         self.servers[node].start(line.persisted)
@@ -284,7 +283,7 @@ class Reader:
         if "lastSnapshot" in shows:
             self.replay.require_snapshot(node, shows["lastSnapshot"])
 
-    def _stopped(self, line: e.Stopped) -> None:
+    def _stopped(self, line: s.Stopped) -> None:
         node = line.node
         self.calls.forget(node)
         self.snapshots.waiting.pop(node, None)
@@ -294,7 +293,7 @@ class Reader:
         else:
             self.replay.take(node, "Crash", shows=persisted_shown(line.persisted))
 
-    def _final(self, line: e.Final) -> None:
+    def _final(self, line: s.Final) -> None:
         shows = persisted_shown(line.persisted)
         if line.obs is not None:
             shows |= {"commitIndex": line.obs.commit, "lastIndex": line.obs.last, "role": line.obs.role}
@@ -329,11 +328,11 @@ _READERS: dict[type[Line], Callable[[Reader, Any], None]] = {
     s.FsmRestore: lambda self, line: self.snapshots.restores(line),
     s.SnapshotSaved: Reader._snapshot_saved,
     s.LibLog: Reader._liblog,
-    e.TransferReq: Reader._transfer_req,
-    e.TransferResp: Reader._transfer_resp,
-    e.Start: Reader._start,
-    e.Stopped: Reader._stopped,
-    e.Final: Reader._final,
+    s.TransferReq: Reader._transfer_req,
+    s.TransferResp: Reader._transfer_resp,
+    s.Start: Reader._start,
+    s.Stopped: Reader._stopped,
+    s.Final: Reader._final,
 }
 
 

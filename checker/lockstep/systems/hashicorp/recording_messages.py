@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from lockstep.systems.hashicorp.recording.lines.line import Count, Index, LogEntry, Name, NodeLine
+from lockstep.systems.hashicorp.recording_lines import Count, Index, LogEntry, Name, NodeLine
 
 Msg = Literal["AppendEntries", "RequestVote", "RequestPreVote", "InstallSnapshot", "TimeoutNow"]
 Copy = Annotated[int, Meta(ge=0, le=1)]

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.systems.hashicorp.recording.lines.line import LogEntry, SnapshotPlace
-from lockstep.systems.hashicorp.recording.lines.messages import (
+from lockstep.systems.hashicorp.recording_lines import LogEntry, SnapshotPlace
+from lockstep.systems.hashicorp.recording_messages import (
     AppendEntries,
     AppendEntriesAnswer,
     Body,

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockstep.systems.hashicorp.recording.ahead import Part
-from lockstep.systems.hashicorp.recording.lines.line import LogEntry, Persisted
-from lockstep.systems.hashicorp.recording.lines.server import (
+from lockstep.systems.hashicorp.recorded_calls import Tree, entry
+from lockstep.systems.hashicorp.recording_lines import (
     DeleteRange,
     LeaderObs,
+    LogEntry,
+    Persisted,
     StableSet,
     State,
     StoreLogs,
 )
-from lockstep.systems.hashicorp.recording.wire import Tree, entry
+from lockstep.systems.hashicorp.recording_lookahead import Part
 
 
 @dataclass(slots=True)

@@ -13,10 +13,9 @@ from typing import Any
 
 import msgspec
 
-from lockstep.systems.hashicorp.recording.lines import messages as m
-from lockstep.systems.hashicorp.recording.lines import server as s
-from lockstep.systems.hashicorp.recording.lines import surroundings as e
-from lockstep.systems.hashicorp.recording.lines.line import Line, LogEntry, NodeLine
+from lockstep.systems.hashicorp import recording_lines as s
+from lockstep.systems.hashicorp import recording_messages as m
+from lockstep.systems.hashicorp.recording_lines import Line, LogEntry, NodeLine
 from lockstep.trace.json_lines import TraceError, converted, explained, file_lines, json_object
 
 CAPTURE_FORMAT = "hcraft-capture-1"
@@ -25,9 +24,9 @@ CAPTURE_FORMAT = "hcraft-capture-1"
 VERSION = "v1.7.3"
 
 AnyLine = (
-    e.Header | e.Start | e.Started | e.StopBegin | e.Stopped | e.Final | e.End
-    | e.ClientReq | e.ClientResp | e.TransferReq | e.TransferResp
-    | e.Partition | e.Heal | e.CutOneway | e.Script | e.FaultsOff
+    s.Header | s.Start | s.Started | s.StopBegin | s.Stopped | s.Final | s.End
+    | s.ClientReq | s.ClientResp | s.TransferReq | s.TransferResp
+    | s.Partition | s.Heal | s.CutOneway | s.Script | s.FaultsOff
     | s.StableSet | s.StableFail | s.StoreLogs | s.DeleteRange | s.State | s.LeaderObs
     | s.FsmApply | s.FsmSnapshot | s.FsmRestore | s.SnapshotSaved
     | s.LibLog | s.HeartbeatFailed | s.HeartbeatResumed
@@ -35,7 +34,7 @@ AnyLine = (
 )  # fmt: skip
 
 
-def read_recording(path: Path) -> tuple[e.Header, list[Line]]:
+def read_recording(path: Path) -> tuple[s.Header, list[Line]]:
     """Return the header of a recording, and the lines between it and the end line.
 
     Raises TraceError where the file is not a whole recording, and UnreadableError where it cannot be read.
@@ -43,19 +42,19 @@ def read_recording(path: Path) -> tuple[e.Header, list[Line]]:
     return parse_lines(file_lines(path), str(path))
 
 
-def parse_lines(raw: Iterable[bytes], source: str) -> tuple[e.Header, list[Line]]:
+def parse_lines(raw: Iterable[bytes], source: str) -> tuple[s.Header, list[Line]]:
     """Do the same for lines that were read already; `source` names them in messages."""
     lines = list(_decoded(raw, source))
     if not lines:
         raise TraceError(source, 1, "the file is empty: a recording starts with a header line")
     header, *rest = lines
-    if not isinstance(header, e.Header):
+    if not isinstance(header, s.Header):
         raise TraceError(source, 1, "field `kind`: the first line must be a header")
     _check_header(header, source)
-    if not rest or not isinstance(rest[-1], e.End):
+    if not rest or not isinstance(rest[-1], s.End):
         raise TraceError(source, len(lines), "the file is truncated: it has no end line")
     *body, end = rest
-    assert isinstance(end, e.End)
+    assert isinstance(end, s.End)
     if end.events != len(lines):
         problem = f"field `events`: the end line counts {end.events}, the file has {len(lines)}"
         raise TraceError(source, end.number, problem)
@@ -63,7 +62,7 @@ def parse_lines(raw: Iterable[bytes], source: str) -> tuple[e.Header, list[Line]
     return header, body
 
 
-def _check_header(header: e.Header, source: str) -> None:
+def _check_header(header: s.Header, source: str) -> None:
     for name, known in (("schema", CAPTURE_FORMAT), ("library_version", VERSION)):
         if getattr(header, name) != known:
             raise TraceError(source, 1, f"field `{name}`: {getattr(header, name)!r} is not {known!r}")
@@ -71,10 +70,10 @@ def _check_header(header: e.Header, source: str) -> None:
         raise TraceError(source, 1, "field `nodes`: a node is named twice")
 
 
-def _check_body(header: e.Header, body: list[Line], source: str) -> None:
+def _check_body(header: s.Header, body: list[Line], source: str) -> None:
     before, lives = header.t_ms, dict.fromkeys(header.nodes, 0)
     for line in body:
-        if isinstance(line, e.Header | e.End):
+        if isinstance(line, s.Header | s.End):
             raise TraceError(source, line.number, f"field `kind`: a second {line.kind}")
         if not line.t_ms >= before:
             raise TraceError(source, line.number, f"field `t_ms`: {line.t_ms} is less than {before}, in the line above")
@@ -86,9 +85,9 @@ def _check_body(header: e.Header, body: list[Line], source: str) -> None:
             if told not in (None, "") and told not in lives:
                 field = "from" if name == "source" else name
                 raise TraceError(source, line.number, f"field `{field}`: {told!r} is not in the header")
-        if isinstance(line, e.Start):
+        if isinstance(line, s.Start):
             lives[line.node] += 1
-        if line.inc != lives[line.node] and not isinstance(line, e.ClientResp):
+        if line.inc != lives[line.node] and not isinstance(line, s.ClientResp):
             problem = f"field `inc`: {line.inc}, but {line.node} is in life {lives[line.node]}"
             raise TraceError(source, line.number, problem)
 
