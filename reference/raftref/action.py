@@ -1,4 +1,4 @@
-"""What an action is: a function whose name is the spec's, with the condition under which it may be taken.
+"""Actions: functions whose names are the spec's, each with the condition under which it may be taken.
 
 The function changes the node that is its first argument. Its other positional parameters are those of the spec's
 action. Keyword parameters are what reaches the node by messages that the spec's grain leaves out.

@@ -1,4 +1,4 @@
-"""What a server is told to be: which features it has, and which flaws. The names are the spec's."""
+"""Features and flaws of a server. The names are the spec's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
-#: How the header of a trace says that a flaw is there, or is not.
+#: Forms of a flaw in the header of a trace: it is there, or it is not.
 PUBLISHED, REPAIRED = "published", "repaired"
 
 
@@ -21,7 +21,7 @@ class Choices:
     flaws: frozenset[Any]
 
     def has(self, choice: StrEnum) -> bool:
-        """Tell whether a feature, or a flaw, is there."""
+        """Return whether a feature, or a flaw, is there."""
         return choice in self.features or choice in self.flaws
 
     def constants(self) -> dict[str, bool | str]:

@@ -130,7 +130,7 @@ def _of_sight(place: str, said: Said, mapping: Mapping, spec: Spec, observe: str
 
 
 def needs_search(mapping: Mapping, spec: Spec) -> bool:
-    """Tell whether the lines of a log leave open what happened, so that the behaviours are to be searched for."""
+    """Return whether the lines of a log leave open what happened, so that the behaviours are to be searched for."""
     if mapping.files == "together" or mapping.hidden or mapping.start or mapping.node or mapping.time:
         return True
     return _begins_in_several(spec) or any(
@@ -148,7 +148,7 @@ def _begins_in_several(spec: Spec) -> bool:
 
 
 def _leaves_open(said: Said, spec: Spec) -> bool:
-    """Tell whether a line need not tell all of each parameter."""
+    """Return whether a line need not tell all of each parameter."""
     if said.repeat > 1:
         return True
     told = [source for source in said.args.values() if isinstance(source, Field)]
@@ -162,7 +162,7 @@ class OwnLogs:
     """The check of logs of the reader's own.
 
     `plain` checks a log of which each line tells of one step in full; `searched` is there where lines leave more open,
-    and `always` tells whether they all do. `search` is the engine. `notes` name what no trace is checked for.
+    and `always` says whether they all do. `search` is the engine. `notes` name what no trace is checked for.
     """
 
     plain: Plain
@@ -231,7 +231,7 @@ def _hinting(found: TraceVerdict) -> TraceVerdict:
 class OwnSubject:
     """A spec of the reader's own, where a trace meets it, and the mapping of its logs, if there is one.
 
-    `searched` is what logs are checked against that leave something open, and `always` tells whether they all do.
+    `searched` is what logs are checked against that leave something open, and `always` says whether they all do.
     """
 
     system: System

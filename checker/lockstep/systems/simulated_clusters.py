@@ -55,7 +55,7 @@ class Group(Protocol):
         """Its nodes."""
 
     def enabled(self, node: str, action: str, *args: Any) -> bool:
-        """Tell whether a node may take an action now."""
+        """Return whether a node may take an action now."""
 
     def take(self, node: str, action: str, *args: Any) -> dict[str, Any]:
         """Take it, and return the event."""

@@ -108,7 +108,7 @@ class Simulator:
     flawed_variants: frozenset[str] = frozenset()
 
     def may_fail(self, plan: str, variant: str = "") -> bool:
-        """Tell whether a property may fail in the clusters of a plan, run in a variant if one is named."""
+        """Return whether a property may fail in the clusters of a plan, run in a variant if one is named."""
         return variant in self.flawed_variants if variant else plan in self.flawed
 
 

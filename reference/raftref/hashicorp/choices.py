@@ -1,4 +1,4 @@
-"""What a model, or the header of a trace, may choose: features, flaws, bounds. The names are the spec's."""
+"""Choices of a model, or of the header of a trace: features, flaws, bounds. The names are the spec's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from raftref.choices import Choices
 
 
 class Feature(StrEnum):
-    """What is there at all, and how fine the steps are."""
+    """Parts of the library, and steps that are split."""
 
     PRE_VOTE = "PreVote"
     HEARTBEATS = "Heartbeats"
@@ -88,7 +88,7 @@ ALL_FEATURES = frozenset(Feature)
 
 @dataclass(frozen=True, slots=True)
 class Config(Choices):
-    """How a server is set up: its features, its flaws, and its bounds.
+    """The setup of a server: its features, its flaws, and its bounds.
 
     `max_append_entries` is how many entries a request may have, `trailing_logs` how many a snapshot leaves in the
     log, `retain_snapshots` how many snapshots are kept.

@@ -1,4 +1,4 @@
-"""How a server becomes a candidate, and asks for votes."""
+"""Elections: a server becomes a candidate, and asks for votes."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ def _begin_phase(server: Server, phase: CampaignPhase) -> None:
 
 
 def _at_campaign(server: Server) -> bool:
-    """Tell whether the main loop is at the beginning of a campaign."""
+    """Return whether the main loop is at the beginning of a campaign."""
     return server.is_up and server.loop is Loop.CAMPAIGN
 
 
 def _asks_pre_votes(server: Server) -> bool:
-    """Tell whether pre-votes come first: no leader has asked for the campaign, and none were won yet."""
+    """Return whether pre-votes come first: no leader has asked for the campaign, and none were won yet."""
     campaign = server.campaign
     return server.has(Feature.PRE_VOTE) and campaign.phase is CampaignPhase.NONE and not campaign.transfer
 

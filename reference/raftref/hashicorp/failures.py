@@ -1,4 +1,4 @@
-"""What happens to a server besides what it does: its process dies, and starts again."""
+"""The end of a process, and its start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a server takes what a leader sends: appendEntries, in the library's order."""
+"""The follower: appendEntries, in the library's order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client may ask of a leader besides storing entries: to hand over, and to say whether it still leads."""
+"""Requests of clients besides storing entries: that a leader hands over, and says whether it still leads."""
 
 from __future__ import annotations
 

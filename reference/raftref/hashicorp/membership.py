@@ -1,4 +1,4 @@
-"""How servers are added and removed: one change at a time, by an entry of the log."""
+"""Changes of the group: one server at a time, by an entry of the log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from raftref.hashicorp.values import Configuration, Entry, EntryType, Index, Nod
 
 
 class ChangeCommand(StrEnum):
-    """What is changed. Source: ConfigurationChangeCommand; the deprecated ones are left out."""
+    """The changes. Source: ConfigurationChangeCommand; the deprecated ones are left out."""
 
     ADD_VOTER = "AddVoter"
     ADD_NONVOTER = "AddNonvoter"
@@ -57,7 +57,7 @@ def append_configuration_entry(leader: Server, command: ChangeCommand, server: N
 
     Args:
         leader: The leader.
-        command: What is changed.
+        command: The change.
         server: The server that it is about.
         outcome: Of the write of the entry; if that fails, the leader follows.
 

@@ -12,7 +12,7 @@ from raftref.records import MessageRecord, from_record
 
 
 class RpcType(StrEnum):
-    """Which RPC a message belongs to. Source: commands.go.
+    """The RPCs. Source: commands.go.
 
     A heartbeat is an AppendEntries of a routine of its own, and its answer is that routine's.
     """
@@ -25,7 +25,7 @@ class RpcType(StrEnum):
     TIMEOUT_NOW = "TimeoutNow"
 
 
-#: What a candidate calls, and what a leader does.
+#: The calls of a candidate, and those of a leader.
 OF_ELECTIONS = frozenset({RpcType.REQUEST_VOTE, RpcType.REQUEST_PRE_VOTE})
 OF_LEADERS = frozenset(RpcType) - OF_ELECTIONS
 
@@ -89,7 +89,7 @@ class RequestPreVoteRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class RequestPreVoteResponse(Response):
-    """Whether there would be a vote."""
+    """A vote that would be given, or a refusal."""
 
     type: ClassVar[RpcType] = RpcType.REQUEST_PRE_VOTE
     term: Term

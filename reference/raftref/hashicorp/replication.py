@@ -24,7 +24,7 @@ from raftref.hashicorp.steps import step
 from raftref.hashicorp.stores import LogNotFoundError
 from raftref.hashicorp.values import NO_PLACE, Index, NodeId, Place, Term, Zombie
 
-# ---- What a request has ----------------------------------------------------------------------------------
+# ---- The parts of a request ------------------------------------------------------------------------------
 
 
 def _previous(server: Server, next_index: Index) -> Place:
@@ -49,7 +49,7 @@ def most_entries(server: Server, next_index: Index) -> int:
 
 
 def _has_entries(server: Server, next_index: Index, count: int) -> bool:
-    """Tell whether `count` entries from an index on are in the log, and what comes before them is known."""
+    """Return whether `count` entries from an index on are in the log, and what comes before them is known."""
     try:
         _previous(server, next_index)
     except LogNotFoundError:
@@ -58,12 +58,12 @@ def _has_entries(server: Server, next_index: Index, count: int) -> bool:
 
 
 def _can_append(server: Server, next_index: Index, count: int) -> bool:
-    """Tell whether a request may have `count` entries, and they are there."""
+    """Return whether a request may have `count` entries, and they are there."""
     return 0 <= count <= most_entries(server, next_index) and _has_entries(server, next_index, count)
 
 
 def _must_send_snapshot(server: Server, next_index: Index) -> bool:
-    """Tell whether an entry that should be sent is gone, and there is a snapshot."""
+    """Return whether an entry that should be sent is gone, and there is a snapshot."""
     most = most_entries(server, next_index)
     return not _has_entries(server, next_index, most) and bool(server.stores.snapshots)
 
@@ -85,7 +85,7 @@ def _append_entries_request(
 
 
 def _is_idle(server: Server, peer: NodeId) -> bool:
-    """Tell whether the routine for a peer runs and waits for nothing."""
+    """Return whether the routine for a peer runs and waits for nothing."""
     replication = server.replication(peer)
     return server.is_up and replication.running and replication.awaiting is None
 
@@ -150,7 +150,7 @@ def heartbeat(server: Server, peer: NodeId) -> None:
 
 
 def _notify_all(server: Server, peer: NodeId, leader: bool, *, old: bool = False) -> None:
-    """Count what a peer says for a client that asked VerifyLeader; what was sent before it asked proves nothing.
+    """Count an answer for a client that asked VerifyLeader; one to a call that was made before proves nothing.
 
     Source: followerReplication.notifyAll.
     """

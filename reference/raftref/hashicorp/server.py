@@ -1,4 +1,4 @@
-"""One server: what it stores and knows, and the changes from which the actions are made."""
+"""One server: its stores, its state, and the changes from which the actions are made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from raftref.hashicorp.values import NO_PLACE, Entry, EntryType, Index, Log, Nod
 class Server:
     """One server: `stores` is what outlasts it, all else is lost when it goes down.
 
-    What it knows are values that never change, so a copy of a server is another server.
+    All of its parts are values that never change, so a copy of a server is another server.
 
     Source: Raft, raftState.
     """
@@ -41,7 +41,7 @@ class Server:
             node_id: Its name.
             nodes: All servers that there may be.
             config: Its features, its flaws, its bounds.
-            stores: What is durable.
+            stores: Its durable part.
         """
         self.node_id = node_id
         self.nodes = tuple(nodes)
@@ -72,10 +72,10 @@ class Server:
         self.verification = Verification()
 
     def has(self, choice: Feature | Flaw) -> bool:
-        """Tell whether a feature, or a flaw, is there."""
+        """Return whether a feature, or a flaw, is there."""
         return self.config.has(choice)
 
-    # ---- What is durable -----------------------------------------------------------------------------
+    # ---- Durable state -------------------------------------------------------------------------------
 
     @contextmanager
     def write(self) -> Iterator[None]:
@@ -247,7 +247,7 @@ class Server:
         """Take the answer to a call, and no other to it."""
         self.effects.abandon({m.type}, m.src)
 
-    # ---- What is committed ---------------------------------------------------------------------------
+    # ---- Committing ----------------------------------------------------------------------------------
 
     def process_configuration_log_entry(self, log: Log) -> None:
         """Let the configuration of an entry count from when it is stored, and take the one before for committed.

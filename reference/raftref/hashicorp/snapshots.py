@@ -77,7 +77,7 @@ def persist_snapshot(server: Server, outcome: Outcome) -> None:
 
 
 def can_compact_logs(server: Server, _outcome: Outcome) -> bool:
-    """What was read is saved."""
+    """The snapshot is saved."""
     return server.is_up and server.snapshotting.phase is SnapshotPhase.SAVED
 
 
@@ -174,7 +174,7 @@ def _install(server: Server, snapshot: Snapshot) -> None:
 
 
 def _agrees_with(server: Server, snapshot: Snapshot) -> bool:
-    """Tell whether the entry where a snapshot ends was applied, or is in the log with the snapshot's term."""
+    """Return whether the entry where a snapshot ends was applied, or is in the log with the snapshot's term."""
     entry = server.log.get(snapshot.index)
     return snapshot.index <= server.last_applied or (entry is not None and entry.term == snapshot.term)
 

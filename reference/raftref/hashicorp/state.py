@@ -1,4 +1,4 @@
-"""What a server knows besides what is durable: it loses all of this when it goes down. All of it is frozen."""
+"""The volatile state of a server, which it loses when it goes down. All parts of it are frozen."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Role(StrEnum):
 
 
 class Loop(StrEnum):
-    """What the main loop does next: take an event; the first lines of runCandidate; those of runLeader."""
+    """The next step of the main loop: take an event; the first lines of runCandidate; those of runLeader."""
 
     SELECT = "SELECT"
     CAMPAIGN = "CAMPAIGN"
@@ -41,7 +41,7 @@ class Loop(StrEnum):
 
 
 class CampaignPhase(StrEnum):
-    """Which votes a candidate counts."""
+    """The kind of votes that a candidate counts."""
 
     NONE = "NONE"
     PREVOTE = "PREVOTE"
@@ -128,7 +128,7 @@ class Fsm:
 
 
 class SnapshotPhase(StrEnum):
-    """How far the routine that takes a snapshot has come: the FSM was read; what was read is saved."""
+    """The progress of the routine that takes a snapshot: the FSM was read; what was read is saved."""
 
     NONE = "NONE"
     TAKEN = "TAKEN"
@@ -143,7 +143,7 @@ class Snapshotting:
     snapshot: Snapshot | None = None
 
 
-# ---- What a leader keeps ----
+# ---- A leader's state ----
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A client's question whether the server leads: who said so, who may still, and whether one said no.
+    """A client's question whether the server leads: the peers that said so, those that may, and whether one refused.
 
     Source: verifyFuture.
     """

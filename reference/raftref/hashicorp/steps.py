@@ -1,4 +1,4 @@
-"""The form of an action: what a step asks of the world outside, and what becomes of its durable writes.
+"""The form of an action: the effects of a step on the world outside, and the outcome of its durable writes.
 
 An action that writes has a parameter `outcome`: all its writes are done; the k-th fails; or the process dies right
 after the k-th. So the step of such an action is one whole, and yet there is a crash between any two writes.
@@ -19,7 +19,7 @@ from raftref.hashicorp.values import NodeId
 
 
 class Result(StrEnum):
-    """How the writes of a step end."""
+    """The end of the writes of a step."""
 
     DONE = "DONE"
     FAIL = "FAIL"
@@ -49,7 +49,7 @@ class CrashError(Exception):
     """The process died right after a durable write."""
 
 
-# ---- What a step asks of the world outside ----
+# ---- Effects on the world outside ----
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Abandoned:
 
 @dataclass(slots=True)
 class Effects:
-    """What a step asks for, in its order: first calls are given up, then messages are sent."""
+    """The requests of a step, in their order: first calls are given up, then messages are sent."""
 
     abandoned: list[Abandoned] = field(default_factory=list)
     sent: list[Message] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Effects:
 
 
 class Stepping(Protocol):
-    """What a server must have to take steps: `outcome`, `write_count` and `effects` are of the step that it takes."""
+    """A server that can take steps: `outcome`, `write_count` and `effects` are of the step that it takes."""
 
     node_id: NodeId
     outcome: Outcome

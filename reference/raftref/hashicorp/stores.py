@@ -1,4 +1,4 @@
-"""What outlasts a server: its log, three keys, its snapshots.
+"""The durable part of a server: its log, three keys, its snapshots.
 
 A write is durable when its call returns, and one that fails has changed nothing: it makes new stores of the old ones.
 """
@@ -63,7 +63,7 @@ class Stores:
         return found
 
     def has_range(self, first: Index, last: Index) -> bool:
-        """Tell whether the log has every entry from one index to another."""
+        """Return whether the log has every entry from one index to another."""
         return all(index in self.logs for index in range(first, last + 1))
 
     def end_of_log(self) -> Place:

@@ -1,4 +1,4 @@
-"""What servers store: entries, configurations, snapshots. All of it is frozen."""
+"""Entries, configurations and snapshots, as servers store them. All of them are frozen."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Configuration:
         return self.voters | self.nonvoters
 
     def has_vote(self, server: NodeId) -> bool:
-        """Tell whether a server votes. Source: hasVote."""
+        """Return whether a server votes. Source: hasVote."""
         return server in self.voters
 
     def quorum_size(self) -> int:
@@ -46,7 +46,7 @@ NO_CONFIGURATION = Configuration()
 
 
 class EntryType(StrEnum):
-    """What an entry is for. Source: LogType; the deprecated ones are left out."""
+    """The types of entries. Source: LogType; the deprecated ones are left out."""
 
     COMMAND = "Command"
     NOOP = "Noop"
@@ -77,7 +77,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a log or a snapshot ends."""
+    """The end of a log or a snapshot."""
 
     index: Index = NO_INDEX
     term: Term = NO_TERM
@@ -88,7 +88,7 @@ NO_PLACE = Place()
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What the FSM was after an index, and which configuration was committed then.
+    """The state of the FSM after an index, and the configuration that was committed then.
 
     Source: SnapshotMeta, and what FSMSnapshot.Persist writes.
     """
@@ -101,13 +101,13 @@ class Snapshot:
 
     @property
     def place(self) -> Place:
-        """Where it ends."""
+        """Its end."""
         return Place(self.index, self.term)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientLog:
-    """What a client asks a leader to append: a command with a value, or a barrier. Source: logFuture."""
+    """A client's request to append a command with a value, or a barrier. Source: logFuture."""
 
     type: EntryType
     value: Value | None = None

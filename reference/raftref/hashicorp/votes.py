@@ -1,4 +1,4 @@
-"""How a server answers a candidate, and how a candidate counts the answers."""
+"""Votes: the answers to a candidate, and their count."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from raftref.hashicorp.values import NodeId, Term
 
 @step(when=takes_event)
 def request_vote(server: Server, m: RequestVoteRequest, outcome: Outcome) -> None:
-    """Answer a candidate that asks for a vote. What is granted is on disk before.
+    """Answer a candidate that asks for a vote. A vote is on disk before it is given.
 
     Args:
         server: The voter.
@@ -77,19 +77,19 @@ def request_pre_vote(server: Server, m: RequestPreVoteRequest) -> None:
 
 
 def _is_stranger(server: Server, candidate: NodeId) -> bool:
-    """Tell whether a candidate is not in the configuration; a server that has none turns nobody away."""
+    """Return whether a candidate is not in the configuration; a server that has none turns nobody away."""
     servers = server.configurations.latest.servers
     return bool(servers) and candidate not in servers
 
 
 def _has_no_vote(server: Server, candidate: NodeId) -> bool:
-    """Tell whether a candidate has no vote itself."""
+    """Return whether a candidate has no vote itself."""
     latest = server.configurations.latest
     return bool(latest.servers) and not latest.has_vote(candidate)
 
 
 def _has_better_log(server: Server, m: RequestVoteRequest | RequestPreVoteRequest) -> bool:
-    """Tell whether the log ends in a later term than the candidate's, or in the same one at a higher index."""
+    """Return whether the log ends in a later term than the candidate's, or in the same one at a higher index."""
     last = server.last_entry
     same = last.term == m.last_log_term or server.has(Flaw.LONGER_LOG_OLDER_TERM)
     return last.term > m.last_log_term or (same and last.index > m.last_log_index)
@@ -135,7 +135,7 @@ def handle_request_pre_vote_response(server: Server, m: RequestPreVoteResponse, 
 
 
 def _is_won_with(server: Server, m: RequestVoteResponse | RequestPreVoteResponse) -> bool:
-    """Count an answer, and tell whether a majority has granted."""
+    """Count an answer, and return whether a majority has granted."""
     if m.granted:
         server.campaign = replace(server.campaign, granted=server.campaign.granted | {m.src})
     return server.campaign.is_won

@@ -1,4 +1,4 @@
-"""What a simulated group would do between two of its steps: anything is tried on a copy."""
+"""Trials of a simulated group between two of its steps: each is taken on a copy."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Group(ABC, Generic[S, M, E]):
         self.network = network
         self.seq = 0
 
-    # ---- What a system adds --------------------------------------------------------------------------
+    # ---- The system's part ---------------------------------------------------------------------------
 
     @abstractmethod
     def perform(self, node: str, action: str, args: tuple[Any, ...]) -> E:
@@ -73,15 +73,15 @@ class Group(ABC, Generic[S, M, E]):
         """Yield every message: under way, next or not, or waiting at a node."""
 
     def may_disturb(self, node: str, action: str, m: M) -> bool:
-        """Tell whether the network may lose or double a message to a node now."""
+        """Return whether the network may lose or double a message to a node now."""
         return m.dst == node and self.network.may_be_disturbed(m)
 
     def is_enabled(self, node: str, action: Action, args: tuple[Any, ...]) -> bool:
-        """Tell whether a node may take an action now, whose message, if it has one, can come next."""
+        """Return whether a node may take an action now, whose message, if it has one, can come next."""
         return action.enabled(self.servers[node], *args)
 
     def comes_next(self, action: Action, m: M) -> bool:
-        """Tell whether an action can be about a message now."""
+        """Return whether an action can be about a message now."""
         return isinstance(m, action.messages) and m.src != m.dst and self.network.is_deliverable(m)
 
     def read(self, name: str, kind: Any, value: Any) -> Any:
@@ -104,7 +104,7 @@ class Group(ABC, Generic[S, M, E]):
         return [self.read(name, kind, args[name]) for name, kind in types.items()]
 
     def enabled(self, node: str, action: str, *args: Any) -> bool:
-        """Tell whether a node may take an action now.
+        """Return whether a node may take an action now.
 
         Args:
             node: The node; of Lose and Duplicate, the message's destination.

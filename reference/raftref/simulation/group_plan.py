@@ -67,7 +67,7 @@ def read_names(field_name: str, data: Any, kind: type[E]) -> frozenset[E]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """What the plans of all systems have.
+    """The part that the plans of all systems share.
 
     `events` is how many steps are taken, `fifo` whether channels keep order. Probabilities for each message whose turn
     has come: `loss`, `duplicate`, and `delay`, which holds its channel for up to `delay_events` events. In a channel

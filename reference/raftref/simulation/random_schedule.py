@@ -1,4 +1,4 @@
-"""What happens next in a simulated group: one seed and one plan give one run.
+"""The schedule of a simulated group: one seed and one plan give one run.
 
 Time is nothing but this order. At each moment the plan's rates decide what is tried; ordinary work takes the rest. A
 moment at which nothing comes of it is no event.
@@ -63,12 +63,12 @@ class RandomSchedule(Chances[Event], Generic[G]):
     # ---- Messages ------------------------------------------------------------------------------------
 
     def reaches(self, one: str, other: str) -> bool:
-        """Tell whether both run and are connected."""
+        """Return whether both run and are connected."""
         servers = self.cluster.servers
         return servers[one].is_up and servers[other].is_up and self.cluster.network.connected(one, other)
 
     def is_full(self, node: str, peer: str) -> bool:
-        """Tell whether a channel takes no more."""
+        """Return whether a channel takes no more."""
         return len(self.cluster.network.channels[node, peer]) >= CHANNEL_FULL
 
     def next_message(self, reorder: float) -> Any:

@@ -19,7 +19,7 @@ def told() -> str:
 
 def test_the_page_tells_of_everything_once_as_reached_or_with_its_reason() -> None:
     reached, _, never = told().partition("Never reached:")
-    rows = re.findall(r"^  (\w+) +(.*?)  +(?:\d|seldom: |out of reach: )", f"{reached}{never}", re.MULTILINE)
+    rows = re.findall(r"^  (\w+) +(.*?)  +(?:\d|seldom: |unreachable: )", f"{reached}{never}", re.MULTILINE)
     assert sorted(rows) == sorted(everything())
 
 

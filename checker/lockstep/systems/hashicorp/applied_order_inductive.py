@@ -9,7 +9,7 @@ The order alone is not inductive. With it are: commitIndex is at most lastApplie
 reached are within the log, and a snapshot that was taken and is not saved yet is not past lastApplied.
 
 Two things are assumed, since one server cannot know them: what a leader lets it delete from its log has not been
-applied (Leader Completeness), and what a peer tells a leader that it stores, that leader has sent it. The controls
+applied (Leader Completeness), and a peer stores only what the leader that it answers has sent it. The controls
 leave out the first, and each range; they put SnapshotRegress and StaleInstall back; and one is the order that a sketch
 of the library states, with commitIndex in the middle.
 """
@@ -43,12 +43,12 @@ ACTIONS = (
 """The machine's steps; `match` is any answer that raises a mark, `leadsNoMore` any end of a leadership."""
 
 RANGES = ("commitIndex", "matchIndexes", "leaderCommit", "snapshotting")
-"""What the ranges bound beside the order."""
+"""The ranges that hold beside the order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Which server is meant and what is to be shown of it; the defaults make the lemma."""
+    """A server and a claim about it; the defaults make the lemma."""
 
     snapshot_regress: bool = False
     """Whether a snapshot that is saved late takes the place of a newer one."""
@@ -61,7 +61,7 @@ class Variant:
     sketch: bool = False
     """Whether the order is that of the sketch."""
     ranges: tuple[str, ...] = RANGES
-    """Which of the ranges are assumed, and must hold afterwards."""
+    """The ranges that are assumed, and must hold afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class Server:
     last_applied: z3.ArithRef
     commit_index: z3.ArithRef
     leader_commit: z3.ArithRef
-    """What a majority of the marks has reached."""
+    """The index that a majority of the marks has reached."""
     taken: z3.ArithRef
-    """Where the snapshot ends that is being saved."""
+    """The end of the snapshot that is being saved."""
 
     @classmethod
     def fresh(cls, voter_count: int, step: int) -> "Server":
@@ -178,7 +178,7 @@ def in_range(server: Server, ranges: Iterable[str] = RANGES) -> z3.BoolRef:
 
 
 def are_indexes(server: Server) -> z3.BoolRef:
-    """Build the statement that every index is one; who does not lead keeps no marks."""
+    """Build the statement that every index is one; a server that does not lead keeps no marks."""
     idle = z3.And(*(mark == 0 for mark in (*server.match_indexes, server.leader_commit)))
     return z3.And(*(index >= 0 for index in server.indexes), z3.Or(server.leads, idle))
 
@@ -264,7 +264,7 @@ def _store(now: Server, idle: Server, step: int, variant: Variant) -> Branch[Ser
     Where it cannot store them (`fails`), its log ends before `cut`, or is empty behind a snapshot; it commits
     nothing.
     """
-    end, cut, told, rest = z3.Ints(f"end@{step} cut@{step} told@{step} rest@{step}")
+    end, cut, leader, rest = z3.Ints(f"end@{step} cut@{step} leader@{step} rest@{step}")
     stores, deletes, fails = z3.Bools(f"stores@{step} deletes@{step} fails@{step}")
     conflict = z3.And(deletes, cut > 0, cut <= now.last_log, cut <= end)
     if not variant.deletes_applied:
@@ -273,14 +273,14 @@ def _store(now: Server, idle: Server, step: int, variant: Variant) -> Branch[Ser
     left = z3.If(z3.And(rest == 0, cut - 1 <= now.last_snapshot), rest, cut - 1)
     unstored = z3.If(conflict, left, now.last_log)
     stored = replace(idle, last_log=z3.If(stores, z3.If(fails, unstored, end), now.last_log))
-    upto = smallest(told, stored.last if variant.commit_unverified else end)
-    is_new = z3.And(z3.Not(z3.And(stores, fails)), told > now.commit_index, upto > now.commit_index)
+    upto = smallest(leader, stored.last if variant.commit_unverified else end)
+    is_new = z3.And(z3.Not(z3.And(stores, fails)), leader > now.commit_index, upto > now.commit_index)
     committed = replace(
         stored,
         commit_index=z3.If(is_new, upto, now.commit_index),
         last_applied=z3.If(z3.And(is_new, upto > now.last_applied), upto, now.last_applied),
     )
-    return z3.And(end >= 0, told >= 0, new), committed
+    return z3.And(end >= 0, leader >= 0, new), committed
 
 
 def _install(now: Server, idle: Server, step: int, variant: Variant) -> Branch[Server]:

@@ -34,20 +34,20 @@ def _values(nodes: Sequence[str], chosen: Choices) -> Mapping[str, Value]:
     }
 
 
-def told_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
+def header_constants(constants: Mapping[str, Value]) -> dict[str, Value]:
     """Return features and flaws of a spec by the names that a header has for them, with its bounds."""
     features = {str(each): each in constants["Features"] for each in Feature}
     flaws = {str(each): PUBLISHED if each in constants["Flaws"] else REPAIRED for each in Flaw}
     return {**constants, **features, **flaws}
 
 
-def _told(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
+def _header_choices(constants: Mapping[str, Value]) -> tuple[tuple[str, ...], dict[str, Choice]]:
     """Return the servers of a spec, first those that vote, then nonvoters, and what a header chooses."""
     voters, nonvoters = constants["Voters"], constants["Nonvoters"]
     others = constants["Node"] - voters - nonvoters
     nodes = [shown(node) for group in (voters, nonvoters, others) for node in sorted(group, key=shown)]
-    told = {**told_constants(constants), "Voters": len(voters), "Nonvoters": len(nonvoters)}
-    return tuple(nodes), {name: told[name] for name in _ALLOWED}
+    header = {**header_constants(constants), "Voters": len(voters), "Nonvoters": len(nonvoters)}
+    return tuple(nodes), {name: header[name] for name in _ALLOWED}
 
 
 def _variant(flaws: frozenset[Flaw]) -> dict[str, str]:
@@ -81,5 +81,5 @@ CONSTANTS = Constants(
     },
     variants={PUBLISHED: _variant(IN_V173), REPAIRED: _variant(frozenset())},
     values=_values,
-    told=_told,
+    told=_header_choices,
 )

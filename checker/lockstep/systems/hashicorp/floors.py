@@ -1,8 +1,8 @@
-"""What clusters of each plan must reach of the protocol: all there is, but for what has a reason.
+"""Floors: the parts of the protocol that clusters of each plan must reach.
 
-All there is comes from the spec: its actions, which of them may fail at a write, its roles; and from what is told of
-answers and logs (lockstep.systems.hashicorp.reached). What clusters of a plan cannot reach, and what so few of them may
-miss, is listed with its reason.
+All parts come from the spec: its actions, the failures of their writes, its roles; and from the answers and the changes
+of logs that lockstep.systems.hashicorp.reached finds in traces. A plan must reach all of them but for the unreachable
+ones and those that are too seldom, each with its reason.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from lockstep.systems.hashicorp.constants import PUBLISHED, told_constants
+from lockstep.systems.hashicorp.constants import PUBLISHED, header_constants
 from lockstep.systems.hashicorp.plans import PLANS, fault_plan
 from lockstep.systems.hashicorp.reached import ANSWERS, LOGS, kind_of_action
 from lockstep.systems.system import Floor, Reached
@@ -30,25 +30,25 @@ WRITING = (
 RESULTS = ("FAIL", "CRASH")
 
 
-def of(kind: str, *names: str) -> tuple[Reached, ...]:
-    """Name several things of a kind."""
+def parts(kind: str, *names: str) -> tuple[Reached, ...]:
+    """Return the parts of a kind with these names."""
     return tuple((kind, name) for name in names)
 
 
 def actions(*names: str) -> tuple[Reached, ...]:
-    """Name actions."""
+    """Return the parts that are these actions."""
     return tuple((kind_of_action(name), name) for name in names)
 
 
 def outcomes(*names: str, results: tuple[str, ...] = RESULTS) -> tuple[Reached, ...]:
-    """Name the failures, and the crashes, in the writes of actions."""
-    return of("outcome", *(f"{name} {result}" for name in names for result in results))
+    """Return the failures, and the crashes, in the writes of actions."""
+    return parts("outcome", *(f"{name} {result}" for name in names for result in results))
 
 
 def answers(*types: str) -> tuple[Reached, ...]:
-    """Name all answers of RPCs."""
-    said = ("granted", "refused", "success", "refused, no backoff", "received")
-    return of("answer", *(f"{type_} {each}" for type_ in types for each in said))
+    """Return all answers of RPCs."""
+    answers_of_any = ("granted", "refused", "success", "refused, no backoff", "received")
+    return parts("answer", *(f"{type_} {each}" for type_ in types for each in answers_of_any))
 
 
 #: The constants by the names of a header.
@@ -56,8 +56,8 @@ Has: TypeAlias = Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
-    """Why clusters cannot reach something, where the spec has these constants and the plan these rates."""
+class Unreachable:
+    """Parts that are unreachable where a condition on constants and rates holds, and why."""
 
     what: tuple[Reached, ...]
     why: str
@@ -70,62 +70,62 @@ OF_TRANSFERS = ("LeadershipTransfer", "SendTimeoutNow", "TimeoutNow", "HandleTim
 OF_CHANGES = ("AppendConfigurationEntry",)
 OF_VERIFYING = ("VerifyLeader", "HandleVerify")
 
-OUT_OF_REACH: tuple[Argument, ...] = (
-    Argument(
-        of("role", "Follower -> Leader", "Shutdown -> Candidate", "Shutdown -> Leader"),
-        "who starts follows, and who leads was a candidate before",
+UNREACHABLE: tuple[Unreachable, ...] = (
+    Unreachable(
+        parts("role", "Follower -> Leader", "Shutdown -> Candidate", "Shutdown -> Leader"),
+        "a server starts as a follower, and a leader was a candidate before",
     ),
-    Argument(
+    Unreachable(
         (
             *actions(*OF_SNAPSHOTS, *OF_INSTALLING),
             *outcomes(*OF_SNAPSHOTS, *OF_INSTALLING),
             *answers("InstallSnapshot"),
-            *of("log", "log compacted", "snapshot saved", "FSM set back", "start from a snapshot"),
+            *parts("log", "log compacted", "snapshot saved", "FSM set back", "start from a snapshot"),
         ),
         "the plan has no snapshots",
         lambda _has, plan: plan.snapshot == 0,
     ),
-    Argument(
-        of("log", "gap in a log"),
+    Unreachable(
+        parts("log", "gap in a log"),
         "the plan has no snapshots, and no follower keeps an end that it deleted (DeleteThenStore)",
         lambda has, plan: plan.snapshot == 0 and (plan.store_failure == 0 or has["DeleteThenStore"] != PUBLISHED),
     ),
-    Argument(
-        (*actions(*OF_CHANGES), *outcomes(*OF_CHANGES), *of("log", "leader removed")),
+    Unreachable(
+        (*actions(*OF_CHANGES), *outcomes(*OF_CHANGES), *parts("log", "leader removed")),
         "the plan leaves the group as it is",
         lambda _has, plan: plan.change == 0,
     ),
-    Argument(
-        (*actions(*OF_TRANSFERS), *answers("TimeoutNow"), *of("role", "Leader -> Candidate")),
+    Unreachable(
+        (*actions(*OF_TRANSFERS), *answers("TimeoutNow"), *parts("role", "Leader -> Candidate")),
         "the plan has no transfers",
         lambda _has, plan: plan.transfer == 0,
     ),
-    Argument(
-        (*actions(*OF_VERIFYING), *of("log", "leader verified", "leader refuted")),
+    Unreachable(
+        (*actions(*OF_VERIFYING), *parts("log", "leader verified", "leader refuted")),
         "no client asks who leads",
         lambda _has, plan: plan.verify == 0,
     ),
-    Argument(
+    Unreachable(
         outcomes(*WRITING, results=("FAIL",)),
         "no write fails in the plan",
         lambda _has, plan: plan.store_failure == 0,
     ),
-    Argument(
+    Unreachable(
         outcomes(*WRITING, results=("CRASH",)),
         "no process dies at a write in the plan",
         lambda _has, plan: plan.crash_in_write == 0,
     ),
-    Argument(
-        of("log", "vote torn"),
+    Unreachable(
+        parts("log", "vote torn"),
         "no write fails or is the last in the plan, or a vote is one write (TornVote)",
         lambda has, plan: plan.store_failure + plan.crash_in_write == 0 or has["TornVote"] != PUBLISHED,
     ),
-    Argument(
-        of("log", "FSM set back"),
+    Unreachable(
+        parts("log", "FSM set back"),
         "what was applied is not installed (StaleInstall)",
         lambda has, _plan: has["StaleInstall"] != PUBLISHED,
     ),
-    Argument(
+    Unreachable(
         (
             *actions("RequestPreVote", "HandleRequestPreVoteResponse"),
             *answers("RequestPreVote"),
@@ -134,32 +134,32 @@ OUT_OF_REACH: tuple[Argument, ...] = (
         "there are no pre-votes",
         lambda has, _plan: not has["PreVote"],
     ),
-    Argument(
-        of("answer", "InstallSnapshot refused, no backoff", "Heartbeat refused, no backoff"),
+    Unreachable(
+        parts("answer", "InstallSnapshot refused, no backoff", "Heartbeat refused, no backoff"),
         "only AppendEntries has that field",
     ),
 )
 
 
-def out_of_reach(plan: str, spec: Spec) -> dict[Reached, str]:
-    """Return what no cluster of a plan can reach, each with its reason."""
+def unreachable(plan: str, spec: Spec) -> dict[Reached, str]:
+    """Return the parts that no cluster of a plan can reach, each with its reason."""
     found = dict.fromkeys(actions(*sorted(spec.never)), "the constants of the spec make it false")
-    has, rates = told_constants(spec.constants), fault_plan(plan, 0)
-    for argument in OUT_OF_REACH:
+    has, rates = header_constants(spec.constants), fault_plan(plan, 0)
+    for argument in UNREACHABLE:
         if argument.where(has, rates):
             found |= {what: argument.why for what in argument.what if what not in found}
     return found
 
 
-def universe(spec: Spec, logs: tuple[str, ...], said: tuple[str, ...]) -> Iterator[Reached]:
-    """Yield all that a trace can reach of a spec, whether constants and plan allow it or not."""
+def all_parts(spec: Spec) -> Iterator[Reached]:
+    """Yield all parts that a trace can reach of a spec, whether constants and plan allow it or not."""
     taken: Any = spec.actions
     yield from ((kind_of_action(action), action) for action in taken)
     yield from outcomes(*(name for name, each in taken.items() if "outcome" in each.params))
-    yield from of("answer", *said)
-    yield from of("log", *logs)
+    yield from parts("answer", *ANSWERS)
+    yield from parts("log", *LOGS)
     roles = sorted(spec.evaluate("Role"))
-    yield from of("role", *(f"{one} -> {other}" for one in roles for other in roles if one != other))
+    yield from parts("role", *(f"{one} -> {other}" for one in roles for other in roles if one != other))
 
 
 # ---- Too seldom ----
@@ -167,7 +167,7 @@ def universe(spec: Spec, logs: tuple[str, ...], said: tuple[str, ...]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class Seldom:
-    """Why clusters of some plans may miss something at the stated size: of these, less than a third reach it."""
+    """Parts that clusters of some plans may miss at the stated size, and why: less than a third reach them."""
 
     what: tuple[Reached, ...]
     plans: tuple[str, ...]
@@ -180,17 +180,17 @@ _RARELY_BEHIND = (*_WHOLE, "raft_members_published")
 
 SELDOM: tuple[Seldom, ...] = (
     Seldom(
-        (*actions("StepDown"), *of("answer", "AppendEntries refused", "Heartbeat refused")),
+        (*actions("StepDown"), *parts("answer", "AppendEntries refused", "Heartbeat refused")),
         tuple(plan for plan in PLANS if plan not in ("raft_five", "raft_votes", "raft_votes_published")),
         "a leader must still be taken for one when a request of its term comes to a server that is in a later one",
     ),
     Seldom(
-        of("answer", "Heartbeat refused"),
+        parts("answer", "Heartbeat refused"),
         ("raft_five",),
         "the same for heartbeats, which are a quarter of what is sent",
     ),
     Seldom(
-        of("answer", "InstallSnapshot refused"),
+        parts("answer", "InstallSnapshot refused"),
         tuple(PLANS),
         "the same for the few requests that have a snapshot",
     ),
@@ -200,7 +200,7 @@ SELDOM: tuple[Seldom, ...] = (
         "a follower must be so far behind that the entries it needs are compacted away, or have a tail of its own",
     ),
     Seldom(
-        of("log", "gap in a log", "FSM set back"),
+        parts("log", "gap in a log", "FSM set back"),
         tuple(PLANS),
         "the snapshot must end behind the log of the follower, or before what it has applied; or a follower that has"
         " deleted entries and could not store others must lead, and append behind those",
@@ -213,21 +213,21 @@ SELDOM: tuple[Seldom, ...] = (
     Seldom(
         outcomes("DispatchNoop", "InstallSnapshot", "PersistSnapshot", "CompactLogs", "AppendConfigurationEntry"),
         tuple(PLANS),
-        "few of so few writes fail",
+        "these writes are rare, and so are their failures",
     ),
     Seldom(
         outcomes("RequestVote", "ElectSelf"),
         (*_WHOLE, "raft_stores", "raft_snapshots_published", "raft_members_published"),
-        "with pre-votes there are so few elections that few of their writes fail",
+        "with pre-votes elections are rare, and so are failures of their writes",
     ),
     Seldom(
-        of("log", "vote torn"), (*_STORES, *_WHOLE), "it takes the one of two writes, and a vote for another before"
+        parts("log", "vote torn"), (*_STORES, *_WHOLE), "it takes the one of two writes, and a vote for another before"
     ),
-    Seldom(of("log", "entries cut"), ("raft_members_published", "raft_verify"), "leaders change too seldom"),
+    Seldom(parts("log", "entries cut"), ("raft_members_published", "raft_verify"), "leaders change too seldom"),
     Seldom(
-        of("log", "leader refuted", "leader removed"),
+        parts("log", "leader refuted", "leader removed"),
         ("raft_verify", "raft_members", "raft_members_published", *_WHOLE),
-        "another leader must be elected while a client waits; a leader must be told to remove itself, and commit that",
+        "another leader must be elected while a client waits; a leader must be asked to remove itself, and commit that",
     ),
     Seldom(
         actions("ZombieHeartbeat"),
@@ -235,40 +235,40 @@ SELDOM: tuple[Seldom, ...] = (
         "leaderships are lost seldom, and their routines of heartbeats go on seldom",
     ),
     Seldom(
-        of("role", "Leader -> Candidate"),
+        parts("role", "Leader -> Candidate"),
         tuple(PLANS),
-        "a leader that was chosen by the one before it must be told to campaign twice",
+        "a leader that was chosen by the one before it must be asked to campaign twice",
     ),
     Seldom(
-        of("role", "Candidate -> Shutdown", "Leader -> Shutdown"),
+        parts("role", "Candidate -> Shutdown", "Leader -> Shutdown"),
         ("raft_verify", "raft_five"),
-        "of so few crashes few fall into an election, or hit the leader",
+        "few of the crashes fall into an election, or hit the leader",
     ),
 )
 
 
 def seldom(plan: str) -> dict[Reached, str]:
-    """Return what a fleet of the stated size may miss of a plan, though it could be reached, each with its reason."""
+    """Return the parts that a fleet of the stated size may miss of a plan, each with its reason."""
     return {what: each.why for each in SELDOM if plan in each.plans for what in each.what}
 
 
 # ---- Floors ----
 
-#: A fleet of this size has a floor for every plan: so many clusters, of so many events each.
+#: The clusters, and events of each, of the fleet that has a floor for every plan.
 CLUSTERS, EVENTS = 12, 700
-#: What `lockstep verify` runs of each of its plans. So few clusters have a floor of what is essential.
+#: Those that `lockstep verify` runs of each of its plans. Their floor has the essential parts alone.
 FEW_CLUSTERS, FEW_EVENTS = 5, 400
 
-#: What makes a cluster one of a replicated log at all: a leader is elected, replicates, commits, and applies.
+#: The parts of any replicated log: a leader is elected, replicates, commits, and applies.
 ESSENTIAL: frozenset[Reached] = frozenset(
     {
         *actions("HeartbeatTimeout", "PreElectSelf", "ElectSelf", "RequestVote", "HandleRequestVoteResponse"),
         *actions("RequestPreVote", "HandleRequestPreVoteResponse", "DispatchNoop", "DispatchLogs"),
         *actions("ReplicateTo", "AppendEntries", "HandleAppendEntriesResponse", "Heartbeat", "HandleHeartbeatResponse"),
         *actions("ProcessLogs", "ApplyFsm", "Restart", "Lose", "RPCError", "TakeSnapshot", "PersistSnapshot"),
-        *of("answer", "RequestVote granted", "AppendEntries success", "Heartbeat success"),
-        *of("log", "entries committed", "commit learnt", "another leader"),
-        *of("role", "Follower -> Candidate", "Candidate -> Leader", "Leader -> Follower"),
+        *parts("answer", "RequestVote granted", "AppendEntries success", "Heartbeat success"),
+        *parts("log", "entries committed", "commit learnt", "another leader"),
+        *parts("role", "Follower -> Candidate", "Candidate -> Leader", "Leader -> Follower"),
     }
 )
 
@@ -278,8 +278,8 @@ def floors(plan: str, spec: Spec) -> tuple[Floor, ...]:
 
     Arguments: `spec`, compiled with the constants of the plan's traces.
     """
-    beyond, rare = out_of_reach(plan, spec), seldom(plan)
-    must = frozenset(universe(spec, LOGS, ANSWERS)) - beyond.keys() - rare.keys()
-    whole = Floor(CLUSTERS, EVENTS, must, beyond, {what: why for what, why in rare.items() if what not in beyond})
-    few = Floor(FEW_CLUSTERS, FEW_EVENTS, must & ESSENTIAL, beyond, {})
-    return (few, whole)
+    excluded, rare = unreachable(plan, spec), seldom(plan)
+    must = frozenset(all_parts(spec)) - excluded.keys() - rare.keys()
+    rare = {what: why for what, why in rare.items() if what not in excluded}
+    essential = Floor(FEW_CLUSTERS, FEW_EVENTS, must & ESSENTIAL, excluded, {})
+    return essential, Floor(CLUSTERS, EVENTS, must, excluded, rare)

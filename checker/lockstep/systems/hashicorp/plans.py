@@ -14,7 +14,7 @@ _REPAIRED: dict[str, Any] = {"flaws": []}
 #: Writes fail, or are the last of their process, so often that this happens in most clusters.
 _STORES: dict[str, Any] = {"store_failure": 0.03, "crash_in_write": 0.03, "restart": 0.05}
 _SNAPSHOTS: dict[str, Any] = {"snapshot": 0.02, "client": 0.1, "trailing_logs": 1}
-#: Servers come and go; who was removed may come back.
+#: Servers come and go; one that was removed may come back.
 _MEMBERS: dict[str, Any] = {"spares": 1, "nonvoters": 1, "change": 0.04, "max_down": 2}
 #: Leaders hand over, and are asked whether they lead.
 _HANDING_OVER: dict[str, Any] = {"transfer": 0.015, "end_transfer": 0.006}
@@ -49,7 +49,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "raft_whole_published": {**_ALL},
 }
 
-#: What replaces the flaws of a plan.
+#: Replacements of the flaws of a plan.
 _VARIANTS: dict[str, dict[str, Any]] = {"published": {"flaws": sorted(map(str, IN_V173))}, "repaired": _REPAIRED}
 
 #: The plans that `verify` runs. Each cluster must be a behaviour of the spec.

@@ -30,7 +30,7 @@ AFTER_STATEMENT = "The same with element (n + 1) / 2 (wrong for n > 1)."
 
 
 def lower_middle(voter_count: int) -> int:
-    """Which element of the ascending matchIndexes is committed, counted from 0."""
+    """Return the position of the committed element in the ascending matchIndexes, counted from 0."""
     return (voter_count - 1) // 2
 
 
@@ -64,7 +64,7 @@ def quorum_match_index(
 
 
 def _question(voter_count: int, position: int, most: int | None = None) -> Question:
-    """Ask of so many voters, with matchIndexes whose sum is at most `most`, if that is given."""
+    """Ask of a number of voters, with matchIndexes whose sum is at most `most`, if that is given."""
     matched = z3.Ints([f"matched{i}" for i in range(voter_count)])
     by_count, taken = counted(matched, majority(voter_count)), matched[position]
     is_sorted = [one <= next_one for one, next_one in pairwise(matched)]

@@ -1,7 +1,7 @@
-"""Requests and answers as the spec has them, and which of them belong to which call.
+"""Requests and answers as the spec has them, by the calls that they belong to.
 
-The spec's network is a bag of messages; the recording numbers each call. What is looked for is the message of a call,
-with all that it says, and whether its caller still waits: `awaited`.
+The spec's network is a bag of messages; the recording numbers each call. A call is found by the content of its message,
+and by whether its caller still waits: `awaited`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def entry(recorded: LogEntry) -> Tree:
 
 
 def snapshot_place(recorded: InstallSnapshot | SnapshotPlace) -> Tree:
-    """Return where a snapshot ends as the spec has it."""
+    """Return the end of a snapshot as the spec has it."""
     return {"index": recorded.last_index, "term": recorded.last_term}
 
 
@@ -56,7 +56,7 @@ def type_of(msg: str, body: Body) -> str:
 
 
 def request(src: str, dst: str, msg: str, body: Body) -> Tree:
-    """Return a request as the spec has it; of a snapshot without what the FSM had applied, which is not recorded."""
+    """Return a request as the spec has it, but for the commands in a snapshot, which are not recorded."""
     tree: Tree = {"kind": "request", "type": type_of(msg, body), "src": src, "dst": dst}
     match body:
         case AppendEntries(term=term) if body.is_heartbeat:
@@ -96,7 +96,7 @@ def answer(src: str, dst: str, type_: str, body: Body) -> Tree:
 
 @dataclass(slots=True)
 class Call:
-    """A call: who calls whom, by which request; `answers` are those that were given, by copy of the request."""
+    """A call: its caller, its receiver, its request; `answers` are those that were given, by copy of the request."""
 
     src: str
     dst: str
@@ -112,7 +112,7 @@ class Call:
 
     @property
     def routine(self) -> tuple[str, str, str]:
-        """Whose call it is: of a routine there is one at a time."""
+        """The routine that calls: it has one call at a time."""
         return self.src, self.dst, self.type
 
 
@@ -126,14 +126,14 @@ class Reply:
 
 @dataclass(slots=True)
 class Calls:
-    """The calls by number, which of them each routine waits for, and the answers that have come."""
+    """The calls by number, those that routines wait for, and the answers that have come."""
 
     known: dict[int, Call] = field(default_factory=dict)
     current: dict[tuple[str, str, str], int] = field(default_factory=dict)
     replies: dict[tuple[str, str, str], Reply] = field(default_factory=dict)
 
     def begin_unawaited(self, line: Send) -> Call:
-        """A routine calls whose leadership is over: whoever leads now has other calls."""
+        """A routine calls whose leadership is over: the present leader has other calls."""
         call = self.known[line.rpc] = Call(line.node, line.to, line.msg, line.body, line.rpc)
         return call
 
@@ -144,12 +144,12 @@ class Calls:
         self.replies.pop(call.routine, None)
         return call
 
-    def of(self, line: RpcLine) -> Call | None:
+    def find(self, line: RpcLine) -> Call | None:
         """Return the call that a line is about."""
         return self.known.get(line.rpc)
 
     def is_current(self, call: Call) -> bool:
-        """Tell whether its routine waits for this call, as far as the recording tells."""
+        """Return whether its routine waits for this call, as far as the recording shows."""
         return self.current.get(call.routine) == call.rpc
 
     def give_up(self, call: Call) -> None:

@@ -1,7 +1,7 @@
-"""Campaigns: who asks for votes when, whose answers count, and who wins.
+"""Campaigns: the requests for votes, the answers that count, and the winners.
 
 A candidate acts on an answer some time after it has come. An answer that grants a vote changes nothing that is
-recorded until a majority has; one that refuses it changes nothing, unless it tells of a higher term. So answers are
+recorded until a majority has; one that refuses it changes nothing, unless it has a higher term. So answers are
 acted on where something recorded needs them.
 """
 
@@ -13,19 +13,26 @@ from lockstep.systems.hashicorp.recorded_calls import Calls, Tree, request
 from lockstep.systems.hashicorp.recorded_leaders import Leaders
 from lockstep.systems.hashicorp.recorded_servers import Server
 from lockstep.systems.hashicorp.recording_lines import StableFail, StableSet, State
-from lockstep.systems.hashicorp.recording_lookahead import Ahead, Life
+from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead
 from lockstep.systems.hashicorp.recording_messages import Send
 from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
 
 
 class Elections:
-    """What candidates do."""
+    """The candidates."""
 
     def __init__(
-        self, replay: Replay, calls: Calls, ahead: Ahead, leaders: Leaders, servers: dict[str, Server], *, prevote: bool
+        self,
+        replay: Replay,
+        calls: Calls,
+        lookahead: Lookahead,
+        leaders: Leaders,
+        servers: dict[str, Server],
+        *,
+        prevote: bool,
     ) -> None:
         """Read a recording of these servers, with or without pre-votes."""
-        self.replay, self.calls, self.ahead, self.leaders = replay, calls, ahead, leaders
+        self.replay, self.calls, self.lookahead, self.leaders = replay, calls, lookahead, leaders
         self.servers, self.prevote = servers, prevote
         self.rounds: Counter[Life] = Counter()
 
@@ -46,27 +53,29 @@ class Elections:
         number = self.rounds[life]
         self.rounds[life] += 1
         lines = {
-            peer: queue[number] for (of, peer), queue in self.ahead.rounds.items() if of == life and len(queue) > number
+            peer: queue[number]
+            for (of, peer), queue in self.lookahead.rounds.items()
+            if of == life and len(queue) > number
         }
         self.replay.take(node, "PreElectSelf", sent=self._requests(node, lines), hidden=True)
 
     def _requests(self, node: str, lines: dict[str, Send]) -> tuple[Tree, ...] | None:
         """Return the requests of a round, and begin its calls.
 
-        Of a peer whose request was never handed to the transport, as where the process went down, the others tell.
+        A request that was never handed to the transport, as where the process went down, is like that to another peer.
         """
         for line in lines.values():
             self.calls.begin(line)
-        told = next(iter(lines.values()), None)
-        if told is None:
+        first = next(iter(lines.values()), None)
+        if first is None:
             return None
         voters = fields(fields(self.replay.server(node)["configurations"])["latest"])["voters"]
         peers = sorted(peer for peer in voters if peer != node)
-        lines = {peer: lines.get(peer, told) for peer in peers}
+        lines = {peer: lines.get(peer, first) for peer in peers}
         return tuple({**request(node, peer, line.msg, line.body), "awaited": True} for peer, line in lines.items())
 
     def is_asked(self, line: Send) -> bool:
-        """Tell whether a request is of a round that has begun."""
+        """Return whether a request is of a round that has begun."""
         return line.rpc in self.calls.known
 
     def sends_prevote(self, line: Send) -> None:
@@ -85,12 +94,12 @@ class Elections:
         """A candidate raises its term, votes for itself, and asks for votes."""
         node, server = line.node, self.servers[line.node]
         self._wins_prevote(line)
-        parts = self.ahead.campaigns[line.seq]
+        parts = self.lookahead.campaigns[line.seq]
         failed = next((k for k, part in enumerate(parts, start=1) if isinstance(part, StableFail)), None)
         for part in parts:
             server.write(part)
         term = int(line.value)
-        lines = self.ahead.votes.get((line.life, term), {})
+        lines = self.lookahead.votes.get((line.life, term), {})
         others = sorted(p for p in self.servers if p != node)
         if failed is None and len(parts) == 3:
             sent, outcome, asked = self._requests(node, lines), DONE, others
@@ -125,12 +134,12 @@ class Elections:
             each[0] == node and each[2] == "TimeoutNow" for each in self.calls.current
         ):
             self.leaders.end_transfer(node)
-        self.leaders.noops[node] = self.ahead.noops.get(line.seq)
+        self.leaders.noops[node] = self.lookahead.noops.get(line.seq)
         for reply in granted:
             if self.replay.server(node)["role"] != "Leader":
                 self.leaders.act_on(reply)
         shows = {"role": "Leader", **self.servers[node].keys_shown()}
-        self.replay.observe(node, shows)  # which the spec does not say of who has not got the votes
+        self.replay.observe(node, shows)  # a server without the votes does not lead by the spec
 
     def hears_of(self, line: StableSet) -> None:
         """A candidate has learnt of a higher term from an answer, and follows."""

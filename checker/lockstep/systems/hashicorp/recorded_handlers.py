@@ -23,7 +23,7 @@ WITHOUT_OUTCOME = ("RequestPreVote", "TimeoutNow")
 
 
 class Handlers:
-    """What main loops do with requests."""
+    """The main loops as they handle requests."""
 
     def __init__(self, replay: Replay, calls: Calls, leaders: Leaders, servers: dict[str, Server]) -> None:
         """Read a recording of these servers."""
@@ -34,8 +34,8 @@ class Handlers:
         recv = handler.recv
         node, server = recv.node, self.servers[recv.node]
         if handler.respond is None and not any(isinstance(part, WRITES) for part in handler.parts):
-            return  # the process went down before it had written anything, and nobody knows what it did
-        call = self.calls.of(recv) or Call(recv.source, node, recv.msg, recv.body, recv.rpc)
+            return  # the process went down before it had written anything: its step is unknown
+        call = self.calls.find(recv) or Call(recv.source, node, recv.msg, recv.body, recv.rpc)
         m = self._request(recv.source, node, recv.msg, recv.body, call)
         self.leaders.noop_if_due(node, self.replay.server(node)["currentTerm"])
         for part in handler.parts:
@@ -53,7 +53,7 @@ class Handlers:
             self.replay.require_snapshot(node, snapshot_place(handler.recv.body))
 
     def under_way(self, call: Call) -> Tree:
-        """Return the request of a call as it is under way, as far as there is such a one."""
+        """Return the request of a call as it is under way, if it is."""
         return self._request(call.src, call.dst, call.msg, call.body, call)
 
     def _request(self, src: str, dst: str, msg: str, body: Body, call: Call) -> Tree:
@@ -70,7 +70,7 @@ class Handlers:
         return any(part.kind == "state" for part in handler.parts)
 
     def _answer(self, handler: Handler, call: Call, *, awaited: bool) -> tuple[Tree, ...] | None:
-        """Return what the handler sends: its answer, if somebody waits for that, and if it came to it."""
+        """Return the messages that the handler sends: its answer, if a caller waits for that, and if it came to it."""
         respond = handler.respond
         if respond is None or is_error(respond):
             return ()
@@ -96,7 +96,7 @@ class Handlers:
 
 
 def outcome(handler: Handler) -> Tree:
-    """Return what became of the writes of a handler."""
+    """Return the outcome of the writes of a handler."""
     writes = 0
     for part in handler.parts:
         if isinstance(part, StableFail):
@@ -106,5 +106,5 @@ def outcome(handler: Handler) -> Tree:
 
 
 def is_error(respond: Respond) -> bool:
-    """Tell whether the caller gets an error instead of an answer."""
+    """Return whether the caller gets an error instead of an answer."""
     return respond.err is not None or respond.body.err is not None

@@ -1,7 +1,7 @@
 """A leader's routines: what they send, the answers they act on, and what becomes committed by that.
 
 A routine's request is recorded when it is sent; it was built before, and the routine had then acted on the answer to
-its last one. Neither is recorded. But a request says what it was built from: which entries, and which commit index. So
+its last one. Neither is recorded. But a request shows what it was built from: which entries, which commit index. So
 an answer is acted on as late as may be: before the next request of its routine, or where the commit index that the
 leader shows needs it. A request is built at its line, or before a step after which it could not be built.
 """
@@ -15,7 +15,7 @@ from functools import partial
 from lockstep.systems.hashicorp.recorded_calls import Calls, Reply, Tree, entry, request, type_of
 from lockstep.systems.hashicorp.recorded_servers import Server
 from lockstep.systems.hashicorp.recording_lines import StoreLogs, TransferReq, TransferResp
-from lockstep.systems.hashicorp.recording_lookahead import Ahead, Life, Requests
+from lockstep.systems.hashicorp.recording_lookahead import Life, Lookahead, Requests
 from lockstep.systems.hashicorp.recording_messages import AppendEntries, InstallSnapshot, Send
 from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
 from lockstep.tla.state import State
@@ -34,11 +34,11 @@ OF_REPLICATION = ("AppendEntries", "InstallSnapshot")
 
 
 class Leaders:
-    """What leaders do besides handling requests."""
+    """The leaders: all that they do besides handling requests."""
 
-    def __init__(self, replay: Replay, calls: Calls, ahead: Ahead, servers: dict[str, Server]) -> None:
+    def __init__(self, replay: Replay, calls: Calls, lookahead: Lookahead, servers: dict[str, Server]) -> None:
         """Read a recording of these servers."""
-        self.replay, self.calls, self.ahead, self.servers = replay, calls, ahead, servers
+        self.replay, self.calls, self.lookahead, self.servers = replay, calls, lookahead, servers
         self.lives: dict[str, Life] = {}
         self.noops: dict[str, StoreLogs | None] = {}
         self.sent: set[int] = set()
@@ -65,7 +65,7 @@ class Leaders:
         return True
 
     def _is_stale(self, reply: Reply) -> bool:
-        """Tell whether an answer ends the routine that called, since its peer is in a higher term."""
+        """Return whether an answer ends the routine that called, since its peer is in a higher term."""
         call = reply.call
         return call.type in OF_REPLICATION and reply.tree["term"] > self.replay.runner(call.src, call.dst)["term"]
 
@@ -81,7 +81,7 @@ class Leaders:
 
     def send(self, line: Send) -> None:
         """A routine sends; if it was not built before, it is built now."""
-        for table in (self.ahead.replication, self.ahead.heartbeats):
+        for table in (self.lookahead.replication, self.lookahead.heartbeats):
             queue = table.get((line.life, line.to, line.body.term))
             if queue and queue[0] is line:
                 queue.popleft()
@@ -138,7 +138,7 @@ class Leaders:
         return []
 
     def _zombie(self, line: Send) -> None:
-        """A routine of a leadership that is over sends. What it says shows when it is handled, or lost."""
+        """A routine of a leadership that is over sends. Its content shows when it is handled, or lost."""
         action, args = self._of_zombie(line)
         self.calls.begin_unawaited(line)
         self.sent.add(line.rpc)
@@ -156,7 +156,7 @@ class Leaders:
         return "ZombieReplicateTo", {"zombie": (fitting or mine)[0], "count": len(line.body.entries)}
 
     def _zombie_could(self, line: Send) -> bool:
-        """Tell whether a routine whose leadership is over would send this now."""
+        """Return whether a routine whose leadership is over would send this now."""
         if not any(fields(each)["term"] == line.body.term for each in self.replay.server(line.node)["zombies"]):
             return False
         after = self.replay.trial(line.node, *self._of_zombie(line))
@@ -177,7 +177,7 @@ class Leaders:
         The log, the last snapshot, the commit index and the role are read when a request is built.
         """
         after = None
-        for line in list(self._next_requests(node, self.ahead.replication, self.ahead.heartbeats)):
+        for line in list(self._next_requests(node, self.lookahead.replication, self.lookahead.heartbeats)):
             if self._could_build(line):
                 after = after or self.replay.trial(node, action, args)
                 if after is not None and not self._could_build(line, after):
@@ -185,7 +185,7 @@ class Leaders:
                     after = None
 
     def _could_build(self, line: Send, state: State | None = None) -> bool:
-        """Tell whether a routine would build this request in a state: in the present one if none is given."""
+        """Return whether a routine would build this request in a state: in the present one if none is given."""
         present = self.replay.state
         self.replay.state = state or present
         try:
@@ -195,7 +195,7 @@ class Leaders:
 
     def _build_earlier(self, node: str, is_earlier: Callable[[Send], bool]) -> None:
         """Build the next request of each routine of a leader, if it can be built and is earlier than what comes now."""
-        for line in list(self._next_requests(node, self.ahead.replication)):
+        for line in list(self._next_requests(node, self.lookahead.replication)):
             if is_earlier(line) and self._is_running(line) and self._could_build(line):
                 self._build(line)
 
@@ -207,7 +207,7 @@ class Leaders:
                     yield queue[0]
 
     def _runner_could(self, line: Send) -> bool:
-        """Tell whether a routine of the present leadership would send this now, once it has acted on its answer."""
+        """Return whether a routine of the present leadership would send this now, once it has acted on its answer."""
         reply = self._reply_before(line)
         steps = [] if reply is None else [_taking(reply)]
         after = self.replay.trial_of(line.node, [*steps, self._builds(line)])
@@ -219,11 +219,11 @@ class Leaders:
     def commit(self, node: str, shown: int) -> None:
         """A leader shows a commit index: its main loop has taken over what the routines had found committed.
 
-        It may have done so several times since its last line; a request that is yet to be sent tells of one of them.
+        It may have done so several times since its last line; a request that is yet to be sent shows one of them.
         """
         while self.replay.server(node)["role"] == "Leader" and self.replay.server(node)["commitIndex"] < shown:
             here = self.replay.server(node)["commitIndex"]
-            lines = filter(self._is_running, self._next_requests(node, self.ahead.replication))
+            lines = filter(self._is_running, self._next_requests(node, self.lookahead.replication))
             commits = (line.body.commit for line in lines if isinstance(line.body, AppendEntries))
             to = min((index for index in commits if here < index < shown), default=shown)
             self._build_earlier(node, partial(_knows_less, to))
@@ -258,7 +258,7 @@ class Leaders:
     def _next_start(self, reply: Reply) -> int | None:
         """Return where the next request of a routine starts, unless that is a snapshot or was built before."""
         node, peer = reply.call.src, reply.call.dst
-        queue = self.ahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]))
+        queue = self.lookahead.replication.get((self.lives[node], peer, self.replay.runner(node, peer)["term"]))
         if not queue or queue[0].rpc in self.sent or not isinstance(queue[0].body, AppendEntries):
             return None
         return queue[0].body.prev_index + 1
@@ -304,7 +304,7 @@ class Leaders:
         """Return how many requests a routine has yet to send that it cannot build before it acts on its answer."""
         node, peer = reply.call.src, reply.call.dst
         key = self.lives[node], peer, self.replay.runner(node, peer)["term"]
-        tables = self.ahead.replication, self.ahead.heartbeats
+        tables = self.lookahead.replication, self.lookahead.heartbeats
         lines = [line for table in tables for line in table.get(key, ()) if line.rpc not in self.sent]
         return len(lines) - any(self._could_build(line) for line in lines[:1])
 
@@ -344,13 +344,13 @@ class Leaders:
         return next((each for each in self.asked[line.life] if each.to in ("", line.to)), None)
 
     def timeout_now(self, line: Send) -> None:
-        """A leader tells its successor to campaign; if the request was not built before, it is built now."""
-        self.ahead.transfers[line.life].popleft()
+        """A leader asks its successor to campaign; if the request was not built before, it is built now."""
+        self.lookahead.transfers[line.life].popleft()
         if line.rpc not in self.sent:
             self._hand_over(line)
 
     def _hand_over(self, line: Send) -> None:
-        """A leader has brought its successor up to date, and tells it to campaign."""
+        """A leader has brought its successor up to date, and asks it to campaign."""
         node, peer = line.node, line.to
         ask = self._ask_for(line)
         if ask is not None:
@@ -375,14 +375,14 @@ class Leaders:
 
         It could not be built once the leader has stored more entries, or has lost its leadership.
         """
-        queue = self.ahead.transfers.get(self.lives[node])
+        queue = self.lookahead.transfers.get(self.lives[node])
         if not queue or queue[0].rpc in self.sent or self._ask_for(queue[0]) is None:
             return
         if self._could_hand_over(queue[0]):
             self._hand_over(queue[0])
 
     def _could_hand_over(self, line: Send) -> bool:
-        """Tell whether a leader could tell its successor to campaign now."""
+        """Return whether a leader could ask its successor to campaign now."""
         steps: list[tuple[str, Tree]] = [("LeadershipTransfer", {"peer": line.to}), ("SendTimeoutNow", {})]
         reply = self._reply_of_successor(line)
         if reply is not None:
@@ -406,7 +406,7 @@ def _taking(reply: Reply) -> tuple[str, Tree]:
 
 
 def _knows_less(index: int, line: Send) -> bool:
-    """Tell whether a request was built when less was committed."""
+    """Return whether a request was built when less was committed."""
     return isinstance(line.body, AppendEntries) and line.body.commit < index
 
 

@@ -1,4 +1,4 @@
-"""What the lines so far say of each server: its stores, its role, what its FSM has applied."""
+"""Each server by the lines so far: its stores, its role, the commands that its FSM has applied."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Server:
     applied: list[Tree] = field(default_factory=list)
 
     def write(self, part: Part) -> None:
-        """Take down what one line says."""
+        """Apply a line."""
         match part:
             case StableSet():
                 self.keys[part.key] = part.value

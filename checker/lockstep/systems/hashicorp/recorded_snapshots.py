@@ -1,4 +1,4 @@
-"""The FSM and its snapshots: what is applied, read, saved, and which entries are deleted then.
+"""The FSM and its snapshots: commands applied, states read and saved, and entries deleted then.
 
 The routine of snapshots runs beside the main loop. The spec reads the FSM and the configuration in one step; here that
 step is taken where the FSM is read, if a snapshot came of it, or as soon after that as the main loop takes events.
@@ -16,17 +16,25 @@ from lockstep.systems.hashicorp.recording_lines import (
     FsmSnapshot,
     SnapshotSaved,
 )
-from lockstep.systems.hashicorp.recording_lookahead import Ahead
+from lockstep.systems.hashicorp.recording_lookahead import Lookahead
 from lockstep.systems.hashicorp.recording_replay import DONE, Replay, fields
 from lockstep.trace.json_lines import TraceError
 
 
 class Snapshots:
-    """What FSMs and the routines of snapshots do."""
+    """The FSMs, and the routines of snapshots."""
 
-    def __init__(self, replay: Replay, ahead: Ahead, leaders: Leaders, servers: dict[str, Server], source: str) -> None:
+    def __init__(
+        self, replay: Replay, lookahead: Lookahead, leaders: Leaders, servers: dict[str, Server], source: str
+    ) -> None:
         """Read a recording of these servers; `source` names it in messages."""
-        self.replay, self.ahead, self.leaders, self.servers, self.source = replay, ahead, leaders, servers, source
+        self.replay, self.lookahead, self.leaders, self.servers, self.source = (
+            replay,
+            lookahead,
+            leaders,
+            servers,
+            source,
+        )
         self.waiting: dict[str, FsmSnapshot] = {}
 
     def applies(self, line: FsmApply) -> None:
@@ -44,11 +52,11 @@ class Snapshots:
         fsm: Tree = {"index": line.i, "term": line.t}
         queue = self.replay.server(line.node)["fsmQueue"]
         if queue and self.replay.tree(queue[0]) != item:
-            fsm["applied"] = list(server.applied)  # the whole of it only where it tells something
+            fsm["applied"] = list(server.applied)  # the whole of it only where it differs
         self.replay.take(line.node, "ApplyFsm", shows={"fsm": fsm})
 
     def restores(self, line: FsmRestore) -> None:
-        """The FSM has taken the state of a snapshot; the step of which this is a part was taken."""
+        """The FSM has taken the state of a snapshot; the step that this is a part of was taken."""
         server = self.servers[line.node]
         server.applied = list(self.replay.tree(fields(self.replay.server(line.node)["fsm"])["applied"]))
         if line.state.count != len(server.applied):
@@ -57,7 +65,7 @@ class Snapshots:
 
     def reads(self, line: FsmSnapshot) -> None:
         """The FSM is read for a snapshot."""
-        if line.seq in self.ahead.saved:
+        if line.seq in self.lookahead.saved:
             self.waiting[line.node] = line
             self.leaders.end_transfer(line.node)
             self.take_if_waiting(line.node)
@@ -71,13 +79,13 @@ class Snapshots:
         self.replay.take(node, "TakeSnapshot", line=line)
 
     def saves(self, line: SnapshotSaved) -> None:
-        """A snapshot is durable; what of the log it makes needless goes then."""
+        """A snapshot is durable; entries that it makes needless go then."""
         node = line.node
         self.take_if_waiting(node, at_last=True)
         self.leaders.build_before_step(node, "PersistSnapshot", {"outcome": DONE})
         place = {"index": line.last_index, "term": line.last_term}
         self.replay.take(node, "PersistSnapshot", {"outcome": DONE}, {"lastSnapshot": place}, ())
-        if line.seq in self.ahead.completed and line.seq not in self.ahead.compacted:
+        if line.seq in self.lookahead.completed and line.seq not in self.lookahead.compacted:
             shows = log_shown(self.servers[node].log)
             self.replay.take(node, "CompactLogs", {"outcome": DONE}, shows, (), hidden=True)
 

@@ -21,7 +21,7 @@ from lockstep.systems.hashicorp.recorded_leaders import Leaders
 from lockstep.systems.hashicorp.recorded_servers import Server, log_shown, persisted_shown
 from lockstep.systems.hashicorp.recorded_snapshots import Snapshots
 from lockstep.systems.hashicorp.recording_lines import Line, NodeLine
-from lockstep.systems.hashicorp.recording_lookahead import Ahead, look_ahead
+from lockstep.systems.hashicorp.recording_lookahead import Lookahead, look_ahead
 from lockstep.systems.hashicorp.recording_reader import parse_lines, read_recording
 from lockstep.systems.hashicorp.recording_replay import DepartedError, Replay
 from lockstep.systems.system import Compile
@@ -53,10 +53,10 @@ def import_lines(raw: Iterator[bytes], source: str, compile_: Compile) -> Import
 
 
 def _imported(header: s.Header, lines: list[Line], source: str, compile_: Compile, say: Say) -> Imported:
-    told = trace_header(header)
-    reader = Reader(compile_(told, source), header, look_ahead(lines, source), source)
+    trace_of = trace_header(header)
+    reader = Reader(compile_(trace_of, source), header, look_ahead(lines, source), source)
     last = reader.read(lines, lambda text: say(f"{source}: {text}"))
-    return Imported(told, tuple(reader.replay.events), _summary(reader, [header, *lines], last))
+    return Imported(trace_of, tuple(reader.replay.events), _summary(reader, [header, *lines], last))
 
 
 def trace_header(header: s.Header) -> trace.Header:
@@ -85,19 +85,21 @@ def trace_header(header: s.Header) -> trace.Header:
 class Reader:
     """Reads a recording line by line."""
 
-    def __init__(self, spec: Spec, header: s.Header, ahead: Ahead, source: str) -> None:
-        """Take the spec with the constants of the recording, its header, and what was looked up in it."""
-        self.source, self.ahead = source, ahead
+    def __init__(self, spec: Spec, header: s.Header, lookahead: Lookahead, source: str) -> None:
+        """Take the spec with the constants of the recording, its header, and its lookahead."""
+        self.source, self.lookahead = source, lookahead
         self.servers = {name: Server(name) for name in header.nodes}
         self.replay, self.calls = Replay(spec, lambda node: log_shown(self.servers[node].log)["log"]), Calls()
-        self.leaders = Leaders(self.replay, self.calls, ahead, self.servers)
+        self.leaders = Leaders(self.replay, self.calls, lookahead, self.servers)
         self.handlers = Handlers(self.replay, self.calls, self.leaders, self.servers)
-        self.elections = Elections(self.replay, self.calls, ahead, self.leaders, self.servers, prevote=header.prevote)
-        self.snapshots = Snapshots(self.replay, ahead, self.leaders, self.servers, source)
+        self.elections = Elections(
+            self.replay, self.calls, lookahead, self.leaders, self.servers, prevote=header.prevote
+        )
+        self.snapshots = Snapshots(self.replay, lookahead, self.leaders, self.servers, source)
         self.observed: set[int] = set()
 
     def read(self, lines: list[Line], say: Say = silent) -> Line | None:
-        """Read all lines; return the one at which the spec has no step, if there is such a one."""
+        """Read all lines; return the one at which the spec has no step, if there is one."""
         for line in lines:
             self.replay.line = line
             if line.number % EVERY == 0:
@@ -113,7 +115,7 @@ class Reader:
             return
         if line.obs is not None:
             self.leaders.commit(line.node, line.obs.commit)
-        handler = self.ahead.steps.get(line.seq)
+        handler = self.lookahead.steps.get(line.seq)
         if handler is not None:
             self.handlers.handle(handler)
         reader = _READERS.get(type(line))
@@ -134,7 +136,7 @@ class Reader:
             self.leaders.timeout_now(line)
         else:
             self.leaders.send(line)
-        copied = self.ahead.duplicates.get(line.rpc)
+        copied = self.lookahead.duplicates.get(line.rpc)
         if copied is not None:
             call = self._call(line)
             self.replay.take(call.dst, "Duplicate", {"m": self.handlers.under_way(call)}, line=copied)
@@ -143,7 +145,7 @@ class Reader:
         return TraceError(self.source, line.number, f"field `{field}`: {problem}")
 
     def _call(self, line: m.RpcLine) -> Any:
-        call = self.calls.of(line)
+        call = self.calls.find(line)
         if call is None:
             raise self._problem(line, "rpc", f"no line above sends request {line.rpc}")
         return call
@@ -197,9 +199,9 @@ class Reader:
         self.observed.add(line.number)
 
     def _stable(self, line: s.StableSet | s.StableFail) -> None:
-        if line.seq in self.ahead.campaigns:
+        if line.seq in self.lookahead.campaigns:
             self.elections.elects_itself(line)
-        elif line.seq in self.ahead.parts:
+        elif line.seq in self.lookahead.parts:
             self._part(line)
         elif line.function == "runCandidate" and isinstance(line, s.StableSet):
             self.elections.hears_of(line)
@@ -210,7 +212,7 @@ class Reader:
             raise self._problem(line, "by", f"{line.by!r} is not known to write {line.key}")
 
     def _store_logs(self, line: s.StoreLogs) -> None:
-        if line.seq in self.ahead.parts:
+        if line.seq in self.lookahead.parts:
             self._part(line)
         elif line.by == "dispatchLogs<runLeader":
             if line.node in self.leaders.noops:
@@ -225,13 +227,13 @@ class Reader:
             raise self._problem(line, "by", f"{line.by!r} is not known to store entries")
 
     def _delete_range(self, line: s.DeleteRange) -> None:
-        if line.seq in self.ahead.parts:
+        if line.seq in self.lookahead.parts:
             self._part(line)
         else:
             self.snapshots.compacts(line)
 
     def _state(self, line: s.State) -> None:
-        if line.seq in self.ahead.parts or line.state == "Shutdown":
+        if line.seq in self.lookahead.parts or line.state == "Shutdown":
             self._part(line)
             return
         known = _CHANGES.get((line.state, line.function))
@@ -243,12 +245,12 @@ class Reader:
         known(self, line)
 
     def _leader_obs(self, line: s.LeaderObs) -> None:
-        if line.seq not in self.ahead.parts:
+        if line.seq not in self.lookahead.parts:
             self.servers[line.node].write(line)
         self._part(line)
 
     def _snapshot_saved(self, line: s.SnapshotSaved) -> None:
-        if line.seq in self.ahead.parts:
+        if line.seq in self.lookahead.parts:
             self._part(line)
         else:
             self.snapshots.saves(line)

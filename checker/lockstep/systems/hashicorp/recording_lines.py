@@ -17,8 +17,8 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Role = Literal["Follower", "Candidate", "Leader", "Shutdown"]
 
 
-class Seen(Struct, forbid_unknown_fields=True, frozen=True):
-    """`obs`: what the library's atomics held when the line was written.
+class Atomics(Struct, forbid_unknown_fields=True, frozen=True):
+    """`obs`: the library's atomics when the line was written.
 
     `last` is the end of the log or of the snapshot, whichever is further; `applied` is what was handed to the FSM.
     """
@@ -47,14 +47,14 @@ class Place(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class SnapshotPlace(Struct, forbid_unknown_fields=True, frozen=True):
-    """Where a snapshot ends."""
+    """The end of a snapshot."""
 
     last_index: Index
     last_term: Index
 
 
 class Persisted(Struct, forbid_unknown_fields=True, frozen=True):
-    """What is in the stores: the three keys, the log with its ends, the newest snapshot."""
+    """The content of the stores: the three keys, the log with its ends, the newest snapshot."""
 
     CurrentTerm: Index
     LastVoteTerm: Index
@@ -66,7 +66,7 @@ class Persisted(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class FsmState(Struct, forbid_unknown_fields=True, frozen=True):
-    """What the FSM holds: how many commands, the last of them, and a running hash of all."""
+    """The state of the FSM: the number of commands, the last of them, and a running hash of all."""
 
     count: Count
     last_index: Index
@@ -75,7 +75,7 @@ class FsmState(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Line(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
-    """What every line has."""
+    """The part that all lines share."""
 
     seq: Count
     t_ms: float
@@ -87,14 +87,14 @@ class Line(Struct, tag_field="kind", forbid_unknown_fields=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """What the line is."""
+        """The kind of the line."""
         return str(self.__struct_config__.tag)
 
     @property
     def label(self) -> str:
-        """The kind, with what tells lines of one kind apart: `recv.RequestVote`."""
-        told = (getattr(self, name, None) for name in ("msg", "key", "why", "state"))
-        variant = next((each for each in told if isinstance(each, str)), None)
+        """The kind, with the variant where it has some: `recv.RequestVote`."""
+        variants = (getattr(self, name, None) for name in ("msg", "key", "why", "state"))
+        variant = next((each for each in variants if isinstance(each, str)), None)
         return self.kind if variant is None or self.kind == "stop_begin" else f"{self.kind}.{variant}"
 
 
@@ -103,7 +103,7 @@ class NodeLine(Line, kw_only=True):
 
     node: Name
     inc: Count
-    obs: Seen | None = None
+    obs: Atomics | None = None
 
     @property
     def life(self) -> tuple[str, int]:
@@ -128,7 +128,7 @@ class Written(NodeLine, kw_only=True):
 
     @property
     def caller(self) -> str:
-        """The outer function, if it is told."""
+        """The outer function, if it is recorded."""
         return self.by.partition("<")[2]
 
 
@@ -213,13 +213,13 @@ class LibLog(NodeLine, tag="liblog", kw_only=True):
 
 
 class HeartbeatFailed(NodeLine, tag="hb_failed_obs", kw_only=True):
-    """The library says that a heartbeat failed."""
+    """The library reports that a heartbeat failed."""
 
     peer: Name
 
 
 class HeartbeatResumed(HeartbeatFailed, tag="hb_resumed_obs", kw_only=True):
-    """The library says that heartbeats succeed again."""
+    """The library reports that heartbeats succeed again."""
 
 
 # ---- Around the servers: their lives, their clients, and the harness that makes faults ----
@@ -239,7 +239,7 @@ class Config(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Faults(Struct, forbid_unknown_fields=True, frozen=True):
-    """How often the network loses, delays and copies."""
+    """The rates at which the network loses, delays and copies."""
 
     drop_req: float
     drop_resp: float
@@ -278,7 +278,7 @@ class Started(NodeLine, tag="started", kw_only=True):
 
 
 class StopBegin(NodeLine, tag="stop_begin", kw_only=True):
-    """It is told to stop; what it sends from now on is lost."""
+    """It begins to stop; all that it sends from now on is lost."""
 
     why: str
 
@@ -304,7 +304,7 @@ class ClientReq(NodeLine, tag="client_req", kw_only=True):
 
 
 class ClientResp(NodeLine, tag="client_resp", kw_only=True):
-    """A client is told what became of it; `i` where all went well."""
+    """A client has its answer; `i` where all went well."""
 
     op: Count
     v: str
@@ -323,7 +323,7 @@ class TransferReq(NodeLine, tag="transfer_req", kw_only=True):
 
 
 class TransferResp(NodeLine, tag="transfer_resp", kw_only=True):
-    """It is told what became of that."""
+    """It has its answer."""
 
     to: str
     k: Count
@@ -353,7 +353,7 @@ class CutOneway(Line, tag="cut_oneway", kw_only=True):
 
 
 class Script(Line, tag="script", kw_only=True):
-    """It says what it does next."""
+    """It names its next step."""
 
     step: str
 

@@ -1,8 +1,8 @@
-"""What the lines below tell of a line: how a handler goes on, what a routine sends next.
+"""The lookahead of a recording: how a handler goes on, what a routine sends next.
 
 A step of the spec is a whole handler, or a whole campaign, and the recorder writes a line for each part of it. So a
-step is taken at one of its lines, with what the others say. And a request is recorded when it is sent, which is after
-it was built; what it says tells when that may have been.
+step is taken at one of its lines, with the others in view. And a request is recorded when it is sent, which is after
+it was built; its content shows when that may have been.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from lockstep.trace.json_lines import TraceError
 #: A node and which of its lives.
 Life = tuple[str, int]
 
-#: What a leader's routines send, in order, by life, peer and term.
+#: Requests of a leader's routines, in order, by life, peer and term.
 Requests = dict[tuple[Life, str, int], deque[Send]]
 
 #: The line of the library's own log with which a snapshot is complete.
 COMPLETE = "snapshot complete up to"
 
-#: What the main loop writes while it handles a request, or campaigns.
+#: Lines of the main loop while it handles a request, or campaigns.
 Part = StableSet | StableFail | StoreLogs | DeleteRange | SnapshotSaved | FsmRestore | State | LeaderObs
 
 #: Those of them that are durable writes, or were to be.
@@ -74,8 +74,8 @@ class Handler:
 
 
 @dataclass(slots=True)
-class Ahead:
-    """What was looked up in the whole recording.
+class Lookahead:
+    """The lines that a step may need before the recording comes to them.
 
     `handlers` by the line that begins one, `steps` by that at which the step is taken, `parts` of handlers and
     campaigns by line; `campaigns` are the writes of electSelf by the first of them; `noops` the line at which a
@@ -103,21 +103,21 @@ class Ahead:
     duplicates: dict[int, Duplicate] = field(default_factory=dict)
 
 
-def look_ahead(lines: Iterable[Line], source: str) -> Ahead:
-    """Look up what the lines of a recording tell of each other; raises TraceError where one belongs to nothing."""
+def look_ahead(lines: Iterable[Line], source: str) -> Lookahead:
+    """Return the lookahead of a recording; raises TraceError where a line belongs to nothing."""
     return _Reader(source).read(lines)
 
 
 class _Reader:
     def __init__(self, source: str) -> None:
-        self.source, self.ahead = source, Ahead()
+        self.source, self.lookahead = source, Lookahead()
         self.open: dict[str, Handler] = {}
         self.campaign: dict[str, list[StableSet | StableFail]] = {}
         self.won: dict[str, State] = {}
         self.read_for: dict[str, FsmSnapshot] = {}
         self.last_saved: dict[str, SnapshotSaved] = {}
 
-    def read(self, lines: Iterable[Line]) -> Ahead:
+    def read(self, lines: Iterable[Line]) -> Lookahead:
         for line in lines:
             if not isinstance(line, NodeLine):
                 continue
@@ -129,7 +129,7 @@ class _Reader:
                 case Send():
                     self._send(line)
                 case Duplicate():
-                    self.ahead.duplicates[line.rpc] = line
+                    self.lookahead.duplicates[line.rpc] = line
                 case Start() | Stopped():
                     self._ends(line.node)
                 case LibLog() if line.text == COMPLETE:
@@ -141,9 +141,9 @@ class _Reader:
                     self._part(self.open[line.node], line)
                 case Written():
                     self._written(line)
-        for handler in self.ahead.handlers.values():
-            self.ahead.steps[handler.place().seq] = handler
-        return self.ahead
+        for handler in self.lookahead.handlers.values():
+            self.lookahead.steps[handler.place().seq] = handler
+        return self.lookahead
 
     def _ends(self, node: str) -> None:
         for table in (self.open, self.campaign, self.won, self.read_for, self.last_saved):
@@ -153,12 +153,12 @@ class _Reader:
         """The routine of snapshots has come to the end of one, or would not begin the next."""
         saved = self.last_saved.pop(node, None)
         if saved is not None:
-            self.ahead.completed.add(saved.seq)
+            self.lookahead.completed.add(saved.seq)
 
     def _recv(self, line: Recv) -> None:
         if line.node in self.open:
             raise TraceError(self.source, line.number, f"field `rpc`: {line.node} has not answered the one before")
-        self.open[line.node] = self.ahead.handlers[line.seq] = Handler(line)
+        self.open[line.node] = self.lookahead.handlers[line.seq] = Handler(line)
 
     def _respond(self, line: Respond) -> None:
         handler = self.open.pop(line.node, None)
@@ -168,14 +168,14 @@ class _Reader:
 
     def _send(self, line: Send) -> None:
         if line.msg == "RequestVote":
-            self.ahead.votes[line.life, line.body.term][line.to] = line
+            self.lookahead.votes[line.life, line.body.term][line.to] = line
         elif line.msg == "RequestPreVote":
-            self.ahead.rounds[line.life, line.to].append(line)
+            self.lookahead.rounds[line.life, line.to].append(line)
         elif isinstance(line.body, TimeoutNow):
-            self.ahead.transfers[line.life].append(line)
+            self.lookahead.transfers[line.life].append(line)
         else:
             is_heartbeat = isinstance(line.body, AppendEntries) and line.body.is_heartbeat
-            table = self.ahead.heartbeats if is_heartbeat else self.ahead.replication
+            table = self.lookahead.heartbeats if is_heartbeat else self.lookahead.replication
             table[line.life, line.to, line.body.term].append(line)
 
     def _written(self, line: Written) -> None:
@@ -189,24 +189,24 @@ class _Reader:
         elif isinstance(line, State) and line.state == "Leader":
             self.won[node] = line
         elif isinstance(line, StoreLogs) and line.caller == "runLeader" and node in self.won:
-            self.ahead.noops[self.won.pop(node).seq] = line
+            self.lookahead.noops[self.won.pop(node).seq] = line
         elif isinstance(line, SnapshotSaved) and node in self.read_for:
-            self.ahead.saved[self.read_for.pop(node).seq] = self.last_saved[node] = line
+            self.lookahead.saved[self.read_for.pop(node).seq] = self.last_saved[node] = line
         elif isinstance(line, DeleteRange):
             self._compaction(line)
 
     def _part(self, handler: Handler, line: Part) -> None:
         handler.parts.append(line)
-        self.ahead.parts.add(line.seq)
+        self.lookahead.parts.add(line.seq)
 
     def _of_campaign(self, line: StableSet | StableFail) -> None:
         if line.key == "CurrentTerm":
-            self.campaign[line.node] = self.ahead.campaigns[line.seq] = [line]
+            self.campaign[line.node] = self.lookahead.campaigns[line.seq] = [line]
         elif line.node not in self.campaign:
             raise TraceError(self.source, line.number, f"field `by`: {line.node} has begun no campaign")
         else:
             self.campaign[line.node].append(line)
-            self.ahead.parts.add(line.seq)
+            self.lookahead.parts.add(line.seq)
 
     def _compaction(self, line: DeleteRange) -> None:
         """A handler that installs a snapshot compacts the log once the FSM has it; else a routine of its own did."""
@@ -214,6 +214,6 @@ class _Reader:
         if handler is not None and any(isinstance(part, FsmRestore) for part in handler.parts):
             self._part(handler, line)
         elif line.node in self.last_saved:
-            self.ahead.compacted[self.last_saved.pop(line.node).seq] = line
+            self.lookahead.compacted[self.last_saved.pop(line.node).seq] = line
         else:
             raise TraceError(self.source, line.number, f"field `why`: {line.node} has saved no snapshot")

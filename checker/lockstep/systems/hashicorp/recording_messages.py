@@ -13,7 +13,7 @@ Copy = Annotated[int, Meta(ge=0, le=1)]
 
 
 class Body(Struct, forbid_unknown_fields=True, frozen=True):
-    """What a request or an answer says."""
+    """The content of a request or an answer."""
 
 
 class AppendEntries(Body, frozen=True):
@@ -90,13 +90,13 @@ class InstallSnapshotAnswer(Body, frozen=True):
 
 
 class TimeoutNow(Body, frozen=True):
-    """A leader tells its successor to campaign."""
+    """A leader asks its successor to campaign."""
 
     leader: Name
 
 
 class TimeoutNowAnswer(Body, frozen=True):
-    """It says nothing."""
+    """It has no content."""
 
     err: str | None = None
 
@@ -157,7 +157,7 @@ class Respond(RpcLine, tag="respond", kw_only=True):
 
 
 class ReplyRecv(RpcLine, tag="reply_recv", kw_only=True):
-    """An answer reaches its caller, who acts on it later."""
+    """An answer reaches its caller, which acts on it later."""
 
     source: Name = field(name="from")
     body: Any

@@ -81,10 +81,10 @@ def _check_body(header: s.Header, body: list[Line], source: str) -> None:
         if not isinstance(line, NodeLine):
             continue
         for name in ("node", "to", "source", "peer"):
-            told = getattr(line, name, None)
-            if told not in (None, "") and told not in lives:
+            named = getattr(line, name, None)
+            if named not in (None, "") and named not in lives:
                 field = "from" if name == "source" else name
-                raise TraceError(source, line.number, f"field `{field}`: {told!r} is not in the header")
+                raise TraceError(source, line.number, f"field `{field}`: {named!r} is not in the header")
         if isinstance(line, s.Start):
             lives[line.node] += 1
         if line.inc != lives[line.node] and not isinstance(line, s.ClientResp):

@@ -1,7 +1,7 @@
 """The spec's behaviour so far: its state, and the events that led there.
 
-The recording says which steps there were, and what they showed; the spec's state says which message a line means, and
-what a routine waits for. The state is only looked at: what the recording shows goes into the events, which the check
+The steps and the values that they show are the recording's; the spec's state decides which message a line means, and
+what a routine waits for. The state is only read: the values of the recording go into the events, which the check
 holds against the spec by itself.
 """
 
@@ -23,14 +23,14 @@ DONE: Tree = {"result": "DONE", "write": 0}
 
 
 class DepartedError(Exception):
-    """The spec has no such step: what it says of the lines after it is not known."""
+    """The spec has no such step: its behaviour in the lines after it is not known."""
 
 
 class Replay:
     """A behaviour of the spec, step by step; `line` is the one that is being read."""
 
     def __init__(self, spec: Spec, whole_log: Callable[[str], Any]) -> None:
-        """Begin in the spec's initial state; `whole_log` tells the log of a server as it was recorded."""
+        """Begin in the spec's initial state; `whole_log` returns the log of a server as it was recorded."""
         self.spec, self.whole_log = spec, whole_log
         self.words = Words({**spec.model_values, **spec.constants}["NoNode"])
         (self.state,) = spec.initial_states()
@@ -52,37 +52,37 @@ class Replay:
     ) -> None:
         """Take a step.
 
-        Arguments: `args` and what it `shows` and `sent`, as a trace tells them; `line`, which it is of, if that is not
-        the one being read; `hidden`, whether no line is of it.
-        Raises DepartedError, with the event told, where the spec has no such step.
+        Arguments: `args`, `shows` and `sent`, as a trace has them; `line`, if it is not the one being read; `hidden`,
+        whether the step has no line.
+        Raises DepartedError, once the event is recorded, where the spec has no such step.
         """
         after = self.trial(node, action, args or {})
-        told = dict(shows or {})
-        if after is not None and "log" in told and not self._has_indexes(node, after, told["log"]):
-            told["log"] = self.whole_log(node)
-        self._tell(node, action, args or {}, told, sent, line, hidden)
+        shown = dict(shows or {})
+        if after is not None and "log" in shown and not self._has_indexes(node, after, shown["log"]):
+            shown["log"] = self.whole_log(node)
+        self._record(node, action, args or {}, shown, sent, line, hidden)
         if after is None:
             raise DepartedError
         self.state = after
 
     def _has_indexes(self, node: str, state: State, shown: Any) -> bool:
-        """Tell whether the log of a server has the indexes of which something is shown."""
+        """Return whether the log of a server has the indexes that are shown."""
         log = by_index(fields(fields(state["node"])[node])["log"])
         return not isinstance(shown, dict) or "#map" in shown or all(int(index) in log for index in shown)
 
     def require_snapshot(self, node: str, place: Tree) -> None:
         """Raise DepartedError where a server has restored a snapshot, and the spec's last one is another.
 
-        The event that was told last shows the difference; what the FSM has applied from then on is not known.
+        The last event shows the difference; from then on the state of the FSM is not known.
         """
         if self.tree(self.server(node)["lastSnapshot"]) != place:
             raise DepartedError
 
     def observe(self, node: str, shows: Mapping[str, Any]) -> None:
         """A node shows something."""
-        self._tell(node, OBSERVE, {}, shows, None, None, False)
+        self._record(node, OBSERVE, {}, shows, None, None, False)
 
-    def _tell(
+    def _record(
         self,
         node: str,
         action: str,
@@ -92,14 +92,14 @@ class Replay:
         line: Line | None,
         hidden: bool,
     ) -> None:
-        of = line or self.line
-        assert of is not None
+        source = line or self.line
+        assert source is not None
         if hidden:
             self.hidden.append(len(self.events))
-        elif of is not self.line:
-            self.moved.append(of.number)
-        told = (action, dict(args), dict(shows), sent)
-        self.events.append(Event(len(self.events), node, *told, t_ms=of.t_ms, line=of.number))
+        elif source is not self.line:
+            self.moved.append(source.number)
+        step = (action, dict(args), dict(shows), sent)
+        self.events.append(Event(len(self.events), node, *step, t_ms=source.t_ms, line=source.number))
 
     def trial(self, node: str, action: str, args: Mapping[str, Any]) -> State | None:
         """Return the state after a step, None where there is none."""
@@ -123,7 +123,7 @@ class Replay:
         finally:
             self.state = present
 
-    # ---- What the spec says ----
+    # ---- The spec's state ----
 
     def server(self, node: str) -> Mapping[str, Any]:
         """Return the record of a server."""
@@ -144,7 +144,7 @@ class Replay:
         yield from bag.d if isinstance(bag, Fcn) else ()
 
     def message(self, tree: Tree, state: State | None = None, *, awaited: bool | None = None) -> Value | None:
-        """Return the message under way that says what a tree says; of what the tree lacks it says anything."""
+        """Return the message under way that has all fields of a tree; those that the tree lacks may be anything."""
         wanted = {name: to_value(part, self.words) for name, part in tree.items() if name != "snapshot"}
         if awaited is not None:
             wanted["awaited"] = awaited
@@ -158,7 +158,7 @@ class Replay:
         return None
 
     def tree(self, value: Value) -> Any:
-        """Return a value as a trace tells it."""
+        """Return a value as a trace has it."""
         return to_tree(value, self.words)
 
 

@@ -84,7 +84,7 @@ class Cluster(Group[Server, Message, Effects]):
         return effects
 
     def may_disturb(self, node: NodeId, action: str, m: Message) -> bool:
-        """Tell whether the network may lose or double a message to a server now: no answer is doubled."""
+        """Return whether the network may lose or double a message to a server now: no answer is doubled."""
         return (action == "Lose" or isinstance(m, Request)) and super().may_disturb(node, action, m)
 
     def before(self, node: NodeId) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class FaultPlan(GroupPlan):
 
     @property
     def config(self) -> Config:
-        """How the servers are set up."""
+        """The setup of the servers."""
         bounds = (self.max_append_entries, self.trailing_logs, self.retain_snapshots)
         return Config(self.features, self.flaws, *bounds)
 

@@ -1,4 +1,4 @@
-"""What happens next: one seed and one plan give one run.
+"""The schedule of a simulated group: one seed and one plan give one run.
 
 Ordinary work beside the plan's rates: messages are delivered, main loops and routines go on, timers run out that nobody
 kept from it.
@@ -186,7 +186,7 @@ class Schedule(RandomSchedule[Cluster]):
         return next((each for each in calls if not self.may_be_answered(server.node_id, peer, each)), None)
 
     def may_be_answered(self, node: NodeId, peer: NodeId, type_: RpcType) -> bool:
-        """Tell whether the answer to a call is under way, or its request, which the peer can receive."""
+        """Return whether the answer to a call is under way, or its request, which the peer can receive."""
         channels = self.cluster.network.channels
         asked = any(m.type is type_ and isinstance(m, Request) and m.awaited for m in channels[node, peer])
         answered = any(m.type is type_ and isinstance(m, Response) for m in channels[peer, node])
@@ -219,7 +219,7 @@ class Schedule(RandomSchedule[Cluster]):
                 return None if waits else self.attempt(node, "CheckLeaderLease")
 
     def hears_leader(self, server: Server) -> bool:
-        """Tell whether a leader of the server's term, which it knows, runs and is connected with it."""
+        """Return whether a leader of the server's term, which it knows, runs and is connected with it."""
         leader = server.leader
         if leader is None or not self.reaches(server.node_id, leader):
             return False
@@ -298,15 +298,15 @@ class Schedule(RandomSchedule[Cluster]):
         return None if server is None else self.attempt(server.node_id, "TakeSnapshot")
 
     def try_change(self) -> Event | None:
-        """Let a leader be told to add, promote, demote or remove a server."""
+        """Let a client ask a leader to add, promote, demote or remove a server."""
         server = self.one_of(self.in_role(Role.LEADER))
         if server is None:
             return None
-        command, of = self.random.choice(list(ChangeCommand)), self.random.choice(self.cluster.node_ids)
-        return self.attempt(server.node_id, "AppendConfigurationEntry", command, of)
+        command, server_id = self.random.choice(list(ChangeCommand)), self.random.choice(self.cluster.node_ids)
+        return self.attempt(server.node_id, "AppendConfigurationEntry", command, server_id)
 
     def try_transfer(self) -> Event | None:
-        """Let a leader be told to hand over to one of its peers."""
+        """Let a client ask a leader to hand over to one of its peers."""
         server = self.one_of(self.in_role(Role.LEADER))
         if server is None:
             return None

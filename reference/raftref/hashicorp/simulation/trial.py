@@ -17,13 +17,13 @@ from raftref.simulation.group import NETWORK_ACTIONS
 
 #: More writes than any step has.
 BEYOND_ALL_WRITES = 9
-#: What clients may append.
+#: Requests of clients.
 LOGS: tuple[tuple[ClientLog, ...], ...] = (
     (),
     (ClientLog(EntryType.COMMAND, "tried"),),
     (ClientLog(EntryType.BARRIER), ClientLog(EntryType.COMMAND, "tried")),
 )
-#: How the writes of a step may end.
+#: Outcomes of the writes of a step.
 OUTCOMES = (DONE, *(Outcome(result, write) for result in (Result.FAIL, Result.CRASH) for write in (1, 2, 3)))
 
 
