@@ -113,14 +113,14 @@ def test_while_the_main_loop_goes_from_one_state_to_another_it_takes_no_event() 
 
 
 @pytest.mark.parametrize("role", [Role.FOLLOWER, Role.LEADER])
-def test_who_is_chosen_campaigns_at_once_without_pre_votes_and_says_so(role: Role) -> None:
+def test_a_server_that_a_leader_has_chosen_campaigns_at_once_without_pre_votes_and_says_so(role: Role) -> None:
     node = leader(2) if role is Role.LEADER else server(2)
     timeout_now(node, CHOSEN)
     requests = elect_self(node, OTHERS, DONE).sent
     assert all(isinstance(m, RequestVoteRequest) and m.leadership_transfer for m in requests)
 
 
-def test_who_is_a_candidate_already_goes_on_with_its_campaign() -> None:
+def test_a_candidate_that_a_leader_chooses_goes_on_with_its_campaign() -> None:
     """setState(Candidate) changes nothing: runCandidate's loop goes on, with the flag set."""
     node = server(2)
     heartbeat_timeout(node)
@@ -132,7 +132,7 @@ def test_who_is_a_candidate_already_goes_on_with_its_campaign() -> None:
     assert all(isinstance(m, RequestVoteRequest) and m.leadership_transfer for m in requests)
 
 
-def test_that_a_leader_has_chosen_it_counts_for_one_campaign_only() -> None:
+def test_a_leaders_choice_counts_for_one_campaign_only() -> None:
     node = server(2)
     timeout_now(node, CHOSEN)
     elect_self(node, OTHERS, DONE)

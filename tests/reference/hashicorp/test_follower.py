@@ -65,7 +65,7 @@ def test_an_older_term_is_refused_and_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("role", [Role.CANDIDATE, Role.LEADER])
-def test_who_does_not_follow_follows_a_leader_of_its_term_or_a_newer_one(role: Role) -> None:
+def test_a_candidate_or_leader_follows_a_leader_of_its_term_or_a_newer_one(role: Role) -> None:
     node = leader(2) if role is Role.LEADER else stand(server(2))
     if role is Role.CANDIDATE:
         elect_self(node, node.other_voters, DONE)
@@ -134,7 +134,7 @@ def test_as_in_0_1_the_end_of_the_log_is_thought_to_be_where_it_was_before_the_t
 
 
 def test_an_entry_before_the_end_that_cannot_be_read_ends_the_request_without_success() -> None:
-    """It was compacted away. The leader is not told to expect that."""
+    """It was compacted away. The answer does not let the leader expect that."""
     node = server(1, 1, 1)
     node.stores = node.stores.delete_range(Index(1), Index(2))
     answer = handled(node, command(1), command(1), term=1)
@@ -155,7 +155,7 @@ def test_a_configuration_counts_when_it_is_stored_and_falls_back_when_its_entry_
 # ---- Committing ----
 
 
-def test_a_follower_commits_what_the_leader_has_as_far_as_the_request_told() -> None:
+def test_a_follower_commits_what_the_leader_has_as_far_as_the_request_goes() -> None:
     node = server(1)
     handled(node, command(1, "a"), command(1, "b"), term=1, prev=(2, 1), commit=3)
     assert (node.commit_index, node.last_applied, values(apply_all(node))) == (3, 3, ["v2", "a"])
@@ -188,7 +188,7 @@ def test_a_deletion_that_fails_leaves_the_log_as_it_was() -> None:
 
 
 def test_as_in_1_7_3_the_end_of_the_log_is_stale_if_nothing_can_be_stored_after_a_deletion() -> None:
-    """Later a leader is told that entries are there which are not."""
+    """Later a leader learns that entries are there which are not."""
     request = append(command(2), term=2, prev=(1, 1))
     flawed, repaired = (server(1, 1, flaws=flaws) for flaws in ([Flaw.DELETE_THEN_STORE], []))
     for node in (flawed, repaired):
@@ -233,7 +233,7 @@ def test_a_heartbeat_that_comes_between_two_states_makes_a_leader_of_a_term_that
     assert (node.role, terms(node)[3], {each.term for each in node.zombies}) == (Role.FOLLOWER, 4, {4})
 
 
-def test_repaired_a_heartbeat_waits_for_the_main_loop() -> None:
+def test_without_the_race_a_heartbeat_waits_for_the_main_loop() -> None:
     node = stand(server(2))
     elect_self(node, node.other_voters, DONE)
     node.loop = type(node.loop).LEAD

@@ -54,7 +54,7 @@ def test_a_leader_that_cannot_write_its_no_op_follows() -> None:
     ("marks", "committed"),
     [((5, 4, 2), 4), ((5, 0, 0), 0), ((5, 5, 0, 0), 0), ((5, 5, 5, 0), 5), ((3, 4, 5, 6, 7), 5), ((9,), 9)],
 )
-def test_what_a_majority_has_reached_is_committed(marks: tuple[int, ...], committed: int) -> None:
+def test_an_index_that_a_majority_has_reached_is_committed(marks: tuple[int, ...], committed: int) -> None:
     commitment = Commitment(Index(2), frozenset(f"n{each}" for each in range(len(marks))))
     for number, mark in enumerate(marks):
         commitment = commitment.match(f"n{number}", Index(mark))
@@ -75,7 +75,7 @@ def test_nothing_before_the_leadership_commits_by_itself() -> None:
     assert commitment.commit_index == 0
 
 
-def test_who_has_no_vote_is_not_asked_and_a_mark_never_falls() -> None:
+def test_a_server_without_a_vote_does_not_count_and_a_mark_never_falls() -> None:
     commitment = Commitment(Index(1), frozenset({"a"}))
     commitment = commitment.match("b", Index(9))
     commitment = commitment.match("a", Index(4))
@@ -160,7 +160,7 @@ def test_a_leader_that_hears_of_no_majority_follows_and_its_routines_may_send_on
     assert (m.term, m.awaited, [each.value for each in m.entries]) == (2, False, [None, "a"])
 
 
-def test_who_alone_is_a_majority_needs_to_hear_of_nobody() -> None:
+def test_a_leader_that_is_a_majority_alone_needs_to_hear_of_nobody() -> None:
     node = leader(configuration=Configuration(frozenset({"n1"}), frozenset({"n2"})))
     with pytest.raises(NotEnabled):
         check_leader_lease(node)

@@ -1,4 +1,4 @@
-"""What a leader may be told besides storing entries: to change the group, to hand over, to say whether it leads."""
+"""Requests to a leader besides storing entries: to change the group, to hand over, to say whether it leads."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_leader_that_hands_over_takes_no_entries_no_changes_and_no_snapshot() 
     ask_for(node, "b")
 
 
-def test_the_target_is_told_to_campaign_when_it_has_all_entries() -> None:
+def test_the_target_is_asked_to_campaign_when_it_has_all_entries() -> None:
     node = settled()
     ask_for(node, "a")
     leadership_transfer(node, "n2")
@@ -201,7 +201,7 @@ def test_an_answer_to_entries_says_so_as_well() -> None:
     assert node.verification.acks == {"n2"}
 
 
-def test_who_says_no_ends_the_leadership_and_nobody_counts_after_that() -> None:
+def test_a_peer_that_says_no_ends_the_leadership_and_nobody_counts_after_that() -> None:
     """verifyFuture.vote: notifyCh is nil."""
     node = settled()
     verify_leader(node)

@@ -98,7 +98,7 @@ def compacted() -> Server:
     return node
 
 
-def test_what_comes_before_may_be_the_end_of_the_last_snapshot() -> None:
+def test_the_entry_before_a_request_may_be_the_end_of_the_last_snapshot() -> None:
     m = only(replicate_to(compacted(), "n2", 1))
     assert (m.prev_log_entry, m.prev_log_term) == (3, 1)
 

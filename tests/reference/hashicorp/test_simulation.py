@@ -61,7 +61,7 @@ def test_every_message_is_read_back_from_what_a_trace_has_of_it() -> None:
     assert len(seen) >= 8
 
 
-def test_what_is_not_enabled_changes_nothing() -> None:
+def test_an_action_that_is_not_enabled_changes_nothing() -> None:
     cluster = Cluster(PLAN)
     before = [observe(server) for server in cluster.servers.values()]
     for node in cluster.node_ids:

@@ -67,7 +67,7 @@ def test_a_configuration_that_the_fsm_has_not_come_to_must_wait() -> None:
         take_snapshot(node)
 
 
-def test_what_is_applied_while_it_is_saved_is_not_in_it() -> None:
+def test_an_entry_that_is_applied_while_a_snapshot_is_saved_is_not_in_it() -> None:
     node = applied(3)
     take_snapshot(node)
     append_entries(node, append(command(1, "late"), term=1, prev=(3, 1), commit=4), DONE)
@@ -119,7 +119,7 @@ def test_as_in_1_7_3_a_snapshot_leaves_the_commit_index_and_the_end_of_the_log_w
     assert (node.last_index, node.last_log.index, node.fsm.last.index) == (7, 3, 7)
 
 
-def test_what_waits_for_the_fsm_comes_before_the_snapshot() -> None:
+def test_entries_that_wait_for_the_fsm_come_before_the_snapshot() -> None:
     node = server(1, 1)
     append_entries(node, append(term=1, prev=(3, 1), commit=3), DONE)
     assert len(node.fsm.queue) == 2

@@ -1,6 +1,6 @@
 """Hypothesis drives the reference of hashicorp/raft alone, and Raft's properties are asked of its servers.
 
-Each rule is a part of the protocol, of which it draws one of the actions that may be taken now. No spec is asked here:
+Each rule is a part of the protocol, and draws one of its actions that may be taken now. No spec is asked here:
 what must hold is said once more in Python, of what the servers show and what the run remembers. So spec and reference
 cannot be wrong in the same way. With one flaw turned on, the search finds the property that it breaks.
 """

@@ -41,12 +41,12 @@ def test_a_candidate_that_is_not_in_the_configuration_is_refused_before_its_term
     assert node.current_term == 2
 
 
-def test_who_has_no_configuration_turns_nobody_away() -> None:
+def test_a_voter_without_a_configuration_turns_nobody_away() -> None:
     node = server(configuration=Configuration())
     assert granted(node, 2, (1, 1), src="n4")
 
 
-def test_who_knows_a_leader_refuses_every_other_candidate_and_does_not_raise_its_term() -> None:
+def test_a_voter_that_knows_a_leader_refuses_every_other_candidate_and_does_not_raise_its_term() -> None:
     """LeaderWithID comes before the terms: a server that was cut off unseats nobody."""
     node = following(server(2, 2), "n3")
     assert not granted(node, 9)
@@ -149,7 +149,7 @@ def test_a_crash_between_the_two_writes_of_a_vote_leaves_a_vote_that_nobody_gave
     assert granted(node, 3, (1, 1))
 
 
-def test_repaired_a_vote_is_one_write() -> None:
+def test_without_torn_votes_a_vote_is_one_write() -> None:
     node = server(2, 2, term=2)
     assert granted(node, 2)
     request_vote(node, ask(3, AS_GOOD, "n3"), dies(2))

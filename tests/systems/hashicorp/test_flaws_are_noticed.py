@@ -28,12 +28,12 @@ from sampling import sampled
 def test_a_server_that_has_a_flaw_is_no_repaired_one(flaw: Flaw) -> None:
     """The same events are a behaviour of the spec with the flaw, and none of the spec without it."""
     header, events = cluster_with(flaw, *FIRST[flaw])
-    told_truly = check(header, events)
-    assert [each for each in told_truly.findings if each.kind != "property"] == []
-    assert told_truly.steps == len(events)
-    lied = check(claiming_repaired(header, flaw), events)
-    assert lied.verdict is Verdict.VIOLATED
-    assert lied.findings[0].kind != "property"
+    with_flaw = check(header, events)
+    assert [each for each in with_flaw.findings if each.kind != "property"] == []
+    assert with_flaw.steps == len(events)
+    without_flaw = check(claiming_repaired(header, flaw), events)
+    assert without_flaw.verdict is Verdict.VIOLATED
+    assert without_flaw.findings[0].kind != "property"
 
 
 @pytest.mark.nightly
@@ -66,7 +66,7 @@ class Script:
         self.take(dst, action, m, *(outcome or ((DONE,) if writes else ())))
 
     def replicate(self, src: str, dst: str, count: int) -> None:
-        """Send so many entries, and let them be stored; what else is under way waits."""
+        """Send `count` entries, and let them be stored; what else is under way waits."""
         self.take(src, "ReplicateTo", dst, count)
         sent = [m for m in self.cluster.network.channels[src, dst] if m.type == "AppendEntries"]
         self.take(dst, "AppendEntries", sent[-1], DONE)
@@ -115,8 +115,8 @@ def test_an_end_of_the_log_that_is_stale_is_no_repaired_one() -> None:
     events = [event_of(each) for each in play.events]
     header = REFERENCE.header("script", play.plan, 0)
     assert check(header, events).steps == len(events)
-    lied = check(claiming_repaired(header, Flaw.DELETE_THEN_STORE), events)
-    assert [(each.name, each.action) for each in lied.findings] == [("lastLog.index", "AppendEntries")]
+    without_flaw = check(claiming_repaired(header, Flaw.DELETE_THEN_STORE), events)
+    assert [(each.name, each.action) for each in without_flaw.findings] == [("lastLog.index", "AppendEntries")]
 
 
 @pytest.mark.nightly
@@ -141,11 +141,11 @@ def test_a_snapshot_that_is_saved_late_is_no_repaired_one() -> None:
     play.take("n2", "PersistSnapshot", DONE)
     events = [event_of(each) for each in play.events]
     header = REFERENCE.header("script", play.plan, 0)
-    told_truly = check(header, events)
-    assert told_truly.steps == len(events)
-    assert told_truly.violations.keys() == {"IndexOrder", "SnapshotsRiseProp"}
-    lied = check(claiming_repaired(header, Flaw.SNAPSHOT_REGRESS), events)
-    assert [(each.name, each.action) for each in lied.findings] == [("lastSnapshot.index", "PersistSnapshot")]
+    with_flaw = check(header, events)
+    assert with_flaw.steps == len(events)
+    assert with_flaw.violations.keys() == {"IndexOrder", "SnapshotsRiseProp"}
+    without_flaw = check(claiming_repaired(header, Flaw.SNAPSHOT_REGRESS), events)
+    assert [(each.name, each.action) for each in without_flaw.findings] == [("lastSnapshot.index", "PersistSnapshot")]
 
 
 def test_a_snapshot_that_is_reaped_is_no_repaired_one() -> None:
@@ -173,10 +173,10 @@ def test_a_snapshot_that_is_reaped_is_no_repaired_one() -> None:
     play.deliver("n1", "n2", DONE)
     events = [event_of(each) for each in play.events]
     header = REFERENCE.header("script", play.plan, 0)
-    told_truly = check(header, events)
-    assert (told_truly.steps, told_truly.findings) == (len(events), [])
-    lied = check(claiming_repaired(header, Flaw.REAPED_INSTALL), events)
-    assert [(each.name, each.action) for each in lied.findings] == [("sent", "InstallSnapshot")]
+    with_flaw = check(header, events)
+    assert (with_flaw.steps, with_flaw.findings) == (len(events), [])
+    without_flaw = check(claiming_repaired(header, Flaw.REAPED_INSTALL), events)
+    assert [(each.name, each.action) for each in without_flaw.findings] == [("sent", "InstallSnapshot")]
 
 
 # ---- Mistakes planted by hand ----

@@ -137,7 +137,7 @@ def test_most_lies_are_noticed() -> None:
 
 
 def too_few(tried: Counter[str], found: Counter[str]) -> dict[str, str]:
-    """The lies of which too few were noticed, or of which none could be planted, so that nothing is shown of them."""
+    """The lies that were noticed too seldom, or could not be planted, so that nothing is shown of them."""
     said = {kind: f"{found[kind]} of {tried[kind]}" for kind in LIES}
     return {kind: said[kind] for kind in LIES if not tried[kind] or found[kind] < LEAST_SHARE[kind] * tried[kind]}
 
@@ -192,7 +192,7 @@ BAD: dict[str, tuple[Callable[[Lines], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_no_recording_is_refused_with_line_and_field(name: str) -> None:
+def test_a_file_that_is_no_recording_is_refused_with_line_and_field(name: str) -> None:
     change, said = BAD[name]
     lines = quiet()
     change(lines)

@@ -1,4 +1,4 @@
-"""The models of hashicorp/raft: told the truth about, and each flaw beside a twin that differs in nothing else."""
+"""The models of hashicorp/raft: the manifest is true of them, and a flaw and its twin differ in nothing else."""
 
 from __future__ import annotations
 

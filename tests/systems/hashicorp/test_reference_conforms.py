@@ -139,7 +139,7 @@ def test_a_plan_must_reach_all_that_there_is_but_for_its_excuses() -> None:
 
 
 def test_an_fsm_is_set_back_by_a_snapshot_but_not_by_the_end_of_its_process() -> None:
-    def of(index: int, role: str) -> dict[str, Any]:
+    def shown(index: int, role: str) -> dict[str, Any]:
         return {
             **{
                 "role": role,
@@ -152,9 +152,9 @@ def test_an_fsm_is_set_back_by_a_snapshot_but_not_by_the_end_of_its_process() ->
             **{"fsm": {"index": index}, "configurations": {"committedIndex": 1}, "verified": {"#set": []}},
         }
 
-    first = Event(seq=1, node="n1", action="ApplyFsm", shows=of(5, "Follower"))
+    first = Event(seq=1, node="n1", action="ApplyFsm", shows=shown(5, "Follower"))
     for index, role, is_back in ((3, "Follower", True), (5, "Follower", False), (0, "Shutdown", False)):
-        then = Event(seq=2, node="n1", action="InstallSnapshot", shows=of(index, role))
+        then = Event(seq=2, node="n1", action="InstallSnapshot", shows=shown(index, role))
         assert (("log", "FSM set back") in set(reached([first, then]))) == is_back
 
 
@@ -175,7 +175,7 @@ def test_no_excuse_is_of_a_plan_or_a_thing_that_there_is_not() -> None:
         assert True in cases
 
 
-def test_what_a_plan_has_no_rate_for_is_unreachable() -> None:
+def test_a_part_that_a_plan_has_no_rate_for_is_unreachable() -> None:
     excluded = unreachable("raft", spec_of("raft"))
     assert {("action", "TakeSnapshot"), ("action", "VerifyLeader"), ("outcome", "ElectSelf FAIL")} <= excluded.keys()
     assert ("action", "ElectSelf") not in excluded
